@@ -1,0 +1,12 @@
+# Every library comes from a Debian 12 package; README.md lists them.
+find_package(absl REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(CLI11 REQUIRED)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+if(MALLOCMUZERO_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(MALLOCMUZERO_BUILD_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,33 @@
+# Compiler settings shared by every target: language level, warnings, sanitizers, ccache, mold.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(MALLOCMUZERO_CCACHE ccache)
+if(MALLOCMUZERO_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${MALLOCMUZERO_CCACHE})
+endif()
+
+find_program(MALLOCMUZERO_MOLD mold)
+if(MALLOCMUZERO_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+if(MALLOCMUZERO_SANITIZER)
+  add_compile_options(-fsanitize=${MALLOCMUZERO_SANITIZER} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${MALLOCMUZERO_SANITIZER})
+  if(MALLOCMUZERO_SANITIZER MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+set(MALLOCMUZERO_WARNINGS -Wall -Wextra -Werror -Wno-sign-compare -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND MALLOCMUZERO_WARNINGS -Wthread-safety)
+endif()
