@@ -1,0 +1,99 @@
+"""Finds the functions that a shell user names: MODULE:FUNCTION, or a registry of programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import pathlib
+import sys
+from types import ModuleType
+from typing import Any
+
+from mallocmuzero_xla.errors import UsageError
+
+
+@dataclasses.dataclass(frozen=True)
+class BuiltFunction:
+    """A function, the arguments to lower it with, and keyword arguments for jax.jit."""
+
+    fn: Any
+    args: tuple[Any, ...]
+    jit_options: dict[str, Any]
+
+
+def build_function(reference: str) -> BuiltFunction:
+    """Calls the zero-argument builder named by MODULE:FUNCTION.
+
+    MODULE is importable, or a path to a .py file. The builder returns (fn, args) or
+    (fn, args, jit_options).
+    """
+    module_name, separator, function_name = reference.rpartition(":")
+    if not separator or not module_name or not function_name:
+        raise UsageError(f"{reference!r}: expected MODULE:FUNCTION, for example model.py:build")
+    builder = getattr(_import_module(module_name), function_name, None)
+    if not callable(builder):
+        raise UsageError(f"{module_name} has no function {function_name!r}")
+    return _checked(builder(), reference)
+
+
+def build_registered(registry: str, name: str) -> BuiltFunction:
+    """Builds program `name` of the registry package at path `registry`."""
+    program = load_registry(registry)[name]
+    built = _checked(program.build(), f"{registry}:{name}")
+    donated = tuple(program.donate_argnums)
+    jit_options = {**({"donate_argnums": donated} if donated else {}), **built.jit_options}
+    return dataclasses.replace(built, jit_options=jit_options)
+
+
+def load_registry(registry: str) -> dict[str, Any]:
+    """Imports the package at path `registry` and returns its PROGRAMS, by name.
+
+    A program has `name`, `chips` (those it is meant for), `donate_argnums` and `build`, a function
+    that returns (fn, args) or (fn, args, jit_options).
+    """
+    path = pathlib.Path(registry).resolve()
+    if not (path / "__init__.py").is_file():
+        raise UsageError(f"{registry}: expected the folder of a Python package with PROGRAMS")
+    _prepend_to_path(path.parent)
+    programs = getattr(importlib.import_module(path.name), "PROGRAMS", None)
+    if not isinstance(programs, dict):
+        raise UsageError(f"{registry}: the package has no dictionary PROGRAMS")
+    return programs
+
+
+def _import_module(name: str) -> ModuleType:
+    if name.endswith(".py"):
+        return _import_file(pathlib.Path(name))
+    _prepend_to_path(pathlib.Path.cwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"cannot import {name!r}: {error}") from error
+
+
+def _import_file(path: pathlib.Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    _prepend_to_path(path.resolve().parent)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path}: not a Python source file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _prepend_to_path(folder: pathlib.Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _checked(result: Any, source: str) -> BuiltFunction:
+    if not isinstance(result, tuple) or len(result) not in (2, 3) or not callable(result[0]):
+        raise UsageError(f"{source} must return (fn, args) or (fn, args, jit_options)")
+    fn, args, *rest = result
+    if not isinstance(args, tuple | list):
+        raise UsageError(f"{source}: args must be a tuple, not {type(args).__name__}")
+    return BuiltFunction(fn, tuple(args), dict(rest[0]) if rest else {})

@@ -1,0 +1,142 @@
+"""capture(): a JAX function in, the compiler's texts under several placements out."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mallocmuzero_xla.chips import Chip, find_chip
+from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.importer import import_program
+from mallocmuzero_xla.lowering import lower
+from mallocmuzero_xla.progress import Progress
+from mallocmuzero_xla.runner import Limits, Subject, Task, run_tasks
+from mallocmuzero_xla.store import CaptureStore
+from mallocmuzero_xla.variants import Variant, standard_variants
+
+
+@dataclasses.dataclass(frozen=True)
+class Captured:
+    """A program as the compiler left it under several placements.
+
+    Attributes:
+        name: of the program.
+        chip: it was compiled for.
+        hlo: scheduled HLO text by variant: "all_hbm", "default", "sample_0", ...
+        failures: why samples are missing, by variant.
+    """
+
+    name: str
+    chip: str
+    hlo: dict[str, str]
+    failures: dict[str, str]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a program file for the `mallocmuzero` binary, by calling `mallocmuzero import`.
+
+        The binary is the one MALLOCMUZERO_BINARY names, the first on PATH, or build/bin's.
+        """
+        import_program(self.hlo, self.chip, pathlib.Path(path))
+
+
+def capture(
+    fn: Callable[..., Any],
+    *args: Any,
+    chip: str = "tpu_v4i",
+    samples: int = 8,
+    name: str | None = None,
+    topology: str | None = None,
+    output_dir: str | os.PathLike[str] | None = None,
+    timeout: float = Limits.timeout,
+    retries: int = Limits.retries,
+    jobs: int = Limits.jobs,
+    progress: bool = True,
+    compiler_options: Mapping[str, Any] | None = None,
+    **jit_options: Any,
+) -> Captured:
+    """Compiles `fn(*args)` for `chip` under several placements, on the CPU at hand.
+
+    Args:
+        fn: a function, or the result of jax.jit. It is traced here, and compiled in processes of
+            their own.
+        args: pytrees of arrays or jax.ShapeDtypeStruct; values are not looked at.
+        chip: one of mallocmuzero_xla.CHIPS.
+        samples: random placements, which show what a tensor in fast memory is worth.
+        name: of the program; the function's by default.
+        topology: libtpu's name of a topology other than the chip's own, such as "v4:2x2x2".
+        output_dir: keep the texts and capture.json there, and take up what is there already.
+        timeout: seconds one compile may take.
+        retries: further attempts after an abort or a timeout.
+        jobs: compile processes at a time.
+        progress: report on stderr.
+        compiler_options: for every compile.
+        jit_options: keyword arguments of jax.jit: donate_argnums, in_shardings, ...
+
+    Raises:
+        UsageError: something is wrong with the arguments, or jax or libtpu is missing.
+        CaptureError: the compile without fast memory, or the compiler's default, failed.
+    """
+    target = find_chip(chip, topology)
+    variants = standard_variants(samples)
+    limits = Limits(timeout=timeout, retries=retries, jobs=jobs)
+    program = lower(fn, args, target, jit_options, compiler_options)
+    with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
+        lowered_path = pathlib.Path(scratch) / "lowered.json"
+        program.write(lowered_path)
+        folder = pathlib.Path(output_dir or pathlib.Path(scratch) / "capture").resolve()
+        store = CaptureStore(folder, name or program.function, target)
+        subject = Subject(store, target, lowered_path, {})
+        return run_capture(subject, variants, limits, quiet=not progress)
+
+
+def capture_reference(
+    function: str, chip: Chip, folder: pathlib.Path, samples: int, limits: Limits
+) -> Captured:
+    """Captures the function that the builder MODULE:FUNCTION returns into `folder`."""
+    with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
+        lowered_path = pathlib.Path(scratch) / "lowered.json"
+        store = CaptureStore(folder.resolve(), function.rpartition(":")[2], chip)
+        subject = Subject(store, chip, lowered_path, lower_job(function, chip, lowered_path))
+        return run_capture(subject, standard_variants(samples), limits)
+
+
+def lower_job(
+    function: str, chip: Chip, lowered_path: pathlib.Path, registry: pathlib.Path | None = None
+) -> dict[str, Any]:
+    """Returns the job by which a compile process lowers a builder's or a registry's function."""
+    return {
+        "action": "lower",
+        "function": function,
+        "registry": str(registry) if registry else "",
+        "chip": dataclasses.asdict(chip),
+        "compiler_options": {},
+        "output": str(lowered_path),
+    }
+
+
+def run_capture(
+    subject: Subject, variants: list[Variant], limits: Limits, quiet: bool = False
+) -> Captured:
+    """Captures `variants` of one program; raises CaptureError if a required one failed."""
+    if limits.jobs < 1 or limits.retries < 0 or limits.timeout <= 0:
+        raise UsageError("expected jobs of at least 1, retries of at least 0, a timeout above 0")
+    report = Progress(len(variants), quiet)
+    try:
+        run_tasks([Task(subject, variant) for variant in variants], limits, report)
+    finally:
+        report.close()
+    store = subject.store
+    captured = {item.name: store.read(item) for item in variants if store.has(item)}
+    failures = {
+        item.name: store.failures.get(item.name, "not captured")
+        for item in variants
+        if item.name not in captured
+    }
+    for item in variants:
+        if item.required and item.name in failures:
+            raise CaptureError(f"{store.name}: {item.name}: {failures[item.name]}")
+    return Captured(store.name, subject.chip.name, captured, failures)

@@ -1,0 +1,72 @@
+"""The chips a program can be captured for, and how libtpu names them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mallocmuzero_xla.environment import prepare_environment
+from mallocmuzero_xla.errors import UsageError
+
+if TYPE_CHECKING:
+    import jax
+
+
+@dataclasses.dataclass(frozen=True)
+class Chip:
+    """A TPU generation as libtpu knows it.
+
+    Attributes:
+        name: our name, the one `mallocmuzero --hardware` takes.
+        topology_name: what libtpu compiles for; may hold more than one device.
+        msa_option: compiler option that, set to 'false', turns memory-space assignment off and
+            leaves every tensor in HBM.
+    """
+
+    name: str
+    topology_name: str
+    msa_option: str
+
+
+_CMEM = "xla_tpu_cmem_memory_space_assignment"
+_VF_VMEM = "xla_vf_vmem_memory_space_assignment"
+_GF_VMEM = "xla_gf_vmem_memory_space_assignment"
+
+CHIPS = {
+    chip.name: chip
+    for chip in (
+        Chip("tpu_v4i", "v4 lite:1x1", _CMEM),
+        Chip("tpu_v4", "v4:2x2x1", _CMEM),
+        Chip("tpu_v5e", "v5e:1x1", _VF_VMEM),
+        Chip("tpu_v5p", "v5p:2x2x1", _VF_VMEM),
+        Chip("tpu_v6e", "v6e:1x1", _GF_VMEM),
+    )
+}
+
+
+def find_chip(name: str, topology: str | None = None) -> Chip:
+    """Returns the chip called `name`, with `topology` in place of its default topology."""
+    if name not in CHIPS:
+        raise UsageError(f"unknown chip {name!r}: expected one of {', '.join(CHIPS)}")
+    chip = CHIPS[name]
+    return dataclasses.replace(chip, topology_name=topology) if topology else chip
+
+
+def topology_devices(chip: str, topology: str | None = None) -> list[jax.Device]:
+    """Returns the compile-only devices of a chip's topology, to build meshes and shardings from."""
+    return chip_devices(find_chip(chip, topology))
+
+
+def chip_devices(chip: Chip) -> list[jax.Device]:
+    """Returns the compile-only devices of `chip`; loads libtpu into this process."""
+    prepare_environment()
+    from jax.experimental import topologies
+
+    try:
+        description = topologies.get_topology_desc(platform="tpu", topology_name=chip.topology_name)
+    except Exception as error:  # libtpu raises several unrelated types here
+        first_line = (str(error).splitlines() or [repr(error)])[0]
+        raise UsageError(
+            f"libtpu does not accept topology {chip.topology_name!r} for {chip.name}: {first_line}"
+        ) from error
+    return list(description.devices)

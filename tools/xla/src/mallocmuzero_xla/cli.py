@@ -1,0 +1,142 @@
+"""Shell front end: mallocmuzero-xla capture, capture-zoo."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from mallocmuzero_xla.capture import capture_reference
+from mallocmuzero_xla.chips import CHIPS, find_chip
+from mallocmuzero_xla.environment import require_compiler
+from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.importer import find_binary
+from mallocmuzero_xla.runner import Limits
+from mallocmuzero_xla.variants import parse_variants, standard_variants
+from mallocmuzero_xla.zoo import ZooRequest, capture_zoo
+
+_PROGRAM_SUFFIX = ".program"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a subcommand; returns 0, 1 on failure, 2 on bad usage."""
+    arguments = _parser().parse_args(argv)
+    try:
+        require_compiler()
+        return int(arguments.run(arguments))
+    except UsageError as error:
+        print(f"mallocmuzero-xla: {error}", file=sys.stderr)
+        return 2
+    except CaptureError as error:
+        print(f"mallocmuzero-xla: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("mallocmuzero-xla: interrupted; run again to go on", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mallocmuzero-xla",
+        description="Compile JAX functions for a TPU that is not there, under several placements.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_capture(commands)
+    _add_capture_zoo(commands)
+    return parser
+
+
+def _add_capture(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("capture", help="capture one function")
+    command.add_argument(
+        "function",
+        metavar="MODULE:FUNCTION",
+        help="zero-argument builder that returns (fn, args) or (fn, args, jit options); "
+        "MODULE may be a .py file",
+    )
+    _add_common(command)
+    command.add_argument(
+        "--output", required=True, help="folder for texts, or a file that ends in .program"
+    )
+    command.set_defaults(run=_run_capture)
+
+
+def _add_capture_zoo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("capture-zoo", help="capture the programs of a registry")
+    command.add_argument("--registry", required=True, type=pathlib.Path, metavar="FOLDER")
+    _add_common(command)
+    command.add_argument("--output", required=True, type=pathlib.Path, metavar="FOLDER")
+    command.add_argument(
+        "--only", action="append", default=[], metavar="GLOB", help="program names; repeatable"
+    )
+    command.add_argument(
+        "--variants", metavar="LIST", help="such as all_hbm,default,sample_0; overrides --samples"
+    )
+    command.add_argument(
+        "--order",
+        choices=("program", "variant"),
+        default="program",
+        help="finish a program first, or a variant of every program (default: program)",
+    )
+    command.set_defaults(run=_run_capture_zoo)
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--chip", default="tpu_v4i", help=f"one of {', '.join(CHIPS)}")
+    command.add_argument("--topology", help="libtpu's name, instead of the chip's own topology")
+    command.add_argument("--samples", type=int, default=8, help="random placements (default: 8)")
+    command.add_argument("--jobs", type=int, default=1, help="compile processes (default: 1)")
+    command.add_argument(
+        "--timeout", type=float, default=Limits.timeout, help="seconds per compile (default: 600)"
+    )
+    command.add_argument(
+        "--retries", type=int, default=Limits.retries, help="after an abort or a timeout"
+    )
+
+
+def _limits(arguments: argparse.Namespace) -> Limits:
+    return Limits(timeout=arguments.timeout, retries=arguments.retries, jobs=arguments.jobs)
+
+
+def _run_capture(arguments: argparse.Namespace) -> int:
+    chip = find_chip(arguments.chip, arguments.topology)
+    output = pathlib.Path(arguments.output)
+    with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
+        wants_program = output.suffix == _PROGRAM_SUFFIX
+        if wants_program:
+            find_binary()  # minutes of compiling must not end in "no binary"
+        folder = pathlib.Path(scratch) if wants_program else output
+        captured = capture_reference(
+            arguments.function, chip, folder, arguments.samples, _limits(arguments)
+        )
+        if wants_program:
+            captured.save(output)
+    for variant, reason in captured.failures.items():
+        print(f"mallocmuzero-xla: {variant} is missing: {reason}", file=sys.stderr)
+    return 0
+
+
+def _run_capture_zoo(arguments: argparse.Namespace) -> int:
+    if arguments.variants:
+        variants = parse_variants(arguments.variants)
+    else:
+        variants = standard_variants(arguments.samples)
+    request = ZooRequest(
+        registry=arguments.registry,
+        chip=find_chip(arguments.chip, arguments.topology),
+        output=arguments.output,
+        variants=variants,
+        only=tuple(arguments.only),
+        variant_major=arguments.order == "variant",
+    )
+    failures = capture_zoo(request, _limits(arguments))
+    for program, missing in failures.items():
+        for variant, reason in missing.items():
+            print(f"mallocmuzero-xla: {program} {variant}: {reason}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""The compile process: takes jobs as JSON lines on stdin, answers each with one JSON line.
+
+Run as `python -m mallocmuzero_xla.compile_child`. A process takes any number of jobs, so importing
+jax is paid once; whoever started it has to expect that the compiler takes the process down.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pathlib
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import zstandard
+
+from mallocmuzero_xla.builders import build_function, build_registered
+from mallocmuzero_xla.chips import Chip, chip_devices
+from mallocmuzero_xla.hlo_text import strip_source_locations
+from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text, lower
+
+_ZSTD_LEVEL = 19
+
+
+def run_lower(job: dict[str, Any]) -> None:
+    """Builds the function a job names, lowers it and writes the result."""
+    if job["registry"]:
+        built = build_registered(job["registry"], job["function"])
+    else:
+        built = build_function(job["function"])
+    chip = Chip(**job["chip"])
+    program = lower(built.fn, built.args, chip, built.jit_options, job["compiler_options"])
+    program.write(pathlib.Path(job["output"]))
+
+
+def run_compile(job: dict[str, Any]) -> None:
+    """Compiles a lowered program and writes its text, complete or not at all."""
+    program = _read_program(job["program"])
+    text = compile_to_text(program, _devices(program.topology_name), job["options"])
+    output = pathlib.Path(job["output"])
+    partial = output.with_name(f".{output.name}.{os.getpid()}")
+    compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
+    partial.write_bytes(compressor.compress(strip_source_locations(text).encode("utf-8")))
+    partial.replace(output)
+
+
+@functools.lru_cache(maxsize=1)
+def _read_program(path: str) -> LoweredProgram:
+    return LoweredProgram.read(pathlib.Path(path))
+
+
+@functools.cache
+def _devices(topology_name: str) -> list[Any]:
+    return chip_devices(Chip(name=topology_name, topology_name=topology_name, msa_option=""))
+
+
+_ACTIONS: dict[str, Callable[[dict[str, Any]], None]] = {
+    "lower": run_lower,
+    "compile": run_compile,
+}
+
+
+def answer(job: dict[str, Any]) -> dict[str, Any]:
+    """Runs one job; an exception becomes the answer's `error`, on one line."""
+    started = time.monotonic()
+    error = None
+    try:
+        _ACTIONS[job["action"]](job)
+    except Exception as failure:
+        error = f"{type(failure).__name__}: {' '.join(str(failure).split())[:2000]}"
+    return {
+        "error": error,
+        "seconds": round(time.monotonic() - started, 3),
+        "peak_mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+def main() -> None:
+    """Answers jobs until stdin closes."""
+    # libtpu and user code may print: only answers belong on the real stdout.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        answers.write(json.dumps(answer(json.loads(line))) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""Errors a caller can act on; each message is one line saying what would be right."""
+
+
+class CaptureError(Exception):
+    """A capture could not be made."""
+
+
+class UsageError(CaptureError):
+    """The request itself is wrong (the shell front end exits with 2)."""
+
+
+class MissingCompilerError(UsageError):
+    """jax or libtpu is not installed."""
+
+
+class CompileError(CaptureError):
+    """The compiler reported an error; compiling the same input again gives the same error."""
+
+
+class WorkerLostError(CaptureError):
+    """The compile process aborted or ran past its time limit."""

@@ -1,0 +1,41 @@
+"""Progress on stderr: a bar on a terminal, a line for each step elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+from tqdm import tqdm
+
+
+class Progress:
+    """Counts steps done. `report` may be called by any thread."""
+
+    def __init__(self, total: int, quiet: bool = False) -> None:
+        self._total = total
+        self._quiet = quiet
+        self._done = 0
+        self._started = time.monotonic()
+        self._lock = threading.Lock()
+        show_bar = sys.stderr.isatty() and not quiet
+        self._bar = tqdm(total=total, unit="compile") if show_bar else None
+
+    def report(self, what: str, problem: str | None = None) -> None:
+        """Counts one step, with the problem it had, if any."""
+        line = f"{what}: {problem}" if problem else what
+        with self._lock:
+            self._done += 1
+            if self._bar is not None:
+                if problem:
+                    self._bar.write(line, file=sys.stderr)
+                self._bar.set_description(what)
+                self._bar.update()
+            elif not self._quiet:
+                elapsed = time.monotonic() - self._started
+                print(f"[{self._done}/{self._total} {elapsed:.0f}s] {line}", file=sys.stderr)
+
+    def close(self) -> None:
+        """Ends the bar."""
+        if self._bar is not None:
+            self._bar.close()

@@ -1,0 +1,113 @@
+"""A folder with the texts of one program: `<variant>.hlo.zst`, and capture.json about them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import threading
+from typing import Any
+
+import zstandard
+
+from mallocmuzero_xla.chips import Chip
+from mallocmuzero_xla.environment import compiler_versions, recorded_settings
+from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.variants import Variant
+
+_FORMAT = 1
+_RECORD = "capture.json"
+_SUFFIX = ".hlo.zst"
+
+
+class CaptureStore:
+    """The captured variants of one program for one chip. Its methods may be called by any thread.
+
+    A text is kept only while capture.json says that it came from the same lowered program, chip,
+    compiler versions and environment: anything else is captured anew.
+    """
+
+    def __init__(self, folder: pathlib.Path, name: str, chip: Chip) -> None:
+        self.folder = folder
+        self.name = name
+        self._lock = threading.Lock()
+        self._head: dict[str, Any] = {
+            "format": _FORMAT,
+            "program": name,
+            "chip": chip.name,
+            "topology": chip.topology_name,
+            "versions": compiler_versions(),
+            "environment": recorded_settings(),
+        }
+        self._record = self._read_record()
+
+    def path(self, variant: Variant) -> pathlib.Path:
+        """Returns where the text of `variant` is, or will be."""
+        return self.folder / f"{variant.name}{_SUFFIX}"
+
+    def has(self, variant: Variant) -> bool:
+        """Whether `variant` has been captured."""
+        return variant.name in self._record["variants"] and self.path(variant).is_file()
+
+    def read(self, variant: Variant) -> str:
+        """Returns the text of a captured variant."""
+        compressed = self.path(variant).read_bytes()
+        return zstandard.ZstdDecompressor().decompress(compressed).decode("utf-8")
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Returns why variants are missing, by variant name."""
+        return {name: entry["error"] for name, entry in self._record["failures"].items()}
+
+    def begin(self, function: str, lowered_sha256: str) -> None:
+        """Fixes the lowered program that is captured; forgets variants of any other."""
+        with self._lock:
+            if self._record.get("lowered_sha256") != lowered_sha256:
+                self._record = self._empty_record()
+                self._remove_texts()
+            self._record |= {"function": function, "lowered_sha256": lowered_sha256}
+            self._write_record()
+
+    def add_result(self, variant: Variant, options: dict[str, str], seconds: float) -> None:
+        """Records that the text of `variant` has been written."""
+        with self._lock:
+            self._record["variants"][variant.name] = {"options": options, "seconds": seconds}
+            self._record["failures"].pop(variant.name, None)
+            self._write_record()
+
+    def add_failure(self, variant: Variant, options: dict[str, str], error: str) -> None:
+        """Records that `variant` could not be captured."""
+        with self._lock:
+            self._record["failures"][variant.name] = {"options": options, "error": error}
+            self._write_record()
+
+    def _empty_record(self) -> dict[str, Any]:
+        return {**self._head, "variants": {}, "failures": {}}
+
+    def _read_record(self) -> dict[str, Any]:
+        path = self.folder / _RECORD
+        if not path.is_file():
+            return self._empty_record()
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise UsageError(f"{path}: not JSON ({error}): remove it to capture anew") from error
+        if any(record.get(name) != value for name, value in self._head.items()):
+            return self._empty_record()
+        return dict(record)
+
+    def _remove_texts(self) -> None:
+        for path in self.folder.glob(f"*{_SUFFIX}"):
+            path.unlink()
+
+    def _write_record(self) -> None:
+        text = json.dumps(self._record, indent=1, sort_keys=True) + "\n"
+        write_atomically(self.folder / _RECORD, text.encode("utf-8"))
+
+
+def write_atomically(path: pathlib.Path, content: bytes) -> None:
+    """Writes `content` to `path` so that a reader sees all of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    partial.write_bytes(content)
+    partial.replace(path)

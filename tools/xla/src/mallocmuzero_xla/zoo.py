@@ -1,0 +1,104 @@
+"""Captures many programs of a registry."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import pathlib
+import tempfile
+from typing import Any
+
+from mallocmuzero_xla.builders import load_registry
+from mallocmuzero_xla.capture import lower_job
+from mallocmuzero_xla.chips import Chip
+from mallocmuzero_xla.environment import prepare_environment
+from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.progress import Progress
+from mallocmuzero_xla.runner import Limits, Subject, Task, run_tasks
+from mallocmuzero_xla.store import CaptureStore
+from mallocmuzero_xla.variants import Variant
+
+
+@dataclasses.dataclass(frozen=True)
+class ZooRequest:
+    """What to capture of a registry.
+
+    Attributes:
+        registry: folder of the package with PROGRAMS.
+        output: texts go to `<output>/<program>/<variant>.hlo.zst`.
+        only: glob patterns a program's name has to match one of; empty: all programs.
+        variant_major: one variant of every program after the other, rather than one program.
+    """
+
+    registry: pathlib.Path
+    chip: Chip
+    output: pathlib.Path
+    variants: list[Variant]
+    only: tuple[str, ...] = ()
+    variant_major: bool = False
+
+
+def capture_zoo(request: ZooRequest, limits: Limits) -> dict[str, dict[str, str]]:
+    """Captures what is missing; returns the failures, by program and variant."""
+    prepare_environment()
+    names = selected_programs(load_registry(str(request.registry)), request)
+    with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
+        subjects = [_subject(name, request, pathlib.Path(scratch)) for name in names]
+        tasks = ordered_tasks(subjects, request)
+        progress = Progress(len(tasks))
+        try:
+            run_tasks(tasks, limits, progress)
+        finally:
+            progress.close()
+    return _failures(subjects, request.variants)
+
+
+def selected_programs(programs: dict[str, Any], request: ZooRequest) -> list[str]:
+    """Returns the names of the programs that are meant for the chip and match the patterns."""
+    patterns = request.only or ("*",)
+    names = [
+        name
+        for name, program in programs.items()
+        if request.chip.name in program.chips
+        and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    ]
+    if not names:
+        raise UsageError(
+            f"no program of {request.registry} is for {request.chip.name} "
+            f"and matches {', '.join(patterns)}"
+        )
+    return names
+
+
+def ordered_tasks(subjects: list[Subject], request: ZooRequest) -> list[Task]:
+    """Returns the tasks that are left to do, in the order asked for."""
+    if request.variant_major:
+        pairs = [(subject, item) for item in request.variants for subject in subjects]
+    else:
+        pairs = [(subject, item) for subject in subjects for item in request.variants]
+    # A complete program is not even lowered: taking up a corpus again has to be quick.
+    incomplete = {
+        id(subject)
+        for subject in subjects
+        if not all(subject.store.has(item) for item in request.variants)
+    }
+    return [Task(subject, item) for subject, item in pairs if id(subject) in incomplete]
+
+
+def _subject(name: str, request: ZooRequest, scratch: pathlib.Path) -> Subject:
+    lowered_path = scratch / f"{name}.json"
+    job = lower_job(name, request.chip, lowered_path, request.registry.resolve())
+    store = CaptureStore(request.output.resolve() / name, name, request.chip)
+    return Subject(store, request.chip, lowered_path, job)
+
+
+def _failures(subjects: list[Subject], variants: list[Variant]) -> dict[str, dict[str, str]]:
+    failures: dict[str, dict[str, str]] = {}
+    for subject in subjects:
+        missing = [item.name for item in variants if not subject.store.has(item)]
+        if missing:
+            known = subject.store.failures
+            failures[subject.store.name] = {
+                name: known.get(name, "not captured") for name in missing
+            }
+    return failures
