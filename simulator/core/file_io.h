@@ -1,0 +1,76 @@
+// Files: bytes, and protobuf messages that are stored in a file of their own.
+
+#ifndef MALLOCMUZERO_SIMULATOR_CORE_FILE_IO_H_
+#define MALLOCMUZERO_SIMULATOR_CORE_FILE_IO_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+
+namespace mallocmuzero {
+
+// The FileHeader.version this build reads and writes, for every message.
+inline constexpr uint32_t kFileVersion = 1;
+
+// Largest content ReadFile accepts, bytes after decompression: a small file must not be able to
+// fill the memory.
+inline constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
+
+// Content of the file. Data that starts with zstd's magic number is decompressed (all its frames),
+// whatever the extension. NotFound if there is no such file, InvalidArgument if it is a folder,
+// damaged, cut short, or longer than kMaxFileBytes.
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// Decompresses all frames of `bytes` if they start with zstd's magic number, else returns them.
+// `name` is used in messages only.
+absl::StatusOr<std::string> Decompress(std::string bytes, absl::string_view name);
+
+// Replaces the file in one step: a reader, also one after a crash, sees the old content or the new
+// one. A path that ends in ".zst" is compressed.
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes);
+
+// The message's fields in ascending order, map entries sorted: equal messages give equal bytes.
+std::string SerializeDeterministically(const google::protobuf::Message& message);
+
+// Sets message.header to the message's own full name and kFileVersion. The message must have a
+// field "header" of type FileHeader.
+void FillHeader(google::protobuf::Message& message);
+
+// Reads a message written by WriteMessage into `message`; see ReadMessage.
+absl::Status ReadMessageInto(const std::string& path, google::protobuf::Message& message);
+
+// Parses `bytes` as a message of the type of `message`; text format if `text`. `name` stands for
+// the file in messages. Checks the header as ReadMessage does.
+absl::Status ParseMessage(absl::string_view bytes, bool text, absl::string_view name,
+                          google::protobuf::Message& message);
+
+// Writes `message` with its header filled in: text format if the path ends in ".textproto" or
+// ".textproto.zst", else binary. ".program" and ".zst" are compressed. Equal messages give equal
+// files.
+absl::Status WriteMessageFrom(const std::string& path, const google::protobuf::Message& message);
+
+// Reads the message T (one with a FileHeader) from `path`, in text format if the path ends in
+// ".textproto" or ".textproto.zst", else in binary. A missing, empty, damaged or foreign file,
+// another message or another version is an error of one line that names the file.
+template <typename T>
+absl::StatusOr<T> ReadMessage(const std::string& path) {
+  static_assert(T::kHeaderFieldNumber == 1, "not a message that is stored in a file");
+  T message;
+  if (absl::Status status = ReadMessageInto(path, message); !status.ok()) return status;
+  return message;
+}
+
+template <typename T>
+absl::Status WriteMessage(const std::string& path, const T& message) {
+  static_assert(T::kHeaderFieldNumber == 1, "not a message that is stored in a file");
+  return WriteMessageFrom(path, message);
+}
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_CORE_FILE_IO_H_

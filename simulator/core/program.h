@@ -1,0 +1,79 @@
+// A compiled program as the game plays it: a checked Program message and flat arrays of its
+// numbers.
+
+#ifndef MALLOCMUZERO_SIMULATOR_CORE_PROGRAM_H_
+#define MALLOCMUZERO_SIMULATOR_CORE_PROGRAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "mallocmuzero/v1/program.pb.h"
+#include "simulator/core/latency_table.h"
+#include "simulator/core/program_types.h"
+
+namespace mallocmuzero {
+
+// Immutable after FromProto; safe to read from many threads. Move-only: games share one Program.
+class Program {
+ public:
+  Program(Program&&) = default;
+  Program& operator=(Program&&) = default;
+
+  // Checks everything the rest of the software relies on: header, fingerprint, index ranges, signs,
+  // finite numbers, accesses partitioned over instructions, live ranges that cover their accesses,
+  // loops that nest and whose markers are where they say, execution counts that are the products
+  // of trip counts, the latency table, the baseline's mapping. InvalidArgument names the field.
+  static absl::StatusOr<Program> FromProto(v1::Program proto);
+
+  // Everything as read, names included.
+  const v1::Program& proto() const { return *proto_; }
+  const v1::Hardware& hardware() const { return proto_->hardware(); }
+
+  absl::Span<const Instruction> instructions() const { return instructions_; }
+  absl::Span<const Access> accesses() const { return accesses_; }
+  absl::Span<const Buffer> buffers() const { return buffers_; }
+  absl::Span<const CarriedGroup> carried_groups() const { return carried_groups_; }
+  absl::Span<const Loop> loops() const { return loops_; }
+  const LatencyTable& latency() const { return latency_; }
+
+  uint32_t instruction_count() const { return static_cast<uint32_t>(instructions_.size()); }
+  uint32_t access_count() const { return static_cast<uint32_t>(accesses_.size()); }
+  uint32_t buffer_count() const { return static_cast<uint32_t>(buffers_.size()); }
+
+  // Accesses of one instruction, in order: element k has bit k in a latency table's mask.
+  absl::Span<const Access> AccessesOfInstruction(uint32_t instruction) const {
+    const Instruction& i = instructions_[instruction];
+    return absl::MakeConstSpan(accesses_).subspan(i.first_access, i.access_count);
+  }
+
+  // Indices into accesses() of the accesses to one buffer, ascending.
+  absl::Span<const uint32_t> AccessesOfBuffer(uint32_t buffer) const {
+    const uint32_t first = buffer_access_starts_[buffer];
+    return absl::MakeConstSpan(buffer_accesses_)
+        .subspan(first, buffer_access_starts_[buffer + 1] - first);
+  }
+
+ private:
+  Program() = default;
+
+  std::unique_ptr<const v1::Program> proto_;
+  std::vector<Instruction> instructions_;
+  std::vector<Access> accesses_;
+  std::vector<Buffer> buffers_;
+  std::vector<CarriedGroup> carried_groups_;
+  std::vector<Loop> loops_;
+  std::vector<uint32_t> buffer_access_starts_;  // buffer_count() + 1 positions in buffer_accesses_
+  std::vector<uint32_t> buffer_accesses_;
+  LatencyTable latency_;
+};
+
+// Reads and checks a program file; messages start with the path.
+absl::StatusOr<Program> LoadProgram(const std::string& path);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_CORE_PROGRAM_H_
