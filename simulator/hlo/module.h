@@ -104,8 +104,8 @@ struct Instruction {
 };
 
 struct Computation {
-  absl::string_view name;  // without '%'
-  int32_t line = 0;        // of the header, from 1
+  absl::string_view name;                 // without '%'
+  int32_t line = 0;                       // of the header, from 1
   std::vector<Instruction> instructions;  // in schedule order
   InstructionIndex root = 0;
   std::vector<InstructionIndex> parameters;  // by parameter number

@@ -17,9 +17,39 @@ namespace mallocmuzero::hlo {
 
 // The primitive types of xla_data.proto, plus kTuple for a shape that has `tuple_shapes`.
 enum class ElementType : uint8_t {
-  kPred, kS1, kS2, kS4, kS8, kS16, kS32, kS64, kU1, kU2, kU4, kU8, kU16, kU32, kU64,
-  kF4E2M1FN, kF8E3M4, kF8E4M3, kF8E4M3B11FNUZ, kF8E4M3FN, kF8E4M3FNUZ, kF8E5M2, kF8E5M2FNUZ,
-  kF8E8M0FNU, kBF16, kF16, kF32, kF64, kC64, kC128, kToken, kOpaque, kTuple,
+  kPred,
+  kS1,
+  kS2,
+  kS4,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kU1,
+  kU2,
+  kU4,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kF4E2M1FN,
+  kF8E3M4,
+  kF8E4M3,
+  kF8E4M3B11FNUZ,
+  kF8E4M3FN,
+  kF8E4M3FNUZ,
+  kF8E5M2,
+  kF8E5M2FNUZ,
+  kF8E8M0FNU,
+  kBF16,
+  kF16,
+  kF32,
+  kF64,
+  kC64,
+  kC128,
+  kToken,
+  kOpaque,
+  kTuple,
 };
 
 // Width of one element in bits: 4 for s4, 8 for pred, 128 for c128; 0 for token, opaque and tuple.
@@ -31,8 +61,8 @@ absl::string_view ElementTypeName(ElementType type);
 // The type of that name in HLO text, or nullopt; "tuple" is not a name in HLO text.
 absl::optional<ElementType> ElementTypeFromName(absl::string_view name);
 
-// One tile, most major dimension first. kCombineDimension ('*' in the text) means that the dimension
-// is merged with the next more minor one before the rest of the tile applies.
+// One tile, most major dimension first. kCombineDimension ('*' in the text) means that the
+// dimension is merged with the next more minor one before the rest of the tile applies.
 using Tile = absl::InlinedVector<int64_t, 2>;
 inline constexpr int64_t kCombineDimension = -1;
 
@@ -66,8 +96,8 @@ using ShapeIndex = absl::InlinedVector<int32_t, 2>;
 // Product of the dimensions, saturated at INT64_MAX; 1 for a scalar, 0 for a tuple.
 int64_t ElementCount(const Shape& shape);
 
-// Bytes of an array as laid out, saturated at INT64_MAX. The most minor dimensions are rounded up to
-// the first tile; sub-tiles such as the (2,1) of T(8,128)(2,1) add no padding (XLA:
+// Bytes of an array as laid out, saturated at INT64_MAX. The most minor dimensions are rounded up
+// to the first tile; sub-tiles such as the (2,1) of T(8,128)(2,1) add no padding (XLA:
 // ShapeUtil::ArraySize). Elements take E(n) bits, or else the width of their type, packed below one
 // byte. 0 for a tuple, a token and an opaque value.
 int64_t ShapeByteSize(const Shape& shape);
@@ -76,8 +106,8 @@ int64_t ShapeByteSize(const Shape& shape);
 // ShapeUtil::ByteSizeOfTupleIndexTable, summed over all nested tuples); 0 for an array.
 int64_t TuplePointerBytes(const Shape& shape, int64_t pointer_bytes);
 
-// Calls `visit` for each part that is not a tuple, in order, with its index; for an array once, with
-// the empty index. The index is valid during the call only.
+// Calls `visit` for each part that is not a tuple, in order, with its index; for an array once,
+// with the empty index. The index is valid during the call only.
 void ForEachLeaf(const Shape& shape,
                  absl::FunctionRef<void(absl::Span<const int32_t>, const Shape&)> visit);
 
