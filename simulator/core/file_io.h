@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
+#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 
@@ -27,12 +27,15 @@ inline constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // Decompresses all frames of `bytes` if they start with zstd's magic number, else returns them.
-// `name` is used in messages only.
-absl::StatusOr<std::string> Decompress(std::string bytes, absl::string_view name);
+// InvalidArgument, starting with `name`, if they are damaged, cut short, or give more than
+// `max_bytes`.
+absl::StatusOr<std::string> Decompress(std::string bytes, absl::string_view name,
+                                       int64_t max_bytes = kMaxFileBytes);
 
 // Replaces the file in one step: a reader, also one after a crash, sees the old content or the new
-// one. A path that ends in ".zst" is compressed.
-absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes);
+// one. Compressed if `compress` is set or the path ends in ".zst".
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes,
+                                 bool compress = false);
 
 // The message's fields in ascending order, map entries sorted: equal messages give equal bytes.
 std::string SerializeDeterministically(const google::protobuf::Message& message);
@@ -40,6 +43,9 @@ std::string SerializeDeterministically(const google::protobuf::Message& message)
 // Sets message.header to the message's own full name and kFileVersion. The message must have a
 // field "header" of type FileHeader.
 void FillHeader(google::protobuf::Message& message);
+
+// InvalidArgument, starting with `name`, if message.header is not what FillHeader would set.
+absl::Status CheckHeader(const google::protobuf::Message& message, absl::string_view name);
 
 // Reads a message written by WriteMessage into `message`; see ReadMessage.
 absl::Status ReadMessageInto(const std::string& path, google::protobuf::Message& message);
@@ -61,7 +67,7 @@ template <typename T>
 absl::StatusOr<T> ReadMessage(const std::string& path) {
   static_assert(T::kHeaderFieldNumber == 1, "not a message that is stored in a file");
   T message;
-  if (absl::Status status = ReadMessageInto(path, message); !status.ok()) return status;
+  MMZ_RETURN_IF_ERROR(ReadMessageInto(path, message));
   return message;
 }
 

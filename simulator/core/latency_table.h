@@ -40,7 +40,7 @@ class LatencyTable {
   double Cycles(uint32_t instruction, uint64_t fast_mask) const {
     const Row& row = rows_[instruction];
     if (row.dense) return dense_cycles_[row.first + fast_mask];
-    return SparseCycles(row, fast_mask);
+    return SparseCycles(formulas_[row.first], fast_mask);
   }
 
  private:
@@ -51,6 +51,8 @@ class LatencyTable {
     bool dense = true;
   };
 
+  // clamp(base - savings, floor, ceiling): the roofline is one too, with what HBM costs more than
+  // fast memory as an access's saving and the time to compute as floor.
   struct Formula {
     double base = 0;
     double floor = 0;
@@ -69,8 +71,7 @@ class LatencyTable {
 
   class Builder;
 
-  double SparseCycles(const Row& row, uint64_t fast_mask) const;
-  double FormulaCycles(const Formula& formula, uint64_t fast_mask) const;
+  double SparseCycles(const Formula& formula, uint64_t fast_mask) const;
 
   std::vector<Row> rows_;
   std::vector<double> dense_cycles_;

@@ -60,6 +60,8 @@ class Program {
  private:
   Program() = default;
 
+  void IndexAccessesByBuffer();
+
   std::unique_ptr<const v1::Program> proto_;
   std::vector<Instruction> instructions_;
   std::vector<Access> accesses_;

@@ -82,7 +82,7 @@ class ProgramBuilder {
   Program Build() const;
 
  private:
-  uint32_t NextInstruction(const std::string& name, v1::Instruction::Kind kind);
+  uint32_t NextInstruction(const std::string& opcode, v1::Instruction::Kind kind);
   uint32_t AddWithAccesses(v1::Instruction::Kind kind, const std::vector<AccessSpec>& accesses);
 
   v1::Program proto_;

@@ -1,0 +1,153 @@
+#include "simulator/core/file_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr absl::string_view kZstdMagic("\x28\xB5\x2F\xFD", 4);
+constexpr int kCompressionLevel = 9;
+
+absl::Status ErrnoStatus(const std::string& path, absl::string_view action, int error) {
+  const std::string message = absl::StrCat(path, ": ", action, ": ", std::strerror(error));
+  if (error == ENOENT) return absl::NotFoundError(message);
+  return absl::InvalidArgumentError(message);
+}
+
+absl::Status TooLong(absl::string_view name, int64_t max_bytes) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": content is longer than ", max_bytes, " bytes"));
+}
+
+// With a checksum, so that a flipped byte is an error of the file and not a strange program.
+absl::StatusOr<std::string> Compress(const std::string& name, absl::string_view bytes) {
+  const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(),
+                                                                     &ZSTD_freeCCtx);
+  if (context == nullptr) return absl::ResourceExhaustedError(absl::StrCat(name, ": no memory"));
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kCompressionLevel);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
+  std::string compressed(ZSTD_compressBound(bytes.size()), '\0');
+  const size_t size = ZSTD_compress2(context.get(), compressed.data(), compressed.size(),
+                                     bytes.data(), bytes.size());
+  if (ZSTD_isError(size)) {
+    return absl::InternalError(absl::StrCat(name, ": compress: ", ZSTD_getErrorName(size)));
+  }
+  compressed.resize(size);
+  return compressed;
+}
+
+absl::Status WriteAll(int file, const std::string& path, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(path, "cannot write", errno);
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  if (fsync(file) != 0) return ErrnoStatus(path, "cannot write to disk", errno);
+  return absl::OkStatus();
+}
+
+// Makes a rename durable. Some file systems cannot sync folders; the content is safe regardless.
+void SyncFolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return;
+  fsync(file);
+  close(file);
+}
+
+std::string TemporaryPathFor(const std::string& path) {
+  static std::atomic<uint32_t> counter = 0;
+  return absl::StrCat(path, ".", getpid(), ".", counter.fetch_add(1), ".tmp");
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
+                                                             &std::fclose);
+  if (file == nullptr) return ErrnoStatus(path, "cannot open", errno);
+  constexpr size_t kChunkBytes = 1 << 18;
+  std::string content;
+  while (true) {
+    const size_t size = content.size();
+    content.resize(size + kChunkBytes);
+    const size_t read = std::fread(content.data() + size, 1, kChunkBytes, file.get());
+    content.resize(size + read);
+    if (static_cast<int64_t>(content.size()) > kMaxFileBytes) return TooLong(path, kMaxFileBytes);
+    if (read == kChunkBytes) continue;
+    if (std::ferror(file.get()) != 0) return ErrnoStatus(path, "cannot read", errno);
+    break;
+  }
+  return Decompress(std::move(content), path);
+}
+
+absl::StatusOr<std::string> Decompress(std::string bytes, absl::string_view name,
+                                       int64_t max_bytes) {
+  if (!absl::StartsWith(bytes, kZstdMagic)) return bytes;
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                     &ZSTD_freeDCtx);
+  if (context == nullptr) return absl::ResourceExhaustedError(absl::StrCat(name, ": no memory"));
+  std::string content;
+  std::vector<char> chunk(ZSTD_DStreamOutSize());
+  ZSTD_inBuffer input = {bytes.data(), bytes.size(), 0};
+  size_t missing = 0;  // 0 when the frame is complete
+  bool chunk_full = false;
+  while (input.pos < input.size || chunk_full) {
+    ZSTD_outBuffer output = {chunk.data(), chunk.size(), 0};
+    missing = ZSTD_decompressStream(context.get(), &output, &input);
+    if (ZSTD_isError(missing)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": damaged zstd data: ", ZSTD_getErrorName(missing)));
+    }
+    content.append(chunk.data(), output.pos);
+    if (static_cast<int64_t>(content.size()) > max_bytes) return TooLong(name, max_bytes);
+    chunk_full = output.pos == output.size && missing != 0;
+  }
+  if (missing != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": zstd data is cut short"));
+  }
+  return content;
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes, bool compress) {
+  std::string compressed;
+  if (compress || absl::EndsWith(path, ".zst")) {
+    absl::StatusOr<std::string> result = Compress(path, bytes);
+    if (!result.ok()) return result.status();
+    compressed = *std::move(result);
+    bytes = compressed;
+  }
+  const std::string temporary = TemporaryPathFor(path);
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) return ErrnoStatus(path, "cannot create", errno);
+  absl::Status status = WriteAll(file, path, bytes);
+  if (close(file) != 0 && status.ok()) status = ErrnoStatus(path, "cannot write", errno);
+  if (status.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {
+    status = ErrnoStatus(path, "cannot replace", errno);
+  }
+  if (!status.ok()) {
+    unlink(temporary.c_str());
+    return status;
+  }
+  SyncFolderOf(path);
+  return absl::OkStatus();
+}
+
+}  // namespace mallocmuzero

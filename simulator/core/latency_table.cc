@@ -1,0 +1,275 @@
+#include "simulator/core/latency_table.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Up to this many accesses an instruction's cycles are tabulated for every set of them.
+constexpr uint32_t kMaxDenseAccesses = 6;
+
+// All tabulated cycles together, 32 MiB; instructions beyond that are computed on demand.
+constexpr size_t kMaxDenseCycles = size_t{1} << 22;
+
+// Cycles and flops beyond this are no real estimate; the bound keeps sums exact and finite.
+constexpr double kMaxNumber = 9007199254740992.0;  // 2^53
+
+absl::Status Error(absl::string_view field, absl::string_view expected) {
+  return absl::InvalidArgumentError(absl::StrCat("latency.", field, ": ", expected, " expected"));
+}
+
+bool InRange(double value, double low) { return value >= low && value <= kMaxNumber; }
+
+absl::Status CheckObserved(const google::protobuf::RepeatedPtrField<v1::ObservedLatency>& observed,
+                           absl::string_view field) {
+  for (int i = 0; i < observed.size(); ++i) {
+    if (!InRange(observed[i].cycles(), 0)) {
+      return Error(absl::StrCat(field, "[", i, "].cycles"), "0 to 2^53");
+    }
+    if (i > 0 && observed[i].fast_accesses() <= observed[i - 1].fast_accesses()) {
+      return Error(absl::StrCat(field, "[", i, "].fast_accesses"), "ascending order");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckClass(const v1::LatencyClass& cls, absl::string_view field) {
+  MMZ_RETURN_IF_ERROR(CheckObserved(cls.observed(), absl::StrCat(field, ".observed")));
+  if (!InRange(cls.base_cycles(), 0))
+    return Error(absl::StrCat(field, ".base_cycles"), "0 to 2^53");
+  if (!InRange(cls.flops(), 0)) return Error(absl::StrCat(field, ".flops"), "0 to 2^53");
+  if (!InRange(cls.floor_cycles(), 0)) {
+    return Error(absl::StrCat(field, ".floor_cycles"), "0 to 2^53");
+  }
+  if (!InRange(cls.ceiling_cycles(), cls.floor_cycles())) {
+    return Error(absl::StrCat(field, ".ceiling_cycles"), "floor_cycles to 2^53");
+  }
+  for (int k = 0; k < cls.savings_cycles_size(); ++k) {
+    if (!InRange(cls.savings_cycles(k), -kMaxNumber)) {
+      return Error(absl::StrCat(field, ".savings_cycles[", k, "]"), "-2^53 to 2^53");
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsMarker(const Instruction& instruction) {
+  return instruction.kind == InstructionKind::kLoopBegin ||
+         instruction.kind == InstructionKind::kLoopEnd;
+}
+
+// Bits of all accesses of an instruction.
+uint64_t AllAccesses(uint32_t access_count) {
+  return access_count == 64 ? ~uint64_t{0} : (uint64_t{1} << access_count) - 1;
+}
+
+}  // namespace
+
+class LatencyTable::Builder {
+ public:
+  Builder(const v1::LatencyTable& proto, absl::Span<const Instruction> instructions,
+          absl::Span<const Access> accesses, const v1::Hardware& hardware)
+      : proto_(proto), instructions_(instructions), accesses_(accesses), hardware_(hardware) {}
+
+  absl::StatusOr<LatencyTable> Build() {
+    if (proto_.instructions_size() != static_cast<int64_t>(instructions_.size())) {
+      return Error("instructions", absl::StrCat(instructions_.size(), " entries"));
+    }
+    for (int c = 0; c < proto_.classes_size(); ++c) {
+      MMZ_RETURN_IF_ERROR(CheckClass(proto_.classes(c), absl::StrCat("classes[", c, "]")));
+    }
+    shared_.resize(proto_.classes_size());
+    for (size_t i = 0; i < instructions_.size(); ++i) {
+      MMZ_RETURN_IF_ERROR(AddInstruction(i));
+    }
+    return std::move(table_);
+  }
+
+ private:
+  // What instructions of one class have in common, made for the first of them.
+  struct Shared {
+    bool has_row = false;
+    Row row;
+    bool has_observations = false;
+    uint32_t first_observation = 0;
+    bool has_savings = false;
+    uint32_t first_saving = 0;
+  };
+
+  absl::Status AddInstruction(size_t i) {
+    const v1::InstructionLatency& latency = proto_.instructions(i);
+    const std::string field = absl::StrCat("instructions[", i, "]");
+    if (IsMarker(instructions_[i])) {
+      table_.rows_.push_back(ZeroRow());
+      return absl::OkStatus();
+    }
+    if (latency.latency_class() >= static_cast<uint32_t>(proto_.classes_size())) {
+      return Error(absl::StrCat(field, ".latency_class"),
+                   absl::StrCat("an index below ", proto_.classes_size()));
+    }
+    MMZ_RETURN_IF_ERROR(CheckObserved(latency.exceptions(), absl::StrCat(field, ".exceptions")));
+    const v1::LatencyClass& cls = proto_.classes(latency.latency_class());
+    const uint64_t all = AllAccesses(instructions_[i].access_count);
+    // The masks ascend, so the last one is the largest.
+    if (!latency.exceptions().empty() && latency.exceptions().rbegin()->fast_accesses() > all) {
+      return Error(absl::StrCat(field, ".exceptions"), "bits of the instruction's own accesses");
+    }
+    if (!cls.observed().empty() && cls.observed().rbegin()->fast_accesses() > all) {
+      return Error(absl::StrCat("classes[", latency.latency_class(), "].observed"),
+                   absl::StrCat("bits of the accesses of instruction ", i, ", which has ",
+                                instructions_[i].access_count));
+    }
+    if (!cls.modelled() &&
+        static_cast<uint32_t>(cls.savings_cycles_size()) != instructions_[i].access_count) {
+      return Error(absl::StrCat("classes[", latency.latency_class(), "].savings_cycles"),
+                   absl::StrCat("one for each of the ", instructions_[i].access_count,
+                                " accesses of instruction ", i));
+    }
+    AddRow(i, latency, cls);
+    return absl::OkStatus();
+  }
+
+  void AddRow(size_t i, const v1::InstructionLatency& latency, const v1::LatencyClass& cls) {
+    Shared& shared = shared_[latency.latency_class()];
+    const bool alike = !cls.modelled() && latency.exceptions().empty();
+    if (alike && shared.has_row) {
+      table_.rows_.push_back(shared.row);
+      return;
+    }
+    const Formula formula = MakeFormula(i, latency, cls, shared);
+    const Row row = MakeRow(formula, instructions_[i].access_count);
+    table_.rows_.push_back(row);
+    if (alike) {
+      shared.has_row = true;
+      shared.row = row;
+    }
+  }
+
+  Formula MakeFormula(size_t i, const v1::InstructionLatency& latency, const v1::LatencyClass& cls,
+                      Shared& shared) {
+    Formula formula;
+    formula.exception_count = latency.exceptions_size();
+    formula.first_exception = AddObserved(latency.exceptions());
+    if (!shared.has_observations) {
+      shared.has_observations = true;
+      shared.first_observation = AddObserved(cls.observed());
+    }
+    formula.first_observation = shared.first_observation;
+    formula.observation_count = cls.observed_size();
+    if (cls.modelled()) {
+      MakeRoofline(instructions_[i], cls.flops(), formula);
+      return formula;
+    }
+    formula.base = cls.base_cycles();
+    formula.floor = cls.floor_cycles();
+    formula.ceiling = cls.ceiling_cycles();
+    if (!shared.has_savings) {
+      shared.has_savings = true;
+      shared.first_saving = static_cast<uint32_t>(table_.savings_.size());
+      table_.savings_.insert(table_.savings_.end(), cls.savings_cycles().begin(),
+                             cls.savings_cycles().end());
+    }
+    formula.first_saving = shared.first_saving;
+    return formula;
+  }
+
+  void MakeRoofline(const Instruction& instruction, double flops, Formula& formula) {
+    formula.first_saving = static_cast<uint32_t>(table_.savings_.size());
+    const double hbm_rate = hardware_.hbm_bytes_per_cycle();
+    const double read_rate = hardware_.fast_memory_read_bytes_per_cycle();
+    const double write_rate = hardware_.fast_memory_write_bytes_per_cycle();
+    formula.base = instruction.fixed_hbm_bytes / hbm_rate;
+    for (const Access& access :
+         accesses_.subspan(instruction.first_access, instruction.access_count)) {
+      const double bytes = static_cast<double>(access.bytes_accessed);
+      double fast = 0;
+      switch (access.kind) {
+        case AccessKind::kRead:
+          fast = bytes / read_rate;
+          break;
+        case AccessKind::kWrite:
+          fast = bytes / write_rate;
+          break;
+        case AccessKind::kUpdate:
+          fast = bytes / 2 / read_rate + bytes / 2 / write_rate;
+          break;
+      }
+      formula.base += bytes / hbm_rate;
+      table_.savings_.push_back(bytes / hbm_rate - fast);
+    }
+    formula.floor = flops / hardware_.flops_per_cycle();
+    formula.ceiling = std::numeric_limits<double>::infinity();
+  }
+
+  Row MakeRow(const Formula& formula, uint32_t access_count) {
+    const size_t sets = size_t{1} << std::min(access_count, kMaxDenseAccesses);
+    if (access_count > kMaxDenseAccesses || table_.dense_cycles_.size() + sets > kMaxDenseCycles) {
+      table_.formulas_.push_back(formula);
+      return {static_cast<uint32_t>(table_.formulas_.size() - 1), /*dense=*/false};
+    }
+    const uint32_t first = static_cast<uint32_t>(table_.dense_cycles_.size());
+    for (uint64_t mask = 0; mask < sets; ++mask) {
+      table_.dense_cycles_.push_back(table_.SparseCycles(formula, mask));
+    }
+    return {first, /*dense=*/true};
+  }
+
+  Row ZeroRow() {
+    if (!has_zero_row_) {
+      has_zero_row_ = true;
+      zero_row_ = MakeRow(Formula(), 0);
+    }
+    return zero_row_;
+  }
+
+  uint32_t AddObserved(const google::protobuf::RepeatedPtrField<v1::ObservedLatency>& observed) {
+    const uint32_t first = static_cast<uint32_t>(table_.observed_.size());
+    for (const v1::ObservedLatency& entry : observed) {
+      table_.observed_.push_back({entry.fast_accesses(), entry.cycles()});
+    }
+    return first;
+  }
+
+  const v1::LatencyTable& proto_;
+  const absl::Span<const Instruction> instructions_;
+  const absl::Span<const Access> accesses_;
+  const v1::Hardware& hardware_;
+  std::vector<Shared> shared_;  // one a class
+  bool has_zero_row_ = false;
+  Row zero_row_;
+  LatencyTable table_;
+};
+
+absl::StatusOr<LatencyTable> LatencyTable::FromProto(const v1::LatencyTable& proto,
+                                                     absl::Span<const Instruction> instructions,
+                                                     absl::Span<const Access> accesses,
+                                                     const v1::Hardware& hardware) {
+  return Builder(proto, instructions, accesses, hardware).Build();
+}
+
+double LatencyTable::SparseCycles(const Formula& formula, uint64_t fast_mask) const {
+  const std::pair<uint32_t, uint32_t> ranges[] = {
+      {formula.first_exception, formula.exception_count},
+      {formula.first_observation, formula.observation_count}};
+  for (const auto& [first, count] : ranges) {
+    const auto begin = observed_.begin() + first;
+    const auto end = begin + count;
+    const auto found = std::lower_bound(
+        begin, end, fast_mask,
+        [](const Observed& entry, uint64_t mask) { return entry.fast_mask < mask; });
+    if (found != end && found->fast_mask == fast_mask) return found->cycles;
+  }
+  double cycles = formula.base;
+  const double* savings = savings_.data() + formula.first_saving;
+  for (uint64_t rest = fast_mask; rest != 0; rest &= rest - 1) {
+    cycles -= savings[__builtin_ctzll(rest)];
+  }
+  return std::clamp(cycles, formula.floor, formula.ceiling);
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,118 @@
+#include "simulator/core/mapping.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/program_checks.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+// `proto` must have passed CheckMappingIndices.
+Mapping ConvertMapping(const v1::Mapping& proto) {
+  Mapping mapping;
+  mapping.intervals.reserve(proto.intervals_size());
+  for (const v1::Interval& from : proto.intervals()) {
+    Interval& to = mapping.intervals.emplace_back();
+    to.buffer = from.buffer();
+    to.first = from.first();
+    to.last = from.last();
+    to.offset = from.offset();
+    if (from.has_copy_in_start()) {
+      to.copy_in_start = static_cast<int32_t>(from.copy_in_start());
+      to.copy_in_done = static_cast<int32_t>(from.copy_in_done());
+    }
+    if (from.has_copy_out_start()) {
+      to.copy_out_start = static_cast<int32_t>(from.copy_out_start());
+      to.copy_out_done = static_cast<int32_t>(from.copy_out_done());
+    }
+    to.cross_program_prefetch = from.cross_program_prefetch();
+  }
+  mapping.in_fast_memory.assign(proto.in_fast_memory().begin(), proto.in_fast_memory().end());
+  mapping.solver = proto.solver();
+  return mapping;
+}
+
+void IntervalToProto(const Interval& from, v1::Interval& to) {
+  to.set_buffer(from.buffer);
+  to.set_first(from.first);
+  to.set_last(from.last);
+  to.set_offset(from.offset);
+  if (from.copy_in_start >= 0) {
+    to.set_copy_in_start(from.copy_in_start);
+    to.set_copy_in_done(from.copy_in_done);
+  }
+  if (from.copy_out_start >= 0) {
+    to.set_copy_out_start(from.copy_out_start);
+    to.set_copy_out_done(from.copy_out_done);
+  }
+  to.set_cross_program_prefetch(from.cross_program_prefetch);
+}
+
+std::string ShortHash(absl::string_view hash) { return absl::BytesToHexString(hash.substr(0, 6)); }
+
+}  // namespace
+
+void SortIntervals(Mapping& mapping) {
+  std::stable_sort(mapping.intervals.begin(), mapping.intervals.end(),
+                   [](const Interval& a, const Interval& b) {
+                     return std::tie(a.first, a.buffer) < std::tie(b.first, b.buffer);
+                   });
+}
+
+absl::StatusOr<Mapping> MappingFromProto(const v1::Mapping& proto, const Program& program) {
+  MMZ_RETURN_IF_ERROR(CheckHeader(proto, "header"));
+  const std::string& expected = program.proto().fingerprint();
+  if (proto.program_sha256() != expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("program_sha256: the mapping is for another program: ", ShortHash(expected),
+                     "... expected, found ", ShortHash(proto.program_sha256()), "..."));
+  }
+  MMZ_RETURN_IF_ERROR(CheckMappingIndices(proto, program.proto(), ""));
+  return ConvertMapping(proto);
+}
+
+v1::Mapping MappingToProto(const Mapping& mapping, const Program& program) {
+  v1::Mapping proto;
+  FillHeader(proto);
+  proto.set_program_sha256(program.proto().fingerprint());
+  for (const Interval& interval : mapping.intervals) {
+    IntervalToProto(interval, *proto.add_intervals());
+  }
+  proto.mutable_in_fast_memory()->Add(mapping.in_fast_memory.begin(), mapping.in_fast_memory.end());
+  proto.set_solver(mapping.solver);
+  return proto;
+}
+
+absl::StatusOr<Mapping> LoadMapping(const std::string& path, const Program& program) {
+  const absl::StatusOr<v1::Mapping> proto = ReadMessage<v1::Mapping>(path);
+  if (!proto.ok()) return proto.status();
+  absl::StatusOr<Mapping> mapping = MappingFromProto(*proto, program);
+  if (!mapping.ok()) {
+    return absl::Status(mapping.status().code(),
+                        absl::StrCat(path, ": ", mapping.status().message()));
+  }
+  return mapping;
+}
+
+Mapping AllHbmMapping(const Program& program) {
+  Mapping mapping;
+  mapping.in_fast_memory.assign(program.access_count(), 0);
+  mapping.solver = "all_hbm";
+  return mapping;
+}
+
+absl::StatusOr<Mapping> BaselineMapping(const Program& program) {
+  if (!program.proto().has_baseline() || !program.proto().baseline().has_mapping()) {
+    return absl::NotFoundError(
+        absl::StrCat(program.proto().name(), ": the program has no default mapping"));
+  }
+  return ConvertMapping(program.proto().baseline().mapping());  // checked with the program
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,378 @@
+#include "simulator/core/program_checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/core/hardware.h"
+#include "simulator/core/program_types.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// Indices are int32_t in places, with -1 for none.
+constexpr int kMaxCount = 1 << 28;
+
+template <typename Found>
+absl::Status Error(absl::string_view field, absl::string_view expected, const Found& found) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": ", expected, " expected, found ", found));
+}
+
+std::string Element(absl::string_view field, int64_t index, absl::string_view member) {
+  return absl::StrCat(field, "[", index, "].", member);
+}
+
+absl::Status CheckIndex(uint32_t index, int64_t size, const std::string& field) {
+  if (index < size) return absl::OkStatus();
+  return Error(field, absl::StrCat("an index below ", size), index);
+}
+
+absl::Status CheckRange(int64_t value, int64_t low, int64_t high, const std::string& field) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return Error(field, absl::StrCat(low, " to ", high), value);
+}
+
+// No NaN and no infinity in any double, however deep.
+absl::Status CheckFinite(const Message& message, const std::string& field) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* f : fields) {
+    const std::string path = absl::StrCat(field, field.empty() ? "" : ".", f->name());
+    const int count = f->is_repeated() ? reflection.FieldSize(message, f) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (f->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        MMZ_RETURN_IF_ERROR(f->is_repeated()
+                                ? CheckFinite(reflection.GetRepeatedMessage(message, f, i),
+                                              absl::StrCat(path, "[", i, "]"))
+                                : CheckFinite(reflection.GetMessage(message, f), path));
+      } else if (f->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
+        const double value = f->is_repeated() ? reflection.GetRepeatedDouble(message, f, i)
+                                              : reflection.GetDouble(message, f);
+        if (!std::isfinite(value)) return Error(path, "a finite number", value);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCounts(const v1::Program& program) {
+  const std::pair<const char*, int> counts[] = {
+      {"instructions", program.instructions_size()},
+      {"accesses", program.accesses_size()},
+      {"buffers", program.buffers_size()},
+      {"loops", program.loops_size()},
+  };
+  for (const auto& [field, count] : counts) {
+    if (count > kMaxCount) return Error(field, absl::StrCat("up to ", kMaxCount), count);
+  }
+  if (program.instructions_size() == 0) return Error("instructions", "at least one", 0);
+  return absl::OkStatus();
+}
+
+absl::Status CheckBuffers(const v1::Program& program) {
+  for (int b = 0; b < program.buffers_size(); ++b) {
+    const v1::Buffer& buffer = program.buffers(b);
+    MMZ_RETURN_IF_ERROR(CheckRange(buffer.bytes(), 1, kMaxBytes, Element("buffers", b, "bytes")));
+    MMZ_RETURN_IF_ERROR(
+        CheckIndex(buffer.last(), program.instructions_size(), Element("buffers", b, "last")));
+    MMZ_RETURN_IF_ERROR(CheckRange(buffer.first(), 0, buffer.live_in() ? 0 : buffer.last(),
+                                   Element("buffers", b, "first")));
+  }
+  for (int t = 0; t < program.tensors_size(); ++t) {
+    const v1::Tensor& tensor = program.tensors(t);
+    MMZ_RETURN_IF_ERROR(
+        CheckIndex(tensor.buffer(), program.buffers_size(), Element("tensors", t, "buffer")));
+    MMZ_RETURN_IF_ERROR(CheckRange(tensor.bytes(), 0, program.buffers(tensor.buffer()).bytes(),
+                                   Element("tensors", t, "bytes")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAccess(const v1::Program& program, int a) {
+  const v1::Access& access = program.accesses(a);
+  if (access.kind() != v1::Access::READ && access.kind() != v1::Access::WRITE &&
+      access.kind() != v1::Access::UPDATE) {
+    return Error(Element("accesses", a, "kind"), "READ, WRITE or UPDATE",
+                 static_cast<int>(access.kind()));
+  }
+  MMZ_RETURN_IF_ERROR(
+      CheckIndex(access.buffer(), program.buffers_size(), Element("accesses", a, "buffer")));
+  MMZ_RETURN_IF_ERROR(CheckRange(access.bytes(), 0, kMaxBytes, Element("accesses", a, "bytes")));
+  MMZ_RETURN_IF_ERROR(
+      CheckRange(access.bytes_accessed(), 0, kMaxBytes, Element("accesses", a, "bytes_accessed")));
+  for (const v1::Position& position : access.positions()) {
+    if (position.operand() < -1) {
+      return Error(Element("accesses", a, "positions.operand"), "-1 or more", position.operand());
+    }
+  }
+  const v1::Buffer& buffer = program.buffers(access.buffer());
+  if (access.instruction() < buffer.first() || access.instruction() > buffer.last()) {
+    return Error(Element("accesses", a, "instruction"),
+                 absl::StrCat("one in the live range ", buffer.first(), " to ", buffer.last(),
+                              " of buffer ", access.buffer()),
+                 access.instruction());
+  }
+  return absl::OkStatus();
+}
+
+// The accesses of one instruction: its own, and each buffer at most once a kind.
+absl::Status CheckAccessesOf(const v1::Program& program, int i) {
+  const int first = static_cast<int>(program.instructions(i).first_access());
+  const int end = first + static_cast<int>(program.instructions(i).access_count());
+  for (int a = first; a < end; ++a) {
+    const v1::Access& access = program.accesses(a);
+    if (access.instruction() != static_cast<uint32_t>(i)) {
+      return Error(Element("accesses", a, "instruction"), absl::StrCat(i), access.instruction());
+    }
+    MMZ_RETURN_IF_ERROR(CheckAccess(program, a));
+    for (int other = first; other < a; ++other) {
+      if (program.accesses(other).buffer() == access.buffer() &&
+          program.accesses(other).kind() == access.kind()) {
+        return Error(Element("accesses", a, "buffer"),
+                     absl::StrCat("one access of a kind to a buffer by instruction ", i),
+                     absl::StrCat("accesses ", other, " and ", a));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsMarker(const v1::Instruction& instruction) {
+  return instruction.kind() == v1::Instruction::LOOP_BEGIN ||
+         instruction.kind() == v1::Instruction::LOOP_END;
+}
+
+absl::Status CheckInstruction(const v1::Program& program, int i, int64_t next_access) {
+  const v1::Instruction& instruction = program.instructions(i);
+  const auto field = [i](absl::string_view member) { return Element("instructions", i, member); };
+  if (instruction.kind() < v1::Instruction::ESTIMATED ||
+      instruction.kind() > v1::Instruction::LOOP_END) {
+    return Error(field("kind"), "ESTIMATED, MODELLED, LOOP_BEGIN or LOOP_END",
+                 static_cast<int>(instruction.kind()));
+  }
+  if (instruction.first_access() != next_access) {
+    return Error(field("first_access"), absl::StrCat(next_access), instruction.first_access());
+  }
+  const int64_t most = std::min<int64_t>(IsMarker(instruction) ? 0 : kMaxAccessesPerInstruction,
+                                         program.accesses_size() - next_access);
+  MMZ_RETURN_IF_ERROR(CheckRange(instruction.access_count(), 0, most, field("access_count")));
+  MMZ_RETURN_IF_ERROR(
+      CheckRange(instruction.execution_count(), 0, kMaxExecutions, field("execution_count")));
+  MMZ_RETURN_IF_ERROR(
+      CheckRange(instruction.fixed_hbm_bytes(), 0, kMaxBytes, field("fixed_hbm_bytes")));
+  const v1::Hardware& hardware = program.hardware();
+  MMZ_RETURN_IF_ERROR(
+      CheckRange(instruction.scoped_fast_memory_bytes(), 0,
+                 hardware.scoped_memory_in_fast_memory() ? hardware.fast_memory_bytes() : 0,
+                 field("scoped_fast_memory_bytes")));
+  return CheckAccessesOf(program, i);
+}
+
+absl::Status CheckInstructions(const v1::Program& program) {
+  int64_t next_access = 0;
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    MMZ_RETURN_IF_ERROR(CheckInstruction(program, i, next_access));
+    next_access += program.instructions(i).access_count();
+  }
+  if (next_access != program.accesses_size()) {
+    return Error("accesses", absl::StrCat(next_access, " (the sum of access_count)"),
+                 program.accesses_size());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLoop(const v1::Program& program, int l) {
+  const v1::Loop& loop = program.loops(l);
+  const auto field = [l](absl::string_view member) { return Element("loops", l, member); };
+  MMZ_RETURN_IF_ERROR(CheckIndex(loop.end(), program.instructions_size(), field("end")));
+  MMZ_RETURN_IF_ERROR(CheckIndex(loop.begin(), loop.end(), field("begin")));
+  MMZ_RETURN_IF_ERROR(CheckRange(loop.trip_count(), 0, kMaxExecutions, field("trip_count")));
+  if (loop.has_parent()) MMZ_RETURN_IF_ERROR(CheckIndex(loop.parent(), l, field("parent")));
+  if (program.instructions(static_cast<int>(loop.begin())).kind() != v1::Instruction::LOOP_BEGIN) {
+    return Error(field("begin"), "the index of a LOOP_BEGIN", loop.begin());
+  }
+  if (program.instructions(static_cast<int>(loop.end())).kind() != v1::Instruction::LOOP_END) {
+    return Error(field("end"), "the index of a LOOP_END", loop.end());
+  }
+  return absl::OkStatus();
+}
+
+// Walks the schedule with a stack of open loops and compares what instructions and loops say.
+class LoopWalk {
+ public:
+  explicit LoopWalk(const v1::Program& program)
+      : program_(program), loop_at_(program.instructions_size(), -1) {}
+
+  absl::Status Run() {
+    for (int l = 0; l < program_.loops_size(); ++l) {
+      MMZ_RETURN_IF_ERROR(CheckLoop(program_, l));
+      for (const uint32_t marker : {program_.loops(l).begin(), program_.loops(l).end()}) {
+        if (loop_at_[marker] >= 0) {
+          return Error(Element("loops", l, "begin"), "a marker of its own", marker);
+        }
+        loop_at_[marker] = l;
+      }
+    }
+    for (int i = 0; i < program_.instructions_size(); ++i) MMZ_RETURN_IF_ERROR(Step(i));
+    return absl::OkStatus();  // each LOOP_BEGIN has its loop's LOOP_END behind it: none is open
+  }
+
+ private:
+  struct Open {
+    int loop;
+    int64_t executions;
+  };
+
+  absl::Status Step(int i) {
+    const v1::Instruction& instruction = program_.instructions(i);
+    if (!IsMarker(instruction)) return CheckInside(i, open_.back());
+    if (loop_at_[i] < 0) {
+      return Error(Element("instructions", i, "kind"), "a marker named by a loop", "none");
+    }
+    const v1::Loop& loop = program_.loops(loop_at_[i]);
+    if (instruction.kind() == v1::Instruction::LOOP_BEGIN) {
+      if ((loop.has_parent() ? static_cast<int>(loop.parent()) : -1) != open_.back().loop) {
+        return Error(Element("loops", loop_at_[i], "parent"), LoopName(open_.back().loop),
+                     LoopName(loop.has_parent() ? static_cast<int>(loop.parent()) : -1));
+      }
+      const int64_t outer = open_.back().executions;
+      if (outer != 0 && loop.trip_count() > kMaxExecutions / outer) {
+        return Error(Element("loops", loop_at_[i], "trip_count"), "up to 2^53 executions in all",
+                     loop.trip_count());
+      }
+      open_.push_back({loop_at_[i], outer * loop.trip_count()});
+    }
+    // Markers may state the loop they mark or the one around it.
+    const Open inner = open_.back();
+    if (inner.loop != loop_at_[i]) {
+      return Error(Element("loops", loop_at_[i], "end"), "loops that nest", loop.end());
+    }
+    const Open outer = open_[open_.size() - 2];
+    if (instruction.kind() == v1::Instruction::LOOP_END) open_.pop_back();
+    absl::Status as_outer = CheckInside(i, outer);
+    return as_outer.ok() ? as_outer : CheckInside(i, inner);
+  }
+
+  absl::Status CheckInside(int i, const Open& open) const {
+    const v1::Instruction& instruction = program_.instructions(i);
+    const int loop = instruction.has_loop() ? static_cast<int>(instruction.loop()) : -1;
+    if (loop != open.loop) {
+      return Error(Element("instructions", i, "loop"), LoopName(open.loop), LoopName(loop));
+    }
+    if (instruction.execution_count() != open.executions) {
+      return Error(Element("instructions", i, "execution_count"), absl::StrCat(open.executions),
+                   instruction.execution_count());
+    }
+    return absl::OkStatus();
+  }
+
+  static std::string LoopName(int loop) { return loop < 0 ? "none" : absl::StrCat(loop); }
+
+  const v1::Program& program_;
+  std::vector<int> loop_at_;  // for each instruction: the loop it marks, or -1
+  std::vector<Open> open_ = {{-1, 1}};
+};
+
+absl::Status CheckCarriedGroups(const v1::Program& program) {
+  for (int g = 0; g < program.carried_groups_size(); ++g) {
+    const v1::CarriedGroup& group = program.carried_groups(g);
+    const auto field = [g](absl::string_view m) { return Element("carried_groups", g, m); };
+    MMZ_RETURN_IF_ERROR(CheckIndex(group.loop(), program.loops_size(), field("loop")));
+    const std::pair<const char*, uint32_t> buffers[] = {
+        {"initial_buffer", group.initial_buffer()},
+        {"parameter_buffer", group.parameter_buffer()},
+        {"root_buffer", group.root_buffer()},
+        {"result_buffer", group.result_buffer()},
+    };
+    for (const auto& [member, buffer] : buffers) {
+      MMZ_RETURN_IF_ERROR(CheckIndex(buffer, program.buffers_size(), field(member)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCopy(bool has_start, uint32_t start, bool has_done, uint32_t done, int64_t last,
+                       const std::string& field) {
+  if (has_start != has_done) {
+    return Error(absl::StrCat(field, "_start"), "start and done, or neither,", "one of them");
+  }
+  if (!has_start) return absl::OkStatus();
+  MMZ_RETURN_IF_ERROR(CheckRange(done, 0, last, absl::StrCat(field, "_done")));
+  return CheckRange(start, 0, done, absl::StrCat(field, "_start"));
+}
+
+absl::Status CheckInterval(const v1::Interval& interval, const v1::Program& program,
+                           const std::string& field) {
+  const int64_t instructions = program.instructions_size();
+  MMZ_RETURN_IF_ERROR(
+      CheckIndex(interval.buffer(), program.buffers_size(), absl::StrCat(field, ".buffer")));
+  MMZ_RETURN_IF_ERROR(CheckIndex(interval.last(), instructions, absl::StrCat(field, ".last")));
+  MMZ_RETURN_IF_ERROR(
+      CheckRange(interval.first(), 0, interval.last(), absl::StrCat(field, ".first")));
+  MMZ_RETURN_IF_ERROR(CheckRange(interval.offset(), 0, kMaxBytes, absl::StrCat(field, ".offset")));
+  MMZ_RETURN_IF_ERROR(CheckCopy(interval.has_copy_in_start(), interval.copy_in_start(),
+                                interval.has_copy_in_done(), interval.copy_in_done(),
+                                instructions - 1, absl::StrCat(field, ".copy_in")));
+  return CheckCopy(interval.has_copy_out_start(), interval.copy_out_start(),
+                   interval.has_copy_out_done(), interval.copy_out_done(), instructions,
+                   absl::StrCat(field, ".copy_out"));
+}
+
+}  // namespace
+
+absl::Status CheckMappingIndices(const v1::Mapping& mapping, const v1::Program& program,
+                                 absl::string_view field) {
+  if (mapping.in_fast_memory_size() != program.accesses_size()) {
+    return Error(absl::StrCat(field, "in_fast_memory"),
+                 absl::StrCat(program.accesses_size(), " entries, one an access,"),
+                 mapping.in_fast_memory_size());
+  }
+  for (int i = 0; i < mapping.intervals_size(); ++i) {
+    const std::string name = absl::StrCat(field, "intervals[", i, "]");
+    MMZ_RETURN_IF_ERROR(CheckInterval(mapping.intervals(i), program, name));
+    if (i == 0) continue;
+    const v1::Interval& previous = mapping.intervals(i - 1);
+    const v1::Interval& interval = mapping.intervals(i);
+    if (std::make_pair(previous.first(), previous.buffer()) >
+        std::make_pair(interval.first(), interval.buffer())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": ascending order of (first, buffer) expected"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckProgram(const v1::Program& program) {
+  MMZ_RETURN_IF_ERROR(CheckHeader(program, "header"));
+  if (program.fingerprint() != ProgramFingerprint(program)) {
+    return absl::InvalidArgumentError(
+        "fingerprint: does not match the content; the program is damaged or was edited");
+  }
+  MMZ_RETURN_IF_ERROR(CheckFinite(program, ""));
+  MMZ_RETURN_IF_ERROR(CheckHardware(program.hardware(), "hardware"));
+  MMZ_RETURN_IF_ERROR(CheckCounts(program));
+  MMZ_RETURN_IF_ERROR(CheckBuffers(program));
+  MMZ_RETURN_IF_ERROR(CheckInstructions(program));
+  MMZ_RETURN_IF_ERROR(LoopWalk(program).Run());
+  MMZ_RETURN_IF_ERROR(CheckCarriedGroups(program));
+  if (program.has_baseline() && program.baseline().has_mapping()) {
+    return CheckMappingIndices(program.baseline().mapping(), program, "baseline.mapping.");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mallocmuzero

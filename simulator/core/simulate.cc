@@ -1,0 +1,185 @@
+#include "simulator/core/simulate.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "simulator/core/copy_queue.h"
+
+namespace mallocmuzero {
+namespace {
+
+// The moments at which a mapping's copies are queued and waited for, ordered by the instruction
+// they precede; at one instruction all queueing comes before all waiting, each in the order of the
+// intervals.
+class CopySchedule {
+ public:
+  struct Event {
+    uint32_t interval;
+    CopyDirection direction;
+  };
+
+  CopySchedule(absl::Span<const Interval> intervals, uint32_t instruction_count)
+      : starts_(2 * (size_t{instruction_count} + 1) + 1, 0) {
+    ForEachEvent(intervals, [this](size_t slot, Event) { ++starts_[slot + 1]; });
+    for (size_t slot = 1; slot < starts_.size(); ++slot) starts_[slot] += starts_[slot - 1];
+    events_.resize(starts_.back());
+    ForEachEvent(intervals, [this](size_t slot, Event event) { events_[starts_[slot]++] = event; });
+    // Each start has moved to the next one's; put them back.
+    std::copy_backward(starts_.begin(), starts_.end() - 1, starts_.end());
+    starts_[0] = 0;
+  }
+
+  // Copies queued just before `instruction`.
+  absl::Span<const Event> Queued(uint32_t instruction) const { return Slot(2 * instruction); }
+
+  // Copies waited for just before `instruction`.
+  absl::Span<const Event> Awaited(uint32_t instruction) const { return Slot(2 * instruction + 1); }
+
+  uint32_t copies() const { return static_cast<uint32_t>(events_.size() / 2); }
+
+ private:
+  template <typename Visit>
+  static void ForEachEvent(absl::Span<const Interval> intervals, const Visit& visit) {
+    for (uint32_t i = 0; i < intervals.size(); ++i) {
+      const Interval& interval = intervals[i];
+      if (interval.copy_in_start >= 0 && !interval.cross_program_prefetch) {
+        visit(2 * size_t(interval.copy_in_start), {i, CopyDirection::kIn});
+        visit(2 * size_t(interval.copy_in_done) + 1, {i, CopyDirection::kIn});
+      }
+      if (interval.copy_out_start >= 0) {
+        visit(2 * size_t(interval.copy_out_start), {i, CopyDirection::kOut});
+        visit(2 * size_t(interval.copy_out_done) + 1, {i, CopyDirection::kOut});
+      }
+    }
+  }
+
+  absl::Span<const Event> Slot(size_t slot) const {
+    return absl::MakeConstSpan(events_).subspan(starts_[slot], starts_[slot + 1] - starts_[slot]);
+  }
+
+  std::vector<uint32_t> starts_;  // two slots an instruction and two for the end of the program
+  std::vector<Event> events_;
+};
+
+// Queues and waits, with the ticket of every copy on its way.
+class Copies {
+ public:
+  Copies(const Program& program, const Mapping& mapping)
+      : buffers_(program.buffers()),
+        intervals_(mapping.intervals),
+        bytes_per_cycle_(program.hardware().hbm_bytes_per_cycle()),
+        schedule_(mapping.intervals, program.instruction_count()),
+        tickets_(2 * mapping.intervals.size()) {}
+
+  // Queues and waits just before `instruction`; returns the stall of one execution, cycles.
+  double Reach(uint32_t instruction) {
+    for (const CopySchedule::Event& event : schedule_.Queued(instruction)) {
+      const double bytes = static_cast<double>(buffers_[intervals_[event.interval].buffer].bytes);
+      TicketOf(event) = queues_.Issue(event.direction, bytes);
+    }
+    double stall_bytes = 0;
+    for (const CopySchedule::Event& event : schedule_.Awaited(instruction)) {
+      stall_bytes += queues_.WaitFor(TicketOf(event));
+    }
+    return stall_bytes / bytes_per_cycle_;
+  }
+
+  void Advance(double idle_bytes) { queues_.Advance(idle_bytes); }
+
+  uint32_t count() const { return schedule_.copies(); }
+
+ private:
+  CopyTicket& TicketOf(const CopySchedule::Event& event) {
+    return tickets_[2 * size_t{event.interval} + static_cast<size_t>(event.direction)];
+  }
+
+  const absl::Span<const Buffer> buffers_;
+  const absl::Span<const Interval> intervals_;
+  const double bytes_per_cycle_;
+  const CopySchedule schedule_;
+  std::vector<CopyTicket> tickets_;
+  CopyQueues queues_;
+};
+
+// Accesses of an instruction that a mapping puts into fast memory, and the bytes of the others.
+struct Placement {
+  uint64_t fast_mask = 0;
+  int64_t hbm_bytes = 0;  // with fixed_hbm_bytes
+};
+
+Placement PlacementOf(const Instruction& instruction, const Access* accesses,
+                      const uint8_t* in_fast_memory) {
+  Placement placement = {0, instruction.fixed_hbm_bytes};
+  for (uint32_t k = 0; k < instruction.access_count; ++k) {
+    const uint64_t fast = in_fast_memory[instruction.first_access + k] != 0;
+    placement.fast_mask |= fast << k;
+    placement.hbm_bytes += fast ? 0 : accesses[instruction.first_access + k].bytes_accessed;
+  }
+  return placement;
+}
+
+double IdleBytesOf(double cycles, double hbm_bytes_per_cycle, int64_t hbm_bytes) {
+  return std::max(0.0, cycles * hbm_bytes_per_cycle - static_cast<double>(hbm_bytes));
+}
+
+}  // namespace
+
+Price Simulate(const Program& program, const Mapping& mapping) {
+  Price price;
+  Copies copies(program, mapping);
+  price.copies = copies.count();
+  const double hbm_bytes_per_cycle = program.hardware().hbm_bytes_per_cycle();
+  const uint32_t instruction_count = program.instruction_count();
+  for (uint32_t i = 0; i < instruction_count; ++i) {
+    const Instruction& instruction = program.instructions()[i];
+    price.stall_cycles += copies.Reach(i) * instruction.execution_count;
+    const Placement placement =
+        PlacementOf(instruction, program.accesses().data(), mapping.in_fast_memory.data());
+    const double cycles = program.latency().Cycles(i, placement.fast_mask);
+    copies.Advance(IdleBytesOf(cycles, hbm_bytes_per_cycle, placement.hbm_bytes));
+    double& part = instruction.kind == InstructionKind::kModelled ? price.modelled_cycles
+                                                                  : price.estimated_cycles;
+    part += cycles * instruction.execution_count;
+  }
+  price.stall_cycles += copies.Reach(instruction_count);
+  price.total_cycles = price.estimated_cycles + price.modelled_cycles + price.stall_cycles;
+  return price;
+}
+
+Price SimulateAllHbm(const Program& program) { return Simulate(program, AllHbmMapping(program)); }
+
+double AllFastCycles(const Program& program) {
+  Mapping mapping = AllHbmMapping(program);
+  for (uint32_t a = 0; a < program.access_count(); ++a) {
+    mapping.in_fast_memory[a] = !program.buffers()[program.accesses()[a].buffer].pinned_to_hbm;
+  }
+  return Simulate(program, mapping).total_cycles;
+}
+
+Traffic MeasureTraffic(const Program& program, const Mapping& mapping) {
+  Traffic traffic;
+  for (const Instruction& instruction : program.instructions()) {
+    const Placement placement =
+        PlacementOf(instruction, program.accesses().data(), mapping.in_fast_memory.data());
+    int64_t bytes = instruction.fixed_hbm_bytes;
+    for (uint32_t k = 0; k < instruction.access_count; ++k) {
+      bytes += program.accesses()[instruction.first_access + k].bytes_accessed;
+    }
+    traffic.bytes_accessed += static_cast<double>(bytes) * instruction.execution_count;
+    traffic.hbm_bytes += static_cast<double>(placement.hbm_bytes) * instruction.execution_count;
+  }
+  return traffic;
+}
+
+double IdleBytes(const Program& program, uint32_t instruction, uint64_t fast_mask, double cycles) {
+  int64_t hbm_bytes = program.instructions()[instruction].fixed_hbm_bytes;
+  uint64_t rest = fast_mask;
+  for (const Access& access : program.AccessesOfInstruction(instruction)) {
+    if ((rest & 1) == 0) hbm_bytes += access.bytes_accessed;
+    rest >>= 1;
+  }
+  return IdleBytesOf(cycles, program.hardware().hbm_bytes_per_cycle(), hbm_bytes);
+}
+
+}  // namespace mallocmuzero
