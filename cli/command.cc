@@ -1,0 +1,93 @@
+#include "cli/command.h"
+
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "cli/corpus_command.h"
+#include "cli/import_command.h"
+#include "cli/simulate_command.h"
+#include "cli/validate_command.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr AddCommand kCommands[] = {AddImportCommand, AddSimulateCommand, AddValidateCommand,
+                                    AddCorpusCommand};
+
+// One line whatever `message` holds, so that a caller can take stderr line by line.
+void PrintError(std::string_view message) {
+  const std::string line =
+      absl::StrReplaceAll(absl::string_view(message.data(), message.size()), {{"\n", " "}});
+  std::fputs(absl::StrCat("mallocmuzero: ", line, "\n").c_str(), stderr);
+}
+
+// --help and --version arrive here too, as errors with exit code 0.
+ExitCode ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() != 0) {
+    PrintError(absl::StrCat(error.what(), " (mallocmuzero --help shows the usage)"));
+    return ExitCode::kBadInput;
+  }
+  std::ostringstream out;
+  std::ostringstream unused_errors;
+  app.exit(error, out, unused_errors);
+  std::fputs(out.str().c_str(), stdout);
+  return ExitCode::kSuccess;
+}
+
+ExitCode ParseAndRun(int argc, const char* const* argv) {
+  CLI::App app("Learns where the tensors of a compiled XLA program should live.", "mallocmuzero");
+  app.set_version_flag("--version", "mallocmuzero " MALLOCMUZERO_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 success, 1 failure or an invalid mapping, 2 bad usage or input.");
+  Action action;
+  for (const AddCommand add : kCommands) add(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return ReportParseError(app, error);
+  }
+  const absl::StatusOr<ExitCode> code = action();
+  if (code.ok()) return *code;
+  PrintError(std::string_view(code.status().message().data(), code.status().message().size()));
+  return ExitCodeOf(code.status());
+}
+
+}  // namespace
+
+absl::Status OutputError(const absl::Status& status) {
+  return absl::InternalError(status.message());
+}
+
+ExitCode ExitCodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kDataLoss:
+      return ExitCode::kBadInput;
+    default:
+      return ExitCode::kFailure;
+  }
+}
+
+int RunCommandLine(int argc, const char* const* argv) {
+  const ExitCode code = ParseAndRun(argc, argv);
+  // A full disk or a closed pipe shows itself only here.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    PrintError("cannot write to standard output");
+    return static_cast<int>(ExitCode::kFailure);
+  }
+  return static_cast<int>(code);
+}
+
+}  // namespace mallocmuzero::cli

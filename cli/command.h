@@ -1,0 +1,39 @@
+// What the subcommands have in common, and the entry of the command line.
+
+#ifndef MALLOCMUZERO_CLI_COMMAND_H_
+#define MALLOCMUZERO_CLI_COMMAND_H_
+
+#include <functional>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace mallocmuzero::cli {
+
+// Exit codes of the binary; other programs rely on them.
+enum class ExitCode {
+  kSuccess = 0,
+  kFailure = 1,   // the work could not be done, or its verdict is negative (an invalid mapping)
+  kBadInput = 2,  // bad usage, or input that cannot be read
+};
+
+// What the chosen subcommand does once its flags are parsed. Prints its result to stdout.
+using Action = std::function<absl::StatusOr<ExitCode>()>;
+
+// Each subcommand has a function AddXCommand(app, action): it adds itself to `app` and, when chosen
+// on the command line, stores what to do in `action`. Both must outlive the parsing.
+using AddCommand = void (*)(CLI::App& app, Action& action);
+
+// Marks an error of writing output, which is a failure and not bad input. `status` must not be OK.
+absl::Status OutputError(const absl::Status& status);
+
+// kBadInput for errors that name something the caller gave, kFailure for all others.
+ExitCode ExitCodeOf(const absl::Status& status);
+
+// Parses the command line and runs the chosen subcommand. Errors are one line each on stderr.
+int RunCommandLine(int argc, const char* const* argv);
+
+}  // namespace mallocmuzero::cli
+
+#endif  // MALLOCMUZERO_CLI_COMMAND_H_

@@ -1,0 +1,40 @@
+// The captured corpus: workloads/<chip>/<name>.program and workloads/split.csv, as a table.
+
+#ifndef MALLOCMUZERO_CLI_CORPUS_H_
+#define MALLOCMUZERO_CLI_CORPUS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "mallocmuzero/v1/report.pb.h"
+
+namespace mallocmuzero::cli {
+
+struct CorpusProgram {
+  std::string family;
+  std::string split;  // train, validation or test
+  v1::ImportReport report;
+};
+
+// Every .program or .program.zst in a subfolder of `folder`, by chip and name. Each must be in
+// `folder`/split.csv (columns name, family, split). Errors name the file.
+absl::StatusOr<std::vector<CorpusProgram>> ReadCorpus(const std::string& folder);
+
+// Does placement matter for this program? The compiler's default leaves 10 % or more of the
+// accessed bytes in HBM or stalls 1 % or more of its cycles, and everything in fast memory would be
+// 3 % or more below it.
+bool IsContended(const v1::ImportReport& report);
+
+// One Markdown table a chip with a line of totals above it.
+std::string CorpusMarkdown(const std::vector<CorpusProgram>& programs);
+
+// `document` with what stands between the lines "<!-- corpus:begin -->" and "<!-- corpus:end -->"
+// replaced by `markdown`; InvalidArgument if the two markers are not there in this order.
+absl::StatusOr<std::string> ReplaceBetweenMarkers(absl::string_view document,
+                                                  absl::string_view markdown);
+
+}  // namespace mallocmuzero::cli
+
+#endif  // MALLOCMUZERO_CLI_CORPUS_H_

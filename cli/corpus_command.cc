@@ -1,0 +1,58 @@
+#include "cli/corpus_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/corpus.h"
+#include "simulator/core/file_io.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct CorpusFlags {
+  std::string workloads = "workloads";
+  std::string write;
+};
+
+absl::StatusOr<ExitCode> RunCorpus(const CorpusFlags& flags) {
+  const absl::StatusOr<std::vector<CorpusProgram>> programs = ReadCorpus(flags.workloads);
+  if (!programs.ok()) return programs.status();
+  const std::string markdown = CorpusMarkdown(*programs);
+  if (flags.write.empty()) {
+    std::fputs(markdown.c_str(), stdout);
+    return ExitCode::kSuccess;
+  }
+  const absl::StatusOr<std::string> document = ReadFile(flags.write);
+  if (!document.ok()) return document.status();
+  const absl::StatusOr<std::string> updated = ReplaceBetweenMarkers(*document, markdown);
+  if (!updated.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(flags.write, ": ", updated.status().message()));
+  }
+  const absl::Status written = WriteFileAtomically(flags.write, *updated);
+  if (!written.ok()) return OutputError(written);
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddCorpusCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "corpus", "Describe every captured program of a folder in a Markdown table");
+  const auto flags = std::make_shared<CorpusFlags>();
+  command
+      ->add_option("--workloads", flags->workloads,
+                   "folder with split.csv and a folder of programs for each chip")
+      ->capture_default_str();
+  command->add_option("--write", flags->write,
+                      "Markdown file to update between its corpus markers, instead of printing");
+  command->callback([flags, &action] { action = [flags] { return RunCorpus(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

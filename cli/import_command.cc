@@ -1,0 +1,90 @@
+#include "cli/import_command.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/import_text.h"
+#include "cli/report_json.h"
+#include "mallocmuzero/v1/program.pb.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/hardware.h"
+#include "simulator/core/program.h"
+#include "simulator/import/import.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct ImportFlags {
+  ImportOptions inputs;
+  std::string hardware;
+  std::string output;
+  bool json = false;
+};
+
+// "gpt_b16" for "runs/gpt_b16.program" and "gpt_b16.program.zst".
+std::string ProgramNameOf(const std::string& output) {
+  const std::string name = std::filesystem::path(output).filename().string();
+  return name.substr(0, name.find('.', 1));
+}
+
+absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
+  const absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
+  if (!hardware.ok()) return hardware.status();
+  ImportOptions inputs = flags.inputs;
+  inputs.program_name = ProgramNameOf(flags.output);
+  absl::StatusOr<v1::Program> imported = ImportProgram(inputs, *hardware);
+  if (!imported.ok()) return imported.status();
+  const absl::StatusOr<Program> program = Program::FromProto(*std::move(imported));
+  if (!program.ok()) {
+    return absl::InternalError(absl::StrCat(
+        inputs.all_hbm_path,
+        ": the import is not a program that can be read back: ", program.status().message()));
+  }
+  const absl::Status written = WriteMessage(flags.output, program->proto());
+  if (!written.ok()) return OutputError(written);
+
+  const v1::ImportReport report = MakeImportReport(*program);
+  if (!flags.json) {
+    std::fputs(ImportText(report, program->proto()).c_str(), stdout);
+    std::fputs(absl::StrCat("\nwrote ", flags.output, "\n").c_str(), stdout);
+    return ExitCode::kSuccess;
+  }
+  const absl::StatusOr<std::string> json = ReportToJson(report);
+  if (!json.ok()) return json.status();
+  std::puts(json->c_str());
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddImportCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "import",
+      "Turn the HLO text of one program, compiled under several placements, into a program");
+  const auto flags = std::make_shared<ImportFlags>();
+  command
+      ->add_option("--all-hbm", flags->inputs.all_hbm_path,
+                   "HLO text of the compile with everything in HBM")
+      ->required();
+  command->add_option("--default", flags->inputs.default_path,
+                      "HLO text of the compile as the compiler would do it: the baseline");
+  command->add_option("--sample", flags->inputs.sample_paths,
+                      "HLO text of a compile under some other placement; repeatable. More samples "
+                      "make a better latency table");
+  command->add_option("--hardware", flags->hardware, "chip name or hardware file")->required();
+  command->add_option("--output", flags->output, "program file to write")->required();
+  command->add_flag("--json", flags->json, "print one JSON object (ImportReport)");
+  command->footer("Every input may be zstd-compressed.");
+  command->callback([flags, &action] { action = [flags] { return RunImport(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,127 @@
+#include "cli/price_report.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/table.h"
+#include "mallocmuzero/v1/program.pb.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/core/simulate.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+// Bit k: access k of the instruction is in fast memory.
+uint64_t FastMask(const Program& program, const Mapping& mapping, uint32_t instruction) {
+  const Instruction& i = program.instructions()[instruction];
+  uint64_t mask = 0;
+  for (uint32_t k = 0; k < i.access_count; ++k) {
+    if (mapping.in_fast_memory[i.first_access + k] != 0) mask |= uint64_t{1} << k;
+  }
+  return mask;
+}
+
+struct InstructionCost {
+  uint32_t index;
+  uint64_t fast_mask;
+  double cycles;  // all executions
+};
+
+// Most cycles first; at most `count`.
+std::vector<InstructionCost> CostliestFirst(const Program& program, const Mapping& mapping,
+                                            int count) {
+  std::vector<InstructionCost> costs;
+  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+    const uint64_t mask = FastMask(program, mapping, i);
+    costs.push_back(
+        {i, mask, program.latency().Cycles(i, mask) * program.instructions()[i].execution_count});
+  }
+  std::stable_sort(costs.begin(), costs.end(),
+                   [](const auto& a, const auto& b) { return a.cycles > b.cycles; });
+  if (costs.size() > static_cast<size_t>(count)) costs.resize(count);
+  return costs;
+}
+
+// "3 of 5": accesses in fast memory of all accesses.
+std::string FastOfAll(uint64_t mask, uint32_t access_count) {
+  return absl::StrCat(__builtin_popcountll(mask), " of ", access_count);
+}
+
+}  // namespace
+
+v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping) {
+  const Price price = Simulate(program, mapping);
+  const Traffic traffic = MeasureTraffic(program, mapping);
+  v1::PriceReport report;
+  report.set_name(program.proto().name());
+  report.set_hardware(program.hardware().name());
+  report.set_total_cycles(price.total_cycles);
+  report.set_estimated_cycles(price.estimated_cycles);
+  report.set_modelled_cycles(price.modelled_cycles);
+  report.set_stall_cycles(price.stall_cycles);
+  report.set_seconds(price.total_cycles / program.hardware().clock_hz());
+  report.set_all_hbm_cycles(SimulateAllHbm(program).total_cycles);
+  if (program.proto().has_baseline()) {
+    report.set_default_cycles(program.proto().baseline().mapping_cycles());
+  }
+  report.set_bytes_accessed(traffic.bytes_accessed);
+  if (traffic.bytes_accessed > 0) {
+    report.set_hbm_share(traffic.hbm_bytes / traffic.bytes_accessed);
+  }
+  report.set_instructions(program.instruction_count());
+  report.set_copies(price.copies);
+  return report;
+}
+
+std::string PriceText(const v1::PriceReport& report) {
+  const double total = report.total_cycles();
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"total",
+       absl::StrCat(FormatCycles(total), absl::StrFormat(" (%.3f ms)", 1e3 * report.seconds()))},
+      {"  estimated", FormatCycles(report.estimated_cycles())},
+      {"  modelled", FormatCycles(report.modelled_cycles())},
+      {"  stalls", FormatCycles(report.stall_cycles())}};
+  if (report.has_all_hbm_cycles()) {
+    facts.push_back(
+        {"all in HBM", absl::StrCat(FormatCycles(report.all_hbm_cycles()), "; the total is ",
+                                    FormatChange(total, report.all_hbm_cycles()))});
+  }
+  if (report.has_default_cycles()) {
+    facts.push_back(
+        {"default", absl::StrCat(FormatCycles(report.default_cycles()), "; the total is ",
+                                 FormatChange(total, report.default_cycles()))});
+  }
+  facts.push_back({"accessed", absl::StrCat(FormatMebibytes(report.bytes_accessed()), " MiB, ",
+                                            FormatPercent(report.hbm_share()), " of it in HBM")});
+  facts.push_back({"schedule", absl::StrCat(FormatCount(report.instructions()), " instructions, ",
+                                            FormatCount(report.copies()), " copies")});
+  return absl::StrCat(report.name(), " on ", report.hardware(), "\n\n", FactList(facts));
+}
+
+std::string CostliestInstructions(const Program& program, const Mapping& mapping, int count) {
+  Table table({{"instruction"},
+               {"opcode"},
+               {"times", Table::Align::kRight},
+               {"Mcycles", Table::Align::kRight},
+               {"share", Table::Align::kRight},
+               {"fast accesses", Table::Align::kRight},
+               {"operation"}});
+  const double total = Simulate(program, mapping).total_cycles;
+  for (const InstructionCost& cost : CostliestFirst(program, mapping, count)) {
+    const v1::Instruction& instruction = program.proto().instructions(cost.index);
+    table.AddRow({instruction.name(), instruction.opcode(),
+                  FormatCount(instruction.execution_count()), FormatMegacycles(cost.cycles),
+                  total > 0 ? FormatPercent(cost.cycles / total) : "",
+                  FastOfAll(cost.fast_mask, instruction.access_count()), instruction.op_name()});
+  }
+  return table.ToText();
+}
+
+}  // namespace mallocmuzero::cli

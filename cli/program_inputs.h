@@ -1,0 +1,30 @@
+// Flags that several subcommands share.
+
+#ifndef MALLOCMUZERO_CLI_PROGRAM_INPUTS_H_
+#define MALLOCMUZERO_CLI_PROGRAM_INPUTS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero::cli {
+
+// The names a --mapping flag knows without a file.
+inline constexpr char kAllHbmMappingName[] = "all_hbm";
+inline constexpr char kDefaultMappingName[] = "default";
+
+// Help text of a --mapping flag.
+inline constexpr char kMappingHelp[] =
+    "mapping file, or all_hbm (everything in HBM), or default (the compiler's own placement, "
+    "stored "
+    "in the program)";
+
+// The mapping that a --mapping flag names: "all_hbm", "default" or a file. A file of one of these
+// two names is given as "./default".
+absl::StatusOr<Mapping> LoadMappingByName(const std::string& name_or_path, const Program& program);
+
+}  // namespace mallocmuzero::cli
+
+#endif  // MALLOCMUZERO_CLI_PROGRAM_INPUTS_H_

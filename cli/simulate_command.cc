@@ -1,0 +1,92 @@
+#include "cli/simulate_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/price_report.h"
+#include "cli/program_inputs.h"
+#include "cli/report_json.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "simulator/core/hardware.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/import/price_module.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr int kInstructionsShown = 10;
+
+struct SimulateFlags {
+  std::string hlo;
+  std::string hardware;
+  std::string program;
+  std::string mapping = kAllHbmMappingName;
+  bool json = false;
+};
+
+absl::StatusOr<ExitCode> PrintJson(const v1::PriceReport& report) {
+  const absl::StatusOr<std::string> json = ReportToJson(report);
+  if (!json.ok()) return json.status();
+  std::puts(json->c_str());
+  return ExitCode::kSuccess;
+}
+
+absl::StatusOr<ExitCode> SimulateModule(const SimulateFlags& flags) {
+  const absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
+  if (!hardware.ok()) return hardware.status();
+  const absl::StatusOr<v1::PriceReport> report = PriceModule(flags.hlo, *hardware);
+  if (!report.ok()) return report.status();
+  if (flags.json) return PrintJson(*report);
+  std::fputs(PriceText(*report).c_str(), stdout);
+  return ExitCode::kSuccess;
+}
+
+absl::StatusOr<ExitCode> SimulateProgram(const SimulateFlags& flags) {
+  const absl::StatusOr<Program> program = LoadProgram(flags.program);
+  if (!program.ok()) return program.status();
+  const absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);
+  if (!mapping.ok()) return mapping.status();
+  const v1::PriceReport report = MakePriceReport(*program, *mapping);
+  if (flags.json) return PrintJson(report);
+  const std::string text =
+      absl::StrCat(PriceText(report), "mapping     ", flags.mapping, "\n\nThe ", kInstructionsShown,
+                   " instructions that take most cycles, waiting for copies not included\n",
+                   CostliestInstructions(*program, *mapping, kInstructionsShown));
+  std::fputs(text.c_str(), stdout);
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddSimulateCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "simulate", "Price a compiled module as it stands, or a program under a mapping");
+  const auto flags = std::make_shared<SimulateFlags>();
+  CLI::Option* hlo = command->add_option("--hlo", flags->hlo, "HLO text of a compiled module");
+  CLI::Option* hardware =
+      command->add_option("--hardware", flags->hardware, "chip name or hardware file; with --hlo");
+  CLI::Option* program =
+      command->add_option("--program", flags->program, "program that `import` wrote");
+  command->add_option("--mapping", flags->mapping, absl::StrCat(kMappingHelp, "; default: all_hbm"))
+      ->needs(program);
+  command->add_flag("--json", flags->json, "print one JSON object (PriceReport)");
+  hlo->needs(hardware)->excludes(program);
+  hardware->needs(hlo);
+  command->callback([flags, hlo, program, &action] {
+    if (hlo->empty() && program->empty()) {
+      throw CLI::ValidationError("simulate", "one of --hlo and --program is required");
+    }
+    action = [flags, from_module = !hlo->empty()] {
+      return from_module ? SimulateModule(*flags) : SimulateProgram(*flags);
+    };
+  });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,99 @@
+#include "cli/validate_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/program_inputs.h"
+#include "cli/report_json.h"
+#include "cli/table.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/validate/validate.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct ValidateFlags {
+  std::string program;
+  std::string mapping;
+  bool json = false;
+};
+
+v1::ValidationReport MakeReport(const std::vector<Violation>& violations) {
+  v1::ValidationReport report;
+  report.set_valid(violations.empty());
+  for (const Violation& violation : violations) {
+    v1::ValidationReport::Violation* entry = report.add_violations();
+    entry->set_rule(std::string(RuleName(violation.rule)));
+    entry->set_message(violation.message);
+  }
+  return report;
+}
+
+// Violations grouped by rule, in the order of Rule.
+std::string ValidationText(const std::vector<Violation>& violations, const Mapping& mapping) {
+  if (violations.empty()) {
+    return absl::StrCat("valid: ", FormatCount(mapping.intervals.size()),
+                        " intervals in fast memory keep every rule\n");
+  }
+  std::vector<std::vector<const Violation*>> by_rule(kRuleCount);
+  for (const Violation& violation : violations) {
+    by_rule[static_cast<int>(violation.rule)].push_back(&violation);
+  }
+  std::string text = absl::StrCat(
+      "invalid: ", FormatCount(violations.size()),
+      violations.size() >= kMaxViolations ? " violations, more not listed\n" : " violations\n");
+  for (const auto& group : by_rule) {
+    if (group.empty()) continue;
+    absl::StrAppend(&text, "\n", RuleName(group.front()->rule), " (", FormatCount(group.size()),
+                    ")\n");
+    for (const Violation* violation : group) absl::StrAppend(&text, "  ", violation->message, "\n");
+  }
+  return text;
+}
+
+absl::StatusOr<ExitCode> RunValidate(const ValidateFlags& flags) {
+  const absl::StatusOr<Program> program = LoadProgram(flags.program);
+  if (!program.ok()) return program.status();
+  const absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);
+  if (!mapping.ok()) return mapping.status();
+  if (flags.mapping == kDefaultMappingName && !program->proto().baseline().packed()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(flags.program,
+                     ": the default has no addresses (its intervals could not be "
+                     "packed), so it cannot be validated"));
+  }
+  const std::vector<Violation> violations = Validate(*program, *mapping);
+  const ExitCode verdict = violations.empty() ? ExitCode::kSuccess : ExitCode::kFailure;
+  if (!flags.json) {
+    std::fputs(ValidationText(violations, *mapping).c_str(), stdout);
+    return verdict;
+  }
+  const absl::StatusOr<std::string> json = ReportToJson(MakeReport(violations));
+  if (!json.ok()) return json.status();
+  std::puts(json->c_str());
+  return verdict;
+}
+
+}  // namespace
+
+void AddValidateCommand(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("validate", "Check a mapping against every rule of its program");
+  const auto flags = std::make_shared<ValidateFlags>();
+  command->add_option("--program", flags->program, "program that `import` wrote")->required();
+  command->add_option("--mapping", flags->mapping, kMappingHelp)->required();
+  command->add_flag("--json", flags->json, "print one JSON object (ValidationReport)");
+  command->footer("Exits 1 if the mapping is invalid.");
+  command->callback([flags, &action] { action = [flags] { return RunValidate(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

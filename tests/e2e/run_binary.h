@@ -1,0 +1,50 @@
+#ifndef MALLOCMUZERO_TESTS_E2E_RUN_BINARY_H_
+#define MALLOCMUZERO_TESTS_E2E_RUN_BINARY_H_
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace mallocmuzero::e2e {
+
+struct RunResult {
+  // As a shell reports it: 128 + signal number if a signal ended the process.
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+// Runs build/bin/mallocmuzero with `arguments` and waits for it. Fails the test if it cannot start.
+RunResult RunMallocmuzero(const std::vector<std::string>& arguments);
+
+// A folder of its own for each test, removed with its content at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  // Path of `name` in the folder; nothing is created.
+  std::string Path(const std::string& name) const;
+
+  // Writes `content` to `name` and returns its path.
+  std::string Write(const std::string& name, const std::string& content) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// Whole content of a file; fails the test if it cannot be read.
+std::string ReadAll(const std::string& path);
+
+// Path of a committed file of tests/data.
+std::string TestData(const std::string& name);
+
+// What `import` needs for one of the programs in tests/data/hlo: --all-hbm, --default, every
+// --sample, --hardware and --output.
+std::vector<std::string> ImportArguments(const std::string& program, const std::string& output);
+
+}  // namespace mallocmuzero::e2e
+
+#endif  // MALLOCMUZERO_TESTS_E2E_RUN_BINARY_H_
