@@ -1,0 +1,241 @@
+// Whatever is wrong with the input: exit code 2, nothing on stdout, one line on stderr that names
+// what is wrong.
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/run_binary.h"
+
+namespace mallocmuzero::e2e {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+using Arguments = std::vector<std::string>;
+
+std::string GoodHlo() { return TestData("hlo/gpt_small/all_hbm.hlo.zst"); }
+
+Arguments SimulateHlo(const std::string& path) {
+  return {"simulate", "--hlo", path, "--hardware", "tpu_v4i"};
+}
+
+// gpt_small, imported into `folder`.
+std::string GoodProgram(const TemporaryFolder& folder) {
+  const std::string path = folder.Path("good.program");
+  EXPECT_EQ(RunMallocmuzero(ImportArguments("gpt_small", path)).exit_code, 0);
+  return path;
+}
+
+void ExpectOneErrorLine(const RunResult& result, const std::string& pattern) {
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, StartsWith("mallocmuzero: "));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_THAT(result.err, ContainsRegex(pattern));
+}
+
+struct BadInput {
+  std::string name;
+  // Makes the files it needs in the folder.
+  std::function<Arguments(const TemporaryFolder&)> arguments;
+  // Extended regular expression that the error line must match.
+  std::string pattern;
+};
+
+void PrintTo(const BadInput& input, std::ostream* out) { *out << input.name; }
+
+class BadInputTest : public testing::TestWithParam<BadInput> {};
+
+TEST_P(BadInputTest, ExitsWithTwoAndOneLineThatNamesIt) {
+  const TemporaryFolder folder;
+  ExpectOneErrorLine(RunMallocmuzero(GetParam().arguments(folder)), GetParam().pattern);
+}
+
+std::vector<BadInput> BadUsage() {
+  return {
+      {"NoSubcommand", [](const auto&) { return Arguments{}; }, "subcommand"},
+      {"UnknownSubcommand", [](const auto&) { return Arguments{"fly"}; }, "fly|subcommand"},
+      {"UnknownFlag",
+       [](const auto&) {
+         return Arguments{"simulate", "--fast"};
+       },
+       "--fast"},
+      {"MissingRequiredFlag",
+       [](const auto&) {
+         return Arguments{"import", "--all-hbm", GoodHlo()};
+       },
+       "--hardware|--output"},
+      {"FlagWithoutValue",
+       [](const auto&) {
+         return Arguments{"validate", "--mapping", "all_hbm", "--program"};
+       },
+       "--program"},
+      {"SimulateNothing", [](const auto&) { return Arguments{"simulate"}; }, "--hlo and --program"},
+      {"HloWithoutHardware",
+       [](const auto&) {
+         return Arguments{"simulate", "--hlo", GoodHlo()};
+       },
+       "--hardware"},
+      {"HloAndProgram",
+       [](const auto&) {
+         Arguments both = SimulateHlo(GoodHlo());
+         both.insert(both.end(), {"--program", "x.program"});
+         return both;
+       },
+       "--program"},
+      {"UnknownHardware",
+       [](const auto&) {
+         return Arguments{"simulate", "--hlo", GoodHlo(), "--hardware", "tpu_v99"};
+       },
+       "tpu_v99.*tpu_v4i"},
+  };
+}
+
+std::vector<BadInput> BadHlo() {
+  return {
+      {"MissingHlo", [](const auto& f) { return SimulateHlo(f.Path("missing.hlo")); },
+       "missing\\.hlo"},
+      {"FolderAsHlo", [](const auto& f) { return SimulateHlo(f.Path("")); }, "mallocmuzero-"},
+      {"EmptyHlo", [](const auto& f) { return SimulateHlo(f.Write("empty.hlo", "")); },
+       "empty\\.hlo"},
+      {"BinaryHlo",
+       [](const auto& f) { return SimulateHlo(f.Write("binary.hlo", std::string(100, '\0'))); },
+       "binary\\.hlo"},
+      {"TruncatedZst",
+       [](const auto& f) {
+         const std::string bytes = ReadAll(GoodHlo());
+         return SimulateHlo(f.Write("cut.hlo.zst", bytes.substr(0, bytes.size() / 2)));
+       },
+       "cut\\.hlo\\.zst"},
+      {"SyntaxErrorInHlo",
+       [](const auto& f) {
+         return SimulateHlo(f.Write("bad.hlo",
+                                    "HloModule m, is_scheduled=true\n\n"
+                                    "ENTRY %main (p: f32[8]) -> f32[8] {\n"
+                                    "  ROOT %p = f32[8{0} parameter(0)\n"
+                                    "}\n"));
+       },
+       "bad\\.hlo:4:[0-9]+: "},
+      {"SyntaxErrorInASample",
+       [](const auto& f) {
+         Arguments arguments = ImportArguments("gpt_small", f.Path("out.program"));
+         arguments.insert(arguments.end(), {"--sample", f.Write("broken.hlo", "HloModule\n")});
+         return arguments;
+       },
+       "broken\\.hlo:1:[0-9]+: "},
+      {"MissingDefault",
+       [](const auto& f) {
+         return Arguments{"import",    "--all-hbm",        GoodHlo(),
+                          "--default", f.Path("none.hlo"), "--hardware",
+                          "tpu_v4i",   "--output",         f.Path("out.program")};
+       },
+       "none\\.hlo"},
+  };
+}
+
+std::vector<BadInput> BadMessages() {
+  const auto simulate = [](const std::string& program) {
+    return Arguments{"simulate", "--program", program};
+  };
+  const auto validate = [](const TemporaryFolder& folder, const std::string& mapping) {
+    return Arguments{"validate", "--program", GoodProgram(folder), "--mapping", mapping};
+  };
+  return {
+      {"MissingProgram", [=](const auto& f) { return simulate(f.Path("missing.program")); },
+       "missing\\.program"},
+      {"EmptyProgram", [=](const auto& f) { return simulate(f.Write("empty.program", "")); },
+       "empty\\.program"},
+      {"GarbageAsProgram",
+       [=](const auto& f) { return simulate(f.Write("noise.program", "\xff\xfe noise")); },
+       "noise\\.program"},
+      {"TruncatedProgram",
+       [=](const auto& f) {
+         const std::string bytes = ReadAll(GoodProgram(f));
+         return simulate(f.Write("cut.program", bytes.substr(0, bytes.size() / 2)));
+       },
+       "cut\\.program"},
+      {"MappingAsProgram",
+       [=](const auto& f) {
+         return simulate(f.Write("m.textproto",
+                                 "header { message: \"mallocmuzero.v1.Mapping\" version: 1 }\n"));
+       },
+       "m\\.textproto.*mallocmuzero\\.v1\\.Mapping"},
+      {"ProgramOfAnotherVersion",
+       [=](const auto& f) {
+         return simulate(f.Write("new.textproto",
+                                 "header { message: \"mallocmuzero.v1.Program\" version: 99 }\n"));
+       },
+       "new\\.textproto.*version.*99"},
+      {"TextErrorInMapping",
+       [=](const auto& f) { return validate(f, f.Write("typo.textproto", "header {\n  mess")); },
+       "typo\\.textproto"},
+      {"MissingMapping", [=](const auto& f) { return validate(f, f.Path("none.mapping")); },
+       "none\\.mapping"},
+      {"MappingOfAnotherProgram",
+       [=](const auto& f) {
+         return validate(f, f.Write("other.textproto",
+                                    "header { message: \"mallocmuzero.v1.Mapping\" version: 1 }\n"
+                                    "program_sha256: \"" +
+                                        std::string(32, 'a') + "\"\n"));
+       },
+       "other\\.textproto.*program"},
+      {"HardwareFileWithoutRates",
+       [](const auto& f) {
+         return Arguments{"simulate", "--hlo", GoodHlo(), "--hardware",
+                          f.Write("chip.textproto",
+                                  "header { message: \"mallocmuzero.v1.Hardware\" version: 1 }\n"
+                                  "name: \"chip\"\n")};
+       },
+       "chip\\.textproto.*"},
+      {"WorkloadsWithoutSplit",
+       [](const auto& f) {
+         return Arguments{"corpus", "--workloads", f.Path("")};
+       },
+       "split\\.csv"},
+  };
+}
+
+std::string NameOf(const testing::TestParamInfo<BadInput>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Usage, BadInputTest, testing::ValuesIn(BadUsage()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Hlo, BadInputTest, testing::ValuesIn(BadHlo()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Messages, BadInputTest, testing::ValuesIn(BadMessages()), NameOf);
+
+TEST(FailedImport, LeavesAnExistingOutputAsItWas) {
+  const TemporaryFolder folder;
+  const std::string output = folder.Write("p.program", "precious");
+  const RunResult result =
+      RunMallocmuzero({"import", "--all-hbm", folder.Write("bad.hlo", "HloModule\n"), "--hardware",
+                       "tpu_v4i", "--output", output});
+  ExpectOneErrorLine(result, "bad\\.hlo:1:");
+  EXPECT_EQ(ReadAll(output), "precious");
+}
+
+TEST(FailedImport, WritesNothing) {
+  const TemporaryFolder folder;
+  const std::string output = folder.Path("p.program");
+  RunMallocmuzero({"import", "--all-hbm", folder.Write("bad.hlo", "HloModule\n"), "--hardware",
+                   "tpu_v4i", "--output", output});
+  EXPECT_FALSE(std::filesystem::exists(output));
+}
+
+TEST(FailedImport, IsAFailureIfTheOutputCannotBeWritten) {
+  const TemporaryFolder folder;
+  const RunResult result =
+      RunMallocmuzero(ImportArguments("gpt_small", folder.Path("no/such/folder/p.program")));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("no/such/folder/p.program"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero::e2e

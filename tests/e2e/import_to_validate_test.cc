@@ -1,0 +1,167 @@
+// The way of a real program through the binary: import, simulate, validate.
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "simulator/core/file_io.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "tests/e2e/run_binary.h"
+
+namespace mallocmuzero::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// The object a successful run prints with --json.
+json RunForJson(std::vector<std::string> arguments) {
+  arguments.push_back("--json");
+  const RunResult result = RunMallocmuzero(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1) << result.out;
+  return json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+}
+
+// Imports one of tests/data/hlo once for each test.
+class RealProgram : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { report_ = RunForJson(ImportArguments(GetParam(), program_)); }
+
+  const TemporaryFolder folder_;
+  const std::string program_ = folder_.Path(GetParam() + ".program");
+  json report_;
+};
+
+TEST_P(RealProgram, ImportsWithACalibrationThatCanBeTrusted) {
+  EXPECT_EQ(report_["program"], GetParam());
+  EXPECT_EQ(report_["hardware"], "tpu_v4i");
+  EXPECT_GT(report_["instructions"], 50);
+  EXPECT_GT(report_["accesses"], report_["instructions"]);
+  EXPECT_GE(report_["placements"], 4);
+  EXPECT_LE(report_["median_total_error"], 0.01);
+  EXPECT_LE(report_["worst_total_error"], 0.03);
+  EXPECT_LE(report_["instruction_error"], 0.03);
+  EXPECT_LT(report_["all_fast_cycles"], report_["default_cycles"]);
+  EXPECT_LT(report_["default_cycles"], report_["all_hbm_cycles"]);
+}
+
+TEST_P(RealProgram, PricesEverythingInHbmUnlessAMappingIsGiven) {
+  const json price = RunForJson({"simulate", "--program", program_});
+  EXPECT_EQ(price["total_cycles"], report_["all_hbm_cycles"]);
+  EXPECT_EQ(price["all_hbm_cycles"], report_["all_hbm_cycles"]);
+  EXPECT_EQ(price["default_cycles"], report_["default_cycles"]);
+  EXPECT_EQ(price["hbm_share"], 1.0);
+  EXPECT_EQ(price["copies"], 0);
+  EXPECT_DOUBLE_EQ(price["total_cycles"].get<double>(), price["estimated_cycles"].get<double>() +
+                                                            price["modelled_cycles"].get<double>() +
+                                                            price["stall_cycles"].get<double>());
+}
+
+TEST_P(RealProgram, PricesTheDefaultAsItsCompiledModuleOrNamesTheDifference) {
+  const json mapped = RunForJson({"simulate", "--program", program_, "--mapping", "default"});
+  const json compiled =
+      RunForJson({"simulate", "--hlo", TestData("hlo/" + GetParam() + "/default.hlo.zst"),
+                  "--hardware", "tpu_v4i"});
+  const double difference =
+      mapped["total_cycles"].get<double>() - compiled["total_cycles"].get<double>();
+  if (std::abs(difference) > 0.001 * compiled["total_cycles"].get<double>()) {
+    EXPECT_THAT(report_["notes"].dump(), HasSubstr("default"));
+  }
+  EXPECT_FALSE(compiled.contains("all_hbm_cycles"));
+}
+
+TEST_P(RealProgram, FindsTheDefaultValidIfItHasAddresses) {
+  if (!report_["default_packed"]) GTEST_SKIP() << "the default's intervals cannot be packed";
+  const json verdict = RunForJson({"validate", "--program", program_, "--mapping", "default"});
+  EXPECT_TRUE(verdict["valid"]) << verdict.dump(1);
+  EXPECT_THAT(verdict["violations"], IsEmpty());
+}
+
+TEST_P(RealProgram, ReadsAMappingFileInBothFormats) {
+  const auto program = LoadProgram(program_);
+  ASSERT_TRUE(program.ok()) << program.status();
+  for (const char* name : {"m.mapping", "m.mapping.zst", "m.textproto"}) {
+    const std::string path = folder_.Path(name);
+    ASSERT_TRUE(WriteMessage(path, MappingToProto(AllHbmMapping(*program), *program)).ok());
+    const json price = RunForJson({"simulate", "--program", program_, "--mapping", path});
+    EXPECT_EQ(price["total_cycles"], report_["all_hbm_cycles"]) << name;
+    EXPECT_TRUE(RunForJson({"validate", "--program", program_, "--mapping", path})["valid"]);
+  }
+}
+
+TEST_P(RealProgram, ExitsWithOneAndListsTheRuleAnInvalidMappingBreaks) {
+  const auto program = LoadProgram(program_);
+  ASSERT_TRUE(program.ok()) << program.status();
+  Mapping mapping = AllHbmMapping(*program);
+  mapping.in_fast_memory.back() = 1;  // without an interval that holds it
+  const std::string path = folder_.Path("broken.mapping");
+  ASSERT_TRUE(WriteMessage(path, MappingToProto(mapping, *program)).ok());
+
+  const std::vector<std::string> command = {"validate", "--program", program_, "--mapping", path};
+  const RunResult text = RunMallocmuzero(command);
+  EXPECT_EQ(text.exit_code, 1);
+  EXPECT_THAT(text.out, HasSubstr("no_interval"));
+  EXPECT_THAT(text.err, IsEmpty());
+
+  std::vector<std::string> json_command = command;
+  json_command.push_back("--json");
+  const RunResult machine = RunMallocmuzero(json_command);
+  EXPECT_EQ(machine.exit_code, 1);
+  const json verdict = json::parse(machine.out);
+  EXPECT_FALSE(verdict["valid"]);
+  EXPECT_EQ(verdict["violations"][0]["rule"], "no_interval");
+}
+
+TEST_P(RealProgram, ImportsToTheSameBytesEachTime) {
+  const std::string again = folder_.Path("again/" + GetParam() + ".program");
+  std::filesystem::create_directory(folder_.Path("again"));
+  ASSERT_EQ(RunMallocmuzero(ImportArguments(GetParam(), again)).exit_code, 0);
+  EXPECT_EQ(ReadAll(program_), ReadAll(again));
+}
+
+INSTANTIATE_TEST_SUITE_P(Samples, RealProgram,
+                         testing::Values("decode_b1", "dlrm", "gpt_b16", "gpt_scan", "gpt_small",
+                                         "resnet50_b1"),
+                         [](const auto& info) { return info.param; });
+
+TEST(HumanOutput, ShowsCalibrationAndTheCostliestInstructions) {
+  const TemporaryFolder folder;
+  const std::string program = folder.Path("gpt_b16.program");
+  const RunResult imported = RunMallocmuzero(ImportArguments("gpt_b16", program));
+  EXPECT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_THAT(imported.err, IsEmpty());
+  EXPECT_THAT(imported.out, HasSubstr("gpt_b16 for tpu_v4i"));
+  EXPECT_THAT(imported.out, HasSubstr("error of the total: median "));
+  EXPECT_THAT(imported.out, HasSubstr("cycle-weighted error per instruction: "));
+
+  const RunResult simulated = RunMallocmuzero({"simulate", "--program", program});
+  EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
+  EXPECT_THAT(simulated.out, HasSubstr(" Mcycles"));
+  EXPECT_THAT(simulated.out, HasSubstr("The 10 instructions that take most cycles"));
+
+  const RunResult validated =
+      RunMallocmuzero({"validate", "--program", program, "--mapping", "all_hbm"});
+  EXPECT_EQ(validated.exit_code, 0) << validated.err;
+  EXPECT_THAT(validated.out, HasSubstr("valid: "));
+}
+
+TEST(HumanOutput, VersionAndHelpGoToStdout) {
+  const RunResult version = RunMallocmuzero({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, testing::MatchesRegex("mallocmuzero [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  const RunResult help = RunMallocmuzero({"import", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("--all-hbm"));
+  EXPECT_THAT(help.err, IsEmpty());
+}
+
+}  // namespace
+}  // namespace mallocmuzero::e2e
