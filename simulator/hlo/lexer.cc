@@ -38,11 +38,12 @@ bool Is(char byte, uint8_t flags) { return (kClasses[static_cast<uint8_t>(byte)]
 std::string Describe(const char* position, const char* end) {
   constexpr int kLongest = 40;
   if (position >= end) return "end of text";
-  if (*position == '\n') return "end of line";
   const char* stop = position + (*position == '%' ? 1 : 0);
   while (stop < end && stop - position < kLongest && Is(*stop, kNameByte)) ++stop;
   if (stop == position) ++stop;
-  return absl::StrCat("'", absl::CHexEscape(absl::string_view(position, stop - position)), "'");
+  const absl::string_view token(position, stop - position);
+  // A quote needs no escape between single quotes; other bytes must not break the line.
+  return token == "\"" ? "'\"'" : absl::StrCat("'", absl::CHexEscape(token), "'");
 }
 
 }  // namespace
@@ -169,35 +170,30 @@ bool Lexer::SkipString() {
 
 bool Lexer::SkipBalanced() {
   const char* const start = position_;
-  int64_t depth = 0;
+  std::array<char, kMaxBracketDepth> closing;
+  int depth = 0;
   do {
     while (!Is(*position_, kBalanceByte)) ++position_;
-    switch (*position_) {
-      case '"':
-        if (!SkipString()) return false;
-        break;
-      case '(':
-      case '[':
-      case '{':
-        ++depth;
-        ++position_;
-        break;
-      case ')':
-      case ']':
-      case '}':
-        --depth;
-        ++position_;
-        break;
-      case '/':
-        if (position_[1] == '*') {
-          SkipComments();
-        } else {
-          ++position_;
-        }
-        break;
-      default:  // NUL
-        if (position_ == end_) return FailAt(start, "a bracket that is closed");
-        ++position_;
+    const char byte = *position_;
+    if (byte == '(' || byte == '[' || byte == '{') {
+      if (depth == kMaxBracketDepth) {
+        return Fail(absl::StrCat("at most ", kMaxBracketDepth, " nested brackets"));
+      }
+      closing[depth++] = byte == '(' ? ')' : static_cast<char>(byte + 2);  // ASCII: [\] and {|}
+      ++position_;
+    } else if (byte == ')' || byte == ']' || byte == '}') {
+      if (byte != closing[--depth]) {
+        return Fail(absl::StrCat("'", absl::string_view(&closing[depth], 1), "'"));
+      }
+      ++position_;
+    } else if (byte == '"') {
+      if (!SkipString()) return false;
+    } else if (byte == '/' && position_[1] == '*') {
+      SkipComments();
+    } else if (position_ == end_) {
+      return FailAt(start, "a bracket that is closed");
+    } else {
+      ++position_;
     }
   } while (depth > 0);
   return true;

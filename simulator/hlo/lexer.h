@@ -11,6 +11,10 @@
 
 namespace mallocmuzero::hlo {
 
+// Brackets in brackets that are accepted in text that is skipped; an array literal has one level a
+// dimension.
+inline constexpr int kMaxBracketDepth = 256;
+
 // Every function that returns bool returns false after recording an error; the first error wins and
 // the caller is expected to return at once. string_views point into the text.
 class Lexer {

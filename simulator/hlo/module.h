@@ -92,8 +92,10 @@ struct Instruction {
   absl::optional<int64_t> known_trip_count;  // iterations of a while
   absl::optional<int64_t> estimated_cycles;
   std::vector<ScopedMemory> scoped_memory;
-  // Positions that share one buffer, a list each: i < operands.size() is operand i,
-  // operands.size() is the result. A list without the result names operands with the same value.
+  // Positions that share one buffer, a list each. With n operands, i < n is operand i and n + k is
+  // leaf k of the result (ForEachLeaf order; k = 0 for an array): {1, 3} of a two-operand sort says
+  // that the second result takes over the second operand. A list without a result names operands
+  // that are the same value. The positions are as printed: not checked against the shapes.
   std::vector<std::vector<int32_t>> aliasing_operands;
 
   // The value of the attribute of that name, or "" (no attribute has an empty value).

@@ -141,7 +141,7 @@ bool ModuleParser::ParseComputationHeader(Computation& computation) {
 
 bool ModuleParser::ParseInstructions(Computation& computation) {
   bool has_root = false;
-  while (!lexer_.Consume('}')) {
+  while (computation.instructions.empty() || !lexer_.Consume('}')) {
     lexer_.SkipSpace();
     const char* const start = lexer_.position();
     const auto index = static_cast<InstructionIndex>(computation.instructions.size());
@@ -156,7 +156,6 @@ bool ModuleParser::ParseInstructions(Computation& computation) {
     }
     if (!AddInstruction(start, std::move(instruction), computation)) return false;
   }
-  if (computation.instructions.empty()) return lexer_.Fail("an instruction before this");
   if (!has_root) {  // XLA takes the last instruction then
     computation.root = static_cast<InstructionIndex>(computation.instructions.size()) - 1;
     computation.instructions.back().is_root = true;
