@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mallocmuzero_xla.chips import Chip, find_chip
-from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.importer import import_program
 from mallocmuzero_xla.lowering import lower
 from mallocmuzero_xla.progress import Progress
@@ -89,7 +89,7 @@ def capture(
         program.write(lowered_path)
         folder = pathlib.Path(output_dir or pathlib.Path(scratch) / "capture").resolve()
         store = CaptureStore(folder, name or program.function, target)
-        subject = Subject(store, target, lowered_path, {})
+        subject = Subject(store, target, lowered_path)
         return run_capture(subject, variants, limits, quiet=not progress)
 
 
@@ -122,13 +122,13 @@ def run_capture(
     subject: Subject, variants: list[Variant], limits: Limits, quiet: bool = False
 ) -> Captured:
     """Captures `variants` of one program; raises CaptureError if a required one failed."""
-    if limits.jobs < 1 or limits.retries < 0 or limits.timeout <= 0:
-        raise UsageError("expected jobs of at least 1, retries of at least 0, a timeout above 0")
     report = Progress(len(variants), quiet)
     try:
         run_tasks([Task(subject, variant) for variant in variants], limits, report)
     finally:
         report.close()
+    if subject.error:
+        raise subject.error
     store = subject.store
     captured = {item.name: store.read(item) for item in variants if store.has(item)}
     failures = {

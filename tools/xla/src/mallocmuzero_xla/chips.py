@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING
 
 from mallocmuzero_xla.environment import prepare_environment
@@ -57,6 +58,7 @@ def topology_devices(chip: str, topology: str | None = None) -> list[jax.Device]
     return chip_devices(find_chip(chip, topology))
 
 
+@functools.cache
 def chip_devices(chip: Chip) -> list[jax.Device]:
     """Returns the compile-only devices of `chip`; loads libtpu into this process."""
     prepare_environment()

@@ -10,8 +10,10 @@ import functools
 import json
 import os
 import pathlib
+import queue
 import resource
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +22,7 @@ import zstandard
 
 from mallocmuzero_xla.builders import build_function, build_registered
 from mallocmuzero_xla.chips import Chip, chip_devices
+from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.hlo_text import strip_source_locations
 from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text, lower
 
@@ -40,7 +43,7 @@ def run_lower(job: dict[str, Any]) -> None:
 def run_compile(job: dict[str, Any]) -> None:
     """Compiles a lowered program and writes its text, complete or not at all."""
     program = _read_program(job["program"])
-    text = compile_to_text(program, _devices(program.topology_name), job["options"])
+    text = compile_to_text(program, chip_devices(Chip(**job["chip"])), job["options"])
     output = pathlib.Path(job["output"])
     partial = output.with_name(f".{output.name}.{os.getpid()}")
     compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
@@ -53,11 +56,6 @@ def _read_program(path: str) -> LoweredProgram:
     return LoweredProgram.read(pathlib.Path(path))
 
 
-@functools.cache
-def _devices(topology_name: str) -> list[Any]:
-    return chip_devices(Chip(name=topology_name, topology_name=topology_name, msa_option=""))
-
-
 _ACTIONS: dict[str, Callable[[dict[str, Any]], None]] = {
     "lower": run_lower,
     "compile": run_compile,
@@ -65,18 +63,29 @@ _ACTIONS: dict[str, Callable[[dict[str, Any]], None]] = {
 
 
 def answer(job: dict[str, Any]) -> dict[str, Any]:
-    """Runs one job; an exception becomes the answer's `error`, on one line."""
+    """Runs one job; an exception becomes the answer's `error`, on one line, and
+    `usage` says whether it is the user's to mend."""
     started = time.monotonic()
-    error = None
+    error, usage = None, False
     try:
         _ACTIONS[job["action"]](job)
+    except UsageError as failure:
+        error, usage = str(failure), True
     except Exception as failure:
         error = f"{type(failure).__name__}: {' '.join(str(failure).split())[:2000]}"
     return {
         "error": error,
+        "usage": usage,
         "seconds": round(time.monotonic() - started, 3),
         "peak_mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
+
+
+def _read_jobs(jobs: queue.SimpleQueue[str]) -> None:
+    for line in sys.stdin:
+        jobs.put(line)
+    # Whoever asked is gone or needs no more answers: do not finish a compile for nobody.
+    os._exit(0)
 
 
 def main() -> None:
@@ -84,8 +93,10 @@ def main() -> None:
     # libtpu and user code may print: only answers belong on the real stdout.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    for line in sys.stdin:
-        answers.write(json.dumps(answer(json.loads(line))) + "\n")
+    jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_read_jobs, args=(jobs,), daemon=True).start()
+    while True:
+        answers.write(json.dumps(answer(json.loads(jobs.get()))) + "\n")
         answers.flush()
 
 

@@ -9,12 +9,16 @@ _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 # A table runs from its title line to the next blank line.
 _TABLE = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:[^\n]+\n)*\n*", re.MULTILINE)
 
-# Metadata holds strings, plain attributes and at most one level of braces.
-_METADATA = re.compile(r'metadata=\{((?:[^"{}]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*)\}')
+_STRING = r'"(?:[^"\\]|\\.)*"'
 
-_LOCATION = re.compile(
-    r'\s*\b(?:source_file="(?:[^"\\]|\\.)*"'
+# Metadata holds strings, plain attributes and at most one level of braces.
+_METADATA = re.compile(rf'(?:, )?metadata=\{{((?:[^"{{}}]|{_STRING}|\{{[^{{}}]*\}})*)\}}')
+
+# A location to remove, or a string, to step over whatever it holds.
+_LOCATION_OR_STRING = re.compile(
+    rf"\s*\b(?:source_file={_STRING}"
     r"|(?:source_line|source_end_line|source_column|source_end_column|stack_frame_id)=\d+)"
+    rf"|{_STRING}"
 )
 
 
@@ -27,4 +31,12 @@ def strip_source_locations(text: str) -> str:
 
 
 def _strip_metadata(match: re.Match[str]) -> str:
-    return f"metadata={{{_LOCATION.sub('', match.group(1)).strip()}}}"
+    kept = _LOCATION_OR_STRING.sub(_keep_string, match.group(1)).strip()
+    if not kept:
+        return ""
+    comma = ", " if match.group(0).startswith(", ") else ""
+    return f"{comma}metadata={{{kept}}}"
+
+
+def _keep_string(match: re.Match[str]) -> str:
+    return match.group(0) if match.group(0).startswith('"') else ""

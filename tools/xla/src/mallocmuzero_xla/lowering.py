@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mallocmuzero_xla.chips import Chip, chip_devices
-from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.errors import CaptureError, UsageError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,40 +69,54 @@ def lower(
 
     Args:
         fn: a function, or the result of jax.jit; in the latter case without `jit_options`.
-        args: pytrees of arrays or jax.ShapeDtypeStruct. Those without a sharding on the chip's
-            devices go to its first device, or are left to the compiler if anything is sharded.
+        args: pytrees of arrays or jax.ShapeDtypeStruct. Unless the function or an argument is
+            sharded over the chip's devices (topology_devices), all goes to the first of them.
         jit_options: keyword arguments of jax.jit: donate_argnums, static_argnums, in_shardings...
         compiler_options: options that every compile of this program is to have.
     """
     import jax
 
-    devices = chip_devices(chip)
     options = dict(jit_options or {})
     jitted = fn if hasattr(fn, "lower") and not options else jax.jit(fn, **options)
-    lowered = jitted.lower(*_abstract_args(args, devices, options))
+    static = _static_positions(options.get("static_argnums"), len(args))
+    devices = chip_devices(chip)
+    one_device = jax.sharding.SingleDeviceSharding(devices[0])
+    try:
+        lowered = jitted.lower(*_abstract_args(args, static, one_device))
+    except ValueError:
+        if len(devices) == 1:
+            raise
+        # A function that is sharded by itself (jit options, shard_map) takes no argument on one
+        # device; if the error had another reason, it comes again.
+        lowered = jitted.lower(*_abstract_args(args, static, None))
+    _check_devices(lowered, chip, devices)
     return _serialise(lowered, chip, compiler_options or {})
 
 
-def _abstract_args(
-    args: Sequence[Any], devices: Sequence[Any], options: Mapping[str, Any]
-) -> list[Any]:
-    """Replaces every array by its shape, placed on the devices compiled for."""
+def _static_positions(static_argnums: Any, count: int) -> set[int]:
+    if static_argnums is None:
+        return set()
+    positions = [static_argnums] if isinstance(static_argnums, int) else static_argnums
+    return {position % count for position in positions}
+
+
+def _abstract_args(args: Sequence[Any], static: set[int], fallback: Any) -> list[Any]:
+    """Replaces arrays by their shapes, with the sharding `fallback` unless they are sharded.
+
+    Arguments in which any array is sharded over compile-only devices keep what they have.
+    """
     import jax
 
-    static = options.get("static_argnums", ())
-    static = {static} if isinstance(static, int) else {*(static or ())}
-    static = {index % len(args) for index in static}
     dynamic = [arg for index, arg in enumerate(args) if index not in static]
-    on_chip = any(_chip_sharding(leaf, devices) for leaf in jax.tree.leaves(dynamic))
-    sharded = on_chip or options.get("in_shardings") is not None
-    fallback = None if sharded else jax.sharding.SingleDeviceSharding(devices[0])
+    if any(_compile_only_sharding(leaf) for leaf in jax.tree.leaves(dynamic)):
+        fallback = None
 
     def abstract(leaf: Any) -> Any:
         kind = jax.typeof(leaf)
         return jax.ShapeDtypeStruct(
             kind.shape,
             kind.dtype,
-            sharding=_chip_sharding(leaf, devices) or fallback,
+            sharding=_compile_only_sharding(leaf) or fallback,
             weak_type=getattr(kind, "weak_type", False),
         )
 
@@ -111,11 +125,25 @@ def _abstract_args(
     ]
 
 
-def _chip_sharding(leaf: Any, devices: Sequence[Any]) -> Any:
-    """Returns the sharding of `leaf` if it is one over `devices`, else None."""
+def _compile_only_sharding(leaf: Any) -> Any:
+    """Returns the sharding of `leaf` unless it is over devices that exist: those do not matter."""
+    from jax._src.lib import _jax
+
     sharding = getattr(leaf, "sharding", None)
-    device_set = getattr(sharding, "device_set", None)
-    return sharding if device_set and device_set <= set(devices) else None
+    devices = getattr(sharding, "device_set", ())
+    only = devices and all(isinstance(item.client, _jax.CompileOnlyPyClient) for item in devices)
+    return sharding if only else None
+
+
+def _check_devices(lowered: Any, chip: Chip, devices: Sequence[Any]) -> None:
+    """Raises UsageError unless `lowered` runs on `devices` (those of another topology differ)."""
+    known = {(device.id, device.device_kind) for device in devices}
+    wanted = [(device.id, device.device_kind) for device in lowered._lowering._device_list]
+    if not known.issuperset(wanted):
+        raise UsageError(
+            f"the function is sharded over devices that {chip.topology_name!r} does not have: "
+            f"build its mesh from topology_devices({chip.name!r})"
+        )
 
 
 def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) -> LoweredProgram:
@@ -144,7 +172,7 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
     text = mlir.module_to_string(module, enable_debug_info=False)
     identity = (text, compile_options.hex(), base_options, device_ids, chip.topology_name)
     return LoweredProgram(
-        function=computation._name,
+        function=computation._name.removeprefix("jit(").removesuffix(")"),
         topology_name=chip.topology_name,
         device_ids=device_ids,
         module=mlir.module_to_bytecode(module),

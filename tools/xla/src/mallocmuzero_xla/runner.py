@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import pathlib
 import queue
@@ -11,12 +12,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from mallocmuzero_xla.chips import Chip
-from mallocmuzero_xla.errors import CaptureError, CompileError, WorkerLostError
+from mallocmuzero_xla.errors import CaptureError, CompileError, UsageError, WorkerLostError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.progress import Progress
 from mallocmuzero_xla.store import CaptureStore
 from mallocmuzero_xla.variants import Variant
-from mallocmuzero_xla.worker import Worker
+from mallocmuzero_xla.worker import Worker, WorkerClosedError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,33 +36,40 @@ class Limits:
 
 
 class Subject:
-    """One program to be captured: where it goes, and how its lowered form comes about."""
+    """One program to be captured: where it goes, and how its lowered form comes about.
+
+    `error` says why it could not be lowered.
+    """
 
     def __init__(
-        self, store: CaptureStore, chip: Chip, lowered_path: pathlib.Path, lower_job: dict[str, Any]
+        self,
+        store: CaptureStore,
+        chip: Chip,
+        lowered_path: pathlib.Path,
+        lower_job: dict[str, Any] | None = None,
     ) -> None:
-        """`lower_job` is what a compile process needs to write `lowered_path`; {}: it exists."""
+        """`lower_job` makes a compile process write `lowered_path`; None: it is there already."""
         self.store = store
         self.chip = chip
         self.lowered_path = lowered_path
         self._lower_job = lower_job
         self._lock = threading.Lock()
+        self.error: CaptureError | None = None
         self._ready = False
-        self._error: str | None = None
 
     def prepare(self, worker: Worker, limits: Limits) -> None:
         """Lowers the program unless that has been tried; raises CaptureError if it failed."""
         with self._lock:
-            if self._error:
-                raise CaptureError(self._error)
+            if self.error:
+                raise self.error
             if self._ready:
                 return
             try:
                 if self._lower_job:
                     worker.run(self._lower_job, limits.timeout)
             except CaptureError as error:
-                self._error = f"lowering: {error}"
-                raise CaptureError(self._error) from error
+                self.error = error
+                raise
             program = LoweredProgram.read(self.lowered_path)
             self.store.begin(program.function, program.sha256)
             self._ready = True
@@ -77,35 +85,31 @@ class Task:
 
 def run_tasks(tasks: Iterable[Task], limits: Limits, progress: Progress) -> None:
     """Runs the tasks in order, `limits.jobs` at a time; failures end up in the tasks' stores."""
+    if limits.jobs < 1 or limits.retries < 0 or limits.timeout <= 0:
+        raise UsageError("expected jobs of at least 1, retries of at least 0, a timeout above 0")
     waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
     for task in tasks:
         waiting.put(task)
-    cancelled = threading.Event()
+    workers = [Worker() for _ in range(limits.jobs)]
     with concurrent.futures.ThreadPoolExecutor(limits.jobs) as pool:
-        futures = [
-            pool.submit(_work, waiting, limits, progress, cancelled) for _ in range(limits.jobs)
-        ]
+        futures = [pool.submit(_work, waiting, worker, limits, progress) for worker in workers]
         try:
             for future in concurrent.futures.as_completed(futures):
                 future.result()
         finally:
-            cancelled.set()
+            # After an error or Ctrl-C the other threads are in the middle of compiles.
+            for worker in workers:
+                worker.close()
 
 
 def _work(
-    waiting: queue.SimpleQueue[Task], limits: Limits, progress: Progress, cancelled: threading.Event
+    waiting: queue.SimpleQueue[Task], worker: Worker, limits: Limits, progress: Progress
 ) -> None:
-    worker = Worker()
-    try:
-        while not cancelled.is_set():
-            try:
-                task = waiting.get_nowait()
-            except queue.Empty:
-                return
+    with contextlib.suppress(queue.Empty, WorkerClosedError):
+        while True:
+            task = waiting.get_nowait()
             problem = _run_task(task, worker, limits)
             progress.report(f"{task.subject.store.name} {task.variant.name}", problem)
-    finally:
-        worker.close()
 
 
 def _run_task(task: Task, worker: Worker, limits: Limits) -> str | None:
@@ -137,6 +141,7 @@ def _compile_job(task: Task, options: dict[str, str]) -> dict[str, Any]:
     return {
         "action": "compile",
         "program": str(task.subject.lowered_path),
+        "chip": dataclasses.asdict(task.subject.chip),
         "options": options,
         "output": str(task.subject.store.path(task.variant)),
     }

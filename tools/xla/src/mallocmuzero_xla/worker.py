@@ -9,57 +9,92 @@ import select
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from typing import Any
 
 from mallocmuzero_xla.environment import child_environment
-from mallocmuzero_xla.errors import CompileError, WorkerLostError
+from mallocmuzero_xla.errors import CompileError, UsageError, WorkerLostError
+
+COMMAND = (sys.executable, "-m", "mallocmuzero_xla.compile_child")
 
 # The compiler keeps memory from one compile to the next; a process that has grown past this is
 # replaced before its next job.
 _PEAK_MEBIBYTES = 4096
 
 
-class Worker:
-    """A compile process that is started when first needed and again after it was lost.
+class WorkerClosedError(Exception):
+    """`close` was called: there is nothing more to run."""
 
-    Not to be shared between threads.
+
+class Worker:
+    """A compile process that is started when first needed, and again after it was lost.
+
+    `run` is for one thread; `close` may be called by another and ends a job under way.
     """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
+        self._closed = False
+        self._lock = threading.Lock()
 
     def run(self, job: dict[str, Any], timeout: float) -> float:
         """Runs one job and returns the seconds it took, without the start of the process.
 
         Raises:
+            UsageError: the job is wrong.
             CompileError: the job failed, and would again.
             WorkerLostError: the process aborted or ran for more than `timeout` seconds.
+            WorkerClosedError: the worker has been closed.
         """
         process = self._started()
-        assert process.stdin is not None
         try:
-            process.stdin.write(json.dumps(job).encode() + b"\n")
-            process.stdin.flush()
-            line = self._read_line(process, timeout)
+            line = _exchange(process, json.dumps(job).encode() + b"\n", timeout)
         except TimeoutError:
-            self.stop()
+            self._stop()
             raise WorkerLostError(f"no result within {timeout:g} s") from None
-        except BrokenPipeError:
-            line = b""
         if not line:
-            raise WorkerLostError(self._describe_death(process))
+            self._stop()
+            if self._closed:
+                raise WorkerClosedError
+            status, words = process.returncode, self._last_words()
+            raise WorkerLostError(f"the compile process ended (status {status}): {words}")
         reply = json.loads(line)
         if reply["peak_mebibytes"] > _PEAK_MEBIBYTES:
-            self.stop()
+            self._stop()
         if reply["error"]:
-            raise CompileError(reply["error"])
+            raise (UsageError if reply["usage"] else CompileError)(reply["error"])
         return float(reply["seconds"])
 
-    def stop(self) -> None:
-        """Ends the process, if there is one."""
-        process, self._process = self._process, None
+    def close(self) -> None:
+        """Ends the process for good."""
+        with self._lock:
+            self._closed = True
+            process = self._process
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._closed:
+                raise WorkerClosedError
+            if self._process is None:
+                self._process = subprocess.Popen(
+                    COMMAND,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._log,
+                    env=child_environment(),
+                    # Ctrl-C is for us: we end the process ourselves.
+                    start_new_session=True,
+                )
+            return self._process
+
+    def _stop(self) -> None:
+        with self._lock:
+            process, self._process = self._process, None
         if process is None:
             return
         process.kill()
@@ -69,48 +104,34 @@ class Worker:
                 with contextlib.suppress(BrokenPipeError):
                     stream.close()
 
-    def close(self) -> None:
-        """Ends the process and releases its log."""
-        self.stop()
-        self._log.close()
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "mallocmuzero_xla.compile_child"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._log,
-                env=child_environment(),
-                # Ctrl-C is for us: we end the process ourselves.
-                start_new_session=True,
-            )
-        return self._process
-
-    @staticmethod
-    def _read_line(process: subprocess.Popen[bytes], timeout: float) -> bytes:
-        """Returns one line, or b"" if the process closed its end before a whole line."""
-        assert process.stdout is not None
-        descriptor = process.stdout.fileno()
-        deadline = time.monotonic() + timeout
-        line = b""
-        while not line.endswith(b"\n"):
-            ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                raise TimeoutError
-            chunk = os.read(descriptor, 65536)
-            if not chunk:
-                return b""
-            line += chunk
-        return line
-
-    def _describe_death(self, process: subprocess.Popen[bytes]) -> str:
-        self.stop()
+    def _last_words(self) -> str:
+        """Returns the failed check from the process's log, or else its last line."""
         self._log.seek(0)
-        log = self._log.read().decode("utf-8", errors="replace")
+        lines = self._log.read().decode("utf-8", errors="replace").splitlines()
         self._log.seek(0)
         self._log.truncate()
-        fatal = [line for line in log.splitlines() if line.startswith("F0") or "Check fail" in line]
-        lines = fatal[:1] or log.splitlines()[-1:]
-        reason = " ".join(" ".join(lines).split())[:500]
-        return f"the compiler ended the process (status {process.returncode}): {reason}"
+        fatal = [line for line in lines if line.startswith("F0") or "Check fail" in line]
+        return " ".join(" ".join(fatal[:1] or lines[-1:]).split())[:500] or "no message"
+
+
+def _exchange(process: subprocess.Popen[bytes], request: bytes, timeout: float) -> bytes:
+    """Sends `request` and returns one line, or b"" if the process ended before a whole line."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(request)
+        process.stdin.flush()
+    except BrokenPipeError:
+        return b""
+    descriptor = process.stdout.fileno()
+    deadline = time.monotonic() + timeout
+    line = b""
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            raise TimeoutError
+        chunk = os.read(descriptor, 65536)
+        if not chunk:
+            return b""
+        line += chunk
+    return line

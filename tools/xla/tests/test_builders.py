@@ -1,0 +1,95 @@
+"""MODULE:FUNCTION and registries: what is found, and what a wrong name is answered with."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from mallocmuzero_xla.builders import build_function, build_registered, load_registry
+from mallocmuzero_xla.errors import UsageError
+
+MODEL = """
+def f(x):
+    return x
+def plain():
+    return f, (1, 2)
+def donating():
+    return f, [1], {"donate_argnums": 0}
+def wrong():
+    return f
+def wrong_args():
+    return f, 1
+"""
+
+REGISTRY = """
+import types
+def f(x):
+    return x
+PROGRAMS = {"{name}": types.SimpleNamespace(
+    name="{name}", chips=("tpu_v4i",), donate_argnums=(0,), build=lambda: (f, (3,)))}
+"""
+
+
+@pytest.fixture
+def model(tmp_path: pathlib.Path) -> str:
+    path = tmp_path / "a_model.py"
+    path.write_text(MODEL, encoding="utf-8")
+    return str(path)
+
+
+def test_builder_in_a_file_gives_function_and_arguments(model: str) -> None:
+    built = build_function(f"{model}:plain")
+    assert built.fn(5) == 5
+    assert (built.args, built.jit_options) == ((1, 2), {})
+
+
+def test_builder_may_give_jit_options(model: str) -> None:
+    built = build_function(f"{model}:donating")
+    assert (built.args, built.jit_options) == ((1,), {"donate_argnums": 0})
+
+
+def test_builder_in_a_module_of_the_working_folder_is_found(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(pathlib.Path(model).parent)
+    assert build_function("a_model:plain").args == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("no_colon", "expected MODULE:FUNCTION"),
+        (":f", "expected MODULE:FUNCTION"),
+        ("m:", "expected MODULE:FUNCTION"),
+        ("/nowhere/m.py:f", "no such file"),
+        ("no_such_module_anywhere:f", "cannot import 'no_such_module_anywhere'"),
+        ("{model}:absent", "has no function 'absent'"),
+        ("{model}:wrong", r"must return \(fn, args\)"),
+        ("{model}:wrong_args", "args must be a tuple, not int"),
+    ],
+)
+def test_wrong_references_are_usage_errors(model: str, reference: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        build_function(reference.replace("{model}", model))
+
+
+def test_registered_program_carries_its_donated_arguments(tmp_path: pathlib.Path) -> None:
+    package = tmp_path / "one_program_zoo"
+    package.mkdir()
+    (package / "__init__.py").write_text(REGISTRY.replace("{name}", "p"), encoding="utf-8")
+    assert list(load_registry(str(package))) == ["p"]
+    built = build_registered(str(package), "p")
+    assert (built.args, built.jit_options) == ((3,), {"donate_argnums": (0,)})
+
+
+def test_folder_that_is_no_package_is_a_usage_error(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(UsageError, match="expected the folder of a Python package"):
+        load_registry(str(tmp_path))
+
+
+def test_package_without_programs_is_a_usage_error(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "empty_zoo").mkdir()
+    (tmp_path / "empty_zoo" / "__init__.py").touch()
+    with pytest.raises(UsageError, match="has no dictionary PROGRAMS"):
+        load_registry(str(tmp_path / "empty_zoo"))

@@ -1,0 +1,165 @@
+"""Captures survive a compiler that aborts, hangs or refuses, and go on where they stopped."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+from conftest import FakeCompiler
+
+from mallocmuzero_xla.capture import Captured, capture_reference
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.runner import Limits
+
+
+def run(folder: pathlib.Path, samples: int = 1, **limits: Any) -> Captured:
+    return capture_reference("m:f", CHIPS["tpu_v4i"], folder, samples, Limits(**limits))
+
+
+def attempts(log: pathlib.Path) -> list[str]:
+    return log.read_text(encoding="utf-8").split()
+
+
+def process_of(text: str) -> str:
+    return text.split()[3]
+
+
+def test_all_variants_come_from_one_process_and_are_recorded(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    fake_compiler({})
+    captured = run(tmp_path / "out", samples=2)
+    assert list(captured.hlo) == ["all_hbm", "default", "sample_0", "sample_1"]
+    assert len({process_of(text) for text in captured.hlo.values()}) == 1
+    record = json.loads((tmp_path / "out" / "capture.json").read_text(encoding="utf-8"))
+    assert record["chip"] == "tpu_v4i"
+    assert record["versions"] == {"jax": "1", "jaxlib": "1", "libtpu": "1"}
+    assert record["variants"]["all_hbm"] == {
+        "options": {"xla_tpu_cmem_memory_space_assignment": "false"},
+        "seconds": 0.5,
+    }
+
+
+def test_abort_of_the_compiler_loses_one_attempt_only(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({"default": ["abort", "ok"]})
+    captured = run(tmp_path / "out")
+    assert attempts(log) == ["lower", "all_hbm", "default", "default", "sample_0"]
+    assert process_of(captured.hlo["all_hbm"]) != process_of(captured.hlo["default"])
+    assert captured.failures == {}
+
+
+def test_each_attempt_at_a_sample_draws_another_placement(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    fake_compiler({"sample_0": ["abort", "error", "ok"]})
+    captured = run(tmp_path / "out", retries=2)
+    assert "seed: 200001 " in captured.hlo["sample_0"]
+
+
+def test_sample_that_never_compiles_is_reported_and_the_rest_is_kept(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({"sample_0": ["abort"]})
+    captured = run(tmp_path / "out", samples=2, retries=1)
+    assert attempts(log).count("sample_0") == 2
+    assert set(captured.hlo) == {"all_hbm", "default", "sample_1"}
+    assert "Check failed: made up" in captured.failures["sample_0"]
+
+
+def test_compile_that_hangs_is_ended_and_tried_again(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    fake_compiler({"all_hbm": ["hang", "ok"]})
+    captured = run(tmp_path / "out", samples=0, timeout=2.0)
+    assert set(captured.hlo) == {"all_hbm", "default"}
+
+
+def test_compile_that_always_hangs_names_the_time_limit(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    fake_compiler({"all_hbm": ["hang"]})
+    with pytest.raises(CaptureError, match=r"all_hbm: no result within 1 s \(attempt 1\)"):
+        run(tmp_path / "out", samples=0, timeout=1.0, retries=0)
+
+
+def test_error_in_the_default_compile_is_final(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({"default": ["error"]})
+    with pytest.raises(CaptureError, match="f: default: made up"):
+        run(tmp_path / "out")
+    assert attempts(log).count("default") == 1
+
+
+def test_failed_lowering_is_raised_as_it_is_and_compiles_nothing(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({"lower": ["error"]})
+    with pytest.raises(CaptureError, match=r"^made up$"):
+        run(tmp_path / "out")
+    assert attempts(log) == ["lower"]
+
+
+def test_second_run_compiles_only_what_is_missing(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({"sample_1": ["error", "error", "ok"]})
+    first = run(tmp_path / "out", samples=2, retries=1)
+    assert set(first.failures) == {"sample_1"}
+    log.write_text("sample_1 sample_1 ", encoding="utf-8")
+    second = run(tmp_path / "out", samples=2, retries=1)
+    assert attempts(log) == ["sample_1", "sample_1", "lower", "sample_1"]
+    assert second.failures == {}
+    assert second.hlo["default"] == first.hlo["default"]
+
+
+def test_texts_of_another_lowered_program_are_not_taken_up(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({"lower": ["ok:v1", "ok:v2"]})
+    run(tmp_path / "out", samples=1)
+    second = run(tmp_path / "out", samples=0)
+    assert attempts(log).count("default") == 2
+    assert not (tmp_path / "out" / "sample_0.hlo.zst").exists()
+    assert set(second.hlo) == {"all_hbm", "default"}
+
+
+def test_text_without_a_record_is_compiled_again(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "default.hlo.zst").write_bytes(b"left by someone else")
+    fake_compiler({})
+    assert run(tmp_path / "out").hlo["default"].startswith("HloModule default")
+
+
+def test_record_that_is_not_json_is_a_usage_error(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    (tmp_path / "capture.json").write_text("{", encoding="utf-8")
+    fake_compiler({})
+    with pytest.raises(UsageError, match=r"capture\.json: not JSON"):
+        run(tmp_path)
+
+
+def test_several_jobs_capture_the_same_set(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({"default": ["abort", "ok"]})
+    captured = run(tmp_path / "out", samples=4, jobs=3)
+    assert len(captured.hlo) == 6
+    assert attempts(log).count("lower") == 1
+
+
+@pytest.mark.parametrize("limits", [{"jobs": 0}, {"retries": -1}, {"timeout": 0.0}])
+def test_impossible_limits_are_usage_errors(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler, limits: dict[str, Any]
+) -> None:
+    fake_compiler({})
+    with pytest.raises(UsageError, match="expected jobs of at least 1"):
+        run(tmp_path / "out", **limits)

@@ -1,0 +1,94 @@
+"""Exit codes and messages of the shell front end."""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+
+import pytest
+from conftest import FakeCompiler
+
+import mallocmuzero_xla
+from mallocmuzero_xla import cli
+
+
+def capture(output: pathlib.Path, *more: str) -> int:
+    return cli.main(["capture", "m:f", "--output", str(output), *more])
+
+
+@pytest.fixture
+def compiler_present(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "require_compiler", lambda: None)
+
+
+@pytest.mark.usefixtures("compiler_present")
+def test_success_exits_0_and_reports_each_compile_on_stderr(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_compiler({})
+    assert capture(tmp_path / "out", "--samples", "1") == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert [line.split()[-1] for line in shown.err.splitlines()] == [
+        "all_hbm",
+        "default",
+        "sample_0",
+    ]
+
+
+@pytest.mark.usefixtures("compiler_present")
+def test_failed_default_exits_1(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_compiler({"default": ["error"]})
+    assert capture(tmp_path / "out") == 1
+    assert "mallocmuzero-xla: f: default: made up" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("compiler_present")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--chip", "tpu_v9"], "unknown chip 'tpu_v9'"),
+        (["--samples", "-1"], "samples is -1"),
+        (["--jobs", "0"], "expected jobs of at least 1"),
+    ],
+)
+def test_bad_values_exit_2(
+    tmp_path: pathlib.Path,
+    fake_compiler: FakeCompiler,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    fake_compiler({})
+    assert capture(tmp_path / "out", *arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("compiler_present")
+def test_program_output_without_a_binary_exits_2_before_compiling(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = fake_compiler({})
+    monkeypatch.setenv("MALLOCMUZERO_BINARY", str(tmp_path / "absent"))
+    assert capture(tmp_path / "p.program") == 2
+    assert not log.exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["capture"], ["capture-zoo"], ["paint"]])
+def test_bad_command_lines_exit_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    assert stop.value.code == 2
+
+
+def test_missing_compiler_is_one_line_that_says_what_to_install(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    assert capture(tmp_path) == 2
+    expected = "mallocmuzero-xla: jax and libtpu not installed: run `pip install jax libtpu`\n"
+    assert capsys.readouterr().err == expected
+    with pytest.raises(mallocmuzero_xla.MissingCompilerError, match="pip install jax libtpu"):
+        mallocmuzero_xla.capture(lambda x: x, 1.0)

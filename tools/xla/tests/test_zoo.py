@@ -1,0 +1,95 @@
+"""A registry is captured in the order asked for, and taken up again where it stopped."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from conftest import FakeCompiler
+
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.runner import Limits
+from mallocmuzero_xla.variants import parse_variants
+from mallocmuzero_xla.zoo import ZooRequest, capture_zoo
+
+REGISTRY = """
+import types
+def program(name, *chips):
+    return types.SimpleNamespace(name=name, chips=chips, donate_argnums=(), build=None)
+PROGRAMS = {p.name: p for p in (
+    program("gpt_a", "tpu_v4i"), program("gpt_b", "tpu_v4i", "tpu_v5e"), program("net", "tpu_v5e"))}
+"""
+
+
+@pytest.fixture
+def registry(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    monkeypatch.setattr("mallocmuzero_xla.zoo.prepare_environment", lambda: None)
+    package = tmp_path / "three_program_zoo"
+    package.mkdir()
+    (package / "__init__.py").write_text(REGISTRY, encoding="utf-8")
+    return package
+
+
+def request(registry: pathlib.Path, variant_major: bool = False, *only: str) -> ZooRequest:
+    return ZooRequest(
+        registry=registry,
+        chip=CHIPS["tpu_v4i"],
+        output=registry.parent / "corpus",
+        variants=parse_variants("all_hbm,default"),
+        only=only,
+        variant_major=variant_major,
+    )
+
+
+def test_programs_of_the_chip_are_captured_one_after_the_other(
+    registry: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({})
+    assert capture_zoo(request(registry), Limits()) == {}
+    assert log.read_text(encoding="utf-8").split() == 2 * ["lower", "all_hbm", "default"]
+    corpus = registry.parent / "corpus"
+    assert sorted(path.name for path in corpus.iterdir()) == ["gpt_a", "gpt_b"]
+    assert (corpus / "gpt_a" / "default.hlo.zst").is_file()
+
+
+def test_variant_major_order_lowers_each_program_once(
+    registry: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({})
+    capture_zoo(request(registry, True), Limits())
+    expected = ["lower", "all_hbm", "lower", "all_hbm", "default", "default"]
+    assert log.read_text(encoding="utf-8").split() == expected
+
+
+def test_patterns_select_programs(registry: pathlib.Path, fake_compiler: FakeCompiler) -> None:
+    fake_compiler({})
+    capture_zoo(request(registry, False, "*_b", "x*"), Limits())
+    assert [path.name for path in (registry.parent / "corpus").iterdir()] == ["gpt_b"]
+
+
+def test_complete_programs_are_not_lowered_again(
+    registry: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({})
+    capture_zoo(request(registry), Limits())
+    log.unlink()
+    assert capture_zoo(request(registry), Limits()) == {}
+    assert not log.exists()
+
+
+def test_failures_name_program_and_variant_and_spare_the_others(
+    registry: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    fake_compiler({"lower": ["abort", "ok"]})
+    failures = capture_zoo(request(registry), Limits())
+    assert set(failures) == {"gpt_a"}
+    assert set(failures["gpt_a"]) == {"all_hbm", "default"}
+
+
+def test_pattern_that_matches_nothing_is_a_usage_error(
+    registry: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    fake_compiler({})
+    with pytest.raises(UsageError, match="is for tpu_v4i and matches net"):
+        capture_zoo(request(registry, False, "net"), Limits())
