@@ -124,15 +124,15 @@ _EVOFORMER = Architecture("evoformer", FAMILY)
 
 PROGRAMS = (
     _AXIAL.forward(
-        "axial_2x256_b2x128",
+        "axial_2x256_b6x128",
         partial(axial_transformer, layers=2, width=256, heads=4),
-        tokens(2, 128, 128),
+        tokens(6, 128, 128),
         chips=ALL_CHIPS,
     ),
     _ALPHA_TENSOR.forward(
-        "alpha_tensor_2x256_b32",
-        partial(alpha_tensor, layers=2, width=256, heads=8),
-        floats(32, 16, 16, 16),
+        "alpha_tensor_1x256_b128",
+        partial(alpha_tensor, layers=1, width=256, heads=8),
+        floats(128, 16, 16, 16),
     ),
     _EVOFORMER.forward(
         "evoformer_1_b1x128x256",

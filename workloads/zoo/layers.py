@@ -78,11 +78,12 @@ def scan_layers(
         firsts = jax.tree.map(lambda a: a[0], per_layer)
         for path, weight in declare(layer, x, *firsts).items():
             p.weight(path, count, *weight.shape)
-        weights: dict[str, jax.Array] = {}
         out = jax.eval_shape(lambda *a: layer(Params(declared={}), *a), x, *firsts)[1]
         return x, jax.tree.map(lambda a: jnp.zeros((count, *a.shape), a.dtype), out)
-    weights = p.stacked()
-    return lax.scan(lambda c, s: layer(Params(s[0]), c, *s[1]), x, (weights, per_layer))
+    scanned: tuple[jax.Array, Any] = lax.scan(
+        lambda c, s: layer(Params(s[0]), c, *s[1]), x, (p.stacked(), per_layer)
+    )
+    return scanned
 
 
 def tokens(*shape: int) -> jax.ShapeDtypeStruct:

@@ -67,14 +67,6 @@ def two_tower_loss(
     return cross_entropy(20 * user @ item.T, jnp.arange(users.shape[0]))
 
 
-def two_tower_scores(
-    p: Params, users: jax.Array, corpus: jax.Array, *, width: int, hidden: int
-) -> tuple[jax.Array, jax.Array]:
-    """The best 128 items of a corpus [items, 256] for each user."""
-    scores = tower(p / "user", users, width=width, hidden=hidden) @ corpus.T
-    return jax.lax.top_k(scores, 128)
-
-
 _DLRM = Architecture("dlrm", FAMILY)
 _DCN = Architecture("dcn_v2", FAMILY)
 _TWO_TOWER = Architecture("two_tower", FAMILY)

@@ -84,13 +84,13 @@ _WAVENET = Architecture("wavenet", FAMILY)
 
 PROGRAMS = (
     _CONFORMER.forward(
-        "conformer_3x512_b16x1024",
-        partial(conformer, layers=3, width=512, heads=8),
-        floats(16, 1024, 80),
+        "conformer_2x512_b64x1024",
+        partial(conformer, layers=2, width=512, heads=8),
+        floats(64, 1024, 80),
     ),
     _CONFORMER.train(
-        "conformer_8x256_train_b8x512",
-        partial(conformer_loss, layers=8, width=256, heads=4),
+        "conformer_5x256_train_b8x512",
+        partial(conformer_loss, layers=5, width=256, heads=4),
         floats(8, 512, 80),
         tokens(8, 128),
     ),

@@ -8,7 +8,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .layers import Params, conv, cross_entropy, dense, embed, rms_norm, scan_layers, tokens
+from .layers import (
+    Params,
+    conv,
+    cross_entropy,
+    dense,
+    embed,
+    floats,
+    rms_norm,
+    scan_layers,
+    tokens,
+)
 from .registry import ALL_CHIPS, Architecture
 
 VOCABULARY = 8192
@@ -54,6 +64,38 @@ def mamba(
     for i in range(layers):
         x = x + mamba_layer(p / i, rms_norm(p / i / "norm", x), sequential=sequential)
     return dense(p / "head", rms_norm(p / "norm", x), VOCABULARY, bias=False)
+
+
+def mamba_decode_layer(
+    p: Params, x: jax.Array, state: jax.Array, window: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """One step of a Mamba layer: state [batch, inner, states], window [batch, 4, inner]."""
+    inner, states = state.shape[1:]
+    h, gate = jnp.split(dense(p / "in", x, 2 * inner, bias=False), 2, -1)
+    window = jnp.concatenate([window[:, 1:], h[:, None]], 1)
+    h = jax.nn.silu((window * p.weight("conv", 4, inner)).sum(1))
+    step = jax.nn.softplus(dense(p / "step", dense(p / "rank", h, inner // 32), inner))
+    b, c = jnp.split(dense(p / "bc", h, 2 * states, bias=False), 2, -1)
+    decay = jnp.exp(-step[..., None] * jnp.exp(p.weight("decay", inner, states)))
+    state = decay * state + (step * h)[..., None] * b[:, None, :]
+    h = h * p.weight("skip", inner) + (state * c[:, None, :]).sum(-1)
+    return x + dense(p / "out", h * jax.nn.silu(gate), x.shape[-1], bias=False), state, window
+
+
+def mamba_decode(
+    p: Params, states: list[jax.Array], windows: list[jax.Array], ids: jax.Array, *, width: int
+) -> tuple[list[jax.Array], list[jax.Array], jax.Array]:
+    """One decoding step of Mamba: every layer's state and convolution window are replaced."""
+    x = embed(p / "tokens", ids, VOCABULARY, width)
+    new_states, new_windows = [], []
+    for i, (state, window) in enumerate(zip(states, windows, strict=True)):
+        h = rms_norm(p / i / "norm", x)
+        h, state, window = mamba_decode_layer(p / i, h, state, window)
+        x = x + h
+        new_states.append(state)
+        new_windows.append(window)
+    logits = dense(p / "head", rms_norm(p / "norm", x), VOCABULARY, bias=False)
+    return new_states, new_windows, logits
 
 
 def chunked_retention(
@@ -129,6 +171,14 @@ PROGRAMS = (
         "mamba_sequential_2x768_b8x256",
         partial(mamba, layers=2, width=768, sequential=True),
         tokens(8, 256),
+    ),
+    _MAMBA.forward(
+        "mamba_decode_38x1024_b64",
+        partial(mamba_decode, width=1024),
+        [floats(64, 2048, 16) for _ in range(38)],
+        [floats(64, 4, 2048) for _ in range(38)],
+        tokens(64),
+        donate_argnums=(1, 2),
     ),
     _RETNET.forward(
         "retnet_scan_8x1024_b8x1024",

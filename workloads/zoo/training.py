@@ -77,7 +77,8 @@ def gradients_of(
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
     """Loss and bf16 gradients, computed with bf16 copies of the master weights."""
     weights = {path: weight.astype(jnp.bfloat16) for path, weight in weights.items()}
-    return jax.value_and_grad(lambda w: loss(Params(w), *batch))(weights)
+    value, gradients = jax.value_and_grad(lambda w: loss(Params(w), *batch))(weights)
+    return value, gradients
 
 
 def train_step(

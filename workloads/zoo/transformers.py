@@ -292,11 +292,11 @@ PROGRAMS = (
         chips=ALL_CHIPS,
     ),
     _GPT.train(
-        "gpt_12x768_train_b8x256", partial(gpt_loss, layers=12, width=768, heads=12), tokens(8, 256)
+        "gpt_7x512_train_b4x256", partial(gpt_loss, layers=7, width=512, heads=4), tokens(4, 256)
     ),
     _GPT.train(
-        "gpt_3x1024_train_b8x512",
-        partial(gpt_loss, layers=3, width=1024, heads=16),
+        "gpt_2x1024_train_b8x512",
+        partial(gpt_loss, layers=2, width=1024, heads=8),
         tokens(8, 512),
         chips=ALL_CHIPS,
     ),
@@ -315,25 +315,25 @@ PROGRAMS = (
         donate_argnums=(1,),
     ),
     _GPT_SERVING.forward(
-        "gpt_decode_24x1024_b8x512",
+        "gpt_decode_34x1024_b16x1024",
         partial(gpt_decode, width=1024, heads=8),
-        caches(24, 8, 512, 8, 128),
-        tokens(8),
+        caches(34, 16, 1024, 8, 128),
+        tokens(16),
         tokens(),
         donate_argnums=(1,),
     ),
     _BERT.forward(
-        "bert_4x768_b32x256",
-        partial(bert, layers=4, width=768, heads=12),
-        tokens(32, 256),
-        tokens(32, 256),
+        "bert_3x1024_b64x256",
+        partial(bert, layers=3, width=1024, heads=16),
+        tokens(64, 256),
+        tokens(64, 256),
     ),
     _BERT.train(
-        "bert_12x512_train_b16x128",
-        partial(bert_loss, layers=12, width=512, heads=8),
-        tokens(16, 128),
-        tokens(16, 128),
-        tokens(16, 128),
+        "bert_7x512_train_b8x128",
+        partial(bert_loss, layers=7, width=512, heads=4),
+        tokens(8, 128),
+        tokens(8, 128),
+        tokens(8, 128),
     ),
     _LLAMA.forward(
         "llama_prefill_3x2048_b4x1024",
@@ -342,9 +342,9 @@ PROGRAMS = (
         chips=ALL_CHIPS,
     ),
     _LLAMA.train(
-        "llama_12x768_train_b4x512",
-        partial(llama_loss, layers=12, width=768, heads=6, kv_heads=2),
-        tokens(4, 512),
+        "llama_8x512_train_b4x256",
+        partial(llama_loss, layers=8, width=512, heads=4, kv_heads=2),
+        tokens(4, 256),
     ),
     _LLAMA.train(
         "llama_2x1024_train_b8x512",
@@ -368,6 +368,14 @@ PROGRAMS = (
         tokens(),
         donate_argnums=(1,),
     ),
+    _LLAMA_SERVING.forward(
+        "llama_decode_24x1024_b16x1024",
+        partial(llama_decode, width=1024, heads=8, kv_heads=4),
+        caches(24, 16, 1024, 4, 128),
+        tokens(16),
+        tokens(),
+        donate_argnums=(1,),
+    ),
     _T5.forward(
         "t5_2x1024_b16x512",
         partial(t5, layers=2, width=1024, heads=8),
@@ -376,9 +384,9 @@ PROGRAMS = (
         chips=ALL_CHIPS,
     ),
     _T5.train(
-        "t5_6x512_train_b16x128",
-        partial(t5_loss, layers=6, width=512, heads=8),
-        tokens(16, 128),
-        tokens(16, 128),
+        "t5_4x512_train_b8x128",
+        partial(t5_loss, layers=4, width=512, heads=4),
+        tokens(8, 128),
+        tokens(8, 128),
     ),
 )

@@ -38,7 +38,7 @@ def conv_pair(p: Params, x: jax.Array, features: int, *, train: bool) -> jax.Arr
 def unet(
     p: Params, images: jax.Array, *, width: int, levels: int, classes: int, train: bool = False
 ) -> jax.Array:
-    """U-Net (arXiv 1505.04597), in as many dimensions as the images have: per-pixel classes."""
+    """U-Net (arXiv 1505.04597): per-pixel classes."""
     x = images
     skips = []
     for level in range(levels):
@@ -127,43 +127,39 @@ def diffusion_transformer(
 
 
 _UNET = Architecture("unet", "segmentation")
-_UNET3D = Architecture("unet3d", "segmentation")
 _DDPM = Architecture("diffusion_unet", "diffusion")
 _DIT = Architecture("dit", "diffusion")
 
 PROGRAMS = (
     _UNET.forward(
-        "unet_32_b8x256", partial(unet, width=32, levels=3, classes=21), floats(8, 256, 256, 3)
+        "unet_32_b8x256", partial(unet, width=32, levels=2, classes=21), floats(8, 256, 256, 3)
     ),
     _UNET.train(
         "unet_32_train_b4x128",
-        partial(unet_loss, width=32, levels=3, classes=21),
+        partial(unet_loss, width=32, levels=2, classes=21),
         floats(4, 128, 128, 3),
         tokens(4, 128, 128),
         chips=ALL_CHIPS,
     ),
-    _UNET3D.forward(
-        "unet3d_32_b1x64", partial(unet, width=32, levels=2, classes=4), floats(1, 64, 64, 64, 4)
-    ),
     _DDPM.forward(
-        "diffusion_unet_128_b16x64",
-        partial(diffusion_unet, width=128, levels=3),
-        floats(16, 64, 64, 4),
-        floats(16),
+        "diffusion_unet_128_b32x64",
+        partial(diffusion_unet, width=128, levels=2),
+        floats(32, 64, 64, 4),
+        floats(32),
         chips=ALL_CHIPS,
     ),
     _DDPM.train(
-        "diffusion_unet_64_train_b8x64",
-        partial(diffusion_loss, width=64, levels=3),
-        floats(8, 64, 64, 3),
-        floats(8),
-        floats(8, 64, 64, 3),
+        "diffusion_unet_64_train_b16x32",
+        partial(diffusion_loss, width=64, levels=2),
+        floats(16, 32, 32, 3),
+        floats(16),
+        floats(16, 32, 32, 3),
     ),
     _DIT.forward(
-        "dit_4x1024_b16x256",
+        "dit_4x1024_b48x256",
         partial(diffusion_transformer, layers=4, width=1024, heads=16),
-        floats(16, 256, 16),
-        floats(16),
+        floats(48, 256, 16),
+        floats(48),
         chips=ALL_CHIPS,
     ),
 )

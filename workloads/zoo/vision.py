@@ -94,19 +94,18 @@ def inverted_residual(
     kernel: int,
     stride: int,
     squeeze: bool,
-    train: bool,
 ) -> jax.Array:
     """Expand, filter depthwise, project (arXiv 1801.04381), gated as in EfficientNet if asked."""
     activation = jax.nn.silu if squeeze else jax.nn.relu6
     h = x
     if expansion > 1:
         expanded = expansion * x.shape[-1]
-        h = activation(conv_norm(p / "expand", h, expanded, 1, train=train))
+        h = activation(conv_norm(p / "expand", h, expanded, 1))
     h = depthwise_conv(p / "depthwise", h, kernel, stride=stride)
-    h = activation(batch_norm(p / "norm", h, train=train))
+    h = activation(batch_norm(p / "norm", h, train=False))
     if squeeze:
         h = squeeze_excite(p / "squeeze", h, max(1, x.shape[-1] // 4))
-    h = conv_norm(p / "project", h, features, 1, train=train)
+    h = conv_norm(p / "project", h, features, 1)
     return x + h if x.shape == h.shape else h
 
 
@@ -115,9 +114,9 @@ MOBILENET_V2 = (
     (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 32, 3, 2, 3), (6, 64, 4, 2, 3),
     (6, 96, 3, 1, 3), (6, 160, 3, 2, 3), (6, 320, 1, 1, 3),
 )  # fmt: skip
-EFFICIENTNET_B0 = (
-    (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3),
-    (6, 112, 3, 1, 5), (6, 192, 4, 2, 5), (6, 320, 1, 1, 3),
+EFFICIENTNET = (
+    (1, 16, 1, 1, 3), (6, 24, 1, 2, 3), (6, 40, 1, 2, 5), (6, 80, 1, 2, 3),
+    (6, 112, 1, 1, 5), (6, 192, 1, 2, 5), (6, 320, 1, 1, 3),
 )  # fmt: skip
 
 
@@ -127,10 +126,9 @@ def mobile_stages(
     *,
     stages: tuple[tuple[int, int, int, int, int], ...],
     squeeze: bool,
-    train: bool = False,
 ) -> list[jax.Array]:
     """The features after each stage of a network of inverted residuals."""
-    x = jax.nn.relu6(conv_norm(p / "stem", images, 32, 3, stride=2, train=train))
+    x = jax.nn.relu6(conv_norm(p / "stem", images, 32, 3, stride=2))
     outputs = []
     for stage, (expansion, features, blocks, stride, kernel) in enumerate(stages):
         for block in range(blocks):
@@ -142,27 +140,21 @@ def mobile_stages(
                 kernel=kernel,
                 stride=stride if block == 0 else 1,
                 squeeze=squeeze,
-                train=train,
             )
         outputs.append(x)
     return outputs
 
 
-def mobilenet_v2(p: Params, images: jax.Array, *, train: bool = False) -> jax.Array:
+def mobilenet_v2(p: Params, images: jax.Array) -> jax.Array:
     """MobileNetV2 (arXiv 1801.04381)."""
-    x = mobile_stages(p, images, stages=MOBILENET_V2, squeeze=False, train=train)[-1]
-    x = jax.nn.relu6(conv_norm(p / "top", x, 1280, 1, train=train))
+    x = mobile_stages(p, images, stages=MOBILENET_V2, squeeze=False)[-1]
+    x = jax.nn.relu6(conv_norm(p / "top", x, 1280, 1))
     return dense(p / "head", mean_pool(x), 1000)
 
 
-def mobilenet_v2_loss(p: Params, images: jax.Array, labels: jax.Array) -> jax.Array:
-    """Classification loss with batch statistics."""
-    return cross_entropy(mobilenet_v2(p, images, train=True), labels)
-
-
-def efficientnet_b0(p: Params, images: jax.Array) -> jax.Array:
-    """EfficientNet-B0 (arXiv 1905.11946)."""
-    x = mobile_stages(p, images, stages=EFFICIENTNET_B0, squeeze=True)[-1]
+def efficientnet(p: Params, images: jax.Array) -> jax.Array:
+    """EfficientNet (arXiv 1905.11946), B0's widths with one block in each of the seven stages."""
+    x = mobile_stages(p, images, stages=EFFICIENTNET, squeeze=True)[-1]
     x = jax.nn.silu(conv_norm(p / "top", x, 1280, 1))
     return dense(p / "head", mean_pool(x), 1000)
 
@@ -241,25 +233,24 @@ RESNET50 = (3, 4, 6, 3)
 PROGRAMS = (
     _RESNET.forward("resnet50_b64", partial(resnet, stages=RESNET50), images(64)),
     _RESNET.train(
-        "resnet50_train_b32",
-        partial(resnet_loss, stages=RESNET50),
+        "resnet14_train_b32",
+        partial(resnet_loss, stages=(1, 1, 1, 1)),
         images(32),
         tokens(32),
         optimizer=SGD,
     ),
     _MOBILENET.forward("mobilenet_v2_b128", mobilenet_v2, images(128)),
-    _MOBILENET.train("mobilenet_v2_train_b64", mobilenet_v2_loss, images(64), tokens(64)),
-    _EFFICIENTNET.forward("efficientnet_b0_b128", efficientnet_b0, images(128)),
-    _DENSENET.forward("densenet_6_12_8_b32", partial(densenet, blocks=(6, 12, 8)), images(32)),
+    _EFFICIENTNET.forward("efficientnet_7_b256", efficientnet, images(256)),
+    _DENSENET.forward("densenet_4_6_4_b64", partial(densenet, blocks=(4, 6, 4)), images(64)),
     _VIT.forward("vit_6x384_b128", partial(vit, layers=6, width=384, heads=6), images(128)),
     _VIT.forward(
         "vit_scan_12x768_b32", partial(vit_scanned, layers=12, width=768, heads=12), images(32)
     ),
     _VIT.train(
-        "vit_4x384_train_b64",
-        partial(vit_loss, layers=4, width=384, heads=6),
-        images(64),
-        tokens(64),
+        "vit_7x256_train_b16",
+        partial(vit_loss, layers=7, width=256, heads=4),
+        images(16, 256),
+        tokens(16),
     ),
     _MIXER.forward(
         "mixer_4x512_b128", partial(mixer, layers=4, width=512), images(128), chips=ALL_CHIPS

@@ -10,34 +10,26 @@ from .layers import (
     Params,
     batch_norm,
     conv,
-    cross_entropy,
     dense,
     floats,
     max_pool,
     mean_pool,
-    tokens,
 )
 from .registry import Architecture
-from .training import SGD
 
 FAMILY = "volumetric"
 
 
-def c3d(p: Params, clips: jax.Array, *, width: int, train: bool = False) -> jax.Array:
+def c3d(p: Params, clips: jax.Array, *, width: int) -> jax.Array:
     """C3D (arXiv 1412.0767), pooled by the mean: classes of clips [batch, t, h, w, channels]."""
     x = clips
     for stage, blocks in enumerate((1, 1, 2, 2)):
         for block in range(blocks):
             q = p / f"stage{stage}" / block
             x = conv(q, x, min(width << stage, 8 * width), 3)
-            x = jax.nn.relu(batch_norm(q / "norm", x, train=train))
+            x = jax.nn.relu(batch_norm(q / "norm", x, train=False))
         x = max_pool(x, 2, 2)
     return dense(p / "head", mean_pool(x), 400)
-
-
-def c3d_loss(p: Params, clips: jax.Array, labels: jax.Array, *, width: int) -> jax.Array:
-    """Classification loss with batch statistics."""
-    return cross_entropy(c3d(p, clips, width=width, train=True), labels)
 
 
 def resnet3d(p: Params, clips: jax.Array, *, blocks: tuple[int, ...]) -> jax.Array:
@@ -60,13 +52,7 @@ _C3D = Architecture("c3d", FAMILY)
 _R3D = Architecture("resnet3d", FAMILY)
 
 PROGRAMS = (
-    _C3D.train(
-        "c3d_64_train_b4x16x64",
-        partial(c3d_loss, width=64),
-        floats(4, 16, 64, 64, 3),
-        tokens(4),
-        optimizer=SGD,
-    ),
+    _C3D.forward("c3d_32_b8x16x64", partial(c3d, width=32), floats(8, 16, 64, 64, 3)),
     _R3D.forward(
         "resnet3d_b8x16x112", partial(resnet3d, blocks=(2, 2, 2)), floats(8, 16, 112, 112, 3)
     ),
