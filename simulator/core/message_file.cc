@@ -9,6 +9,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/text_format.h"
 #include "mallocmuzero/v1/file.pb.h"
 #include "simulator/core/file_io.h"
@@ -155,6 +156,9 @@ absl::Status ParseMessage(absl::string_view bytes, bool text, absl::string_view 
                                                    " bytes, a message has at most ",
                                                    std::numeric_limits<int>::max()));
   }
+  // What libprotobuf would print about damaged input is not for people; the status says what is
+  // wrong.
+  const google::protobuf::LogSilencer silencer;
   return text ? ParseText(bytes, name, message) : ParseBinary(bytes, name, message);
 }
 

@@ -1,0 +1,152 @@
+#include "simulator/core/copy_queue.h"
+
+#include <random>
+
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr CopyDirection kIn = CopyDirection::kIn;
+constexpr CopyDirection kOut = CopyDirection::kOut;
+
+TEST(CopyQueues, OneDirectionGetsAllTheBandwidth) {
+  CopyQueues queues;
+  const CopyTicket copy = queues.Issue(kIn, 100);
+  queues.Advance(60);
+  EXPECT_EQ(queues.Pending(kIn), 40);
+  EXPECT_FALSE(queues.Finished(copy));
+  queues.Advance(40);
+  EXPECT_TRUE(queues.Finished(copy));
+}
+
+TEST(CopyQueues, DirectionsShareWhileBothAreBusy) {
+  CopyQueues queues;
+  queues.Issue(kIn, 300);
+  const CopyTicket out = queues.Issue(kOut, 100);
+  // 160: 80 each. 60 more: 20 each finish the outbound copy, the inbound one gets the other 20.
+  queues.Advance(160);
+  EXPECT_EQ(queues.Pending(kIn), 220);
+  EXPECT_EQ(queues.Pending(kOut), 20);
+  queues.Advance(60);
+  EXPECT_TRUE(queues.Finished(out));
+  EXPECT_EQ(queues.Pending(kIn), 180);
+}
+
+// Where XLA's ProcessAsyncCopyLikesInIdleTime halves the bandwidth again with every copy that
+// finishes, we do not: 3 pairs of 100 bytes need exactly 600 bytes of bandwidth.
+TEST(CopyQueues, SharingIsNotHalvedAgainWithEveryCopy) {
+  CopyQueues queues;
+  for (int i = 0; i < 3; ++i) {
+    queues.Issue(kIn, 100);
+    queues.Issue(kOut, 100);
+  }
+  queues.Advance(600);
+  EXPECT_EQ(queues.Pending(kIn), 0);
+  EXPECT_EQ(queues.Pending(kOut), 0);
+}
+
+TEST(CopyQueues, BandwidthNobodyNeedsIsLost) {
+  CopyQueues queues;
+  queues.Issue(kIn, 10);
+  queues.Advance(1000);
+  const CopyTicket later = queues.Issue(kIn, 10);
+  EXPECT_FALSE(queues.Finished(later));
+  EXPECT_EQ(queues.WaitFor(later), 10);
+}
+
+TEST(CopyQueues, WaitingTakesAllCopiesBeforeItInItsQueue) {
+  CopyQueues queues;
+  queues.Issue(kIn, 100);
+  const CopyTicket second = queues.Issue(kIn, 50);
+  const CopyTicket third = queues.Issue(kIn, 70);
+  EXPECT_EQ(queues.WaitFor(second), 150);
+  EXPECT_EQ(queues.Pending(kIn), 70);
+  EXPECT_EQ(queues.WaitFor(second), 0);
+  EXPECT_EQ(queues.WaitFor(third), 70);
+}
+
+TEST(CopyQueues, WaitingSharesWithTheOtherDirection) {
+  // In 100, out 40: out gets 40 while in gets 40, then in gets the rest alone: 140 in all.
+  CopyQueues queues;
+  const CopyTicket in = queues.Issue(kIn, 100);
+  const CopyTicket out = queues.Issue(kOut, 40);
+  EXPECT_EQ(queues.WaitFor(in), 140);
+  EXPECT_TRUE(queues.Finished(out));
+
+  // In 100, out 500: out takes as much as in while in is waited for.
+  CopyQueues contended;
+  const CopyTicket small = contended.Issue(kIn, 100);
+  contended.Issue(kOut, 500);
+  EXPECT_EQ(contended.WaitFor(small), 200);
+  EXPECT_EQ(contended.Pending(kOut), 400);
+}
+
+// A sliced prefetch: two copies of the halves of one buffer, waited for together. The first half
+// hides behind 120 bytes of bandwidth, of the second 80 remain.
+TEST(CopyQueues, SlicesOfOneBufferFinishInOrder) {
+  CopyQueues queues;
+  const CopyTicket first = queues.Issue(kIn, 100);
+  const CopyTicket second = queues.Issue(kIn, 100);
+  queues.Advance(120);
+  EXPECT_TRUE(queues.Finished(first));
+  EXPECT_FALSE(queues.Finished(second));
+  EXPECT_EQ(queues.WaitFor(first), 0);
+  EXPECT_EQ(queues.WaitFor(second), 80);
+}
+
+TEST(CopyQueues, DefaultTicketIsFinished) {
+  CopyQueues queues;
+  queues.Issue(kIn, 100);
+  EXPECT_TRUE(queues.Finished(CopyTicket()));
+  EXPECT_EQ(queues.WaitFor(CopyTicket()), 0);
+}
+
+TEST(CopyQueues, SnapshotGoesBack) {
+  CopyQueues queues;
+  const CopyTicket copy = queues.Issue(kIn, 100);
+  const CopyQueues snapshot = queues;
+  EXPECT_EQ(queues.WaitFor(copy), 100);
+  EXPECT_FALSE(queues == snapshot);
+  queues = snapshot;
+  EXPECT_EQ(queues.WaitFor(copy), 100);
+}
+
+TEST(CopyQueues, AdvanceInTwoPartsEqualsOne) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    CopyQueues queues;
+    for (int i = random() % 6; i > 0; --i) {
+      queues.Issue(random() % 2 == 0 ? kIn : kOut, random() % 1000);
+    }
+    queues.Advance(random() % 500);
+    CopyQueues parts = queues;
+    const double first = random() % 800;
+    const double second = random() % 800;
+    queues.Advance(first + second);
+    parts.Advance(first);
+    parts.Advance(second);
+    // Halves of integers are exact in binary, so equality is exact.
+    EXPECT_TRUE(queues == parts);
+  }
+}
+
+// Waiting is the same flow as idling: it ends when just the bytes it returns have been moved.
+TEST(CopyQueues, WaitingMovesWhatItReturns) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 2000; ++round) {
+    CopyQueues queues;
+    CopyTicket awaited;
+    for (int i = 1 + random() % 6; i > 0; --i) {
+      const CopyTicket ticket = queues.Issue(random() % 2 == 0 ? kIn : kOut, random() % 1000);
+      if (random() % 2 == 0) awaited = ticket;
+    }
+    CopyQueues idle = queues;
+    idle.Advance(queues.WaitFor(awaited));
+    EXPECT_TRUE(queues == idle);
+    EXPECT_TRUE(queues.Finished(awaited));
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero

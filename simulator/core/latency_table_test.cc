@@ -1,0 +1,168 @@
+#include "simulator/core/latency_table.h"
+
+#include <limits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/core/program.h"
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::mallocmuzero::testing::ProgramBuilder;
+using ::mallocmuzero::testing::Read;
+using ::mallocmuzero::testing::Update;
+using ::mallocmuzero::testing::Write;
+using ::testing::HasSubstr;
+
+// One instruction of 100 cycles with three accesses that save 30, -5 (slower in fast memory)
+// and 40.
+struct ThreeAccesses {
+  ThreeAccesses() {
+    for (int b = 0; b < 3; ++b) builder.AddBuffer(100, {.live_in = true});
+    instruction = builder.AddInstruction(100, {Read(0, 30), Read(1, -5), Write(2, 40)});
+  }
+  ProgramBuilder builder;
+  uint32_t instruction;
+};
+
+TEST(LatencyTable, SubtractsSavingsOfAccessesInFastMemory) {
+  const Program program = ThreeAccesses().builder.Build();
+  EXPECT_EQ(program.latency().Cycles(0, 0b000), 100);
+  EXPECT_EQ(program.latency().Cycles(0, 0b001), 70);
+  EXPECT_EQ(program.latency().Cycles(0, 0b101), 30);
+}
+
+TEST(LatencyTable, NegativeSavingMakesItSlower) {
+  const Program program = ThreeAccesses().builder.Build();
+  EXPECT_EQ(program.latency().Cycles(0, 0b010), 105);
+  EXPECT_EQ(program.latency().Cycles(0, 0b111), 35);
+}
+
+TEST(LatencyTable, FormulaStaysBetweenFloorAndCeiling) {
+  ThreeAccesses three;
+  three.builder.SetBounds(0, 50, 102);
+  const Program program = three.builder.Build();
+  EXPECT_EQ(program.latency().Cycles(0, 0b101), 50);   // 30 by the formula
+  EXPECT_EQ(program.latency().Cycles(0, 0b010), 102);  // 105 by the formula
+  EXPECT_EQ(program.latency().Cycles(0, 0b100), 60);
+}
+
+TEST(LatencyTable, ObservedSetWinsOverFormulaAndBounds) {
+  ThreeAccesses three;
+  three.builder.SetBounds(0, 50, 102).AddObserved(0, 0, 99).AddObserved(0, 0b101, 20);
+  const Program program = three.builder.Build();
+  EXPECT_EQ(program.latency().Cycles(0, 0b000), 99);
+  EXPECT_EQ(program.latency().Cycles(0, 0b101), 20);
+  EXPECT_EQ(program.latency().Cycles(0, 0b001), 70);
+}
+
+TEST(LatencyTable, ExceptionWinsOverItsClass) {
+  // Two instructions of one class; only the second has an exception.
+  ThreeAccesses three;
+  three.builder.AddObserved(0, 0b001, 66);
+  three.builder.AddInstruction(1, {Read(0), Read(1), Write(2)});
+  three.builder.AddException(1, 0b001, 12);
+  v1::Program proto = three.builder.BuildProto();
+  proto.mutable_latency()->mutable_instructions(1)->set_latency_class(0);
+  SealProgram(proto);
+  const absl::StatusOr<Program> program = Program::FromProto(proto);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->latency().Cycles(0, 0b001), 66);
+  EXPECT_EQ(program->latency().Cycles(1, 0b001), 12);
+  EXPECT_EQ(program->latency().Cycles(1, 0b100), 60);
+}
+
+TEST(LatencyTable, RooflineFollowsComputeOrMemory) {
+  // 10 bytes a cycle from HBM; fast memory 100 to read, 50 to write; 1000 flops a cycle. Read of
+  // 400, write of 300, update of 200 and 100 fixed: 1000 / 10 = 100 cycles in HBM.
+  ProgramBuilder builder;
+  const uint32_t a = builder.AddBuffer(400, {.live_in = true});
+  const uint32_t b = builder.AddBuffer(300);
+  const uint32_t c = builder.AddBuffer(500, {.live_in = true});
+  builder.SetFixedHbmBytes(builder.AddModelled(15000, {Read(a), Write(b), Update(c, 0, 200)}), 100);
+  const Program program = builder.Build();
+  const LatencyTable& latency = program.latency();
+  EXPECT_DOUBLE_EQ(latency.Cycles(0, 0b000), 100);
+  EXPECT_DOUBLE_EQ(latency.Cycles(0, 0b001), 60 + 4);          // 400 / 100
+  EXPECT_DOUBLE_EQ(latency.Cycles(0, 0b010), 70 + 6);          // 300 / 50
+  EXPECT_DOUBLE_EQ(latency.Cycles(0, 0b100), 80 + 1 + 2);      // 100 / 100 and 100 / 50
+  EXPECT_DOUBLE_EQ(latency.Cycles(0, 0b111), 10 + 4 + 6 + 3);  // the fixed bytes stay in HBM
+  EXPECT_DOUBLE_EQ(latency.Cycles(0, 0b011), 30 + 4 + 6);
+}
+
+TEST(LatencyTable, RooflineIsBoundByCompute) {
+  ProgramBuilder builder;
+  const uint32_t a = builder.AddBuffer(400, {.live_in = true});
+  builder.AddModelled(15000, {Read(a)});
+  const Program program = builder.Build();
+  EXPECT_DOUBLE_EQ(program.latency().Cycles(0, 0), 40);
+  EXPECT_DOUBLE_EQ(program.latency().Cycles(0, 1), 15);
+}
+
+TEST(LatencyTable, InstructionWithManyAccessesFollowsTheSameRules) {
+  // 64 accesses, too many to tabulate. Access k saves k cycles; sum over all is 2016.
+  ProgramBuilder builder;
+  std::vector<testing::AccessSpec> accesses;
+  for (int k = 0; k < 64; ++k) accesses.push_back(Read(builder.AddBuffer(1, {.live_in = true}), k));
+  builder.AddInstruction(3000, accesses);
+  builder.AddObserved(0, 0b11, 2500).AddObserved(0, uint64_t{1} << 63, 2000);
+  builder.AddException(0, ~uint64_t{0}, 1);
+  const Program program = builder.Build();
+  const LatencyTable& latency = program.latency();
+  EXPECT_EQ(latency.Cycles(0, 0), 3000);
+  EXPECT_EQ(latency.Cycles(0, 0b11), 2500);
+  EXPECT_EQ(latency.Cycles(0, 0b110), 2997);
+  EXPECT_EQ(latency.Cycles(0, uint64_t{1} << 63), 2000);
+  EXPECT_EQ(latency.Cycles(0, ~uint64_t{1}), 3000 - 2016);
+  EXPECT_EQ(latency.Cycles(0, ~uint64_t{0}), 1);
+}
+
+// What is wrong with the table of a program after `change`.
+template <typename Change>
+std::string ErrorAfter(const Change& change) {
+  ThreeAccesses three;
+  three.builder.AddObserved(0, 0, 100).AddObserved(0, 1, 70);
+  v1::Program proto = three.builder.BuildProto();
+  change(*proto.mutable_latency());
+  SealProgram(proto);
+  return std::string(Program::FromProto(proto).status().message());
+}
+
+TEST(LatencyTable, NamesTheFieldThatIsWrong) {
+  EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) { t.clear_instructions(); }),
+            "latency.instructions: 1 entries expected");
+  EXPECT_EQ(
+      ErrorAfter([](v1::LatencyTable& t) { t.mutable_instructions(0)->set_latency_class(1); }),
+      "latency.instructions[0].latency_class: an index below 1 expected");
+  EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) {
+              t.mutable_classes(0)->mutable_observed(1)->set_fast_accesses(0b1000);
+            }),
+            "latency.classes[0].observed: bits of the accesses of instruction 0, which has 3 "
+            "expected");
+  EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) {
+              t.mutable_classes(0)->mutable_observed(1)->set_fast_accesses(0);
+            }),
+            "latency.classes[0].observed[1].fast_accesses: ascending order expected");
+  EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) {
+              t.mutable_classes(0)->mutable_observed(1)->set_cycles(-1);
+            }),
+            "latency.classes[0].observed[1].cycles: 0 to 2^53 expected");
+  EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) { t.mutable_classes(0)->add_savings_cycles(1); }),
+            "latency.classes[0].savings_cycles: one for each of the 3 accesses of instruction 0 "
+            "expected");
+  EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) {
+              t.mutable_classes(0)->set_floor_cycles(5);
+              t.mutable_classes(0)->set_ceiling_cycles(4);
+            }),
+            "latency.classes[0].ceiling_cycles: floor_cycles to 2^53 expected");
+  EXPECT_THAT(ErrorAfter([](v1::LatencyTable& t) {
+                t.mutable_classes(0)->set_base_cycles(std::numeric_limits<double>::quiet_NaN());
+              }),
+              HasSubstr("base_cycles: a finite number expected, found nan"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
