@@ -1,0 +1,62 @@
+// One compiled module, read and analysed, and the steps of it that cost something.
+
+#ifndef MALLOCMUZERO_SIMULATOR_IMPORT_ANALYZED_MODULE_H_
+#define MALLOCMUZERO_SIMULATOR_IMPORT_ANALYZED_MODULE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "simulator/hlo/module.h"
+#include "simulator/import/dataflow.h"
+#include "simulator/import/schedule.h"
+#include "simulator/import/traffic.h"
+
+namespace mallocmuzero {
+
+// A step that becomes an instruction of the program: a loop marker, or an instruction that takes
+// time or moves bytes. Forwarding instructions and asynchronous copies are left out.
+struct PricedStep {
+  int32_t step = 0;  // index into Schedule::steps
+  const hlo::Instruction* instruction = nullptr;
+  int64_t execution_count = 1;
+  int32_t loop = -1;  // innermost enclosing, index into Schedule::loops
+  ArrayTraffic traffic;
+};
+
+struct AnalyzedModule {
+  std::string path;
+  hlo::Module module;
+  Schedule schedule;  // points into module
+  Dataflow flow;
+  std::vector<PricedStep> priced;
+  // By step: the number of priced steps before it; that is the priced step itself if it is one,
+  // else the next one.
+  std::vector<int32_t> priced_at_or_after;
+
+  const Step& StepOf(const PricedStep& priced_step) const {
+    return schedule.steps[priced_step.step];
+  }
+  bool IsMarker(const PricedStep& priced_step) const {
+    return StepOf(priced_step).kind != Step::Kind::kInstruction;
+  }
+
+  AnalyzedModule() = default;
+  AnalyzedModule(const AnalyzedModule&) = delete;
+  AnalyzedModule& operator=(const AnalyzedModule&) = delete;
+};
+
+// Reads an HLO text file (plain or zstd) and analyses it. Errors name file, line and column.
+absl::StatusOr<std::unique_ptr<AnalyzedModule>> LoadModule(const std::string& path);
+
+// The same for text in memory; `name` stands for the path.
+absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(std::string text, std::string name);
+
+// The last part of a path.
+absl::string_view BaseName(absl::string_view path);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_IMPORT_ANALYZED_MODULE_H_

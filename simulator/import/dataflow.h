@@ -1,0 +1,98 @@
+// Which array value sits where: the values of a flat schedule, the buffers they share, the copies
+// between memories, and what loops carry.
+//
+// A value is one array (a leaf of an instruction's shape), as the instruction that computes it
+// defines it; get-tuple-element, tuple, bitcast, call and the unchanged elements of a loop only
+// forward values. Values that must share an address form one storage: in-place updates
+// (HloDataflowAnalysis::GetInPlaceInputOutputPairs in XLA), pieces joined by ConcatBitcast, results
+// of a conditional. A copy between memories starts a new storage that remembers its source.
+
+#ifndef MALLOCMUZERO_SIMULATOR_IMPORT_DATAFLOW_H_
+#define MALLOCMUZERO_SIMULATOR_IMPORT_DATAFLOW_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "simulator/import/schedule.h"
+
+namespace mallocmuzero {
+
+using ValueId = int32_t;
+
+struct Value {
+  int32_t instance = 0;
+  hlo::InstructionIndex instruction = 0;
+  int32_t leaf = 0;                   // ordinal among the leaves of the instruction's shape
+  const hlo::Shape* shape = nullptr;  // of that leaf; points into the module
+  ValueId copied_from = -1;           // of the target of an asynchronous copy: its source
+};
+
+// One array carried by a loop and changed in it. Values of the same group must be in the same
+// memory, at the same address, where the loop is entered, repeated and left.
+struct CarriedValue {
+  int32_t loop = 0;  // index into Schedule::loops
+  ValueId initial = 0;
+  ValueId parameter = 0;
+  ValueId root = 0;
+  ValueId result = 0;
+};
+
+class Dataflow {
+ public:
+  // Analyses `schedule`, which must outlive the result. InvalidArgument "FILE:LINE:1: ..." if an
+  // instruction's operands do not fit what its opcode takes (a tuple index out of range, a loop
+  // whose body returns another shape than it takes, ...).
+  static absl::StatusOr<Dataflow> Analyze(const Schedule& schedule, absl::string_view file_name);
+
+  // Values of the leaves of that instruction's shape, in order.
+  absl::Span<const ValueId> ValuesOf(int32_t instance, hlo::InstructionIndex instruction) const {
+    return values_of_[instance][instruction];
+  }
+
+  const std::vector<Value>& values() const { return values_; }
+  const std::vector<CarriedValue>& carried() const { return carried_; }
+
+  // Number of the storage of a value: values with the same number share an address.
+  int32_t StorageOf(ValueId value) const { return storage_of_[value]; }
+  int32_t storage_count() const { return storage_count_; }
+
+ private:
+  friend class DataflowBuilder;
+
+  std::vector<Value> values_;
+  std::vector<std::vector<std::vector<ValueId>>> values_of_;  // by instance, instruction, leaf
+  std::vector<CarriedValue> carried_;
+  std::vector<int32_t> storage_of_;
+  int32_t storage_count_ = 0;
+};
+
+// True if the instruction only names values that others computed: it takes no time and touches no
+// memory (XLA's HloCostAnalysis gives it no cost).
+bool IsForwarding(hlo::Opcode opcode);
+
+// True for the start and the end of an asynchronous operation.
+bool IsAsyncStart(hlo::Opcode opcode);
+bool IsAsyncDone(hlo::Opcode opcode);
+
+// True for copy-start and for slice-start, dynamic-slice-start and the like: asynchronous moves of
+// one array.
+bool IsAsyncCopyStart(const hlo::Instruction& instruction);
+
+// Custom call without code that gives the pieces of a sliced prefetch one name.
+bool IsConcatBitcast(const hlo::Instruction& instruction);
+
+// (operand, output leaf) pairs that share an address because the instruction updates in place.
+struct InPlacePair {
+  int32_t operand = 0;  // an array
+  int32_t output_leaf = 0;
+};
+std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
+                                      const hlo::Instruction& instruction);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_IMPORT_DATAFLOW_H_

@@ -1,0 +1,164 @@
+// What single instructions do to values; the analysis over a whole schedule is in dataflow.cc.
+
+#include "absl/strings/string_view.h"
+#include "simulator/import/dataflow.h"
+
+namespace mallocmuzero {
+namespace {
+
+using hlo::Opcode;
+
+constexpr int kMaxFusionDepth = 16;
+
+// The number of the fusion parameter that `index` of `fused` is, seen through bitcasts; -1 if none.
+int32_t SourceParameter(const hlo::Computation& fused, hlo::InstructionIndex index) {
+  const hlo::Instruction* instruction = &fused.instructions[index];
+  while (instruction->opcode == Opcode::kBitcast && !instruction->operands.empty()) {
+    instruction = &fused.instructions[instruction->operands[0]];
+  }
+  return instruction->opcode == Opcode::kParameter ? instruction->parameter_number.value_or(-1)
+                                                   : -1;
+}
+
+// Appends the pairs of an in-place instruction itself, in numbers of its own operands.
+void AppendOwnPairs(const hlo::Instruction& instruction, std::vector<InPlacePair>& pairs) {
+  switch (instruction.opcode) {
+    case Opcode::kDynamicUpdateSlice:
+      if (!instruction.operands.empty()) pairs.push_back({0, 0});
+      break;
+    case Opcode::kScatter:  // operands: n inputs, indices, n updates
+      for (int32_t i = 0; i < static_cast<int32_t>(instruction.operands.size()) / 2; ++i) {
+        pairs.push_back({i, i});
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+// The operand of the fusion that output `index` of `fused` updates in place; -1 if none.
+int32_t InPlaceParameter(const hlo::Module& module, const hlo::Computation& fused,
+                         hlo::InstructionIndex index, int depth) {
+  const hlo::Instruction* instruction = &fused.instructions[index];
+  while (instruction->opcode == Opcode::kBitcast && !instruction->operands.empty()) {
+    index = instruction->operands[0];
+    instruction = &fused.instructions[index];
+  }
+  std::vector<InPlacePair> pairs;
+  if (instruction->opcode == Opcode::kFusion && depth < kMaxFusionDepth) {
+    if (const auto called = instruction->Called(hlo::CallRole::kCalls)) {
+      const hlo::Computation& inner = module.computations[*called];
+      const int32_t operand = InPlaceParameter(module, inner, inner.root, depth + 1);
+      if (operand >= 0) pairs.push_back({operand, 0});
+    }
+  } else {
+    AppendOwnPairs(*instruction, pairs);
+  }
+  for (const InPlacePair& pair : pairs) {
+    if (pair.output_leaf == 0 && pair.operand < instruction->operands.size()) {
+      return SourceParameter(fused, instruction->operands[pair.operand]);
+    }
+  }
+  return -1;
+}
+
+// Ordinal of the leaf of `shape` at `index`, or -1.
+int32_t LeafOrdinal(const hlo::Shape& shape, const hlo::ShapeIndex& index) {
+  int32_t ordinal = 0;
+  int32_t found = -1;
+  hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> leaf_index, const hlo::Shape&) {
+    if (leaf_index == absl::Span<const int32_t>(index)) found = ordinal;
+    ++ordinal;
+  });
+  return found;
+}
+
+}  // namespace
+
+bool IsForwarding(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kParameter:
+    case Opcode::kConstant:
+    case Opcode::kGetTupleElement:
+    case Opcode::kBitcast:
+    case Opcode::kOptimizationBarrier:
+    case Opcode::kAddDependency:
+    case Opcode::kDomain:
+    case Opcode::kAfterAll:
+    case Opcode::kPartitionId:
+    case Opcode::kReplicaId:
+    case Opcode::kCall:
+    case Opcode::kConditional:
+    case Opcode::kWhile:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsAsyncStart(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kCopyStart:
+    case Opcode::kAsyncStart:
+    case Opcode::kAllGatherStart:
+    case Opcode::kAllReduceStart:
+    case Opcode::kCollectivePermuteStart:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsAsyncDone(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kCopyDone:
+    case Opcode::kAsyncDone:
+    case Opcode::kAsyncUpdate:
+    case Opcode::kAllGatherDone:
+    case Opcode::kAllReduceDone:
+    case Opcode::kCollectivePermuteDone:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsAsyncCopyStart(const hlo::Instruction& instruction) {
+  if (instruction.opcode == Opcode::kCopyStart) return true;
+  return instruction.opcode == Opcode::kAsyncStart &&
+         (instruction.wrapped_opcode == Opcode::kSlice ||
+          instruction.wrapped_opcode == Opcode::kDynamicSlice ||
+          instruction.wrapped_opcode == Opcode::kCopy);
+}
+
+bool IsConcatBitcast(const hlo::Instruction& instruction) {
+  return instruction.opcode == Opcode::kCustomCall &&
+         instruction.custom_call_target == "ConcatBitcast";
+}
+
+std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
+                                      const hlo::Instruction& instruction) {
+  std::vector<InPlacePair> pairs;
+  AppendOwnPairs(instruction, pairs);
+  for (const hlo::OutputOperandAlias& alias : instruction.output_to_operand_aliasing) {
+    const int32_t leaf = LeafOrdinal(instruction.shape, alias.output_index);
+    if (leaf >= 0 && alias.operand_index.empty()) pairs.push_back({alias.operand, leaf});
+  }
+  if (instruction.opcode != Opcode::kFusion) return pairs;
+  const auto called = instruction.Called(hlo::CallRole::kCalls);
+  if (!called) return pairs;
+  const hlo::Computation& fused = module.computations[*called];
+  const hlo::Instruction& root = fused.instructions[fused.root];
+  if (root.opcode != Opcode::kTuple) {
+    const int32_t operand = InPlaceParameter(module, fused, fused.root, 0);
+    if (operand >= 0) pairs.push_back({operand, 0});
+    return pairs;
+  }
+  for (int32_t leaf = 0; leaf < root.operands.size(); ++leaf) {
+    const int32_t operand = InPlaceParameter(module, fused, root.operands[leaf], 0);
+    if (operand >= 0) pairs.push_back({operand, leaf});
+  }
+  return pairs;
+}
+
+}  // namespace mallocmuzero

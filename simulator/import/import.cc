@@ -1,0 +1,165 @@
+#include "simulator/import/import.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/simulate.h"
+#include "simulator/import/analyzed_module.h"
+#include "simulator/import/assemble.h"
+#include "simulator/import/baseline.h"
+#include "simulator/import/calibrate.h"
+#include "simulator/import/latency_fit.h"
+#include "simulator/import/match.h"
+#include "simulator/import/observe.h"
+
+namespace mallocmuzero {
+namespace {
+
+// The price of the default as a mapping may differ from that of its module by this share before
+// import says so.
+constexpr double kTolerableDifference = 1e-3;
+
+class Importer {
+ public:
+  Importer(const ImportOptions& options, const v1::Hardware& hardware)
+      : options_(options), hardware_(hardware) {}
+
+  absl::StatusOr<v1::Program> Run() && {
+    absl::StatusOr<std::unique_ptr<AnalyzedModule>> all_hbm = LoadModule(options_.all_hbm_path);
+    if (!all_hbm.ok()) return all_hbm.status();
+    all_hbm_ = *std::move(all_hbm);
+    assembly_ = Assemble(*all_hbm_, hardware_);
+    if (program().instructions_size() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options_.all_hbm_path, ": expected an instruction that takes time, found none"));
+    }
+    program().set_name(options_.program_name.empty() ? std::string(all_hbm_->module.name)
+                                                     : options_.program_name);
+    placements_.push_back(
+        Observe(program(), *all_hbm_, MatchModules(*all_hbm_, *all_hbm_)));
+    absl::Status status = AddCompiles();
+    if (!status.ok()) return status;
+
+    const LatencyClasses classes = ClassifyInstructions(program(), *all_hbm_);
+    *program().mutable_latency() = FitLatencyTable(program(), classes, placements_, -1);
+    absl::StatusOr<v1::Calibration> calibration = Calibrate(program(), classes, placements_);
+    if (!calibration.ok()) return calibration.status();
+    *program().mutable_calibration() = *std::move(calibration);
+    return Finish();
+  }
+
+ private:
+  v1::Program& program() { return assembly_.program; }
+
+  absl::Status AddCompiles() {
+    std::vector<std::string> paths = options_.sample_paths;
+    const bool has_default = !options_.default_path.empty();
+    if (has_default) paths.insert(paths.begin(), options_.default_path);
+    for (size_t i = 0; i < paths.size(); ++i) {
+      absl::StatusOr<std::unique_ptr<AnalyzedModule>> other = LoadModule(paths[i]);
+      if (!other.ok()) return other.status();
+      Match match = MatchModules(*all_hbm_, **other);
+      if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            paths[i], ": expected another compile of ", options_.all_hbm_path,
+            ", found a module without a single instruction of it"));
+      }
+      placements_.push_back(Observe(program(), **other, match));
+      if (has_default && i == 0) {
+        *program().mutable_baseline() = MakeBaseline(assembly_, *all_hbm_, **other, match);
+      }
+      *program().add_matches() = std::move(match.report);
+    }
+    return absl::OkStatus();
+  }
+
+  // Prices the baseline's mapping with the finished table, then seals the program.
+  absl::StatusOr<v1::Program> Finish() {
+    FillHeader(program());
+    if (program().has_baseline()) {
+      v1::Program unpriced = program();
+      unpriced.set_fingerprint(ProgramFingerprint(unpriced));
+      absl::StatusOr<Program> checked = Program::FromProto(std::move(unpriced));
+      if (!checked.ok()) return checked.status();
+      absl::StatusOr<Mapping> mapping = BaselineMapping(*checked);
+      if (!mapping.ok()) return mapping.status();
+      PriceBaseline(Simulate(*checked, *mapping));
+    }
+    program().set_fingerprint(ProgramFingerprint(program()));
+    return std::move(program());
+  }
+
+  void PriceBaseline(const Price& price) {
+    v1::Baseline& baseline = *program().mutable_baseline();
+    baseline.set_mapping_cycles(price.total_cycles);
+    const double difference = price.total_cycles - baseline.total_cycles();
+    if (std::abs(difference) <= kTolerableDifference * baseline.total_cycles()) return;
+    const v1::MatchReport& match = program().matches(0);
+    baseline.add_notes(absl::StrFormat(
+        "as a mapping the default costs %+.2f%%: %+.0f cycles of instructions, %+.0f of stalls; %u "
+        "instructions (%.0f cycles) of the all-HBM compile are not in the default's, %u (%.0f "
+        "cycles) the other way round",
+        100 * difference / baseline.total_cycles(),
+        price.estimated_cycles + price.modelled_cycles - baseline.estimated_cycles() -
+            baseline.modelled_cycles(),
+        price.stall_cycles - baseline.stall_cycles(), match.unmatched_in_all_hbm(),
+        match.unmatched_in_all_hbm_cycles(), match.unmatched_in_other(),
+        match.unmatched_in_other_cycles()));
+  }
+
+  const ImportOptions& options_;
+  const v1::Hardware& hardware_;
+  std::unique_ptr<AnalyzedModule> all_hbm_;
+  Assembly assembly_;
+  std::vector<Placement> placements_;
+};
+
+}  // namespace
+
+absl::StatusOr<v1::Program> ImportProgram(const ImportOptions& options,
+                                          const v1::Hardware& hardware) {
+  return Importer(options, hardware).Run();
+}
+
+v1::ImportReport MakeImportReport(const Program& program) {
+  const v1::Program& proto = program.proto();
+  v1::ImportReport report;
+  report.set_program(proto.name());
+  report.set_hardware(proto.hardware().name());
+  report.set_instructions(program.instruction_count());
+  report.set_accesses(program.access_count());
+  report.set_buffers(program.buffer_count());
+  report.set_loops(static_cast<uint32_t>(program.loops().size()));
+  report.set_bytes_accessed(MeasureTraffic(program, AllHbmMapping(program)).bytes_accessed);
+  report.set_all_hbm_cycles(SimulateAllHbm(program).total_cycles);
+  report.set_all_fast_cycles(AllFastCycles(program));
+  report.set_default_cycles(proto.baseline().total_cycles());
+  report.set_default_stall_cycles(proto.baseline().stall_cycles());
+  report.set_default_packed(proto.baseline().packed());
+  if (const absl::StatusOr<Mapping> baseline = BaselineMapping(program); baseline.ok()) {
+    const Traffic traffic = MeasureTraffic(program, *baseline);
+    report.set_default_hbm_share(
+        traffic.bytes_accessed > 0 ? traffic.hbm_bytes / traffic.bytes_accessed : 0);
+  }
+  report.set_placements(static_cast<uint32_t>(proto.calibration().placements_size()));
+  report.set_median_total_error(proto.calibration().median_total_error());
+  report.set_worst_total_error(proto.calibration().worst_total_error());
+  report.set_instruction_error(proto.calibration().instruction_error());
+  uint32_t unmatched = 0;
+  for (const v1::MatchReport& match : proto.matches()) {
+    unmatched += match.unmatched_in_all_hbm() + match.unmatched_in_other();
+  }
+  report.set_unmatched_instructions(unmatched);
+  *report.mutable_unknown_opcodes() = proto.unknown_opcodes();
+  *report.mutable_notes() = proto.notes();
+  for (const std::string& note : proto.baseline().notes()) report.add_notes(note);
+  return report;
+}
+
+}  // namespace mallocmuzero

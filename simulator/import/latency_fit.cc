@@ -1,0 +1,250 @@
+#include "simulator/import/latency_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Mean of the estimates seen for one set of accesses.
+struct Mean {
+  double sum = 0;
+  int count = 0;
+  double value() const { return sum / count; }
+};
+
+using ObservedSets = std::map<uint64_t, Mean>;  // ascending by set
+
+// Estimates of members of one class under the same set differ by less than this share, or the
+// members that differ get exceptions.
+constexpr double kSameCycles = 1e-9;
+
+// Weight of the prior against one observation in the fit of the savings.
+constexpr double kPriorWeight = 0.1;
+
+// Symmetric positive definite system of at most 64 unknowns, by Cholesky decomposition.
+std::vector<double> SolveSymmetric(std::vector<std::vector<double>> matrix,
+                                   std::vector<double> right) {
+  const size_t n = right.size();
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = 0; j <= i; ++j) {
+      double sum = matrix[i][j];
+      for (size_t k = 0; k < j; ++k) sum -= matrix[i][k] * matrix[j][k];
+      matrix[i][j] = i == j ? std::sqrt(sum) : sum / matrix[j][j];
+    }
+  }
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t k = 0; k < i; ++k) right[i] -= matrix[i][k] * right[k];
+    right[i] /= matrix[i][i];
+  }
+  for (size_t i = n; i-- > 0;) {
+    for (size_t k = i + 1; k < n; ++k) right[i] -= matrix[k][i] * right[k];
+    right[i] /= matrix[i][i];
+  }
+  return right;
+}
+
+class ClassFitter {
+ public:
+  // `expected`: by access, the cycles it should save as far as the rest of the program tells.
+  ClassFitter(const ObservedSets& observed, std::vector<double> expected)
+      : observed_(observed), expected_(std::move(expected)) {}
+
+  void FitInto(v1::LatencyClass& target) {
+    const auto all_hbm = observed_.find(0);
+    double highest = 0;
+    double lowest = observed_.begin()->second.value();
+    for (const auto& [set, mean] : observed_) {
+      highest = std::max(highest, mean.value());
+      lowest = std::min(lowest, mean.value());
+    }
+    const double base = all_hbm != observed_.end() ? all_hbm->second.value() : highest;
+    target.set_base_cycles(base);
+    target.set_floor_cycles(lowest);
+    target.set_ceiling_cycles(highest);
+    for (double saving : FitSavings(base)) target.add_savings_cycles(saving);
+  }
+
+ private:
+  // Cycles that fast memory really saved over those expected, over all observations.
+  double FitScale(double base) const {
+    double saved = 0;
+    double possible = 0;
+    for (const auto& [set, mean] : observed_) {
+      saved += base - mean.value();
+      for (size_t k = 0; k < expected_.size(); ++k) {
+        if (set >> k & 1) possible += expected_[k];
+      }
+    }
+    return possible > 0 ? saved / possible : 0;
+  }
+
+  // Ridge regression of base - cycles on the sets, drawn towards what is expected times FitScale
+  // where the observations do not tell accesses apart.
+  std::vector<double> FitSavings(double base) const {
+    const size_t n = expected_.size();
+    const double scale = FitScale(base);
+    std::vector<double> prior(n);
+    for (size_t k = 0; k < n; ++k) prior[k] = scale * expected_[k];
+    std::vector<std::vector<double>> matrix(n, std::vector<double>(n, 0.0));
+    std::vector<double> right(n, 0.0);
+    for (size_t k = 0; k < n; ++k) {
+      matrix[k][k] = kPriorWeight;
+    }
+    for (const auto& [set, mean] : observed_) {
+      double residual = base - mean.value();
+      for (size_t k = 0; k < n; ++k) {
+        if (set >> k & 1) residual -= prior[k];
+      }
+      for (size_t k = 0; k < n; ++k) {
+        if (!(set >> k & 1)) continue;
+        right[k] += residual;
+        for (size_t j = 0; j < n; ++j) {
+          if (set >> j & 1) matrix[k][j] += 1;
+        }
+      }
+    }
+    std::vector<double> savings = SolveSymmetric(std::move(matrix), std::move(right));
+    for (size_t k = 0; k < n; ++k) savings[k] += prior[k];
+    return savings;
+  }
+
+  const ObservedSets& observed_;
+  std::vector<double> expected_;
+};
+
+class TableFitter {
+ public:
+  TableFitter(const v1::Program& program, const LatencyClasses& classes,
+              absl::Span<const Placement> placements, int left_out)
+      : program_(program),
+        classes_(classes),
+        placements_(placements),
+        left_out_(left_out),
+        by_class_(classes.representative.size()),
+        by_instruction_(program.instructions_size()) {}
+
+  v1::LatencyTable Run() && {
+    Collect();
+    for (size_t c = 0; c < by_class_.size(); ++c) AddClass(c);
+    for (int i = 0; i < program_.instructions_size(); ++i) AddInstruction(i);
+    return std::move(table_);
+  }
+
+ private:
+  void Collect() {
+    for (size_t p = 0; p < placements_.size(); ++p) {
+      if (static_cast<int>(p) == left_out_) continue;
+      for (int i = 0; i < program_.instructions_size(); ++i) {
+        const auto& observation = placements_[p].observations[i];
+        if (!observation || !observation->cycles) continue;
+        for (Mean* mean : {&by_class_[classes_.class_of[i]][observation->fast_accesses],
+                           &by_instruction_[i][observation->fast_accesses]}) {
+          mean->sum += *observation->cycles;
+          ++mean->count;
+        }
+      }
+    }
+  }
+
+  double HbmCycles(const v1::Access& access) const {
+    return static_cast<double>(access.bytes_accessed()) / program_.hardware().hbm_bytes_per_cycle();
+  }
+
+  const v1::Access& AccessOf(const v1::Instruction& instruction, uint32_t k) const {
+    return program_.accesses(static_cast<int>(instruction.first_access() + k));
+  }
+
+  void AddClass(size_t c) {
+    v1::LatencyClass& added = *table_.add_classes();
+    added.set_flops(classes_.flops[c]);
+    const ObservedSets& observed = by_class_[c];
+    const v1::Instruction& instruction =
+        program_.instructions(static_cast<int>(classes_.representative[c]));
+    if (observed.empty()) {
+      added.set_modelled(true);
+      for (uint32_t k = 0; k < instruction.access_count(); ++k) added.add_savings_cycles(0);
+      return;
+    }
+    std::vector<double> expected;
+    for (uint32_t k = 0; k < instruction.access_count(); ++k) {
+      expected.push_back(HbmCycles(AccessOf(instruction, k)));
+    }
+    for (const auto& [set, mean] : observed) {
+      v1::ObservedLatency& latency = *added.add_observed();
+      latency.set_fast_accesses(set);
+      latency.set_cycles(mean.value());
+    }
+    ClassFitter(observed, std::move(expected)).FitInto(added);
+  }
+
+  void AddInstruction(int i) {
+    v1::InstructionLatency& added = *table_.add_instructions();
+    const uint32_t c = classes_.class_of[i];
+    added.set_latency_class(c);
+    v1::LatencyClass& latency_class = *table_.mutable_classes(static_cast<int>(c));
+    latency_class.set_members(latency_class.members() + 1);
+    for (const auto& [set, mean] : by_instruction_[i]) {
+      const double of_class = by_class_[c].at(set).value();
+      if (std::abs(mean.value() - of_class) <= kSameCycles * of_class) continue;
+      v1::ObservedLatency& exception = *added.add_exceptions();
+      exception.set_fast_accesses(set);
+      exception.set_cycles(mean.value());
+    }
+  }
+
+  const v1::Program& program_;
+  const LatencyClasses& classes_;
+  absl::Span<const Placement> placements_;
+  int left_out_;
+  std::vector<ObservedSets> by_class_;
+  std::vector<ObservedSets> by_instruction_;
+  v1::LatencyTable table_;
+};
+
+}  // namespace
+
+LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedModule& all_hbm) {
+  LatencyClasses classes;
+  absl::flat_hash_map<std::string, uint32_t> class_of_key;
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const PricedStep& priced = all_hbm.priced[i];
+    const Step& step = all_hbm.StepOf(priced);
+    std::string key = step.kind == Step::Kind::kInstruction
+                          ? InstructionSignature(all_hbm, priced)
+                          : std::string("marker");
+    const v1::Instruction& instruction = program.instructions(i);
+    for (uint32_t k = 0; k < instruction.access_count(); ++k) {
+      const v1::Access& access = program.accesses(static_cast<int>(instruction.first_access() + k));
+      absl::StrAppend(&key, "|", access.kind());
+      for (const v1::Position& position : access.positions()) {
+        absl::StrAppend(&key, ",", position.operand());
+        for (uint32_t index : position.tuple_index()) absl::StrAppend(&key, ".", index);
+      }
+    }
+    const auto [found, added] =
+        class_of_key.try_emplace(std::move(key), static_cast<uint32_t>(class_of_key.size()));
+    classes.class_of.push_back(found->second);
+    if (!added) continue;
+    classes.representative.push_back(static_cast<uint32_t>(i));
+    classes.flops.push_back(step.kind == Step::Kind::kInstruction
+                                ? CountFlops(all_hbm.module,
+                                             all_hbm.schedule.ComputationOf(step.instance),
+                                             *priced.instruction)
+                                : 0);
+  }
+  return classes;
+}
+
+v1::LatencyTable FitLatencyTable(const v1::Program& program, const LatencyClasses& classes,
+                                 absl::Span<const Placement> placements, int left_out) {
+  return TableFitter(program, classes, placements, left_out).Run();
+}
+
+}  // namespace mallocmuzero

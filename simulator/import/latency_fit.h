@@ -1,0 +1,36 @@
+// Builds the latency table: what the compiler's estimates under several placements say about every
+// other placement. docs/cost-model.md explains the formulas and how well they predict.
+
+#ifndef MALLOCMUZERO_SIMULATOR_IMPORT_LATENCY_FIT_H_
+#define MALLOCMUZERO_SIMULATOR_IMPORT_LATENCY_FIT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "mallocmuzero/v1/latency.pb.h"
+#include "mallocmuzero/v1/program.pb.h"
+#include "simulator/import/analyzed_module.h"
+#include "simulator/import/observe.h"
+
+namespace mallocmuzero {
+
+// Instructions that the compiler prices alike.
+struct LatencyClasses {
+  std::vector<uint32_t> class_of;         // by instruction of the program
+  std::vector<uint32_t> representative;   // by class: its first instruction
+  std::vector<double> flops;              // by class: of one execution
+};
+
+// Groups the instructions of `program`, assembled from `all_hbm`, by InstructionSignature and by the
+// operands that form each access.
+LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedModule& all_hbm);
+
+// Fits a table to the placements except `left_out` (-1: none). The first placement is the all-HBM
+// one and always used.
+v1::LatencyTable FitLatencyTable(const v1::Program& program, const LatencyClasses& classes,
+                                 absl::Span<const Placement> placements, int left_out);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_IMPORT_LATENCY_FIT_H_

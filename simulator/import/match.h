@@ -1,0 +1,34 @@
+// Finds the instructions of one compile again in another compile of the same function.
+
+#ifndef MALLOCMUZERO_SIMULATOR_IMPORT_MATCH_H_
+#define MALLOCMUZERO_SIMULATOR_IMPORT_MATCH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "mallocmuzero/v1/program.pb.h"
+#include "simulator/import/analyzed_module.h"
+
+namespace mallocmuzero {
+
+// Text that is equal for two instructions exactly if the compiler gives them the same cycles under
+// the same placement: opcode, shapes with layouts but without memory spaces, attributes, and, for a
+// fusion, what it computes. Names, metadata and literals are left out.
+std::string InstructionSignature(const AnalyzedModule& analyzed, const PricedStep& priced);
+
+// Which priced step of `other` is which of `all_hbm`.
+struct Match {
+  std::vector<int32_t> other_of_base;  // by priced step of all_hbm, -1: not found
+  std::vector<int32_t> base_of_other;  // by priced step of the other module, -1: not found
+  v1::MatchReport report;
+};
+
+// Matches by name where opcode and shapes agree, then, in schedule order, by framework name, opcode
+// and shapes. Loop markers match by the name of the `while`.
+Match MatchModules(const AnalyzedModule& all_hbm, const AnalyzedModule& other);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_IMPORT_MATCH_H_

@@ -1,0 +1,41 @@
+// What one compile says about the program: which accesses it has in fast memory, and the cycles the
+// compiler estimates for that.
+
+#ifndef MALLOCMUZERO_SIMULATOR_IMPORT_OBSERVE_H_
+#define MALLOCMUZERO_SIMULATOR_IMPORT_OBSERVE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "mallocmuzero/v1/program.pb.h"
+#include "simulator/import/analyzed_module.h"
+#include "simulator/import/match.h"
+
+namespace mallocmuzero {
+
+// One instruction under one placement.
+struct Observation {
+  uint64_t fast_accesses = 0;      // bit k: access k of the instruction is in fast memory
+  absl::optional<double> cycles;   // the compiler's estimate for one execution, if it gives one
+};
+
+struct Placement {
+  std::string name;  // file name without folders
+  // By instruction of the program; nullopt where the compile has no such instruction.
+  std::vector<absl::optional<Observation>> observations;
+};
+
+// Reads the placement of `other` in terms of `program`, whose instructions are those of the all-HBM
+// module. An access is in fast memory if any of its operands or outputs is.
+Placement Observe(const v1::Program& program, const AnalyzedModule& other, const Match& match);
+
+// True if that operand (or, for -1, output) of a priced step has its array at `tuple_index` in fast
+// memory.
+bool IsInFastMemory(const AnalyzedModule& analyzed, const PricedStep& priced,
+                    const v1::Position& position, int32_t fast_memory_space);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_IMPORT_OBSERVE_H_

@@ -1,0 +1,131 @@
+#include "simulator/import/schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "simulator/import/trip_count.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr size_t kMaxSteps = 4'000'000;
+constexpr int kMaxCallDepth = 64;
+constexpr int64_t kMaxExecutionCount = int64_t{1} << 52;  // exact as a double
+
+class Flattener {
+ public:
+  Flattener(const hlo::Module& module, absl::string_view file_name) : file_name_(file_name) {
+    schedule_.module = &module;
+  }
+
+  absl::StatusOr<Schedule> Run() && {
+    if (!schedule_.module->is_scheduled) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file_name_, ":1:1: expected is_scheduled=true in the module header"));
+    }
+    const int32_t entry = AddInstance(schedule_.module->entry, 1, -1);
+    absl::Status status = Visit(entry, 0);
+    if (!status.ok()) return status;
+    return std::move(schedule_);
+  }
+
+ private:
+  int32_t AddInstance(hlo::ComputationIndex computation, int64_t count, int32_t loop) {
+    schedule_.instances.push_back({computation, count, loop});
+    return static_cast<int32_t>(schedule_.instances.size()) - 1;
+  }
+
+  absl::Status Error(const hlo::Instruction& at, absl::string_view what) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_name_, ":", at.line, ":1: %", at.name, ": ", what));
+  }
+
+  absl::Status Visit(int32_t instance, int depth) {
+    const hlo::Computation& computation = schedule_.ComputationOf(instance);
+    for (int32_t i = 0; i < computation.instructions.size(); ++i) {
+      const hlo::Instruction& instruction = computation.instructions[i];
+      if (schedule_.steps.size() >= kMaxSteps) {
+        return Error(instruction, "expected at most 4 million steps in the flat schedule");
+      }
+      if (depth >= kMaxCallDepth) {
+        return Error(instruction, "expected calls nested at most 64 deep");
+      }
+      absl::Status status;
+      if (instruction.opcode == hlo::Opcode::kWhile) {
+        status = VisitWhile(instance, i, depth);
+      } else if (instruction.opcode == hlo::Opcode::kConditional ||
+                 instruction.opcode == hlo::Opcode::kCall) {
+        status = VisitCall(instance, i, depth);
+      } else {
+        schedule_.steps.push_back({Step::Kind::kInstruction, instance, i});
+      }
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status VisitWhile(int32_t instance, hlo::InstructionIndex index, int depth) {
+    const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
+    const auto body = instruction.Called(hlo::CallRole::kBody);
+    const auto condition = instruction.Called(hlo::CallRole::kCondition);
+    if (!body || !condition || instruction.operands.size() != 1) {
+      return Error(instruction, "expected one operand, body= and condition= of a while");
+    }
+    ScheduledLoop loop{.instance = instance, .instruction = index};
+    const absl::optional<int64_t> trips =
+        TripCount(*schedule_.module, schedule_.ComputationOf(instance), instruction);
+    loop.trip_count_known = trips.has_value();
+    loop.trip_count = trips.value_or(kAssumedTripCount);
+    loop.parent = schedule_.instances[instance].loop;
+    const int64_t outer_count = schedule_.instances[instance].execution_count;
+    const int64_t count = loop.trip_count > 0 && outer_count > kMaxExecutionCount / loop.trip_count
+                              ? kMaxExecutionCount
+                              : outer_count * loop.trip_count;
+
+    const auto loop_index = static_cast<int32_t>(schedule_.loops.size());
+    loop.body = AddInstance(*body, count, loop_index);
+    loop.condition = AddInstance(*condition, count, loop_index);
+    loop.begin = static_cast<int32_t>(schedule_.steps.size());
+    schedule_.steps.push_back({Step::Kind::kLoopBegin, instance, index});
+    schedule_.loops.push_back(loop);
+    absl::Status status = Visit(loop.body, depth + 1);
+    if (status.ok()) status = Visit(loop.condition, depth + 1);
+    schedule_.loops[loop_index].end = static_cast<int32_t>(schedule_.steps.size());
+    schedule_.steps.push_back({Step::Kind::kLoopEnd, instance, index});
+    return status;
+  }
+
+  absl::Status VisitCall(int32_t instance, hlo::InstructionIndex index, int depth) {
+    const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
+    const ComputationInstance caller = schedule_.instances[instance];
+    ScheduledCall call{.instance = instance, .instruction = index};
+    for (const hlo::CalledComputation& called : instruction.called_computations) {
+      call.callees.push_back(AddInstance(called.computation, caller.execution_count, caller.loop));
+    }
+    if (call.callees.empty()) {
+      return Error(instruction, absl::StrCat("expected a called computation of a ",
+                                             hlo::OpcodeName(instruction.opcode)));
+    }
+    for (int32_t callee : call.callees) {
+      absl::Status status = Visit(callee, depth + 1);
+      if (!status.ok()) return status;
+    }
+    schedule_.calls.push_back(std::move(call));
+    schedule_.steps.push_back({Step::Kind::kInstruction, instance, index});
+    return absl::OkStatus();
+  }
+
+  absl::string_view file_name_;
+  Schedule schedule_;
+};
+
+}  // namespace
+
+absl::StatusOr<Schedule> FlattenSchedule(const hlo::Module& module, absl::string_view file_name) {
+  return Flattener(module, file_name).Run();
+}
+
+}  // namespace mallocmuzero
