@@ -1,16 +1,14 @@
-# Sourced by scripts that need Python packages: makes build/venv with tools/xla and its test
-# packages in it, once for each content of pyproject.toml.
+# Sourced by scripts that need Python packages: keeps them in build/venv.
 venv="$root/build/venv"
 
-# install_python_packages EXTRA: the optional dependencies EXTRA of tools/xla.
+# install_python_packages REQUIREMENT...: installs into build/venv, once for each content of
+# tools/xla/pyproject.toml. Anything pip accepts; no spaces.
 install_python_packages() {
-  local stamp="$venv/installed-$1"
-  if [ -e "$stamp" ] && [ "$stamp" -nt "$root/tools/xla/pyproject.toml" ]; then return; fi
-  echo "python: installing tools/xla[$1] into build/venv" >&2
+  local stamp="$venv/installed-$(echo "$*" | tr -c '[:alnum:]\n' _)"
+  if [ "$stamp" -nt "$root/tools/xla/pyproject.toml" ]; then return; fi
+  echo "python: installing $* into build/venv" >&2
   mkdir -p "$root/build"
   [ -x "$venv/bin/pip" ] || /usr/bin/python3 -m venv "$venv"
-  "$venv/bin/pip" install -q --disable-pip-version-check -e "$root/tools/xla[$1]"
+  (cd "$root" && "$venv/bin/pip" install -q --disable-pip-version-check "$@")
   touch "$stamp"
 }
-
-install_python_packages test
