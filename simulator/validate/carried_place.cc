@@ -1,0 +1,46 @@
+#include "simulator/validate/carried_place.h"
+
+namespace mallocmuzero::validate {
+
+std::vector<size_t> IntervalsContaining(const Mapping& mapping, uint32_t buffer,
+                                        uint32_t instruction) {
+  std::vector<size_t> found;
+  for (size_t k = 0; k < mapping.intervals.size(); ++k) {
+    const Interval& it = mapping.intervals[k];
+    if (it.buffer == buffer && it.first <= instruction && instruction <= it.last) {
+      found.push_back(k);
+    }
+  }
+  return found;
+}
+
+namespace {
+
+// True if one of the intervals takes the value over the marker. An interval of the buffer that
+// also gives the value may just end there.
+bool Receives(const Mapping& mapping, const std::vector<size_t>& intervals, uint32_t marker,
+              bool also_gives) {
+  for (const size_t k : intervals) {
+    if (!also_gives || mapping.intervals[k].last > marker) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+CarriedPlace PlaceOfGroup(const Program& program, const Mapping& mapping,
+                          const CarriedGroup& group) {
+  const Loop& loop = program.loops()[group.loop];
+  CarriedPlace place;
+  place.initial = IntervalsContaining(mapping, group.initial_buffer, loop.begin);
+  place.parameter = IntervalsContaining(mapping, group.parameter_buffer, loop.begin);
+  place.root = IntervalsContaining(mapping, group.root_buffer, loop.end);
+  place.result = IntervalsContaining(mapping, group.result_buffer, loop.end);
+  place.in_fast_memory =
+      Receives(mapping, place.parameter, loop.begin,
+               group.parameter_buffer == group.initial_buffer) ||
+      Receives(mapping, place.result, loop.end, group.result_buffer == group.root_buffer);
+  return place;
+}
+
+}  // namespace mallocmuzero::validate

@@ -1,0 +1,39 @@
+// Where a carried group is at the four points where its loop hands its value on.
+
+#ifndef MALLOCMUZERO_SIMULATOR_VALIDATE_CARRIED_PLACE_H_
+#define MALLOCMUZERO_SIMULATOR_VALIDATE_CARRIED_PLACE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero::validate {
+
+// Indices of the intervals of `buffer` whose [first, last] contains `instruction`.
+std::vector<size_t> IntervalsContaining(const Mapping& mapping, uint32_t buffer,
+                                        uint32_t instruction);
+
+// The intervals that contain the markers, by the picture in validate.h.
+struct CarriedPlace {
+  bool in_fast_memory = false;
+  std::vector<size_t> initial;    // at the begin marker
+  std::vector<size_t> parameter;  // at the begin marker
+  std::vector<size_t> root;       // at the end marker
+  std::vector<size_t> result;     // at the end marker
+
+  // In HBM, or in fast memory with one interval at each point.
+  bool Unambiguous() const {
+    return !in_fast_memory ||
+           (initial.size() == 1 && parameter.size() == 1 && root.size() == 1 && result.size() == 1);
+  }
+};
+
+CarriedPlace PlaceOfGroup(const Program& program, const Mapping& mapping,
+                          const CarriedGroup& group);
+
+}  // namespace mallocmuzero::validate
+
+#endif  // MALLOCMUZERO_SIMULATOR_VALIDATE_CARRIED_PLACE_H_

@@ -1,0 +1,221 @@
+#include "simulator/validate/geometry.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "simulator/validate/carried_place.h"
+
+namespace mallocmuzero::validate {
+namespace {
+
+class GeometryCheck {
+ public:
+  GeometryCheck(const Program& program, const Mapping& mapping, Report& report)
+      : program_(program), mapping_(mapping), report_(report) {}
+
+  void Run() {
+    for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+      CheckAddress(k);
+      CheckLiveRange(k);
+      CheckCopyInOneLoop(k);
+      if (program_.buffers()[mapping_.intervals[k].buffer].pinned_to_hbm) {
+        report_.Add(Rule::kPinnedToHbm, k,
+                    absl::StrCat(report_.DescribeInterval(k), ": the buffer is pinned to HBM"));
+      }
+      for (size_t j = 0; j < k; ++j) CheckOverlap(j, k);
+    }
+    CheckCrossProgramPrefetch();
+    for (size_t g = 0; g < program_.carried_groups().size(); ++g) CheckGroup(g);
+  }
+
+ private:
+  int64_t Bytes(const Interval& it) const { return program_.buffers()[it.buffer].bytes; }
+
+  void CheckAddress(size_t k) {
+    const Interval& it = mapping_.intervals[k];
+    const int64_t alignment = program_.hardware().fast_memory_alignment_bytes();
+    if (it.offset % alignment != 0) {
+      report_.Add(Rule::kAlignment, k,
+                  absl::StrCat(report_.DescribeInterval(k), ": offset ", it.offset,
+                               " is not a multiple of ", alignment, " bytes"));
+    }
+    for (uint32_t i = it.first; i <= it.last; ++i) {
+      const int64_t scoped = program_.instructions()[i].scoped_fast_memory_bytes;
+      const int64_t limit = program_.hardware().fast_memory_bytes() - scoped;
+      if (it.offset >= 0 && it.offset <= limit - Bytes(it)) continue;
+      report_.Add(Rule::kCapacity, k,
+                  absl::StrCat(report_.DescribeInterval(k), ": ", Bytes(it), " bytes at offset ",
+                               it.offset, " do not fit at ", report_.DescribeInstruction(i),
+                               ", where ", limit, " of ", program_.hardware().fast_memory_bytes(),
+                               " bytes are left to buffers (scoped memory ", scoped, ")"));
+      break;
+    }
+  }
+
+  // The live range counts the markers at which a group's value passes: an interval that hands it on
+  // contains them even if no access does.
+  void CheckLiveRange(size_t k) {
+    const Interval& it = mapping_.intervals[k];
+    const Buffer& buffer = program_.buffers()[it.buffer];
+    int64_t first = buffer.first;
+    int64_t last = buffer.last;
+    const auto include = [&](uint32_t member, uint32_t marker) {
+      if (member != it.buffer) return;
+      first = std::min<int64_t>(first, marker);
+      last = std::max<int64_t>(last, marker);
+    };
+    for (const CarriedGroup& group : program_.carried_groups()) {
+      const Loop& loop = program_.loops()[group.loop];
+      include(group.initial_buffer, loop.begin);
+      include(group.parameter_buffer, loop.begin);
+      include(group.root_buffer, loop.end);
+      include(group.result_buffer, loop.end);
+    }
+    const int64_t allowed_last = std::max<int64_t>(last, it.copy_out_done);
+    if (it.first >= first && it.last <= allowed_last) return;
+    report_.Add(Rule::kLiveRange, k,
+                absl::StrCat(report_.DescribeInterval(k), " leaves the live range [", first, ", ",
+                             last, "] and no write-back needs it"));
+  }
+
+  int32_t LoopOfPointBefore(int32_t instruction) const {
+    if (instruction >= static_cast<int64_t>(program_.instruction_count())) return -1;
+    return program_.instructions()[instruction].loop;
+  }
+
+  void CheckCopyInOneLoop(size_t k) {
+    const Interval& it = mapping_.intervals[k];
+    const auto check = [&](absl::string_view direction, int32_t start, int32_t done) {
+      if (start < 0 || LoopOfPointBefore(start) == LoopOfPointBefore(done)) return;
+      report_.Add(
+          Rule::kCopyAcrossLoop, k,
+          absl::StrCat(report_.DescribeInterval(k), ": its copy ", direction, " starts before ",
+                       report_.DescribeInstruction(start), " and ends before ",
+                       report_.DescribeInstruction(done), ", which are not in the same loop"));
+    };
+    check("in", it.copy_in_start, it.copy_in_done);
+    check("out", it.copy_out_start, it.copy_out_done);
+  }
+
+  // Points in time: 2i just before instruction i, 2i + 1 while it runs.
+  static int64_t FirstPoint(const Interval& it) {
+    const bool filled_before =
+        it.cross_program_prefetch || it.copy_in_start == static_cast<int64_t>(it.first);
+    return 2 * int64_t{it.first} + (filled_before ? 0 : 1);
+  }
+  static int64_t LastPoint(const Interval& it) {
+    return std::max(2 * int64_t{it.last} + 1, 2 * int64_t{it.copy_out_done});
+  }
+
+  // True if `to` takes the value of a group over from `from` at a marker, and the marker is the
+  // only point they share.
+  bool HandsOver(const Interval& from, const Interval& to) const {
+    if (from.offset != to.offset || from.last != to.first) return false;
+    if (LastPoint(from) != FirstPoint(to)) return false;
+    for (const CarriedGroup& group : program_.carried_groups()) {
+      const Loop& loop = program_.loops()[group.loop];
+      const bool entry = from.buffer == group.initial_buffer && from.last == loop.begin &&
+                         to.buffer == group.parameter_buffer;
+      const bool exit = from.buffer == group.root_buffer && from.last == loop.end &&
+                        to.buffer == group.result_buffer;
+      if (entry || exit) return true;
+    }
+    return false;
+  }
+
+  void CheckOverlap(size_t j, size_t k) {
+    const Interval& a = mapping_.intervals[j];
+    const Interval& b = mapping_.intervals[k];
+    // Outside the memory is kCapacity's affair, and the sums below could overflow.
+    const int64_t end = program_.hardware().fast_memory_bytes();
+    if (a.offset < 0 || b.offset < 0 || a.offset > end || b.offset > end) return;
+    if (FirstPoint(b) > LastPoint(a) || FirstPoint(a) > LastPoint(b)) return;
+    if (a.offset >= b.offset + Bytes(b) || b.offset >= a.offset + Bytes(a)) return;
+    if (HandsOver(a, b) || HandsOver(b, a)) return;
+    report_.Add(Rule::kOverlap, j * mapping_.intervals.size() + k,
+                absl::StrCat(report_.DescribeInterval(j), " at offset ", a.offset, " and ",
+                             report_.DescribeInterval(k), " at offset ", b.offset, " overlap"));
+  }
+
+  void CheckCrossProgramPrefetch() {
+    std::set<uint32_t> marked;
+    for (const v1::Interval& it : program_.proto().baseline().mapping().intervals()) {
+      if (it.cross_program_prefetch()) marked.insert(it.buffer());
+    }
+    size_t count = 0;
+    for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+      const Interval& it = mapping_.intervals[k];
+      if (!it.cross_program_prefetch) continue;
+      ++count;
+      std::string fault;
+      if (count > 1) fault = "there is another one before it";
+      if (it.first != 0) fault = "it must start at instruction 0";
+      if (it.copy_in_start >= 0) fault = "it must have no copy in";
+      if (!program_.buffers()[it.buffer].live_in) fault = "the buffer is not live in";
+      if (marked.count(it.buffer) == 0) fault = "the baseline has none of this buffer";
+      if (fault.empty()) continue;
+      report_.Add(
+          Rule::kCrossProgramPrefetch, k,
+          absl::StrCat(report_.DescribeInterval(k), " is a cross-program prefetch: ", fault));
+    }
+  }
+
+  void CheckGroup(size_t g) {
+    const CarriedGroup& group = program_.carried_groups()[g];
+    const CarriedPlace place = PlaceOfGroup(program_, mapping_, group);
+    if (!place.in_fast_memory) return;
+    const Loop& loop = program_.loops()[group.loop];
+    const auto missing = [&](absl::string_view role, uint32_t buffer, uint32_t marker,
+                             const std::vector<size_t>& intervals) {
+      if (!intervals.empty()) return false;
+      report_.Add(
+          Rule::kCarriedGroupSpace, g,
+          absl::StrCat(report_.DescribeGroup(g), " is in fast memory, but no interval of its ",
+                       role, " ", report_.DescribeBuffer(buffer), " contains ",
+                       report_.DescribeInstruction(marker)));
+      return true;
+    };
+    if (missing("initial", group.initial_buffer, loop.begin, place.initial) ||
+        missing("parameter", group.parameter_buffer, loop.begin, place.parameter) ||
+        missing("root", group.root_buffer, loop.end, place.root) ||
+        missing("result", group.result_buffer, loop.end, place.result)) {
+      return;
+    }
+    if (!place.Unambiguous()) {
+      // Subjects of this rule are accesses, too: groups count on after them.
+      report_.Add(Rule::kAmbiguousInterval, program_.access_count() + g,
+                  absl::StrCat(report_.DescribeGroup(g), " has several intervals of one buffer at ",
+                               report_.DescribeInstruction(loop.begin), " or ",
+                               report_.DescribeInstruction(loop.end)));
+      return;
+    }
+    CheckGroupOffsets(g, place);
+  }
+
+  void CheckGroupOffsets(size_t g, const CarriedPlace& place) {
+    const int64_t offset = mapping_.intervals[place.parameter[0]].offset;
+    for (const size_t k : {place.initial[0], place.root[0], place.result[0]}) {
+      if (mapping_.intervals[k].offset == offset) continue;
+      report_.Add(Rule::kCarriedGroupOffset, g,
+                  absl::StrCat(report_.DescribeGroup(g), ": ", report_.DescribeInterval(k),
+                               " is at offset ", mapping_.intervals[k].offset, ", ",
+                               report_.DescribeInterval(place.parameter[0]), " at ", offset));
+      return;
+    }
+  }
+
+  const Program& program_;
+  const Mapping& mapping_;
+  Report& report_;
+};
+
+}  // namespace
+
+void CheckGeometry(const Program& program, const Mapping& mapping, Report& report) {
+  GeometryCheck(program, mapping, report).Run();
+}
+
+}  // namespace mallocmuzero::validate

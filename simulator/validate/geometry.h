@@ -1,0 +1,20 @@
+// The rules of a mapping that can be seen without following values.
+
+#ifndef MALLOCMUZERO_SIMULATOR_VALIDATE_GEOMETRY_H_
+#define MALLOCMUZERO_SIMULATOR_VALIDATE_GEOMETRY_H_
+
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/validate/report.h"
+
+namespace mallocmuzero::validate {
+
+// kAccessCount to kIntervalOrder. Everything else may be checked only if none is broken.
+void CheckShape(const Program& program, const Mapping& mapping, Report& report);
+
+// kAlignment to kCarriedGroupOffset, and kAmbiguousInterval at markers.
+void CheckGeometry(const Program& program, const Mapping& mapping, Report& report);
+
+}  // namespace mallocmuzero::validate
+
+#endif  // MALLOCMUZERO_SIMULATOR_VALIDATE_GEOMETRY_H_

@@ -1,0 +1,214 @@
+// Mappings that are valid by construction are accepted; one mistake made in them is found.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/validate/test_util.h"
+#include "simulator/validate/testing/random_case.h"
+#include "simulator/validate/validate.h"
+
+namespace mallocmuzero::validate {
+namespace {
+
+using ::testing::IsEmpty;
+using testing::RandomProgram;
+using testing::RandomValidMapping;
+
+constexpr int kCases = 1500;
+
+// Accesses in fast memory that the interval serves, ascending.
+std::vector<uint32_t> Served(const Program& program, const Mapping& mapping, const Interval& it) {
+  std::vector<uint32_t> served;
+  for (const uint32_t a : program.AccessesOfBuffer(it.buffer)) {
+    const uint32_t i = program.accesses()[a].instruction;
+    if (mapping.in_fast_memory[a] && it.first <= i && i <= it.last) served.push_back(a);
+  }
+  return served;
+}
+
+// Makes one mistake at interval k; false if there is no such mistake to make.
+using Mistake = std::function<bool(const Program&, Mapping&, size_t k)>;
+
+// Makes the mistake in random mappings, wherever it is first possible, and expects the rule to be
+// reported (any rule if none is given).
+void ExpectFound(const Mistake& make_mistake, std::optional<Rule> rule) {
+  int made = 0;
+  for (int seed = 0; seed < kCases; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = RandomProgram(random);
+    const Mapping valid = RandomValidMapping(program, random);
+    for (size_t k = 0; k < valid.intervals.size(); ++k) {
+      Mapping mapping = valid;
+      if (!make_mistake(program, mapping, k)) continue;
+      ++made;
+      const std::vector<Violation> violations = Validate(program, mapping);
+      if (rule) {
+        ASSERT_THAT(violations, Breaks(*rule)) << "seed " << seed << ", interval " << k;
+      } else {
+        ASSERT_FALSE(violations.empty()) << "seed " << seed << ", interval " << k;
+      }
+    }
+  }
+  EXPECT_GE(made, 100);
+}
+
+TEST(RandomMappings, AreAccepted) {
+  size_t intervals = 0;
+  size_t fast_groups = 0;
+  for (int seed = 0; seed < 5 * kCases; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = RandomProgram(random);
+    const Mapping mapping = RandomValidMapping(program, random);
+    ASSERT_THAT(Validate(program, mapping), IsEmpty()) << "seed " << seed;
+    intervals += mapping.intervals.size();
+    for (const CarriedGroup& group : program.carried_groups()) {
+      for (const Interval& it : mapping.intervals) {
+        fast_groups +=
+            it.buffer == group.parameter_buffer && it.first == program.loops()[group.loop].begin;
+      }
+    }
+  }
+  EXPECT_GE(intervals, 5 * kCases);
+  EXPECT_GE(fast_groups, 500);
+}
+
+TEST(RandomMappings, MissAnIntervalThatWasRemoved) {
+  ExpectFound(
+      [](const Program& program, Mapping& mapping, size_t k) {
+        if (Served(program, mapping, mapping.intervals[k]).empty()) return false;
+        mapping.intervals.erase(mapping.intervals.begin() + k);
+        return true;
+      },
+      Rule::kNoInterval);
+}
+
+TEST(RandomMappings, MissTheEndOfAnIntervalThatWasCut) {
+  ExpectFound(
+      [](const Program& program, Mapping& mapping, size_t k) {
+        Interval& it = mapping.intervals[k];
+        const std::vector<uint32_t> served = Served(program, mapping, it);
+        if (served.empty() || it.copy_out_start >= 0) return false;
+        const uint32_t last_use = program.accesses()[served.back()].instruction;
+        if (last_use == it.first || it.copy_in_done >= static_cast<int32_t>(last_use)) return false;
+        it.last = last_use - 1;
+        return true;
+      },
+      Rule::kNoInterval);
+}
+
+TEST(RandomMappings, MissACopyInThatWasRemoved) {
+  ExpectFound(
+      [](const Program&, Mapping& mapping, size_t k) {
+        Interval& it = mapping.intervals[k];
+        if (it.copy_in_start < 0) return false;
+        it.copy_in_start = it.copy_in_done = -1;
+        return true;
+      },
+      Rule::kFastMemoryStale);
+}
+
+TEST(RandomMappings, MissACopyInThatCameLate) {
+  ExpectFound(
+      [](const Program& program, Mapping& mapping, size_t k) {
+        Interval& it = mapping.intervals[k];
+        if (it.copy_in_start < 0 || it.copy_out_start >= 0) return false;
+        const std::vector<uint32_t> served = Served(program, mapping, it);
+        const uint32_t first_use = program.accesses()[served.front()].instruction;
+        if (first_use == it.last) return false;
+        it.copy_in_done = static_cast<int32_t>(first_use) + 1;
+        return true;
+      },
+      Rule::kCopyInPending);
+}
+
+TEST(RandomMappings, MissAWriteBackThatWasRemoved) {
+  ExpectFound(
+      [](const Program&, Mapping& mapping, size_t k) {
+        Interval& it = mapping.intervals[k];
+        if (it.copy_out_start < 0) return false;
+        it.copy_out_start = it.copy_out_done = -1;
+        return true;
+      },
+      std::nullopt);
+}
+
+TEST(RandomMappings, MissAWriteThatWentToHbm) {
+  ExpectFound(
+      [](const Program& program, Mapping& mapping, size_t k) {
+        const std::vector<uint32_t> served = Served(program, mapping, mapping.intervals[k]);
+        if (served.size() < 2) return false;
+        if (program.accesses()[served[0]].kind != AccessKind::kWrite) return false;
+        mapping.in_fast_memory[served[0]] = 0;
+        return true;
+      },
+      Rule::kFastMemoryStale);
+}
+
+TEST(RandomMappings, MissAnIntervalForAnAccessThatMovedToFastMemory) {
+  ExpectFound(
+      [](const Program& program, Mapping& mapping, size_t k) {
+        const uint32_t access = static_cast<uint32_t>(k * 7919 % program.access_count());
+        if (mapping.in_fast_memory[access]) return false;
+        const Access& a = program.accesses()[access];
+        for (const Interval& it : mapping.intervals) {
+          if (it.buffer == a.buffer && it.first <= a.instruction && a.instruction <= it.last) {
+            return false;
+          }
+        }
+        mapping.in_fast_memory[access] = 1;
+        return true;
+      },
+      Rule::kNoInterval);
+}
+
+TEST(RandomMappings, FindOffsetsOffTheGridAndOutOfMemory) {
+  ExpectFound(
+      [](const Program&, Mapping& mapping, size_t k) {
+        mapping.intervals[k].offset += 8;
+        return true;
+      },
+      Rule::kAlignment);
+  ExpectFound(
+      [](const Program&, Mapping& mapping, size_t k) {
+        mapping.intervals[k].offset = 1024;
+        return true;
+      },
+      Rule::kCapacity);
+}
+
+TEST(RandomMappings, FindAnIntervalMovedOntoItsNeighbour) {
+  ExpectFound(
+      [](const Program&, Mapping& mapping, size_t k) {
+        if (k == 0) return false;
+        Interval& it = mapping.intervals[k];
+        const Interval& neighbour = mapping.intervals[k - 1];
+        // Two shared instructions are more than a handover.
+        if (neighbour.last <= it.first || it.last == it.first) return false;
+        it.offset = neighbour.offset;
+        return true;
+      },
+      Rule::kOverlap);
+}
+
+TEST(RandomMappings, FindAGroupMemberMovedAway) {
+  ExpectFound(
+      [](const Program& program, Mapping& mapping, size_t k) {
+        Interval& it = mapping.intervals[k];
+        for (const CarriedGroup& group : program.carried_groups()) {
+          if (it.buffer != group.root_buffer || it.last != program.loops()[group.loop].end)
+            continue;
+          it.offset = (it.offset + 512) % 1024;
+          return true;
+        }
+        return false;
+      },
+      Rule::kCarriedGroupOffset);
+}
+
+}  // namespace
+}  // namespace mallocmuzero::validate

@@ -1,0 +1,68 @@
+#include "simulator/validate/report.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace mallocmuzero::validate {
+namespace {
+
+absl::string_view AccessVerb(AccessKind kind) {
+  switch (kind) {
+    case AccessKind::kRead:
+      return "read";
+    case AccessKind::kWrite:
+      return "write";
+    case AccessKind::kUpdate:
+      return "update";
+  }
+  return "access";
+}
+
+}  // namespace
+
+void Report::Add(Rule rule, size_t subject, std::string message) {
+  if (violations_.size() >= kMaxViolations) return;
+  if (!reported_.insert({rule, subject}).second) return;
+  violations_.push_back({rule, std::move(message)});
+}
+
+std::string Report::DescribeInstruction(uint32_t instruction) const {
+  if (instruction >= program_.instruction_count()) return "the end of the program";
+  return absl::StrCat("instruction ", instruction, " ('",
+                      program_.proto().instructions(static_cast<int>(instruction)).name(), "')");
+}
+
+std::string Report::DescribeBuffer(uint32_t buffer) const {
+  std::string name;
+  for (const v1::Tensor& tensor : program_.proto().tensors()) {
+    if (tensor.buffer() != buffer) continue;
+    name = absl::StrCat("'", tensor.instruction_name());
+    for (const uint32_t index : tensor.tuple_index()) absl::StrAppend(&name, "{", index, "}");
+    absl::StrAppend(&name, "', ");
+    break;
+  }
+  return absl::StrCat("buffer ", buffer, " (", name, program_.buffers()[buffer].bytes, " bytes)");
+}
+
+std::string Report::DescribeInterval(size_t interval) const {
+  const auto& it = mapping_.intervals[interval];
+  return absl::StrCat("interval ", interval, " of ", DescribeBuffer(it.buffer), " over [", it.first,
+                      ", ", it.last, "]");
+}
+
+std::string Report::DescribeAccess(uint32_t access) const {
+  const auto& a = program_.accesses()[access];
+  return absl::StrCat(AccessVerb(a.kind), " of ", DescribeBuffer(a.buffer), " by ",
+                      DescribeInstruction(a.instruction), " (access ", access, ")");
+}
+
+std::string Report::DescribeGroup(size_t group) const {
+  return absl::StrCat("carried group ", group, " of ",
+                      DescribeLoop(program_.carried_groups()[group].loop));
+}
+
+std::string Report::DescribeLoop(uint32_t loop) const {
+  return absl::StrCat("loop ", loop, " ('", program_.proto().loops(static_cast<int>(loop)).name(),
+                      "')");
+}
+
+}  // namespace mallocmuzero::validate

@@ -1,0 +1,56 @@
+// Collects violations and words for what they are about.
+
+#ifndef MALLOCMUZERO_SIMULATOR_VALIDATE_REPORT_H_
+#define MALLOCMUZERO_SIMULATOR_VALIDATE_REPORT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulator/validate/validate.h"
+
+namespace mallocmuzero::validate {
+
+class Report {
+ public:
+  // Neither is copied; both must outlive the report.
+  Report(const Program& program, const Mapping& mapping) : program_(program), mapping_(mapping) {}
+
+  // Adds a violation unless the rule was reported for the same subject before (the index of an
+  // access, interval, group or buffer: whatever the rule is about) or the report is full.
+  void Add(Rule rule, size_t subject, std::string message);
+
+  bool empty() const { return violations_.empty(); }
+  std::vector<Violation> Take() { return std::move(violations_); }
+
+  // "instruction 12 ('fusion.3')"; "the end of the program" for the number of instructions.
+  std::string DescribeInstruction(uint32_t instruction) const;
+
+  // "buffer 4 ('param.1', 1024 bytes)", named by its first tensor if it has one.
+  std::string DescribeBuffer(uint32_t buffer) const;
+
+  // "interval 2 of buffer 4 (...) over [5, 9]". The buffer must exist.
+  std::string DescribeInterval(size_t interval) const;
+
+  // "read of buffer 4 (...) by instruction 12 ('fusion.3') (access 30)".
+  std::string DescribeAccess(uint32_t access) const;
+
+  // "carried group 1 of loop 0 ('while.2')".
+  std::string DescribeGroup(size_t group) const;
+
+  // "loop 0 ('while.2')".
+  std::string DescribeLoop(uint32_t loop) const;
+
+ private:
+  const Program& program_;
+  const Mapping& mapping_;
+  std::vector<Violation> violations_;
+  std::set<std::pair<Rule, size_t>> reported_;
+};
+
+}  // namespace mallocmuzero::validate
+
+#endif  // MALLOCMUZERO_SIMULATOR_VALIDATE_REPORT_H_

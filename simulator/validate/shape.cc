@@ -1,0 +1,82 @@
+// The checks everything else relies on: indices exist and copies are in order.
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "simulator/validate/geometry.h"
+
+namespace mallocmuzero::validate {
+namespace {
+
+std::string CopyPositions(const Interval& it) {
+  return absl::StrCat("copy in ", it.copy_in_start, " to ", it.copy_in_done, ", copy out ",
+                      it.copy_out_start, " to ", it.copy_out_done);
+}
+
+// Empty if the copies lie as in the picture of validate.h, else what is wrong. 64 bits: the fields
+// may hold anything.
+std::string CopyFault(const Interval& it) {
+  const int64_t first = it.first;
+  const int64_t last = it.last;
+  const int64_t in_start = it.copy_in_start;
+  const int64_t in_done = it.copy_in_done;
+  const int64_t out_start = it.copy_out_start;
+  const int64_t out_done = it.copy_out_done;
+  if ((in_start < 0) != (in_done < 0)) return "copy in needs both start and end";
+  if ((out_start < 0) != (out_done < 0)) return "copy out needs both start and end";
+  if (in_start >= 0 && !(first <= in_start && in_start <= in_done && in_done <= last)) {
+    return "copy in must have first <= start <= done <= last";
+  }
+  if (out_start >= 0 && !(first <= out_start && out_start <= out_done && out_done <= last + 1)) {
+    return "copy out must have first <= start <= done <= last + 1";
+  }
+  if (in_start >= 0 && out_start >= 0 && in_done > out_start) {
+    return "copy in must be done when copy out starts";
+  }
+  return "";
+}
+
+void CheckInterval(const Program& program, const Mapping& mapping, size_t k, Report& report) {
+  const Interval& it = mapping.intervals[k];
+  if (it.buffer >= program.buffer_count()) {
+    report.Add(Rule::kUnknownBuffer, k,
+               absl::StrCat("interval ", k, " names buffer ", it.buffer, ", the program has ",
+                            program.buffer_count(), " buffers"));
+    return;
+  }
+  if (it.first > it.last || it.last >= program.instruction_count()) {
+    report.Add(Rule::kIntervalBounds, k,
+               absl::StrCat(report.DescribeInterval(k), " must have first <= last < ",
+                            program.instruction_count(), " instructions"));
+    return;
+  }
+  if (const std::string fault = CopyFault(it); !fault.empty()) {
+    report.Add(Rule::kCopyPositions, k,
+               absl::StrCat(report.DescribeInterval(k), " (", CopyPositions(it), "): ", fault));
+  }
+}
+
+}  // namespace
+
+void CheckShape(const Program& program, const Mapping& mapping, Report& report) {
+  if (mapping.in_fast_memory.size() != program.access_count()) {
+    report.Add(Rule::kAccessCount, 0,
+               absl::StrCat("in_fast_memory has ", mapping.in_fast_memory.size(),
+                            " entries, the program has ", program.access_count(), " accesses"));
+  }
+  for (size_t k = 0; k < mapping.intervals.size(); ++k) {
+    CheckInterval(program, mapping, k, report);
+    if (k == 0) continue;
+    const Interval& previous = mapping.intervals[k - 1];
+    const Interval& it = mapping.intervals[k];
+    if (it.first < previous.first || (it.first == previous.first && it.buffer < previous.buffer)) {
+      report.Add(Rule::kIntervalOrder, k,
+                 absl::StrCat("interval ", k, " (first ", it.first, ", buffer ", it.buffer,
+                              ") must stand before interval ", k - 1, " (first ", previous.first,
+                              ", buffer ", previous.buffer, ")"));
+    }
+  }
+}
+
+}  // namespace mallocmuzero::validate

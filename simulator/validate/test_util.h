@@ -1,0 +1,57 @@
+// Mappings in few words, and what Validate says of them.
+
+#ifndef MALLOCMUZERO_SIMULATOR_VALIDATE_TEST_UTIL_H_
+#define MALLOCMUZERO_SIMULATOR_VALIDATE_TEST_UTIL_H_
+
+#include <cstdint>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/core/testing/program_builder.h"
+#include "simulator/validate/validate.h"
+
+namespace mallocmuzero {
+
+// For GoogleTest's messages.
+inline void PrintTo(const Violation& violation, std::ostream* os) {
+  *os << std::string(RuleName(violation.rule)) << ": " << violation.message;
+}
+
+namespace validate {
+
+// A mapping with these intervals, in any order, and these accesses in fast memory.
+inline Mapping MakeMapping(const Program& program, std::vector<Interval> intervals,
+                           const std::vector<uint32_t>& fast_accesses) {
+  Mapping mapping;
+  mapping.intervals = std::move(intervals);
+  mapping.in_fast_memory.assign(program.access_count(), 0);
+  for (const uint32_t access : fast_accesses) mapping.in_fast_memory[access] = 1;
+  SortIntervals(mapping);
+  return mapping;
+}
+
+// Matches a list of violations that is not empty and has this rule only.
+MATCHER_P(BreaksOnly, rule, "breaks exactly " + std::string(RuleName(rule))) {
+  for (const Violation& violation : arg) {
+    if (violation.rule != rule) return false;
+  }
+  return !arg.empty();
+}
+
+MATCHER_P(Breaks, rule, "breaks " + std::string(RuleName(rule))) {
+  for (const Violation& violation : arg) {
+    if (violation.rule == rule) return true;
+  }
+  return false;
+}
+
+}  // namespace validate
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_VALIDATE_TEST_UTIL_H_

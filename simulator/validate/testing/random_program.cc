@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "simulator/core/testing/program_builder.h"
+#include "simulator/validate/testing/random_case.h"
+
+namespace mallocmuzero::testing {
+namespace {
+
+class ProgramMaker {
+ public:
+  explicit ProgramMaker(std::mt19937_64& random) : random_(random) {}
+
+  Program Make() {
+    builder_.hardware().set_scoped_memory_in_fast_memory(true);
+    std::vector<uint32_t> inputs;
+    for (int k = Uniform(1, 4); k > 0; --k) inputs.push_back(NewBuffer({.live_in = true}));
+    Block(inputs, 0);
+    return builder_.Build();
+  }
+
+ private:
+  int Uniform(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  bool Chance(int percent) { return Uniform(1, 100) <= percent; }
+
+  uint32_t NewBuffer(BufferSpec spec = {}) {
+    return builder_.AddBuffer(8 * Uniform(1, 40), spec);  // not always aligned
+  }
+  uint32_t NewValue(int depth) { return NewBuffer({.live_out = depth == 0 && Chance(30)}); }
+  void AddInstruction(const std::vector<AccessSpec>& accesses) {
+    const uint32_t index = builder_.AddInstruction(10, accesses);
+    if (Chance(20)) builder_.SetScopedFastMemoryBytes(index, 16 * Uniform(1, 30));
+  }
+
+  // `visible` are buffers of this block and those around it; the block's own come last and may be
+  // updated from `visible.size()` at the start on.
+  void Block(std::vector<uint32_t> visible, int depth) {
+    const size_t outside = depth == 0 ? 0 : visible.size();
+    for (int k = Uniform(2, 5); k > 0; --k) {
+      if (depth < 2 && Chance(25)) {
+        visible.push_back(AddLoop(visible, depth));
+      } else if (Chance(15)) {
+        AddInstruction({});
+      } else {
+        AddStep(visible, outside, depth);
+      }
+    }
+  }
+
+  // Reads one or two buffers, and writes a new one or updates one of the block.
+  void AddStep(std::vector<uint32_t>& visible, size_t outside, int depth) {
+    std::vector<uint32_t> chosen;
+    std::sample(visible.begin(), visible.end(), std::back_inserter(chosen), Uniform(1, 2), random_);
+    std::vector<AccessSpec> accesses;
+    for (const uint32_t buffer : chosen) accesses.push_back(Read(buffer));
+    const auto own = std::find(visible.begin() + outside, visible.end(), chosen.back());
+    if (own != visible.end() && Chance(30)) {
+      accesses.back() = Update(chosen.back());
+    } else {
+      visible.push_back(NewValue(depth));
+      accesses.push_back(Write(visible.back()));
+    }
+    AddInstruction(accesses);
+  }
+
+  // A loop that carries one value; returns the result. Parameter and result are accessed before
+  // any inner loop is, since their live ranges are derived from accesses.
+  uint32_t AddLoop(const std::vector<uint32_t>& visible, int depth) {
+    const uint32_t initial = NewBuffer();
+    const uint32_t parameter = NewBuffer();
+    const uint32_t last_use = NewBuffer();
+    const uint32_t root = NewBuffer();
+    const uint32_t result = NewValue(depth);
+    AddInstruction({Read(visible.front()), Write(initial)});
+    const uint32_t loop = builder_.BeginLoop(Uniform(1, 9));
+    AddInstruction({Chance(30) ? Update(parameter) : Read(parameter)});
+    std::vector<uint32_t> inside = visible;
+    inside.push_back(parameter);
+    Block(inside, depth + 1);
+    AddInstruction({Read(parameter), Write(last_use)});
+    AddInstruction({Read(last_use), Write(root)});
+    if (Chance(50)) AddInstruction({});
+    builder_.EndLoop();
+    AddInstruction({Chance(30) ? Update(result) : Read(result)});
+    builder_.AddCarriedGroup(loop, initial, parameter, root, result);
+    return result;
+  }
+
+  std::mt19937_64& random_;
+  ProgramBuilder builder_;
+};
+
+}  // namespace
+
+Program RandomProgram(std::mt19937_64& random) { return ProgramMaker(random).Make(); }
+
+}  // namespace mallocmuzero::testing

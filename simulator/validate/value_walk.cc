@@ -1,0 +1,332 @@
+#include "simulator/validate/value_walk.h"
+
+#include "absl/strings/str_cat.h"
+#include "simulator/validate/carried_place.h"
+
+namespace mallocmuzero::validate {
+namespace {
+
+// True if the value was made by something that is not an access, which leaves it in HBM: the first
+// access does not write it and no loop passes it on.
+bool MadeElsewhere(const Program& program, uint32_t buffer) {
+  for (const CarriedGroup& group : program.carried_groups()) {
+    const bool is_initial = group.initial_buffer == buffer;
+    if (group.parameter_buffer == buffer && !is_initial) return false;
+    if (group.result_buffer == buffer && !is_initial) return false;
+  }
+  for (const Access& access : program.accesses()) {
+    if (access.buffer == buffer) return access.kind != AccessKind::kWrite;
+  }
+  return true;
+}
+
+}  // namespace
+
+ValueWalk::ValueWalk(const Program& program, const Mapping& mapping, Report& report)
+    : program_(program),
+      mapping_(mapping),
+      report_(report),
+      buffers_(program.buffer_count()),
+      intervals_(mapping.intervals.size()) {}
+
+void ValueWalk::Run() {
+  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+    buffers_[b].current = NewVersion();
+    if (program_.buffers()[b].live_in || MadeElsewhere(program_, b)) {
+      buffers_[b].hbm = buffers_[b].current;
+    }
+  }
+  RunRange(0, program_.instruction_count());
+  RunCopiesBefore(program_.instruction_count());
+  CheckLiveOuts();
+}
+
+void ValueWalk::RunRange(uint32_t first, uint32_t end) {
+  for (uint32_t i = first; i < end; ++i) {
+    RunCopiesBefore(i);
+    const Instruction& instruction = program_.instructions()[i];
+    if (instruction.kind == InstructionKind::kLoopBegin) {
+      uint32_t loop = 0;
+      while (program_.loops()[loop].begin != i) ++loop;
+      RunLoop(loop);
+      i = program_.loops()[loop].end;
+      continue;
+    }
+    for (uint32_t a = 0; a < instruction.access_count; ++a) {
+      RunAccess(instruction.first_access + a);
+    }
+  }
+}
+
+void ValueWalk::RunLoop(uint32_t loop) {
+  const uint32_t begin = program_.loops()[loop].begin;
+  const uint32_t end = program_.loops()[loop].end;
+  Cross(loop, Crossing::kEntry);
+  ++depth_;
+  RunRange(begin + 1, end);
+  RunCopiesBefore(end);
+  if (depth_ <= kMaxDoubledLoopDepth) {
+    later_passes_.push_back(loop);
+    Cross(loop, Crossing::kBackEdge);
+    RunRange(begin + 1, end);
+    RunCopiesBefore(end);
+    later_passes_.pop_back();
+  }
+  --depth_;
+  Cross(loop, Crossing::kExit);
+}
+
+void ValueWalk::RunCopiesBefore(uint32_t instruction) {
+  const int64_t now = instruction;
+  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+    const Interval& it = mapping_.intervals[k];
+    if (it.first != instruction) continue;
+    intervals_[k] = IntervalState();
+    if (it.cross_program_prefetch) intervals_[k].content = buffers_[it.buffer].current;
+  }
+  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+    if (mapping_.intervals[k].copy_in_start == now) QueueCopyIn(k);
+    if (mapping_.intervals[k].copy_out_start == now) QueueCopyOut(k);
+  }
+  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+    const Interval& it = mapping_.intervals[k];
+    IntervalState& state = intervals_[k];
+    if (it.copy_in_done == now && state.inbound != kNone) {
+      state.content = state.inbound;
+      state.inbound = kNone;
+    }
+    if (it.copy_out_done == now && state.outbound != kNone) {
+      buffers_[it.buffer].hbm = state.outbound;
+      state.outbound = kNone;
+    }
+  }
+}
+
+void ValueWalk::QueueCopyIn(size_t interval) {
+  const Interval& it = mapping_.intervals[interval];
+  if (!HbmIsCurrent(it.buffer)) {
+    Complain(
+        Rule::kCopySourceStale, interval,
+        absl::StrCat(report_.DescribeInterval(interval), ": its copy in starts before ",
+                     report_.DescribeInstruction(it.copy_in_start),
+                     WriteBackInFlight(it.buffer) ? ", when the write-back to HBM has not finished"
+                                                  : ", when HBM does not hold the current value"));
+  }
+  intervals_[interval].content = kNone;
+  intervals_[interval].inbound = buffers_[it.buffer].current;
+}
+
+void ValueWalk::QueueCopyOut(size_t interval) {
+  const Interval& it = mapping_.intervals[interval];
+  IntervalState& state = intervals_[interval];
+  if (state.content != buffers_[it.buffer].current) {
+    Complain(Rule::kCopySourceStale, interval,
+             absl::StrCat(report_.DescribeInterval(interval), ": its copy out starts before ",
+                          report_.DescribeInstruction(it.copy_out_start),
+                          ", when the interval does not hold the current value"));
+  }
+  state.outbound = buffers_[it.buffer].current;
+}
+
+void ValueWalk::RunAccess(uint32_t access) {
+  const AccessKind kind = program_.accesses()[access].kind;
+  const bool in_fast_memory = mapping_.in_fast_memory[access] != 0;
+  if (kind != AccessKind::kWrite) {
+    in_fast_memory ? ReadInFastMemory(access) : ReadInHbm(access);
+  }
+  if (kind != AccessKind::kRead) {
+    in_fast_memory ? WriteInFastMemory(access) : WriteInHbm(access);
+  }
+}
+
+void ValueWalk::ReadInFastMemory(uint32_t access) {
+  const Access& a = program_.accesses()[access];
+  const std::vector<size_t> found = IntervalsContaining(mapping_, a.buffer, a.instruction);
+  if (found.empty()) {
+    Complain(Rule::kNoInterval, access,
+             absl::StrCat(report_.DescribeAccess(access),
+                          " in fast memory: no interval of the buffer contains the instruction"));
+    return;
+  }
+  bool pending = false;
+  for (const size_t k : found) {
+    if (intervals_[k].content == buffers_[a.buffer].current) return;
+    pending = pending || intervals_[k].inbound == buffers_[a.buffer].current;
+  }
+  if (pending) {
+    Complain(Rule::kCopyInPending, access,
+             absl::StrCat(report_.DescribeAccess(access), " in fast memory: the copy in of ",
+                          report_.DescribeInterval(found[0]), " has not been waited for"));
+    return;
+  }
+  Complain(Rule::kFastMemoryStale, access,
+           absl::StrCat(report_.DescribeAccess(access), " in fast memory: ",
+                        report_.DescribeInterval(found[0]), " does not hold the current value"));
+}
+
+void ValueWalk::WriteInFastMemory(uint32_t access) {
+  const Access& a = program_.accesses()[access];
+  const std::vector<size_t> found = IntervalsContaining(mapping_, a.buffer, a.instruction);
+  if (found.size() != 1) {
+    Complain(found.empty() ? Rule::kNoInterval : Rule::kAmbiguousInterval, access,
+             absl::StrCat(report_.DescribeAccess(access), " in fast memory: ",
+                          found.empty() ? "no interval" : "more than one interval",
+                          " of the buffer contains the instruction"));
+    AssumeCurrentEverywhere(a.buffer);
+    return;
+  }
+  IntervalState& state = intervals_[found[0]];
+  const Version made = NewVersion();
+  if (state.inbound != kNone || state.outbound != kNone) {
+    Complain(Rule::kWriteDuringCopy, access,
+             absl::StrCat(report_.DescribeAccess(access), " in fast memory while the copy ",
+                          state.inbound != kNone ? "in" : "out", " of ",
+                          report_.DescribeInterval(found[0]), " is in flight"));
+    if (state.inbound != kNone) state.inbound = made;
+  }
+  state.content = made;
+  buffers_[a.buffer].current = made;
+}
+
+void ValueWalk::ReadInHbm(uint32_t access) {
+  const Access& a = program_.accesses()[access];
+  if (HbmIsCurrent(a.buffer)) return;
+  Complain(Rule::kHbmStale, access,
+           absl::StrCat(report_.DescribeAccess(access), " in HBM: ",
+                        WriteBackInFlight(a.buffer) ? "the write-back has not been waited for"
+                                                    : "HBM does not hold the current value"));
+}
+
+void ValueWalk::WriteInHbm(uint32_t access) {
+  const Access& a = program_.accesses()[access];
+  const Version made = NewVersion();
+  buffers_[a.buffer].hbm = made;
+  buffers_[a.buffer].current = made;
+  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+    IntervalState& state = intervals_[k];
+    if (mapping_.intervals[k].buffer != a.buffer) continue;
+    if (state.inbound == kNone && state.outbound == kNone) continue;
+    Complain(Rule::kWriteDuringCopy, access,
+             absl::StrCat(report_.DescribeAccess(access), " in HBM while the copy ",
+                          state.inbound != kNone ? "in" : "out", " of ",
+                          report_.DescribeInterval(k), " is in flight"));
+    if (state.outbound != kNone) state.outbound = made;
+  }
+}
+
+std::vector<ValueWalk::Handover> ValueWalk::HandoversOf(uint32_t loop, Crossing crossing) const {
+  std::vector<Handover> handovers;
+  for (size_t g = 0; g < program_.carried_groups().size(); ++g) {
+    const CarriedGroup& group = program_.carried_groups()[g];
+    if (group.loop != loop) continue;
+    const CarriedPlace place = PlaceOfGroup(program_, mapping_, group);
+    Handover handover;
+    handover.group = g;
+    handover.in_fast_memory = place.in_fast_memory;
+    handover.well_placed = place.Unambiguous();
+    const bool entry = crossing == Crossing::kEntry;
+    const bool exit = crossing == Crossing::kExit;
+    handover.from = entry ? group.initial_buffer : group.root_buffer;
+    handover.to = exit ? group.result_buffer : group.parameter_buffer;
+    handover.marker = entry ? program_.loops()[loop].begin : program_.loops()[loop].end;
+    if (handover.in_fast_memory && handover.well_placed) {
+      handover.from_interval = entry ? place.initial[0] : place.root[0];
+      handover.to_interval = exit ? place.result[0] : place.parameter[0];
+    }
+    handovers.push_back(handover);
+  }
+  return handovers;
+}
+
+void ValueWalk::CheckHandover(const Handover& handover) {
+  const BufferState& from = buffers_[handover.from];
+  const size_t subject = program_.buffer_count() * handover.group + handover.from;
+  if (handover.in_fast_memory) {
+    const IntervalState& state = intervals_[handover.from_interval];
+    if (state.content == from.current) return;
+    Complain(Rule::kCarriedValueLost, subject,
+             absl::StrCat(report_.DescribeGroup(handover.group), " is in fast memory, but ",
+                          report_.DescribeInterval(handover.from_interval),
+                          state.inbound != kNone ? " waits for its copy in at "
+                                                 : " does not hold the current value at ",
+                          report_.DescribeInstruction(handover.marker)));
+    return;
+  }
+  if (HbmIsCurrent(handover.from)) return;
+  Complain(Rule::kCarriedValueLost, subject,
+           absl::StrCat(report_.DescribeGroup(handover.group), " is in HBM, but ",
+                        WriteBackInFlight(handover.from) ? "the write-back of "
+                                                         : "HBM has no current value of ",
+                        report_.DescribeBuffer(handover.from),
+                        WriteBackInFlight(handover.from) ? " has not finished at " : " at ",
+                        report_.DescribeInstruction(handover.marker)));
+}
+
+void ValueWalk::Cross(uint32_t loop, Crossing crossing) {
+  const std::vector<Handover> handovers = HandoversOf(loop, crossing);
+  // All values pass at once: a root may be the parameter of another group.
+  const std::vector<BufferState> before = buffers_;
+  for (const Handover& handover : handovers) {
+    if (handover.well_placed) CheckHandover(handover);
+  }
+  if (crossing == Crossing::kBackEdge) {
+    const Loop& l = program_.loops()[loop];
+    for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+      const Interval& it = mapping_.intervals[k];
+      const bool spans_loop = it.first <= l.begin && it.last >= l.end;
+      if (!spans_loop) intervals_[k] = IntervalState();
+    }
+  }
+  for (const Handover& handover : handovers) {
+    if (!handover.well_placed) {
+      AssumeCurrentEverywhere(handover.to);
+      continue;
+    }
+    const Version value = before[handover.from].current;
+    BufferState& to = buffers_[handover.to];
+    to.current = value;
+    if (handover.in_fast_memory) {
+      if (handover.from != handover.to) to.hbm = kNone;
+      intervals_[handover.to_interval].content = value;
+    } else {
+      to.hbm = value;
+    }
+  }
+}
+
+void ValueWalk::CheckLiveOuts() {
+  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+    if (!program_.buffers()[b].live_out || HbmIsCurrent(b)) continue;
+    Complain(Rule::kLiveOutNotInHbm, b,
+             absl::StrCat("live-out ", report_.DescribeBuffer(b),
+                          " is not current in HBM at the end of the program"));
+  }
+}
+
+bool ValueWalk::WriteBackInFlight(uint32_t buffer) const {
+  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+    if (mapping_.intervals[k].buffer == buffer && intervals_[k].outbound != kNone) return true;
+  }
+  return false;
+}
+
+void ValueWalk::AssumeCurrentEverywhere(uint32_t buffer) {
+  const Version value = NewVersion();
+  buffers_[buffer] = {value, value};
+  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+    if (mapping_.intervals[k].buffer != buffer) continue;
+    IntervalState& state = intervals_[k];
+    state.content = value;
+    if (state.inbound != kNone) state.inbound = value;
+    if (state.outbound != kNone) state.outbound = value;
+  }
+}
+
+void ValueWalk::Complain(Rule rule, size_t subject, std::string message) {
+  if (!later_passes_.empty()) {
+    absl::StrAppend(&message, ", in a later pass of ", report_.DescribeLoop(later_passes_.front()));
+  }
+  report_.Add(rule, subject, std::move(message));
+}
+
+}  // namespace mallocmuzero::validate

@@ -1,0 +1,98 @@
+// Follows the versions of every buffer through HBM, fast memory and the copies between them.
+
+#ifndef MALLOCMUZERO_SIMULATOR_VALIDATE_VALUE_WALK_H_
+#define MALLOCMUZERO_SIMULATOR_VALIDATE_VALUE_WALK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/validate/report.h"
+
+namespace mallocmuzero::validate {
+
+// Checks kNoInterval to kLiveOutNotInHbm. The shape of the mapping must be right.
+class ValueWalk {
+ public:
+  // The arguments must outlive the walk.
+  ValueWalk(const Program& program, const Mapping& mapping, Report& report);
+
+  void Run();
+
+ private:
+  // Identifies what one write made; every write makes a new one.
+  using Version = uint64_t;
+  static constexpr Version kNone = 0;
+
+  struct BufferState {
+    Version current = kNone;  // what the program means
+    Version hbm = kNone;      // what HBM holds
+  };
+  struct IntervalState {
+    Version content = kNone;
+    Version inbound = kNone;   // on its way from HBM
+    Version outbound = kNone;  // on its way to HBM
+  };
+
+  // One step of a group's value over a marker.
+  struct Handover {
+    size_t group = 0;
+    uint32_t from = 0;  // buffers
+    uint32_t to = 0;
+    uint32_t marker = 0;          // where `from` has the value
+    bool in_fast_memory = false;  // else in HBM
+    bool well_placed = false;     // else the geometry has complained
+    size_t from_interval = 0;     // if well placed in fast memory
+    size_t to_interval = 0;       // if well placed in fast memory
+  };
+  enum class Crossing : uint8_t { kEntry, kBackEdge, kExit };
+
+  void RunRange(uint32_t first, uint32_t end);
+  void RunLoop(uint32_t loop);
+
+  // What happens just before an instruction: intervals begin, copies are queued, then waited for.
+  void RunCopiesBefore(uint32_t instruction);
+  void QueueCopyIn(size_t interval);
+  void QueueCopyOut(size_t interval);
+
+  void RunAccess(uint32_t access);
+  void ReadInFastMemory(uint32_t access);
+  void WriteInFastMemory(uint32_t access);
+  void ReadInHbm(uint32_t access);
+  void WriteInHbm(uint32_t access);
+
+  std::vector<Handover> HandoversOf(uint32_t loop, Crossing crossing) const;
+  void CheckHandover(const Handover& handover);
+  void Cross(uint32_t loop, Crossing crossing);
+
+  void CheckLiveOuts();
+
+  Version NewVersion() { return ++last_version_; }
+  bool HbmIsCurrent(uint32_t buffer) const {
+    return buffers_[buffer].hbm == buffers_[buffer].current;
+  }
+
+  // True if an interval of the buffer has a copy to HBM in flight.
+  bool WriteBackInFlight(uint32_t buffer) const;
+
+  // After a reported fault: goes on as if the buffer's value were wherever it is looked for.
+  void AssumeCurrentEverywhere(uint32_t buffer);
+
+  // Adds what is known about the pass: ", in a later pass of loop 0 ('while.2')" or nothing.
+  void Complain(Rule rule, size_t subject, std::string message);
+
+  const Program& program_;
+  const Mapping& mapping_;
+  Report& report_;
+  Version last_version_ = kNone;
+  std::vector<BufferState> buffers_;
+  std::vector<IntervalState> intervals_;
+  std::vector<uint32_t> later_passes_;  // loops that run their second pass, outermost first
+  int depth_ = 0;                       // loops around the current instruction
+};
+
+}  // namespace mallocmuzero::validate
+
+#endif  // MALLOCMUZERO_SIMULATOR_VALIDATE_VALUE_WALK_H_
