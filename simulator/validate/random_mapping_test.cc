@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 using testing::RandomProgram;
 using testing::RandomValidMapping;
 
-constexpr int kCases = 1500;
+constexpr int kCases = 600;
 
 // Accesses in fast memory that the interval serves, ascending.
 std::vector<uint32_t> Served(const Program& program, const Mapping& mapping, const Interval& it) {

@@ -19,8 +19,15 @@ absl::string_view AccessVerb(AccessKind kind) {
 
 }  // namespace
 
+Report::Report(const Program& program, const Mapping& mapping)
+    : program_(program), mapping_(mapping), first_tensor_(program.buffer_count(), -1) {
+  for (int t = program.proto().tensors_size() - 1; t >= 0; --t) {
+    first_tensor_[program.proto().tensors(t).buffer()] = t;
+  }
+}
+
 void Report::Add(Rule rule, size_t subject, std::string message) {
-  if (violations_.size() >= kMaxViolations) return;
+  if (full()) return;
   if (!reported_.insert({rule, subject}).second) return;
   violations_.push_back({rule, std::move(message)});
 }
@@ -33,12 +40,11 @@ std::string Report::DescribeInstruction(uint32_t instruction) const {
 
 std::string Report::DescribeBuffer(uint32_t buffer) const {
   std::string name;
-  for (const v1::Tensor& tensor : program_.proto().tensors()) {
-    if (tensor.buffer() != buffer) continue;
+  if (first_tensor_[buffer] >= 0) {
+    const v1::Tensor& tensor = program_.proto().tensors(first_tensor_[buffer]);
     name = absl::StrCat("'", tensor.instruction_name());
     for (const uint32_t index : tensor.tuple_index()) absl::StrAppend(&name, "{", index, "}");
     absl::StrAppend(&name, "', ");
-    break;
   }
   return absl::StrCat("buffer ", buffer, " (", name, program_.buffers()[buffer].bytes, " bytes)");
 }

@@ -17,13 +17,14 @@ namespace mallocmuzero::validate {
 class Report {
  public:
   // Neither is copied; both must outlive the report.
-  Report(const Program& program, const Mapping& mapping) : program_(program), mapping_(mapping) {}
+  Report(const Program& program, const Mapping& mapping);
 
   // Adds a violation unless the rule was reported for the same subject before (the index of an
   // access, interval, group or buffer: whatever the rule is about) or the report is full.
   void Add(Rule rule, size_t subject, std::string message);
 
   bool empty() const { return violations_.empty(); }
+  bool full() const { return violations_.size() >= kMaxViolations; }
   std::vector<Violation> Take() { return std::move(violations_); }
 
   // "instruction 12 ('fusion.3')"; "the end of the program" for the number of instructions.
@@ -49,6 +50,7 @@ class Report {
   const Mapping& mapping_;
   std::vector<Violation> violations_;
   std::set<std::pair<Rule, size_t>> reported_;
+  std::vector<int> first_tensor_;  // of each buffer, into the proto's tensors; -1: none
 };
 
 }  // namespace mallocmuzero::validate

@@ -130,7 +130,7 @@ TEST(Update, LeavesTheOtherSpaceStale) {
 
 TEST(Update, WaitsForTheWriteBackOfTheOldValue) {
   const Program program = OneBuffer("w.u.");
-  EXPECT_THAT(Judge(program, {{.last = 3, .copy_out_start = 1, .copy_out_done = 2}}, {0, 1}),
+  EXPECT_THAT(Judge(program, {{.last = 2, .copy_out_start = 1, .copy_out_done = 2}}, {0, 1}),
               IsEmpty());
   EXPECT_THAT(Judge(program, {{.last = 3, .copy_out_start = 1, .copy_out_done = 3}}, {0, 1}),
               BreaksOnly(Rule::kWriteDuringCopy));
@@ -165,7 +165,8 @@ TEST(CopyIn, NeedsTheWriteBackOfItsSourceToHaveFinished) {
   const Interval after = {.first = 3, .last = 4, .copy_in_start = 3, .copy_in_done = 4};
   EXPECT_THAT(Judge(program, {written, after}, {0, 1}), IsEmpty());
   // Queued before the same instruction, it would start while the write-back still runs.
-  const Interval same = {.first = 2, .last = 4, .copy_in_start = 2, .copy_in_done = 4};
+  const Interval same = {
+      .first = 2, .last = 4, .offset = 64, .copy_in_start = 2, .copy_in_done = 4};
   const std::vector<Violation> violations = Judge(program, {written, same}, {0, 1});
   ASSERT_THAT(violations, BreaksOnly(Rule::kCopySourceStale));
   EXPECT_THAT(violations[0].message, HasSubstr("write-back to HBM has not finished"));
