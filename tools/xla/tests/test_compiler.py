@@ -151,7 +151,14 @@ def test_builder_that_is_missing_exits_2(
     assert "has no function 'absent'" in capsys.readouterr().err
 
 
+def test_compiler_options_reach_every_variant() -> None:
+    options = {CHIPS["tpu_v4i"].msa_option: False, "exec_time_optimization_effort": -1.0}
+    args = shapes((512, 1024), (256, 512))
+    captured = capture(mlp, *args, samples=0, progress=False, compiler_options=options)
+    assert "S(3)" not in captured.hlo["default"]
+
+
 def test_compiler_option_that_does_not_exist_is_named() -> None:
     options = {"xla_no_such_option": "true"}
-    with pytest.raises(CaptureError, match="all_hbm: .*xla_no_such_option"):
+    with pytest.raises(CaptureError, match=r"all_hbm: .*xla_no_such_option"):
         capture(jnp.sum, *shapes((8, 8)), samples=0, progress=False, compiler_options=options)

@@ -38,7 +38,7 @@ class LoweredProgram:
     device_ids: tuple[int, ...]
     module: bytes
     compile_options: bytes
-    base_options: dict[str, str]
+    base_options: dict[str, bool | int | float | str]
     sha256: str
 
     def write(self, path: pathlib.Path) -> None:
@@ -158,6 +158,7 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         arguments["in_shardings"], arguments["out_shardings"], len(arguments["ordered_effects"])
     )
     devices = list(computation._device_list)
+    # Some options of jax's are not the compiler's own and become fields of compile_options.
     compile_options = pxla.create_compile_options(
         module,
         arguments["tuple_args"],
@@ -165,19 +166,20 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         from_outputs,
         arguments["backend"],
         np.array(devices, dtype=object),
-        {},
-    ).SerializeAsString()
-    base_options = {**dict(computation._compiler_options_kvs), **compiler_options}
+        {**dict(computation._compiler_options_kvs), **compiler_options},
+    )
+    base_options = dict(compile_options.env_option_overrides)
+    serialised_options = compile_options.SerializeAsString()
     device_ids = tuple(device.id for device in devices)
     text = mlir.module_to_string(module, enable_debug_info=False)
-    identity = (text, compile_options.hex(), base_options, device_ids, chip.topology_name)
+    identity = (text, serialised_options.hex(), base_options, device_ids, chip.topology_name)
     return LoweredProgram(
         function=computation._name.removeprefix("jit(").removesuffix(")"),
         topology_name=chip.topology_name,
         device_ids=device_ids,
         module=mlir.module_to_bytecode(module),
-        compile_options=compile_options,
-        base_options={name: str(value) for name, value in base_options.items()},
+        compile_options=serialised_options,
+        base_options=base_options,
         sha256=hashlib.sha256(repr(identity).encode()).hexdigest(),
     )
 
