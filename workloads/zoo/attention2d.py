@@ -10,7 +10,6 @@ import jax.numpy as jnp
 from .layers import (
     Params,
     attention,
-    cross_entropy,
     dense,
     embed,
     feed_forward,
@@ -18,7 +17,7 @@ from .layers import (
     layer_norm,
     tokens,
 )
-from .registry import ALL_CHIPS, Architecture
+from .registry import Architecture
 
 FAMILY = "axial_attention"
 
@@ -110,14 +109,6 @@ def evoformer(
     return m, z
 
 
-def evoformer_loss(
-    p: Params, alignment: jax.Array, pair: jax.Array, distances: jax.Array, *, layers: int
-) -> jax.Array:
-    """Distogram loss: classify the distance of every pair of residues into 64 bins."""
-    _, z = evoformer(p, alignment, pair, layers=layers, heads=8)
-    return cross_entropy(dense(p / "distogram", z, 64), distances)
-
-
 _AXIAL = Architecture("axial_transformer", FAMILY)
 _ALPHA_TENSOR = Architecture("alpha_tensor", FAMILY)
 _EVOFORMER = Architecture("evoformer", FAMILY)
@@ -127,7 +118,6 @@ PROGRAMS = (
         "axial_2x256_b6x128",
         partial(axial_transformer, layers=2, width=256, heads=4),
         tokens(6, 128, 128),
-        chips=ALL_CHIPS,
     ),
     _ALPHA_TENSOR.forward(
         "alpha_tensor_1x256_b128",
@@ -139,13 +129,5 @@ PROGRAMS = (
         partial(evoformer, layers=1, heads=8),
         floats(1, 128, 256, 256),
         floats(1, 256, 256, 128),
-        chips=ALL_CHIPS,
-    ),
-    _EVOFORMER.train(
-        "evoformer_1_train_b1x64x128",
-        partial(evoformer_loss, layers=1),
-        floats(1, 64, 128, 256),
-        floats(1, 128, 128, 128),
-        tokens(1, 128, 128),
     ),
 )

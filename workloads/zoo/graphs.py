@@ -7,7 +7,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from .layers import Params, cross_entropy, dense, floats, layer_norm, mlp, squared_error, tokens
+from .layers import Params, cross_entropy, dense, floats, layer_norm, mlp, tokens
 from .registry import ALL_CHIPS, Architecture
 
 FAMILY = "graph"
@@ -76,22 +76,6 @@ def mesh_graph_net(
     return mlp(p / "head", x, (width, 3))
 
 
-def mesh_graph_net_loss(
-    p: Params,
-    nodes: jax.Array,
-    edges: jax.Array,
-    senders: jax.Array,
-    receivers: jax.Array,
-    target: jax.Array,
-    *,
-    steps: int,
-    width: int,
-) -> jax.Array:
-    """Error of the predicted accelerations."""
-    output = mesh_graph_net(p, nodes, edges, senders, receivers, steps=steps, width=width)
-    return squared_error(output, target)
-
-
 _GCN = Architecture("dense_gcn", FAMILY)
 _GAT = Architecture("graph_attention", FAMILY)
 _MESH = Architecture("mesh_graph_net", FAMILY)
@@ -110,6 +94,7 @@ PROGRAMS = (
         partial(graph_attention, layers=3, width=256, heads=8),
         floats(32, 256, 256),
         floats(32, 256, 64),
+        chips=ALL_CHIPS,
     ),
     _MESH.forward(
         "mesh_graph_net_4x128_n16384",
@@ -118,14 +103,6 @@ PROGRAMS = (
         floats(65536, 8),
         tokens(65536),
         tokens(65536),
-    ),
-    _MESH.train(
-        "mesh_graph_net_3x128_train_n8192",
-        partial(mesh_graph_net_loss, steps=3, width=128),
-        floats(8192, 16),
-        floats(32768, 8),
-        tokens(32768),
-        tokens(32768),
-        floats(8192, 3),
+        chips=ALL_CHIPS,
     ),
 )

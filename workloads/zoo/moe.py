@@ -15,11 +15,11 @@ from .layers import (
     dense,
     embed,
     layer_norm,
+    rms_norm,
     tokens,
 )
 from .registry import ALL_CHIPS, Architecture
-
-VOCABULARY = 8192
+from .transformers import VOCABULARY, cached_attention, caches, llama_qkv
 
 
 def switch_layer(p: Params, x: jax.Array, *, experts: int, hidden: int) -> jax.Array:
@@ -58,35 +58,50 @@ def dense_mixture(p: Params, x: jax.Array, *, experts: int, hidden: int) -> jax.
     return jnp.einsum("btef,efd,bte->btd", h, p.weight("down", experts, hidden, width), gates)
 
 
-def mixture_transformer(
-    p: Params,
-    ids: jax.Array,
-    *,
-    layers: int,
-    width: int,
-    heads: int,
-    experts: int,
-    dense_gates: bool,
+def switch_transformer(
+    p: Params, ids: jax.Array, *, layers: int, width: int, heads: int, experts: int
 ) -> jax.Array:
-    """Causal transformer with a mixture of experts in every layer."""
-    mixture = dense_mixture if dense_gates else switch_layer
+    """Causal switch transformer (arXiv 2101.03961) with experts in every layer."""
     x = embed(p / "tokens", ids, VOCABULARY, width)
     for i in range(layers):
         h = layer_norm(p / i / "norm1", x)
         x = x + attention(p / i / "attention", h, heads, mask=causal_mask(ids.shape[1]))
         h = layer_norm(p / i / "norm2", x)
-        x = x + mixture(p / i / "experts", h, experts=experts, hidden=2 * width)
+        x = x + switch_layer(p / i / "experts", h, experts=experts, hidden=2 * width)
     return dense(p / "head", layer_norm(p / "norm", x), VOCABULARY, bias=False)
 
 
-def mixture_loss(
+def switch_loss(
     p: Params, ids: jax.Array, *, layers: int, width: int, heads: int, experts: int
 ) -> jax.Array:
     """Next-token loss of the switch transformer."""
-    logits = mixture_transformer(
-        p, ids, layers=layers, width=width, heads=heads, experts=experts, dense_gates=False
-    )
+    logits = switch_transformer(p, ids, layers=layers, width=width, heads=heads, experts=experts)
     return cross_entropy(logits[:, :-1], ids[:, 1:])
+
+
+def mixtral_decode(
+    p: Params,
+    kv_caches: list[jax.Array],
+    ids: jax.Array,
+    position: jax.Array,
+    *,
+    width: int,
+    heads: int,
+    kv_heads: int,
+    experts: int,
+) -> tuple[list[jax.Array], jax.Array]:
+    """One decoding step of Mixtral (arXiv 2401.04088), caches [2, batch, time, kv_heads, depth]."""
+    x = embed(p / "tokens", ids[:, None], VOCABULARY, width)
+    updated = []
+    for i, cache in enumerate(kv_caches):
+        h = rms_norm(p / i / "norm1", x)
+        q, k, v = llama_qkv(p / i / "attention", h, heads, kv_heads, position[None])
+        h, cache = cached_attention(q, k, v, cache, position)
+        x = x + dense(p / i / "attention" / "out", h, width, bias=False)
+        h = rms_norm(p / i / "norm2", x)
+        x = x + dense_mixture(p / i / "experts", h, experts=experts, hidden=2 * width)
+        updated.append(cache)
+    return updated, dense(p / "head", rms_norm(p / "norm", x), VOCABULARY, bias=False)
 
 
 _SWITCH = Architecture("switch_transformer", "mixture_of_experts")
@@ -95,18 +110,21 @@ _MIXTRAL = Architecture("mixtral", "mixture_of_experts")
 PROGRAMS = (
     _SWITCH.forward(
         "switch_3x1024_e8_b8x512",
-        partial(mixture_transformer, layers=3, width=1024, heads=16, experts=8, dense_gates=False),
+        partial(switch_transformer, layers=3, width=1024, heads=16, experts=8),
         tokens(8, 512),
         chips=ALL_CHIPS,
     ),
     _SWITCH.train(
         "switch_2x768_e8_train_b8x256",
-        partial(mixture_loss, layers=2, width=768, heads=12, experts=8),
+        partial(switch_loss, layers=2, width=768, heads=12, experts=8),
         tokens(8, 256),
     ),
     _MIXTRAL.forward(
-        "mixtral_3x1024_e8_b4x64",
-        partial(mixture_transformer, layers=3, width=1024, heads=16, experts=8, dense_gates=True),
-        tokens(4, 64),
+        "mixtral_decode_18x1024_e8_b16x1024",
+        partial(mixtral_decode, width=1024, heads=8, kv_heads=4, experts=8),
+        caches(18, 16, 1024, 4, 128),
+        tokens(16),
+        tokens(),
+        donate_argnums=(1,),
     ),
 )

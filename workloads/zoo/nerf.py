@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from .layers import Params, dense, floats, squared_error
-from .registry import ALL_CHIPS, Architecture
+from .registry import Architecture
 
 
 def fourier_features(x: jax.Array, octaves: int) -> jax.Array:
@@ -77,7 +77,6 @@ PROGRAMS = (
         floats(4096, 3),
         floats(4096, 3),
         floats(4096, 64),
-        chips=ALL_CHIPS,
     ),
     _NERF.train(
         "nerf_6x256_train_r2048x64",

@@ -84,7 +84,10 @@ _GRU = Architecture("gru_translator", FAMILY)
 
 PROGRAMS = (
     _LSTM.forward(
-        "lstm_2x2048_b64x128", partial(lstm_language_model, layers=2, width=2048), tokens(64, 128)
+        "lstm_2x2048_b64x128",
+        partial(lstm_language_model, layers=2, width=2048),
+        tokens(64, 128),
+        chips=ALL_CHIPS,
     ),
     _LSTM.train(
         "lstm_2x1024_train_b64x64", partial(lstm_loss, layers=2, width=1024), tokens(64, 64)
@@ -94,6 +97,5 @@ PROGRAMS = (
         partial(gru_translator, layers=2, width=1024),
         tokens(64, 64),
         tokens(64, 64),
-        chips=ALL_CHIPS,
     ),
 )

@@ -94,8 +94,8 @@ PROGRAMS = (
         floats(8, 512, 80),
         tokens(8, 128),
     ),
+    _WAVENET.forward("wavenet_20_b4x8192", partial(wavenet, layers=20), floats(4, 8192, 1)),
     _WAVENET.forward(
-        "wavenet_20_b4x8192", partial(wavenet, layers=20), floats(4, 8192, 1), chips=ALL_CHIPS
+        "wavenet_10_b16x8192", partial(wavenet, layers=10), floats(16, 8192, 1), chips=ALL_CHIPS
     ),
-    _WAVENET.forward("wavenet_10_b16x8192", partial(wavenet, layers=10), floats(16, 8192, 1)),
 )

@@ -11,12 +11,12 @@ from jax import lax
 from .layers import (
     Params,
     conv,
-    cross_entropy,
     dense,
     embed,
     floats,
     rms_norm,
     scan_layers,
+    split_heads,
     tokens,
 )
 from .registry import ALL_CHIPS, Architecture
@@ -154,19 +154,30 @@ def retnet(
     return dense(p / "head", rms_norm(p / "norm", x), VOCABULARY, bias=False)
 
 
-def retnet_loss(p: Params, ids: jax.Array, *, layers: int, width: int, heads: int) -> jax.Array:
-    """Next-token loss."""
-    logits = retnet(p, ids, layers=layers, width=width, heads=heads, chunk=128, scanned=False)
-    return cross_entropy(logits[:, :-1], ids[:, 1:])
+def retnet_decode(
+    p: Params, states: list[jax.Array], ids: jax.Array, *, width: int
+) -> tuple[list[jax.Array], jax.Array]:
+    """One decoding step of RetNet with states [batch, heads, depth, depth]."""
+    x = embed(p / "tokens", ids, VOCABULARY, width)
+    updated = []
+    for i, state in enumerate(states):
+        h = rms_norm(p / i / "norm", x)
+        q, k, v, gate = jnp.split(dense(p / i / "in", h, 4 * width, bias=False), 4, -1)
+        q, k, v = (split_heads(a, state.shape[1]) for a in (q, k, v))
+        decay = jax.nn.sigmoid((p / i).weight("decay", state.shape[1], 1, 1))
+        state = decay * state + k[..., :, None] * v[..., None, :]
+        h = jnp.einsum("bhd,bhde->bhe", q, state).reshape(x.shape)
+        h = rms_norm(p / i / "inner", h) * jax.nn.silu(gate)
+        x = x + dense(p / i / "out", h, width, bias=False)
+        updated.append(state)
+    return updated, dense(p / "head", rms_norm(p / "norm", x), VOCABULARY, bias=False)
 
 
 _MAMBA = Architecture("mamba", "state_space")
 _RETNET = Architecture("retnet", "state_space")
 
 PROGRAMS = (
-    _MAMBA.forward(
-        "mamba_2x512_b4x512", partial(mamba, layers=2, width=512), tokens(4, 512), chips=ALL_CHIPS
-    ),
+    _MAMBA.forward("mamba_2x512_b4x512", partial(mamba, layers=2, width=512), tokens(4, 512)),
     _MAMBA.forward(
         "mamba_sequential_2x768_b8x256",
         partial(mamba, layers=2, width=768, sequential=True),
@@ -184,10 +195,13 @@ PROGRAMS = (
         "retnet_scan_8x1024_b8x1024",
         partial(retnet, layers=8, width=1024, heads=8, chunk=256, scanned=True),
         tokens(8, 1024),
+        chips=ALL_CHIPS,
     ),
-    _RETNET.train(
-        "retnet_3x1024_train_b8x512",
-        partial(retnet_loss, layers=3, width=1024, heads=8),
-        tokens(8, 512),
+    _RETNET.forward(
+        "retnet_decode_40x1024_b32",
+        partial(retnet_decode, width=1024),
+        [floats(32, 8, 128, 128) for _ in range(40)],
+        tokens(32),
+        donate_argnums=(1,),
     ),
 )

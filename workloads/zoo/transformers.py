@@ -262,12 +262,33 @@ def t5(
     return dense(p / "head", rms_norm(p / "norm", x), VOCABULARY, bias=False)
 
 
-def t5_loss(
-    p: Params, source: jax.Array, target: jax.Array, *, layers: int, width: int, heads: int
-) -> jax.Array:
-    """Next-token loss on the targets."""
-    logits = t5(p, source, target, layers=layers, width=width, heads=heads)
-    return cross_entropy(logits[:, :-1], target[:, 1:])
+def t5_decode(
+    p: Params,
+    caches: list[jax.Array],
+    memories: list[jax.Array],
+    ids: jax.Array,
+    position: jax.Array,
+    *,
+    width: int,
+    heads: int,
+) -> tuple[list[jax.Array], jax.Array]:
+    """One decoding step of T5's decoder.
+
+    Keys and values of the targets so far and of the source: [2, batch, time, heads, depth] each.
+    """
+    x = embed(p / "tokens", ids[:, None], VOCABULARY, width)
+    updated = []
+    for i, (cache, memory) in enumerate(zip(caches, memories, strict=True)):
+        h = dense(p / i / "qkv", rms_norm(p / i / "norm1", x), 3 * width, bias=False)
+        q, k, v = (split_heads(a, heads) for a in jnp.split(h, 3, axis=-1))
+        h, cache = cached_attention(q, k, v, cache, position)
+        x = x + dense(p / i / "out", h, width, bias=False)
+        q = split_heads(dense(p / i / "query", rms_norm(p / i / "norm2", x), width), heads)
+        h = dot_product_attention(q, memory[0], memory[1])
+        x = x + dense(p / i / "cross_out", h, width, bias=False)
+        x = x + swiglu(p / i / "mlp", rms_norm(p / i / "norm3", x), 5 * width // 2)
+        updated.append(cache)
+    return updated, dense(p / "head", rms_norm(p / "norm", x), VOCABULARY, bias=False)
 
 
 def caches(
@@ -289,16 +310,9 @@ PROGRAMS = (
         "gpt_4x1024_b16x512",
         partial(gpt, layers=4, width=1024, heads=16),
         tokens(16, 512),
-        chips=ALL_CHIPS,
     ),
     _GPT.train(
         "gpt_7x512_train_b4x256", partial(gpt_loss, layers=7, width=512, heads=4), tokens(4, 256)
-    ),
-    _GPT.train(
-        "gpt_2x1024_train_b8x512",
-        partial(gpt_loss, layers=2, width=1024, heads=8),
-        tokens(8, 512),
-        chips=ALL_CHIPS,
     ),
     _GPT_SERVING.forward(
         "gpt_scan_12x1024_b8x512",
@@ -313,6 +327,7 @@ PROGRAMS = (
         tokens(32),
         tokens(),
         donate_argnums=(1,),
+        chips=ALL_CHIPS,
     ),
     _GPT_SERVING.forward(
         "gpt_decode_34x1024_b16x1024",
@@ -327,6 +342,7 @@ PROGRAMS = (
         partial(bert, layers=3, width=1024, heads=16),
         tokens(64, 256),
         tokens(64, 256),
+        chips=ALL_CHIPS,
     ),
     _BERT.train(
         "bert_7x512_train_b8x128",
@@ -346,11 +362,6 @@ PROGRAMS = (
         partial(llama_loss, layers=8, width=512, heads=4, kv_heads=2),
         tokens(4, 256),
     ),
-    _LLAMA.train(
-        "llama_2x1024_train_b8x512",
-        partial(llama_loss, layers=2, width=1024, heads=8, kv_heads=4),
-        tokens(8, 512),
-    ),
     _LLAMA_SERVING.forward(
         "llama_decode_4x2048_b16x2048",
         partial(llama_decode, width=2048, heads=16, kv_heads=4),
@@ -367,6 +378,7 @@ PROGRAMS = (
         tokens(16),
         tokens(),
         donate_argnums=(1,),
+        chips=ALL_CHIPS,
     ),
     _LLAMA_SERVING.forward(
         "llama_decode_24x1024_b16x1024",
@@ -381,12 +393,14 @@ PROGRAMS = (
         partial(t5, layers=2, width=1024, heads=8),
         tokens(16, 512),
         tokens(16, 128),
-        chips=ALL_CHIPS,
     ),
-    _T5.train(
-        "t5_4x512_train_b8x128",
-        partial(t5_loss, layers=4, width=512, heads=4),
-        tokens(8, 128),
-        tokens(8, 128),
+    _T5.forward(
+        "t5_decode_14x1024_b16x512",
+        partial(t5_decode, width=1024, heads=8),
+        caches(14, 16, 512, 8, 128),
+        caches(14, 16, 512, 8, 128),
+        tokens(16),
+        tokens(),
+        donate_argnums=(1,),
     ),
 )

@@ -19,7 +19,6 @@ from .layers import (
     layer_norm,
     max_pool,
     mlp,
-    squared_error,
     tokens,
     transformer_layer,
     upsample,
@@ -108,13 +107,6 @@ def diffusion_unet(
     return conv(p / "head", jax.nn.silu(group_norm(p / "norm", x)), noisy.shape[-1], 3)
 
 
-def diffusion_loss(
-    p: Params, noisy: jax.Array, times: jax.Array, noise: jax.Array, *, width: int, levels: int
-) -> jax.Array:
-    """Error of the predicted noise."""
-    return squared_error(diffusion_unet(p, noisy, times, width=width, levels=levels), noise)
-
-
 def diffusion_transformer(
     p: Params, latents: jax.Array, times: jax.Array, *, layers: int, width: int, heads: int
 ) -> jax.Array:
@@ -139,21 +131,12 @@ PROGRAMS = (
         partial(unet_loss, width=32, levels=2, classes=21),
         floats(4, 128, 128, 3),
         tokens(4, 128, 128),
-        chips=ALL_CHIPS,
     ),
     _DDPM.forward(
         "diffusion_unet_128_b32x64",
         partial(diffusion_unet, width=128, levels=2),
         floats(32, 64, 64, 4),
         floats(32),
-        chips=ALL_CHIPS,
-    ),
-    _DDPM.train(
-        "diffusion_unet_64_train_b16x32",
-        partial(diffusion_loss, width=64, levels=2),
-        floats(16, 32, 32, 3),
-        floats(16),
-        floats(16, 32, 32, 3),
     ),
     _DIT.forward(
         "dit_4x1024_b48x256",

@@ -199,13 +199,6 @@ def vit_scanned(
     return dense(p / "head", layer_norm(p / "norm", x).mean(1), 1000)
 
 
-def vit_loss(
-    p: Params, images: jax.Array, labels: jax.Array, *, layers: int, width: int, heads: int
-) -> jax.Array:
-    """Classification loss of the vision transformer."""
-    return cross_entropy(vit(p, images, layers=layers, width=width, heads=heads), labels)
-
-
 def mixer(p: Params, images: jax.Array, *, layers: int, width: int, patch: int = 16) -> jax.Array:
     """MLP-Mixer (arXiv 2105.01601): perceptrons over patches and over channels in turn."""
     x = patches(p / "patches", images, patch, width)
@@ -242,17 +235,13 @@ PROGRAMS = (
     _MOBILENET.forward("mobilenet_v2_b128", mobilenet_v2, images(128)),
     _EFFICIENTNET.forward("efficientnet_7_b256", efficientnet, images(256)),
     _DENSENET.forward("densenet_4_6_4_b64", partial(densenet, blocks=(4, 6, 4)), images(64)),
-    _VIT.forward("vit_6x384_b128", partial(vit, layers=6, width=384, heads=6), images(128)),
+    _VIT.forward(
+        "vit_6x384_b128", partial(vit, layers=6, width=384, heads=6), images(128), chips=ALL_CHIPS
+    ),
     _VIT.forward(
         "vit_scan_12x768_b32", partial(vit_scanned, layers=12, width=768, heads=12), images(32)
     ),
-    _VIT.train(
-        "vit_7x256_train_b16",
-        partial(vit_loss, layers=7, width=256, heads=4),
-        images(16, 256),
-        tokens(16),
-    ),
     _MIXER.forward(
-        "mixer_4x512_b128", partial(mixer, layers=4, width=512), images(128), chips=ALL_CHIPS
+        "mixer_4x512_b256", partial(mixer, layers=4, width=512), images(256), chips=ALL_CHIPS
     ),
 )
