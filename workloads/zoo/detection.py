@@ -1,4 +1,4 @@
-"""Detection: pyramids over a backbone with dense heads, and set prediction."""
+"""Detection: dense heads on the features of a backbone."""
 
 from __future__ import annotations
 
@@ -8,13 +8,8 @@ import jax
 
 from .layers import (
     Params,
-    attention,
     conv,
     dense,
-    feed_forward,
-    layer_norm,
-    mlp,
-    transformer_layer,
     upsample,
 )
 from .registry import Architecture
@@ -62,38 +57,12 @@ def ssd_lite(p: Params, pictures: jax.Array) -> list[jax.Array]:
     return outputs
 
 
-def detr(
-    p: Params,
-    pictures: jax.Array,
-    *,
-    stages: tuple[int, ...],
-    layers: int,
-    width: int = 256,
-    queries: int = 104,
-) -> tuple[jax.Array, jax.Array]:
-    """DETR (arXiv 2005.12872): a set of boxes from learned queries."""
-    x = dense(p / "project", resnet_features(p / "backbone", pictures, stages=stages)[-1], width)
-    memory = x.reshape(x.shape[0], -1, width)
-    memory = memory + p.weight("positions", memory.shape[1], width)
-    for i in range(layers):
-        memory = transformer_layer(p / "encoder" / i, memory, 8)
-    x = p.weight("queries", queries, width) + 0 * memory[:, :1]
-    for i in range(layers):
-        q = p / "decoder" / i
-        x = x + attention(q / "self", layer_norm(q / "norm1", x), 8)
-        x = x + attention(q / "cross", layer_norm(q / "norm2", x), 8, memory=memory)
-        x = x + feed_forward(q / "mlp", layer_norm(q / "norm3", x))
-    return dense(p / "classes", x, 92), jax.nn.sigmoid(mlp(p / "boxes", x, (width, width, 4)))
-
-
 _RETINA_NET = Architecture("retina_net", FAMILY)
 _SSD = Architecture("ssd_lite", FAMILY)
-_DETR = Architecture("detr", FAMILY)
 
 PROGRAMS = (
     _RETINA_NET.forward(
         "retina_net_b8x384", partial(retina_net, stages=(1, 2, 2, 1), depth=2), images(8, 384)
     ),
     _SSD.forward("ssd_lite_b16x320", ssd_lite, images(16, 320)),
-    _DETR.forward("detr_2_b8x512", partial(detr, stages=(1, 2, 2, 1), layers=2), images(8, 512)),
 )

@@ -316,8 +316,3 @@ def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
     logits = logits.astype(jnp.float32)
     picked = jnp.sum(jnp.where(jnp.arange(logits.shape[-1]) == labels[..., None], logits, 0.0), -1)
     return jnp.mean(jax.nn.logsumexp(logits, -1) - picked)
-
-
-def squared_error(prediction: jax.Array, target: jax.Array) -> jax.Array:
-    """Mean squared error, in f32."""
-    return jnp.mean(jnp.square(prediction.astype(jnp.float32) - target.astype(jnp.float32)))

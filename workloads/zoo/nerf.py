@@ -7,7 +7,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from .layers import Params, dense, floats, squared_error
+from .layers import Params, dense, floats
 from .registry import Architecture
 
 
@@ -53,21 +53,6 @@ def nerf(
     return (weights[..., None] * colours).sum(1)
 
 
-def nerf_loss(
-    p: Params,
-    origins: jax.Array,
-    directions: jax.Array,
-    depths: jax.Array,
-    target: jax.Array,
-    *,
-    layers: int,
-    width: int,
-) -> jax.Array:
-    """Error of the rendered colours."""
-    colours = nerf(p, origins, directions, depths, layers=layers, width=width)
-    return squared_error(colours, target)
-
-
 _NERF = Architecture("nerf", "radiance_field")
 
 PROGRAMS = (
@@ -77,13 +62,5 @@ PROGRAMS = (
         floats(4096, 3),
         floats(4096, 3),
         floats(4096, 64),
-    ),
-    _NERF.train(
-        "nerf_6x256_train_r2048x64",
-        partial(nerf_loss, layers=6, width=256),
-        floats(2048, 3),
-        floats(2048, 3),
-        floats(2048, 64),
-        floats(2048, 3),
     ),
 )

@@ -12,20 +12,18 @@ from .layers import (
     attention,
     batch_norm,
     conv,
-    cross_entropy,
     dense,
     depthwise_conv,
     floats,
     layer_norm,
     mlp,
-    tokens,
 )
 from .registry import ALL_CHIPS, Architecture
 
 FAMILY = "speech"
 
 
-def conformer_layer(p: Params, x: jax.Array, *, heads: int, train: bool) -> jax.Array:
+def conformer_layer(p: Params, x: jax.Array, *, heads: int) -> jax.Array:
     """Half a feed-forward layer, attention, convolution, and the other half."""
     width = x.shape[-1]
 
@@ -36,29 +34,19 @@ def conformer_layer(p: Params, x: jax.Array, *, heads: int, train: bool) -> jax.
     x = x + attention(p / "attention", layer_norm(p / "attention" / "norm", x), heads)
     q = p / "conv"
     h = jax.nn.glu(dense(q / "in", layer_norm(q / "norm", x), 2 * width))
-    h = batch_norm(q / "batch_norm", depthwise_conv(q / "depthwise", h, 31), train=train)
+    h = batch_norm(q / "batch_norm", depthwise_conv(q / "depthwise", h, 31), train=False)
     x = x + dense(q / "out", jax.nn.silu(h), width)
     return layer_norm(p / "norm", half_feed_forward(p / "second", x))
 
 
-def conformer(
-    p: Params, features: jax.Array, *, layers: int, width: int, heads: int, train: bool = False
-) -> jax.Array:
+def conformer(p: Params, features: jax.Array, *, layers: int, width: int, heads: int) -> jax.Array:
     """Conformer encoder (arXiv 2005.08100) over filter banks [batch, frames, 80]."""
     x = jax.nn.relu(conv(p / "subsample0", features[..., None], 64, 3, stride=2, bias=True))
     x = jax.nn.relu(conv(p / "subsample1", x, 64, 3, stride=2, bias=True))
     x = dense(p / "project", x.reshape(*x.shape[:2], -1), width)
     for i in range(layers):
-        x = conformer_layer(p / i, x, heads=heads, train=train)
+        x = conformer_layer(p / i, x, heads=heads)
     return dense(p / "head", x, 1024)
-
-
-def conformer_loss(
-    p: Params, features: jax.Array, labels: jax.Array, *, layers: int, width: int, heads: int
-) -> jax.Array:
-    """Frame-wise classification loss (the alignment is given)."""
-    logits = conformer(p, features, layers=layers, width=width, heads=heads, train=True)
-    return cross_entropy(logits, labels)
 
 
 def wavenet(
@@ -87,12 +75,6 @@ PROGRAMS = (
         "conformer_2x512_b64x1024",
         partial(conformer, layers=2, width=512, heads=8),
         floats(64, 1024, 80),
-    ),
-    _CONFORMER.train(
-        "conformer_5x256_train_b8x512",
-        partial(conformer_loss, layers=5, width=256, heads=4),
-        floats(8, 512, 80),
-        tokens(8, 128),
     ),
     _WAVENET.forward("wavenet_20_b4x8192", partial(wavenet, layers=20), floats(4, 8192, 1)),
     _WAVENET.forward(
