@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mallocmuzero_xla.chips import Chip, chip_devices
+from mallocmuzero_xla.environment import prepare_environment
 from mallocmuzero_xla.errors import CaptureError, UsageError
 
 
@@ -74,6 +75,7 @@ def lower(
         jit_options: keyword arguments of jax.jit: donate_argnums, static_argnums, in_shardings...
         compiler_options: options that every compile of this program is to have.
     """
+    prepare_environment()
     import jax
 
     options = dict(jit_options or {})
