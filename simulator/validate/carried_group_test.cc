@@ -1,0 +1,277 @@
+// Carried groups: one space and one offset at the markers, and the value passes there.
+
+#include <cstdint>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/validate/test_util.h"
+#include "simulator/validate/validate.h"
+
+namespace mallocmuzero::validate {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::ProgramBuilder;
+using testing::Read;
+using testing::Update;
+using testing::Write;
+
+// One carried value:
+//   0: write initial   1: begin   2: read parameter   3: write root   4: nothing   5: end
+//   6: read result
+class CarriedGroupTest : public ::testing::Test {
+ protected:
+  CarriedGroupTest() : program_(MakeProgram()) {}
+
+  static Program MakeProgram() {
+    ProgramBuilder builder;
+    for (int b = 0; b < 4; ++b) builder.AddBuffer(64);
+    builder.AddInstruction(10, {Write(kInitial)});
+    const uint32_t loop = builder.BeginLoop(5);
+    builder.AddInstruction(10, {Read(kParameter)});
+    builder.AddInstruction(10, {Write(kRoot)});
+    builder.AddInstruction(10);
+    builder.EndLoop();
+    builder.AddInstruction(10, {Read(kResult)});
+    builder.AddCarriedGroup(loop, kInitial, kParameter, kRoot, kResult);
+    return builder.Build();
+  }
+
+  static std::vector<Interval> FastIntervals() {
+    return {{.buffer = kInitial, .first = 0, .last = 1},
+            {.buffer = kParameter, .first = 1, .last = 2},
+            {.buffer = kRoot, .first = 3, .last = 5},
+            {.buffer = kResult, .first = 5, .last = 6}};
+  }
+
+  std::vector<Violation> Judge(std::vector<Interval> intervals,
+                               const std::vector<uint32_t>& fast_accesses) const {
+    return Validate(program_, MakeMapping(program_, std::move(intervals), fast_accesses));
+  }
+
+  // Buffers, and the accesses to them.
+  static constexpr uint32_t kInitial = 0;
+  static constexpr uint32_t kParameter = 1;
+  static constexpr uint32_t kRoot = 2;
+  static constexpr uint32_t kResult = 3;
+
+  Program program_;
+};
+
+TEST_F(CarriedGroupTest, MayStayInHbm) { EXPECT_THAT(Judge({}, {}), IsEmpty()); }
+
+TEST_F(CarriedGroupTest, MayStayInFastMemory) {
+  EXPECT_THAT(Judge(FastIntervals(), {kInitial, kParameter, kRoot, kResult}), IsEmpty());
+}
+
+TEST_F(CarriedGroupTest, HasOneOffset) {
+  std::vector<Interval> intervals = FastIntervals();
+  intervals[kResult].offset = 64;
+  EXPECT_THAT(Judge(intervals, {kInitial, kParameter, kRoot, kResult}),
+              BreaksOnly(Rule::kCarriedGroupOffset));
+  for (Interval& it : intervals) it.offset = 64;
+  EXPECT_THAT(Judge(intervals, {kInitial, kParameter, kRoot, kResult}), IsEmpty());
+}
+
+TEST_F(CarriedGroupTest, IsInOneSpaceAtTheExit) {
+  std::vector<Interval> intervals = FastIntervals();
+  intervals.pop_back();
+  const std::vector<Violation> violations = Judge(intervals, {kInitial, kParameter, kRoot});
+  ASSERT_THAT(violations, BreaksOnly(Rule::kCarriedGroupSpace));
+  EXPECT_THAT(violations[0].message, HasSubstr("carried group 0 of loop 0 ('while.1')"));
+  EXPECT_THAT(violations[0].message, HasSubstr("result buffer 3"));
+}
+
+TEST_F(CarriedGroupTest, IsInOneSpaceAtTheBackEdge) {
+  std::vector<Interval> intervals = FastIntervals();
+  intervals[kRoot].last = 4;
+  EXPECT_THAT(Judge(intervals, {kInitial, kParameter, kRoot, kResult}),
+              BreaksOnly(Rule::kCarriedGroupSpace));
+}
+
+TEST_F(CarriedGroupTest, IsInOneSpaceAtTheEntry) {
+  std::vector<Interval> intervals = FastIntervals();
+  intervals.erase(intervals.begin() + kInitial);
+  EXPECT_THAT(Judge(intervals, {kParameter, kRoot, kResult}), BreaksOnly(Rule::kCarriedGroupSpace));
+}
+
+TEST_F(CarriedGroupTest, HasOneIntervalWhereItPasses) {
+  std::vector<Interval> intervals = FastIntervals();
+  intervals.push_back({.buffer = kParameter, .first = 1, .last = 1, .offset = 64});
+  EXPECT_THAT(Judge(intervals, {kInitial, kParameter, kRoot, kResult}),
+              BreaksOnly(Rule::kAmbiguousInterval));
+}
+
+TEST_F(CarriedGroupTest, EntersInHbmOnlyWhenWrittenBack) {
+  Interval initial = {.buffer = kInitial, .first = 0, .last = 1};
+  EXPECT_THAT(Judge({initial}, {kInitial}), BreaksOnly(Rule::kCarriedValueLost));
+  initial.copy_out_start = 1;
+  initial.copy_out_done = 1;
+  EXPECT_THAT(Judge({initial}, {kInitial}), IsEmpty());
+}
+
+TEST_F(CarriedGroupTest, MayMoveToFastMemoryAndBackInsideTheBody) {
+  const Interval parameter = {
+      .buffer = kParameter, .first = 2, .last = 2, .copy_in_start = 2, .copy_in_done = 2};
+  Interval root = {.buffer = kRoot, .first = 3, .last = 4};
+  EXPECT_THAT(Judge({parameter, root}, {kParameter, kRoot}), BreaksOnly(Rule::kCarriedValueLost));
+  root.copy_out_start = 4;
+  root.copy_out_done = 5;
+  EXPECT_THAT(Judge({parameter, root}, {kParameter, kRoot}), IsEmpty());
+}
+
+TEST_F(CarriedGroupTest, MayMoveToHbmAndBackInsideTheBody) {
+  std::vector<Interval> intervals = FastIntervals();
+  intervals[kRoot] = {
+      .buffer = kRoot, .first = 4, .last = 5, .copy_in_start = 4, .copy_in_done = 5};
+  EXPECT_THAT(Judge(intervals, {kInitial, kParameter, kResult}), IsEmpty());
+  // Without the copy the next pass finds nothing.
+  intervals[kRoot].copy_in_start = intervals[kRoot].copy_in_done = -1;
+  EXPECT_THAT(Judge(intervals, {kInitial, kParameter, kResult}),
+              BreaksOnly(Rule::kCarriedValueLost));
+}
+
+TEST_F(CarriedGroupTest, PassesInOneSpaceOnlyAlthoughTheInitialValueIsInBoth) {
+  std::vector<Interval> intervals = FastIntervals();
+  intervals[kInitial] = {
+      .buffer = kInitial, .first = 1, .last = 1, .copy_in_start = 1, .copy_in_done = 1};
+  EXPECT_THAT(Judge(intervals, {kParameter, kRoot, kResult}), IsEmpty());
+  EXPECT_THAT(Judge(intervals, {kRoot, kResult}), BreaksOnly(Rule::kHbmStale));
+}
+
+TEST_F(CarriedGroupTest, SharesItsBytesWithNobodyElseAtTheMarker) {
+  std::vector<Interval> intervals = FastIntervals();
+  intervals[kParameter].copy_in_start = intervals[kParameter].copy_in_done = 1;
+  // A copy of the parameter before the marker would replace the initial value it is to take over.
+  EXPECT_THAT(Judge(intervals, {kInitial, kParameter, kRoot, kResult}), Breaks(Rule::kOverlap));
+}
+
+TEST_F(CarriedGroupTest, IsRefusedACopyOfTheParameterBeforeItExists) {
+  const Interval parameter = {
+      .buffer = kParameter, .first = 2, .last = 2, .copy_in_start = 2, .copy_in_done = 2};
+  EXPECT_THAT(Judge({parameter}, {kParameter}), IsEmpty());
+  Interval early = parameter;
+  early.first = 0;
+  early.copy_in_start = early.copy_in_done = 0;
+  EXPECT_THAT(Judge({early}, {}), Breaks(Rule::kCopySourceStale));
+}
+
+// A value that the body hands on unchanged: parameter and root are one buffer.
+TEST(InvariantGroup, StaysFromInitialToResult) {
+  ProgramBuilder builder;
+  const uint32_t initial = builder.AddBuffer(64, {.live_in = true});
+  const uint32_t inside = builder.AddBuffer(64);
+  const uint32_t result = builder.AddBuffer(64);
+  builder.AddInstruction(10);
+  const uint32_t loop = builder.BeginLoop(5);
+  builder.AddInstruction(10, {Read(inside)});
+  builder.AddInstruction(10);
+  builder.EndLoop();
+  builder.AddInstruction(10, {Read(result)});
+  builder.AddCarriedGroup(loop, initial, inside, inside, result);
+  const Program program = builder.Build();
+
+  std::vector<Interval> intervals = {
+      {.buffer = initial, .first = 0, .last = 1, .copy_in_start = 0, .copy_in_done = 1},
+      {.buffer = inside, .first = 1, .last = 4},
+      {.buffer = result, .first = 4, .last = 5}};
+  EXPECT_THAT(Validate(program, MakeMapping(program, intervals, {0, 1})), IsEmpty());
+  intervals[1].last = 3;
+  EXPECT_THAT(Validate(program, MakeMapping(program, intervals, {0, 1})),
+              BreaksOnly(Rule::kCarriedGroupSpace));
+}
+
+// All four are one buffer, as for an input the loop only reads.
+TEST(InvariantGroup, OfOneBufferIsAnOutsideBuffer) {
+  ProgramBuilder builder;
+  const uint32_t buffer = builder.AddBuffer(64, {.live_in = true});
+  builder.AddInstruction(10, {Read(buffer)});
+  const uint32_t loop = builder.BeginLoop(5);
+  builder.AddInstruction(10, {Read(buffer)});
+  builder.EndLoop();
+  builder.AddInstruction(10, {Read(buffer)});
+  builder.AddCarriedGroup(loop, buffer, buffer, buffer, buffer);
+  const Program program = builder.Build();
+  const auto judge = [&](uint32_t first, uint32_t last, std::vector<uint32_t> fast) {
+    const int32_t copied = static_cast<int32_t>(first);
+    return Validate(program, MakeMapping(program,
+                                         {{.buffer = buffer,
+                                           .first = first,
+                                           .last = last,
+                                           .copy_in_start = copied,
+                                           .copy_in_done = copied}},
+                                         fast));
+  };
+  EXPECT_THAT(judge(0, 4, {0, 1, 2}), IsEmpty());
+  EXPECT_THAT(judge(2, 2, {1}), IsEmpty());                         // copied in every pass
+  EXPECT_THAT(judge(0, 1, {0}), IsEmpty());                         // ends at the begin marker
+  EXPECT_THAT(judge(3, 4, {2}), Breaks(Rule::kCarriedGroupSpace));  // over the end marker only
+}
+
+// The inner loop's result is the outer loop's root:
+//   0: write initial  1: begin outer  2: begin inner  3: update  4: end inner  5: end outer
+//   6: read result
+// The outer parameter is the inner initial value, the inner result the outer root.
+TEST(NestedGroups, HandOneValueOnThroughBothLoops) {
+  ProgramBuilder builder;
+  const uint32_t initial = builder.AddBuffer(64);
+  const uint32_t outer_parameter = builder.AddBuffer(64);
+  const uint32_t inside = builder.AddBuffer(64);
+  const uint32_t outer_root = builder.AddBuffer(64);
+  const uint32_t result = builder.AddBuffer(64);
+  builder.AddInstruction(10, {Write(initial)});
+  const uint32_t outer = builder.BeginLoop(3);
+  const uint32_t inner = builder.BeginLoop(4);
+  builder.AddInstruction(10, {Update(inside)});
+  builder.EndLoop();
+  builder.EndLoop();
+  builder.AddInstruction(10, {Read(result)});
+  builder.AddCarriedGroup(outer, initial, outer_parameter, outer_root, result);
+  builder.AddCarriedGroup(inner, outer_parameter, inside, inside, outer_root);
+  const Program program = builder.Build();
+
+  std::vector<Interval> intervals = {{.buffer = initial, .first = 0, .last = 1},
+                                     {.buffer = outer_parameter, .first = 1, .last = 2},
+                                     {.buffer = inside, .first = 2, .last = 4},
+                                     {.buffer = outer_root, .first = 4, .last = 5},
+                                     {.buffer = result, .first = 5, .last = 6}};
+  EXPECT_THAT(Validate(program, MakeMapping(program, intervals, {0, 1, 2})), IsEmpty());
+  EXPECT_THAT(Validate(program, AllHbmMapping(program)), IsEmpty());
+  intervals[3].offset = 64;
+  EXPECT_THAT(Validate(program, MakeMapping(program, intervals, {0, 1, 2})),
+              BreaksOnly(Rule::kCarriedGroupOffset));
+}
+
+// Two carried values that change places in every pass: the parameter of one is the root of the
+// other, so that both must pass at once.
+TEST(RotatingGroups, MissTheWriteBackTheOtherNeeds) {
+  ProgramBuilder builder;
+  const uint32_t a = builder.AddBuffer(64, {.live_in = true});
+  const uint32_t b = builder.AddBuffer(64, {.live_in = true});
+  const uint32_t a_inside = builder.AddBuffer(64);
+  const uint32_t b_inside = builder.AddBuffer(64);
+  const uint32_t a_result = builder.AddBuffer(64, {.live_out = true});
+  const uint32_t b_result = builder.AddBuffer(64, {.live_out = true});
+  const uint32_t loop = builder.BeginLoop(5);
+  builder.AddInstruction(10, {Update(a_inside)});
+  builder.AddInstruction(10, {Read(b_inside)});
+  builder.EndLoop();
+  builder.AddInstruction(10, {Read(a_result), Read(b_result)});
+  builder.AddCarriedGroup(loop, a, a_inside, b_inside, a_result);
+  builder.AddCarriedGroup(loop, b, b_inside, a_inside, b_result);
+  const Program program = builder.Build();
+  EXPECT_THAT(Validate(program, AllHbmMapping(program)), IsEmpty());
+
+  Interval updated = {
+      .buffer = a_inside, .first = 1, .last = 2, .copy_in_start = 1, .copy_in_done = 1};
+  EXPECT_THAT(Validate(program, MakeMapping(program, {updated}, {0})),
+              BreaksOnly(Rule::kCarriedValueLost));
+  updated.copy_out_start = 2;
+  updated.copy_out_done = 3;
+  EXPECT_THAT(Validate(program, MakeMapping(program, {updated}, {0})), IsEmpty());
+}
+
+}  // namespace
+}  // namespace mallocmuzero::validate
