@@ -34,14 +34,15 @@ void AppendLine(const std::vector<std::string>& cells, std::string& text) {
 
 // Puts a comma before every third digit of `digits`, which may start with a sign and go on after a
 // decimal point.
-std::string WithThousandsSeparators(std::string digits) {
+std::string WithThousandsSeparators(const std::string& digits) {
   const size_t begin = digits.starts_with('-') ? 1 : 0;
   const size_t end = std::min(digits.find('.'), digits.size());
-  for (size_t i = end; i > begin + 3;) {
-    i -= 3;
-    digits.insert(i, ",");
+  std::string separated;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > begin && i < end && (end - i) % 3 == 0) separated += ',';
+    separated += digits[i];
   }
-  return digits;
+  return separated;
 }
 
 std::string FormatDecimals(double value, int decimals) {
