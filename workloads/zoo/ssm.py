@@ -198,10 +198,10 @@ PROGRAMS = (
         chips=ALL_CHIPS,
     ),
     _RETNET.forward(
-        "retnet_decode_40x1024_b32",
+        "retnet_decode_54x1024_b64",
         partial(retnet_decode, width=1024),
-        [floats(32, 8, 128, 128) for _ in range(40)],
-        tokens(32),
+        [floats(64, 8, 128, 128) for _ in range(54)],
+        tokens(64),
         donate_argnums=(1,),
     ),
 )

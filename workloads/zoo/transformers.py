@@ -395,10 +395,10 @@ PROGRAMS = (
         tokens(16, 128),
     ),
     _T5.forward(
-        "t5_decode_14x1024_b16x512",
+        "t5_decode_27x1024_b16x1024",
         partial(t5_decode, width=1024, heads=8),
-        caches(14, 16, 512, 8, 128),
-        caches(14, 16, 512, 8, 128),
+        caches(27, 16, 1024, 8, 128),
+        caches(27, 16, 1024, 8, 128),
         tokens(16),
         tokens(),
         donate_argnums=(1,),
