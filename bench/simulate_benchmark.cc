@@ -50,18 +50,18 @@ Mapping PrefetchingMapping(const Program& program) {
   return mapping;
 }
 
-void BM_Simulate(benchmark::State& state) {
+void SimulateBenchmark(benchmark::State& state) {
   const Program program = LayeredProgram();
   const Mapping mapping = PrefetchingMapping(program);
   for (auto _ : state) benchmark::DoNotOptimize(Simulate(program, mapping).total_cycles);
 }
-BENCHMARK(BM_Simulate)->Unit(benchmark::kMicrosecond);
+BENCHMARK(SimulateBenchmark)->Unit(benchmark::kMicrosecond);
 
-void BM_SimulateAllHbm(benchmark::State& state) {
+void SimulateAllHbmBenchmark(benchmark::State& state) {
   const Program program = LayeredProgram();
   for (auto _ : state) benchmark::DoNotOptimize(SimulateAllHbm(program).total_cycles);
 }
-BENCHMARK(BM_SimulateAllHbm)->Unit(benchmark::kMicrosecond);
+BENCHMARK(SimulateAllHbmBenchmark)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace mallocmuzero

@@ -1,6 +1,7 @@
 #include "simulator/core/latency_table.h"
 
 #include <limits>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -106,6 +107,7 @@ TEST(LatencyTable, InstructionWithManyAccessesFollowsTheSameRules) {
   // 64 accesses, too many to tabulate. Access k saves k cycles; sum over all is 2016.
   ProgramBuilder builder;
   std::vector<testing::AccessSpec> accesses;
+  accesses.reserve(64);
   for (int k = 0; k < 64; ++k) accesses.push_back(Read(builder.AddBuffer(1, {.live_in = true}), k));
   builder.AddInstruction(3000, accesses);
   builder.AddObserved(0, 0b11, 2500).AddObserved(0, uint64_t{1} << 63, 2000);

@@ -32,6 +32,9 @@ Mapping ConvertMapping(const v1::Mapping& proto) {
       to.copy_out_done = static_cast<int32_t>(from.copy_out_done());
     }
     to.cross_program_prefetch = from.cross_program_prefetch();
+    for (const v1::CopySlice& slice : from.copy_in_slices()) {
+      to.copy_in_slices.push_back({slice.start(), slice.bytes()});
+    }
   }
   mapping.in_fast_memory.assign(proto.in_fast_memory().begin(), proto.in_fast_memory().end());
   mapping.solver = proto.solver();
@@ -52,6 +55,11 @@ void IntervalToProto(const Interval& from, v1::Interval& to) {
     to.set_copy_out_done(from.copy_out_done);
   }
   to.set_cross_program_prefetch(from.cross_program_prefetch);
+  for (const CopySlice& slice : from.copy_in_slices) {
+    v1::CopySlice& added = *to.add_copy_in_slices();
+    added.set_start(slice.start);
+    added.set_bytes(slice.bytes);
+  }
 }
 
 std::string ShortHash(absl::string_view hash) { return absl::BytesToHexString(hash.substr(0, 6)); }

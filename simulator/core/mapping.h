@@ -14,6 +14,14 @@
 
 namespace mallocmuzero {
 
+// One piece of a sliced copy from HBM: queued just before `start`, behind the pieces before it.
+struct CopySlice {
+  uint32_t start = 0;
+  int64_t bytes = 0;
+
+  friend bool operator==(const CopySlice&, const CopySlice&) = default;
+};
+
 // A stay of one buffer in fast memory; see Interval in mapping.proto. Copy positions are -1 where
 // there is no copy; start and done are both set or both -1.
 struct Interval {
@@ -26,6 +34,7 @@ struct Interval {
   int32_t copy_out_start = -1;
   int32_t copy_out_done = -1;  // up to the number of instructions: after the last one
   bool cross_program_prefetch = false;
+  std::vector<CopySlice> copy_in_slices;  // empty: the copy in is one piece
 
   friend bool operator==(const Interval&, const Interval&) = default;
 };

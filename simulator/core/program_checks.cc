@@ -315,6 +315,28 @@ absl::Status CheckCopy(bool has_start, uint32_t start, bool has_done, uint32_t d
   return CheckRange(start, 0, done, absl::StrCat(field, "_start"));
 }
 
+absl::Status CheckSlices(const v1::Interval& interval, const v1::Program& program,
+                         const std::string& field) {
+  if (interval.copy_in_slices_size() == 0) return absl::OkStatus();
+  if (!interval.has_copy_in_start()) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ": copy_in_start expected with slices"));
+  }
+  const int64_t buffer_bytes = program.buffers(static_cast<int>(interval.buffer())).bytes();
+  int64_t earliest = interval.copy_in_start();
+  int64_t bytes = 0;
+  for (int k = 0; k < interval.copy_in_slices_size(); ++k) {
+    const v1::CopySlice& slice = interval.copy_in_slices(k);
+    const int64_t latest = k == 0 ? interval.copy_in_start() : interval.copy_in_done();
+    MMZ_RETURN_IF_ERROR(CheckRange(slice.start(), earliest, latest, Element(field, k, "start")));
+    MMZ_RETURN_IF_ERROR(
+        CheckRange(slice.bytes(), 1, buffer_bytes - bytes, Element(field, k, "bytes")));
+    earliest = slice.start();
+    bytes += slice.bytes();
+  }
+  if (bytes == buffer_bytes) return absl::OkStatus();
+  return Error(field, absl::StrCat("the buffer's ", buffer_bytes, " bytes in all"), bytes);
+}
+
 absl::Status CheckInterval(const v1::Interval& interval, const v1::Program& program,
                            const std::string& field) {
   const int64_t instructions = program.instructions_size();
@@ -327,6 +349,7 @@ absl::Status CheckInterval(const v1::Interval& interval, const v1::Program& prog
   MMZ_RETURN_IF_ERROR(CheckCopy(interval.has_copy_in_start(), interval.copy_in_start(),
                                 interval.has_copy_in_done(), interval.copy_in_done(),
                                 instructions - 1, absl::StrCat(field, ".copy_in")));
+  MMZ_RETURN_IF_ERROR(CheckSlices(interval, program, absl::StrCat(field, ".copy_in_slices")));
   return CheckCopy(interval.has_copy_out_start(), interval.copy_out_start(),
                    interval.has_copy_out_done(), interval.copy_out_done(), instructions,
                    absl::StrCat(field, ".copy_out"));

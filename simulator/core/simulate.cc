@@ -17,39 +17,57 @@ class CopySchedule {
   struct Event {
     uint32_t interval;
     CopyDirection direction;
+    int64_t bytes;  // of the copy or of one slice; 0 if waited for
   };
 
-  CopySchedule(absl::Span<const Interval> intervals, uint32_t instruction_count)
-      : starts_(2 * (size_t{instruction_count} + 1) + 1, 0) {
-    ForEachEvent(intervals, [this](size_t slot, Event) { ++starts_[slot + 1]; });
+  CopySchedule(absl::Span<const Interval> intervals, absl::Span<const Buffer> buffers,
+               uint32_t instruction_count)
+      : intervals_(intervals),
+        buffers_(buffers),
+        starts_(2 * (size_t{instruction_count} + 1) + 1, 0) {
+    ForEachEvent([this](size_t slot, Event event) {
+      ++starts_[slot + 1];
+      copies_ += event.bytes == 0;
+    });
     for (size_t slot = 1; slot < starts_.size(); ++slot) starts_[slot] += starts_[slot - 1];
     events_.resize(starts_.back());
-    ForEachEvent(intervals, [this](size_t slot, Event event) { events_[starts_[slot]++] = event; });
+    ForEachEvent([this](size_t slot, Event event) { events_[starts_[slot]++] = event; });
     // Each start has moved to the next one's; put them back.
     std::copy_backward(starts_.begin(), starts_.end() - 1, starts_.end());
     starts_[0] = 0;
   }
 
   // Copies queued just before `instruction`.
-  absl::Span<const Event> Queued(uint32_t instruction) const { return Slot(2 * instruction); }
+  absl::Span<const Event> Queued(uint32_t instruction) const {
+    return Slot(2 * size_t{instruction});
+  }
 
   // Copies waited for just before `instruction`.
-  absl::Span<const Event> Awaited(uint32_t instruction) const { return Slot(2 * instruction + 1); }
+  absl::Span<const Event> Awaited(uint32_t instruction) const {
+    return Slot(2 * size_t{instruction} + 1);
+  }
 
-  uint32_t copies() const { return static_cast<uint32_t>(events_.size() / 2); }
+  // Copies in all, a sliced one counted once.
+  uint32_t copies() const { return copies_; }
 
  private:
   template <typename Visit>
-  static void ForEachEvent(absl::Span<const Interval> intervals, const Visit& visit) {
-    for (uint32_t i = 0; i < intervals.size(); ++i) {
-      const Interval& interval = intervals[i];
+  void ForEachEvent(const Visit& visit) const {
+    for (uint32_t i = 0; i < intervals_.size(); ++i) {
+      const Interval& interval = intervals_[i];
+      const int64_t bytes = buffers_[interval.buffer].bytes;
       if (interval.copy_in_start >= 0 && !interval.cross_program_prefetch) {
-        visit(2 * size_t(interval.copy_in_start), {i, CopyDirection::kIn});
-        visit(2 * size_t(interval.copy_in_done) + 1, {i, CopyDirection::kIn});
+        for (const CopySlice& slice : interval.copy_in_slices) {
+          visit(2 * size_t{slice.start}, Event{i, CopyDirection::kIn, slice.bytes});
+        }
+        if (interval.copy_in_slices.empty()) {
+          visit(2 * size_t(interval.copy_in_start), Event{i, CopyDirection::kIn, bytes});
+        }
+        visit(2 * size_t(interval.copy_in_done) + 1, Event{i, CopyDirection::kIn, 0});
       }
       if (interval.copy_out_start >= 0) {
-        visit(2 * size_t(interval.copy_out_start), {i, CopyDirection::kOut});
-        visit(2 * size_t(interval.copy_out_done) + 1, {i, CopyDirection::kOut});
+        visit(2 * size_t(interval.copy_out_start), Event{i, CopyDirection::kOut, bytes});
+        visit(2 * size_t(interval.copy_out_done) + 1, Event{i, CopyDirection::kOut, 0});
       }
     }
   }
@@ -58,6 +76,9 @@ class CopySchedule {
     return absl::MakeConstSpan(events_).subspan(starts_[slot], starts_[slot + 1] - starts_[slot]);
   }
 
+  absl::Span<const Interval> intervals_;
+  absl::Span<const Buffer> buffers_;
+  uint32_t copies_ = 0;
   std::vector<uint32_t> starts_;  // two slots an instruction and two for the end of the program
   std::vector<Event> events_;
 };
@@ -66,17 +87,15 @@ class CopySchedule {
 class Copies {
  public:
   Copies(const Program& program, const Mapping& mapping)
-      : buffers_(program.buffers()),
-        intervals_(mapping.intervals),
-        bytes_per_cycle_(program.hardware().hbm_bytes_per_cycle()),
-        schedule_(mapping.intervals, program.instruction_count()),
+      : bytes_per_cycle_(program.hardware().hbm_bytes_per_cycle()),
+        schedule_(mapping.intervals, program.buffers(), program.instruction_count()),
         tickets_(2 * mapping.intervals.size()) {}
 
   // Queues and waits just before `instruction`; returns the stall of one execution, cycles.
   double Reach(uint32_t instruction) {
     for (const CopySchedule::Event& event : schedule_.Queued(instruction)) {
-      const double bytes = static_cast<double>(buffers_[intervals_[event.interval].buffer].bytes);
-      TicketOf(event) = queues_.Issue(event.direction, bytes);
+      // The last slice's ticket stands for all: a queue moves its copies in order.
+      TicketOf(event) = queues_.Issue(event.direction, static_cast<double>(event.bytes));
     }
     double stall_bytes = 0;
     for (const CopySchedule::Event& event : schedule_.Awaited(instruction)) {
@@ -94,8 +113,6 @@ class Copies {
     return tickets_[2 * size_t{event.interval} + static_cast<size_t>(event.direction)];
   }
 
-  const absl::Span<const Buffer> buffers_;
-  const absl::Span<const Interval> intervals_;
   const double bytes_per_cycle_;
   const CopySchedule schedule_;
   std::vector<CopyTicket> tickets_;

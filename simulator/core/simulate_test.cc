@@ -4,6 +4,8 @@
 #include "simulator/core/simulate.h"
 
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
