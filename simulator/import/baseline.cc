@@ -29,6 +29,7 @@ struct Stay {
   int32_t copy_in_done = kNever;
   int32_t copy_out_start = kNever;
   int32_t copy_out_done = kNever;
+  std::vector<std::pair<int32_t, int64_t>> slices;  // of the copy in: start, bytes
   bool cross_program_prefetch = false;
   bool used = false;  // some access of the program is served by it
 };
@@ -131,6 +132,7 @@ class BaselineMaker {
       const int32_t start = TimeOfStep(step);
       const int32_t done = TimeOfStep(done_of_start[step]);
       stay.copy_in_start = stay.copy_in_start < 0 ? start : std::min(stay.copy_in_start, start);
+      stay.slices.push_back({start, hlo::ShapeByteSize(*flow_.values()[value].shape)});
       stay.copy_in_done = std::max(stay.copy_in_done, done);
     }
     for (ValueId v = 0; v < flow_.values().size(); ++v) {
@@ -303,6 +305,7 @@ class BaselineMaker {
       first = std::min(stay.copy_in_start, done);
       interval.set_copy_in_start(static_cast<uint32_t>(first));
       interval.set_copy_in_done(static_cast<uint32_t>(done));
+      AddSlices(stay, buffer.bytes(), interval);
       last = std::max(last, done);
     }
     if (stay.copy_out_start >= 0) {
@@ -316,6 +319,22 @@ class BaselineMaker {
     interval.set_first(static_cast<uint32_t>(std::max(first, 0)));
     interval.set_last(static_cast<uint32_t>(std::max(last, first)));
     return interval;
+  }
+
+  // A copy in several pieces that fill the buffer exactly keeps them.
+  static void AddSlices(const Stay& stay, int64_t buffer_bytes, v1::Interval& interval) {
+    std::vector<std::pair<int32_t, int64_t>> slices = stay.slices;
+    std::stable_sort(slices.begin(), slices.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    int64_t bytes = 0;
+    for (const auto& [start, slice_bytes] : slices) bytes += slice_bytes;
+    if (slices.size() < 2 || bytes != buffer_bytes) return;
+    for (const auto& [start, slice_bytes] : slices) {
+      v1::CopySlice& slice = *interval.add_copy_in_slices();
+      slice.set_start(std::clamp(static_cast<uint32_t>(start), interval.copy_in_start(),
+                                 interval.copy_in_done()));
+      slice.set_bytes(slice_bytes);
+    }
   }
 
   // The last access the stay serves, at or behind which its bytes may be given away once the copy
@@ -350,6 +369,7 @@ class BaselineMaker {
       }
     }
     std::vector<Block> blocks;
+    std::vector<int32_t> group_of_interval;
     absl::flat_hash_map<int32_t, int32_t> number_of_group;
     int32_t groups = 0;
     for (const v1::Interval& interval : mapping.intervals()) {
@@ -359,7 +379,8 @@ class BaselineMaker {
         number = number_of_group.try_emplace(find(buffer), groups).first->second;
       }
       if (number == groups) ++groups;
-      blocks.push_back({interval.first(), interval.last(), program_.buffers(buffer).bytes(), number});
+      AddBlocks(interval, number, blocks);
+      group_of_interval.push_back(number);
     }
     const v1::Hardware& hardware = program_.hardware();
     std::vector<int64_t> capacity;
@@ -374,7 +395,20 @@ class BaselineMaker {
       return;
     }
     for (int i = 0; i < mapping.intervals_size(); ++i) {
-      mapping.mutable_intervals(i)->set_offset((*offsets)[blocks[i].group]);
+      mapping.mutable_intervals(i)->set_offset((*offsets)[group_of_interval[i]]);
+    }
+  }
+
+  // Each slice takes its bytes from its own start.
+  void AddBlocks(const v1::Interval& interval, int32_t group, std::vector<Block>& blocks) const {
+    if (interval.copy_in_slices_size() == 0) {
+      const int64_t bytes = program_.buffers(static_cast<int>(interval.buffer())).bytes();
+      blocks.push_back({interval.first(), interval.last(), bytes, 0, group});
+    }
+    int64_t delta = 0;
+    for (const v1::CopySlice& slice : interval.copy_in_slices()) {
+      blocks.push_back({slice.start(), interval.last(), slice.bytes(), delta, group});
+      delta += slice.bytes();
     }
   }
 

@@ -17,10 +17,10 @@ int64_t RoundUp(int64_t value, int64_t multiple) {
 // Blocks that share an offset.
 struct Group {
   std::vector<int32_t> blocks;
-  int64_t bytes = 0;     // of the largest
+  int64_t bytes = 0;     // up to the end of the last block
   int64_t duration = 0;  // instructions, summed
   uint32_t first = std::numeric_limits<uint32_t>::max();
-  int64_t ceiling = 0;  // capacity at the tightest instruction it lives at
+  int64_t highest_offset = std::numeric_limits<int64_t>::max();  // within the capacity
 };
 
 class Packer {
@@ -28,21 +28,21 @@ class Packer {
   Packer(absl::Span<const Block> blocks, absl::Span<const int64_t> capacity_at, int64_t alignment)
       : blocks_(blocks), alignment_(alignment) {
     for (int32_t b = 0; b < blocks.size(); ++b) {
-      if (blocks[b].group >= groups_.size()) groups_.resize(blocks[b].group + 1);
-      Group& group = groups_[blocks[b].group];
-      const auto begin = capacity_at.begin() + blocks[b].first;
-      const int64_t ceiling =
-          *std::min_element(begin, begin + (blocks[b].last - blocks[b].first) + 1);
-      group.ceiling = group.blocks.empty() ? ceiling : std::min(group.ceiling, ceiling);
+      const Block& block = blocks[b];
+      if (block.group >= groups_.size()) groups_.resize(block.group + 1);
+      Group& group = groups_[block.group];
+      const auto begin = capacity_at.begin() + block.first;
+      const int64_t capacity = *std::min_element(begin, begin + (block.last - block.first) + 1);
+      group.highest_offset =
+          std::min(group.highest_offset, capacity - block.delta - block.bytes);
       group.blocks.push_back(b);
-      group.bytes = std::max(group.bytes, blocks[b].bytes);
-      group.duration += blocks[b].last - blocks[b].first + 1;
-      group.first = std::min(group.first, blocks[b].first);
+      group.bytes = std::max(group.bytes, block.delta + block.bytes);
+      group.duration += block.last - block.first + 1;
+      group.first = std::min(group.first, block.first);
     }
     FindNeighbours();
   }
 
-  int32_t group_count() const { return static_cast<int32_t>(groups_.size()); }
   const std::vector<Group>& groups() const { return groups_; }
 
   // Places the groups in that order, each where the hole left by those placed before is tightest.
@@ -60,9 +60,17 @@ class Packer {
   }
 
  private:
-  // Pairs of groups that are in fast memory at the same time.
+  // Offsets of one group that a block of another group rules out, seen from the latter's offset:
+  // all strictly between `from` and `to`.
+  struct Conflict {
+    int32_t group;
+    int64_t from;
+    int64_t to;
+  };
+
+  // Pairs of blocks of different groups that are in fast memory at the same time.
   void FindNeighbours() {
-    neighbours_.resize(groups_.size());
+    conflicts_.resize(groups_.size());
     std::vector<int32_t> by_start(blocks_.size());
     std::iota(by_start.begin(), by_start.end(), 0);
     std::sort(by_start.begin(), by_start.end(),
@@ -71,49 +79,49 @@ class Packer {
     for (int32_t b : by_start) {
       std::erase_if(active, [&](int32_t a) { return blocks_[a].last < blocks_[b].first; });
       for (int32_t a : active) {
-        const int32_t one = blocks_[a].group;
-        const int32_t two = blocks_[b].group;
-        if (one == two) continue;
-        neighbours_[one].push_back(two);
-        neighbours_[two].push_back(one);
+        if (blocks_[a].group == blocks_[b].group) continue;
+        AddConflict(blocks_[a], blocks_[b]);
+        AddConflict(blocks_[b], blocks_[a]);
       }
       active.push_back(b);
     }
-    for (auto& list : neighbours_) {
-      std::sort(list.begin(), list.end());
-      list.erase(std::unique(list.begin(), list.end()), list.end());
-    }
+  }
+
+  void AddConflict(const Block& block, const Block& other) {
+    conflicts_[block.group].push_back({other.group, other.delta - block.delta - block.bytes,
+                                       other.delta + other.bytes - block.delta});
   }
 
   int64_t BestOffset(int32_t g, absl::Span<const int64_t> offsets) {
     taken_.clear();
-    for (int32_t n : neighbours_[g]) {
-      if (offsets[n] >= 0) taken_.push_back({offsets[n], offsets[n] + groups_[n].bytes});
+    for (const Conflict& conflict : conflicts_[g]) {
+      const int64_t other = offsets[conflict.group];
+      if (other >= 0) taken_.push_back({other + conflict.from, other + conflict.to});
     }
     std::sort(taken_.begin(), taken_.end());
-    const Group& group = groups_[g];
+    const int64_t highest = groups_[g].highest_offset;
     int64_t best = -1;
-    int64_t best_hole = std::numeric_limits<int64_t>::max();
-    int64_t free_from = 0;
-    const auto consider = [&](int64_t free_to) {
-      if (free_to - free_from < group.bytes || free_from + group.bytes > group.ceiling) return;
-      if (free_to - free_from >= best_hole) return;
-      best_hole = free_to - free_from;
-      best = free_from;
+    int64_t best_room = std::numeric_limits<int64_t>::max();
+    int64_t lowest = 0;  // of the hole under consideration
+    const auto consider = [&](int64_t last_offset) {
+      const int64_t room = std::min(last_offset, highest) - lowest;
+      if (room < 0 || room >= best_room) return;
+      best_room = room;
+      best = lowest;
     };
     for (const auto& [from, to] : taken_) {
       consider(from);
-      free_from = std::max(free_from, RoundUp(to, alignment_));
+      lowest = std::max(lowest, RoundUp(to, alignment_));
     }
-    consider(group.ceiling);
+    consider(highest);
     return best;
   }
 
   absl::Span<const Block> blocks_;
   int64_t alignment_;
   std::vector<Group> groups_;
-  std::vector<std::vector<int32_t>> neighbours_;  // by group, ascending
-  std::vector<std::pair<int64_t, int64_t>> taken_;
+  std::vector<std::vector<Conflict>> conflicts_;     // by group
+  std::vector<std::pair<int64_t, int64_t>> taken_;  // offsets ruled out, while one is looked for
 };
 
 std::vector<int32_t> OrderBy(const std::vector<Group>& groups,

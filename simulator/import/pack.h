@@ -12,11 +12,12 @@
 
 namespace mallocmuzero {
 
-// One stay in fast memory. Blocks with the same `group` get the same offset.
+// Bytes of a stay in fast memory, or of one piece of it. Blocks with the same `group` move together.
 struct Block {
   uint32_t first = 0;  // instructions, inclusive
   uint32_t last = 0;
   int64_t bytes = 0;
+  int64_t delta = 0;  // where the block begins behind its group's offset, bytes
   int32_t group = 0;  // 0 to the number of groups - 1, none left out
 };
 

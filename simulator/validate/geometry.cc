@@ -110,6 +110,24 @@ class GeometryCheck {
     return std::max(2 * int64_t{it.last} + 1, 2 * int64_t{it.copy_out_done});
   }
 
+  // Bytes that an interval owns from one point in time to its end: all of them, or a slice.
+  struct Piece {
+    int64_t begin;
+    int64_t end;
+    int64_t first_point;
+  };
+
+  std::vector<Piece> Pieces(const Interval& it) const {
+    if (it.copy_in_slices.empty()) return {{it.offset, it.offset + Bytes(it), FirstPoint(it)}};
+    std::vector<Piece> pieces;
+    int64_t begin = it.offset;
+    for (const CopySlice& slice : it.copy_in_slices) {
+      pieces.push_back({begin, begin + slice.bytes, 2 * int64_t{slice.start}});
+      begin += slice.bytes;
+    }
+    return pieces;
+  }
+
   // True if `to` takes the value of a group over from `from` at a marker, and the marker is the
   // only point they share.
   bool HandsOver(const Interval& from, const Interval& to) const {
@@ -133,9 +151,16 @@ class GeometryCheck {
     // Outside the memory is kCapacity's affair, and the sums below could overflow.
     const int64_t end = program_.hardware().fast_memory_bytes();
     if (a.offset < 0 || b.offset < 0 || a.offset > end || b.offset > end) return;
-    if (FirstPoint(b) > LastPoint(a) || FirstPoint(a) > LastPoint(b)) return;
-    if (a.offset >= b.offset + Bytes(b) || b.offset >= a.offset + Bytes(a)) return;
     if (HandsOver(a, b) || HandsOver(b, a)) return;
+    const std::vector<Piece> pieces_of_b = Pieces(b);
+    bool overlap = false;
+    for (const Piece& one : Pieces(a)) {
+      for (const Piece& two : pieces_of_b) {
+        overlap |= two.first_point <= LastPoint(a) && one.first_point <= LastPoint(b) &&
+                   one.begin < two.end && two.begin < one.end;
+      }
+    }
+    if (!overlap) return;
     report_.Add(Rule::kOverlap, j * mapping_.intervals.size() + k,
                 absl::StrCat(report_.DescribeInterval(j), " at offset ", a.offset, " and ",
                              report_.DescribeInterval(k), " at offset ", b.offset, " overlap"));

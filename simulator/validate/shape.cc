@@ -37,6 +37,23 @@ std::string CopyFault(const Interval& it) {
   return "";
 }
 
+// The same for the slices of a copy in; `bytes` is the buffer's size.
+std::string SliceFault(const Interval& it, int64_t bytes) {
+  if (it.copy_in_slices.empty()) return "";
+  int64_t earliest = it.copy_in_start;
+  int64_t rest = bytes;
+  for (const CopySlice& slice : it.copy_in_slices) {
+    if (slice.start < earliest || slice.start > int64_t{it.copy_in_done} || slice.bytes <= 0 ||
+        slice.bytes > rest) {
+      return "slices must ascend from start to done, each of some bytes of the buffer";
+    }
+    earliest = slice.start;
+    rest -= slice.bytes;
+  }
+  const bool starts = int64_t{it.copy_in_slices[0].start} == int64_t{it.copy_in_start};
+  return starts && rest == 0 ? "" : "slices must begin at start and fill the buffer";
+}
+
 void CheckInterval(const Program& program, const Mapping& mapping, size_t k, Report& report) {
   const Interval& it = mapping.intervals[k];
   if (it.buffer >= program.buffer_count()) {
@@ -51,7 +68,9 @@ void CheckInterval(const Program& program, const Mapping& mapping, size_t k, Rep
                             program.instruction_count(), " instructions"));
     return;
   }
-  if (const std::string fault = CopyFault(it); !fault.empty()) {
+  std::string fault = CopyFault(it);
+  if (fault.empty()) fault = SliceFault(it, program.buffers()[it.buffer].bytes);
+  if (!fault.empty()) {
     report.Add(Rule::kCopyPositions, k,
                absl::StrCat(report.DescribeInterval(k), " (", CopyPositions(it), "): ", fault));
   }
