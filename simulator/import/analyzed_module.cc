@@ -34,26 +34,25 @@ void CollectPricedSteps(AnalyzedModule& analyzed) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(std::string text, std::string name) {
+absl::StatusOr<hlo::Module> ReadModule(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  return hlo::ParseModule(*std::move(text), path);
+}
+
+absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module, std::string path,
+                                                              const InPlaceHints& hints) {
   auto analyzed = std::make_unique<AnalyzedModule>();
-  analyzed->path = std::move(name);
-  absl::StatusOr<hlo::Module> module = hlo::ParseModule(std::move(text), analyzed->path);
-  if (!module.ok()) return module.status();
-  analyzed->module = *std::move(module);
+  analyzed->path = std::move(path);
+  analyzed->module = std::move(module);
   absl::StatusOr<Schedule> schedule = FlattenSchedule(analyzed->module, analyzed->path);
   if (!schedule.ok()) return schedule.status();
   analyzed->schedule = *std::move(schedule);
-  absl::StatusOr<Dataflow> flow = Dataflow::Analyze(analyzed->schedule, analyzed->path);
+  absl::StatusOr<Dataflow> flow = Dataflow::Analyze(analyzed->schedule, hints, analyzed->path);
   if (!flow.ok()) return flow.status();
   analyzed->flow = *std::move(flow);
   CollectPricedSteps(*analyzed);
   return analyzed;
-}
-
-absl::StatusOr<std::unique_ptr<AnalyzedModule>> LoadModule(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok()) return text.status();
-  return AnalyzeModule(*std::move(text), path);
 }
 
 absl::string_view BaseName(absl::string_view path) {

@@ -48,11 +48,12 @@ struct AnalyzedModule {
   AnalyzedModule& operator=(const AnalyzedModule&) = delete;
 };
 
-// Reads an HLO text file (plain or zstd) and analyses it. Errors name file, line and column.
-absl::StatusOr<std::unique_ptr<AnalyzedModule>> LoadModule(const std::string& path);
+// Reads and parses an HLO text file (plain or zstd). Errors name file, line and column.
+absl::StatusOr<hlo::Module> ReadModule(const std::string& path);
 
-// The same for text in memory; `name` stands for the path.
-absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(std::string text, std::string name);
+// Analyses a module; `path` is used in messages.
+absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module, std::string path,
+                                                              const InPlaceHints& hints);
 
 // The last part of a path.
 absl::string_view BaseName(absl::string_view path);

@@ -55,8 +55,8 @@ std::pair<int32_t, int32_t> LeafRange(const hlo::Shape& shape, int32_t element) 
 
 class DataflowBuilder {
  public:
-  DataflowBuilder(const Schedule& schedule, absl::string_view file_name)
-      : schedule_(schedule), file_name_(file_name) {
+  DataflowBuilder(const Schedule& schedule, const InPlaceHints& hints, absl::string_view file_name)
+      : schedule_(schedule), hints_(hints), file_name_(file_name) {
     flow_.values_of_.resize(schedule.instances.size());
     bindings_.resize(schedule.instances.size());
     for (int32_t i = 0; i < schedule.loops.size(); ++i) {
@@ -276,6 +276,9 @@ class DataflowBuilder {
     for (const InPlacePair& pair : InPlacePairs(*schedule_.module, instruction)) {
       share(pair.operand, pair.output_leaf);
     }
+    if (const auto hint = hints_.find(instruction.name); hint != hints_.end()) {
+      for (const InPlacePair& pair : hint->second) share(pair.operand, pair.output_leaf);
+    }
     return leaves;
   }
 
@@ -307,6 +310,7 @@ class DataflowBuilder {
   }
 
   const Schedule& schedule_;
+  const InPlaceHints& hints_;
   absl::string_view file_name_;
   Dataflow flow_;
   UnionFind same_value_;
@@ -316,8 +320,9 @@ class DataflowBuilder {
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> call_at_;
 };
 
-absl::StatusOr<Dataflow> Dataflow::Analyze(const Schedule& schedule, absl::string_view file_name) {
-  return DataflowBuilder(schedule, file_name).Run();
+absl::StatusOr<Dataflow> Dataflow::Analyze(const Schedule& schedule, const InPlaceHints& hints,
+                                           absl::string_view file_name) {
+  return DataflowBuilder(schedule, hints, file_name).Run();
 }
 
 }  // namespace mallocmuzero

@@ -11,6 +11,7 @@
 #define MALLOCMUZERO_SIMULATOR_IMPORT_DATAFLOW_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -41,12 +42,24 @@ struct CarriedValue {
   ValueId result = 0;
 };
 
+// (operand, output leaf) pairs that share an address because the instruction updates in place.
+struct InPlacePair {
+  int32_t operand = 0;  // an array
+  int32_t output_leaf = 0;
+
+  friend bool operator==(const InPlacePair&, const InPlacePair&) = default;
+};
+
+// By instruction name: pairs beyond those that an instruction's own text shows to be in place.
+using InPlaceHints = absl::flat_hash_map<std::string, std::vector<InPlacePair>>;
+
 class Dataflow {
  public:
   // Analyses `schedule`, which must outlive the result. InvalidArgument "FILE:LINE:1: ..." if an
   // instruction's operands do not fit what its opcode takes (a tuple index out of range, a loop
   // whose body returns another shape than it takes, ...).
-  static absl::StatusOr<Dataflow> Analyze(const Schedule& schedule, absl::string_view file_name);
+  static absl::StatusOr<Dataflow> Analyze(const Schedule& schedule, const InPlaceHints& hints,
+                                          absl::string_view file_name);
 
   // Values of the leaves of that instruction's shape, in order.
   absl::Span<const ValueId> ValuesOf(int32_t instance, hlo::InstructionIndex instruction) const {
@@ -85,13 +98,18 @@ bool IsAsyncCopyStart(const hlo::Instruction& instruction);
 // Custom call without code that gives the pieces of a sliced prefetch one name.
 bool IsConcatBitcast(const hlo::Instruction& instruction);
 
-// (operand, output leaf) pairs that share an address because the instruction updates in place.
-struct InPlacePair {
-  int32_t operand = 0;  // an array
-  int32_t output_leaf = 0;
-};
+// The pairs that must share an address by what the instruction is: dynamic-update-slice, scatter,
+// fusions that end in one, output_to_operand_aliasing.
 std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
                                       const hlo::Instruction& instruction);
+
+// The pairs of the backend's aliasing_operands. Buffer assignment lists there what happens to share
+// a buffer, so a pair of one compile alone need not hold in another.
+std::vector<InPlacePair> ListedPairs(const hlo::Instruction& instruction);
+
+// The pairs that all of the modules list wherever they have the instruction: those that must share a
+// buffer in every placement, such as a donated parameter and its new value.
+InPlaceHints CommonListedPairs(absl::Span<const hlo::Module* const> modules);
 
 }  // namespace mallocmuzero
 

@@ -1,5 +1,7 @@
 // What single instructions do to values; the analysis over a whole schedule is in dataflow.cc.
 
+#include <algorithm>
+
 #include "absl/strings/string_view.h"
 #include "simulator/import/dataflow.h"
 
@@ -134,6 +136,40 @@ bool IsAsyncCopyStart(const hlo::Instruction& instruction) {
 bool IsConcatBitcast(const hlo::Instruction& instruction) {
   return instruction.opcode == Opcode::kCustomCall &&
          instruction.custom_call_target == "ConcatBitcast";
+}
+
+std::vector<InPlacePair> ListedPairs(const hlo::Instruction& instruction) {
+  const auto operands = static_cast<int32_t>(instruction.operands.size());
+  std::vector<InPlacePair> pairs;
+  for (const std::vector<int32_t>& list : instruction.aliasing_operands) {
+    for (int32_t output : list) {
+      if (output < operands) continue;
+      for (int32_t operand : list) {
+        if (operand >= 0 && operand < operands) pairs.push_back({operand, output - operands});
+      }
+    }
+  }
+  return pairs;
+}
+
+InPlaceHints CommonListedPairs(absl::Span<const hlo::Module* const> modules) {
+  InPlaceHints hints;
+  for (const hlo::Module* module : modules) {
+    const bool first = module == modules.front();
+    for (const hlo::Computation& computation : module->computations) {
+      for (const hlo::Instruction& instruction : computation.instructions) {
+        const std::vector<InPlacePair> listed = ListedPairs(instruction);
+        if (first) {
+          if (!listed.empty()) hints[instruction.name] = listed;
+        } else if (const auto hint = hints.find(instruction.name); hint != hints.end()) {
+          std::erase_if(hint->second, [&](const InPlacePair& pair) {
+            return std::find(listed.begin(), listed.end(), pair) == listed.end();
+          });
+        }
+      }
+    }
+  }
+  return hints;
 }
 
 std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,

@@ -31,22 +31,20 @@ class Importer {
       : options_(options), hardware_(hardware) {}
 
   absl::StatusOr<v1::Program> Run() && {
-    absl::StatusOr<std::unique_ptr<AnalyzedModule>> all_hbm = LoadModule(options_.all_hbm_path);
-    if (!all_hbm.ok()) return all_hbm.status();
-    all_hbm_ = *std::move(all_hbm);
-    assembly_ = Assemble(*all_hbm_, hardware_);
+    absl::Status status = Analyze();
+    if (!status.ok()) return status;
+    assembly_ = Assemble(all_hbm(), hardware_);
     if (program().instructions_size() == 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           options_.all_hbm_path, ": expected an instruction that takes time, found none"));
     }
-    program().set_name(options_.program_name.empty() ? std::string(all_hbm_->module.name)
+    program().set_name(options_.program_name.empty() ? std::string(all_hbm().module.name)
                                                      : options_.program_name);
-    placements_.push_back(
-        Observe(program(), *all_hbm_, MatchModules(*all_hbm_, *all_hbm_)));
-    absl::Status status = AddCompiles();
-    if (!status.ok()) return status;
-
-    const LatencyClasses classes = ClassifyInstructions(program(), *all_hbm_);
+    for (const auto& compile : compiles_) {
+      status = Observe(*compile);
+      if (!status.ok()) return status;
+    }
+    const LatencyClasses classes = ClassifyInstructions(program(), all_hbm());
     *program().mutable_latency() = FitLatencyTable(program(), classes, placements_, -1);
     absl::StatusOr<v1::Calibration> calibration = Calibrate(program(), classes, placements_);
     if (!calibration.ok()) return calibration.status();
@@ -56,26 +54,45 @@ class Importer {
 
  private:
   v1::Program& program() { return assembly_.program; }
+  const AnalyzedModule& all_hbm() const { return *compiles_.front(); }
 
-  absl::Status AddCompiles() {
-    std::vector<std::string> paths = options_.sample_paths;
-    const bool has_default = !options_.default_path.empty();
-    if (has_default) paths.insert(paths.begin(), options_.default_path);
-    for (size_t i = 0; i < paths.size(); ++i) {
-      absl::StatusOr<std::unique_ptr<AnalyzedModule>> other = LoadModule(paths[i]);
-      if (!other.ok()) return other.status();
-      Match match = MatchModules(*all_hbm_, **other);
-      if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            paths[i], ": expected another compile of ", options_.all_hbm_path,
-            ", found a module without a single instruction of it"));
-      }
-      placements_.push_back(Observe(program(), **other, match));
-      if (has_default && i == 0) {
-        *program().mutable_baseline() = MakeBaseline(assembly_, *all_hbm_, **other, match);
-      }
-      *program().add_matches() = std::move(match.report);
+  // Reads all compiles before it analyses any: what they agree on says what is updated in place.
+  absl::Status Analyze() {
+    std::vector<std::string> paths = {options_.all_hbm_path};
+    if (!options_.default_path.empty()) paths.push_back(options_.default_path);
+    paths.insert(paths.end(), options_.sample_paths.begin(), options_.sample_paths.end());
+    std::vector<hlo::Module> modules;
+    for (const std::string& path : paths) {
+      absl::StatusOr<hlo::Module> module = ReadModule(path);
+      if (!module.ok()) return module.status();
+      modules.push_back(*std::move(module));
     }
+    std::vector<const hlo::Module*> all;
+    for (const hlo::Module& module : modules) all.push_back(&module);
+    const InPlaceHints hints = modules.size() > 1 ? CommonListedPairs(all) : InPlaceHints();
+    for (size_t i = 0; i < paths.size(); ++i) {
+      absl::StatusOr<std::unique_ptr<AnalyzedModule>> compile =
+          AnalyzeModule(std::move(modules[i]), paths[i], hints);
+      if (!compile.ok()) return compile.status();
+      compiles_.push_back(*std::move(compile));
+    }
+    return absl::OkStatus();
+  }
+
+  // Learns from one compile; the all-HBM one comes first and teaches its estimates only.
+  absl::Status Observe(const AnalyzedModule& compile) {
+    Match match = MatchModules(all_hbm(), compile);
+    placements_.push_back(mallocmuzero::Observe(program(), compile, match));
+    if (placements_.size() == 1) return absl::OkStatus();
+    if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          compile.path, ": expected another compile of ", options_.all_hbm_path,
+          ", found a module without a single instruction of it"));
+    }
+    if (placements_.size() == 2 && !options_.default_path.empty()) {
+      *program().mutable_baseline() = MakeBaseline(assembly_, all_hbm(), compile, match);
+    }
+    *program().add_matches() = std::move(match.report);
     return absl::OkStatus();
   }
 
@@ -115,7 +132,7 @@ class Importer {
 
   const ImportOptions& options_;
   const v1::Hardware& hardware_;
-  std::unique_ptr<AnalyzedModule> all_hbm_;
+  std::vector<std::unique_ptr<AnalyzedModule>> compiles_;  // all HBM, default, samples
   Assembly assembly_;
   std::vector<Placement> placements_;
 };

@@ -141,7 +141,10 @@ ModulePrice PriceSchedule(const AnalyzedModule& analyzed, const v1::Hardware& ha
 }
 
 absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::Hardware& hardware) {
-  absl::StatusOr<std::unique_ptr<AnalyzedModule>> analyzed = LoadModule(path);
+  absl::StatusOr<hlo::Module> module = ReadModule(path);
+  if (!module.ok()) return module.status();
+  absl::StatusOr<std::unique_ptr<AnalyzedModule>> analyzed =
+      AnalyzeModule(*std::move(module), path, InPlaceHints());
   if (!analyzed.ok()) return analyzed.status();
   const ModulePrice price = PriceSchedule(**analyzed, hardware);
   v1::PriceReport report;
