@@ -1,6 +1,8 @@
 #include "simulator/core/mapping.h"
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -100,6 +102,30 @@ TEST(Mapping, NamesTheFieldThatIsWrong) {
             "intervals[1].copy_out_start: 0 to 1 expected, found 2");
   EXPECT_EQ(error([](v1::Mapping& m) { m.mutable_intervals()->SwapElements(0, 1); }),
             "intervals[1]: ascending order of (first, buffer) expected");
+}
+
+TEST(Mapping, SlicesMustMakeUpTheCopy) {
+  const Program program = TwoInstructions().Build();
+  const auto read = [&](const std::vector<CopySlice>& slices, int32_t copy_in_start = 0) {
+    Mapping mapping = FullMapping();
+    mapping.intervals[0].copy_in_start = copy_in_start;
+    if (copy_in_start < 0) mapping.intervals[0].copy_in_done = -1;
+    mapping.intervals[0].copy_in_slices = slices;
+    return MappingFromProto(MappingToProto(mapping, program), program);
+  };
+  const absl::StatusOr<Mapping> valid = read({{0, 60}, {1, 40}});
+  ASSERT_TRUE(valid.ok()) << valid.status();
+  EXPECT_EQ(valid->intervals[0].copy_in_slices, std::vector<CopySlice>({{0, 60}, {1, 40}}));
+  const std::string field = "intervals[0].copy_in_slices";
+  EXPECT_EQ(read({{0, 60}, {1, 30}}).status().message(),
+            field + ": the buffer's 100 bytes in all expected, found 90");
+  EXPECT_EQ(read({{0, 60}, {1, 50}}).status().message(),
+            field + "[1].bytes: 1 to 40 expected, found 50");
+  EXPECT_EQ(read({{1, 100}}).status().message(), field + "[0].start: 0 to 0 expected, found 1");
+  EXPECT_EQ(read({{0, 60}, {2, 40}}).status().message(),
+            field + "[1].start: 0 to 1 expected, found 2");
+  EXPECT_EQ(read({{0, 100}}, -1).status().message(),
+            field + ": copy_in_start expected with slices");
 }
 
 TEST(Mapping, SortIntervalsOrdersByFirstAndBuffer) {

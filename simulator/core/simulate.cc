@@ -35,6 +35,14 @@ class CopySchedule {
     // Each start has moved to the next one's; put them back.
     std::copy_backward(starts_.begin(), starts_.end() - 1, starts_.end());
     starts_[0] = 0;
+    for (size_t slot = 0; slot + 1 < starts_.size(); slot += 2) {
+      std::stable_sort(events_.begin() + starts_[slot], events_.begin() + starts_[slot + 1],
+                       [&](const Event& a, const Event& b) { return Done(a) < Done(b); });
+    }
+  }
+  int32_t Done(const Event& event) const {
+    const Interval& interval = intervals_[event.interval];
+    return event.direction == CopyDirection::kIn ? interval.copy_in_done : interval.copy_out_done;
   }
 
   // Copies queued just before `instruction`.
@@ -87,7 +95,7 @@ class CopySchedule {
 class Copies {
  public:
   Copies(const Program& program, const Mapping& mapping)
-      : bytes_per_cycle_(program.hardware().hbm_bytes_per_cycle()),
+      : mapping_(&mapping), bytes_per_cycle_(program.hardware().hbm_bytes_per_cycle()),
         schedule_(mapping.intervals, program.buffers(), program.instruction_count()),
         tickets_(2 * mapping.intervals.size()) {}
 
@@ -99,7 +107,9 @@ class Copies {
     }
     double stall_bytes = 0;
     for (const CopySchedule::Event& event : schedule_.Awaited(instruction)) {
-      stall_bytes += queues_.WaitFor(TicketOf(event));
+      double st = queues_.WaitFor(TicketOf(event));
+      stall_bytes += st;
+      fprintf(stderr, "P %d %.0f buf %d dir %d pend %.0f %.0f\n", instruction, st / bytes_per_cycle_, mapping_->intervals[event.interval].buffer, (int)event.direction, queues_.Pending(CopyDirection::kIn), queues_.Pending(CopyDirection::kOut));
     }
     return stall_bytes / bytes_per_cycle_;
   }
@@ -113,6 +123,7 @@ class Copies {
     return tickets_[2 * size_t{event.interval} + static_cast<size_t>(event.direction)];
   }
 
+  const Mapping* mapping_;
   const double bytes_per_cycle_;
   const CopySchedule schedule_;
   std::vector<CopyTicket> tickets_;

@@ -16,7 +16,7 @@ struct Price {
   double estimated_cycles = 0;  // instructions with a compiler's estimate, times executions
   double modelled_cycles = 0;   // instructions without one, times executions
   double stall_cycles = 0;      // waiting for copies, times executions
-  uint32_t copies = 0;          // copies in and out, cross-program prefetch excluded
+  uint32_t copies = 0;          // in and out; a sliced one is one, cross-program prefetch none
 };
 
 // Bytes accessed in one run of the program, times executions; copies are not counted.
@@ -27,7 +27,8 @@ struct Traffic {
 
 // Prices a mapping, valid or not; its indices must lie in the program (MappingFromProto). For each
 // instruction i in order:
-//   1. queue the copies with copy_in_start == i and copy_out_start == i, by interval;
+//   1. queue the copies with copy_in_start == i and copy_out_start == i, by interval; of a sliced
+//      copy the slices with start == i;
 //   2. wait for the copies with copy_in_done == i and copy_out_done == i; the stall counts
 //      execution_count(i) times;
 //   3. L = latency for the accesses in fast memory, counts execution_count(i) times; the copies

@@ -176,6 +176,24 @@ TEST(Simulate, CopiesFinishFirstInFirstOut) {
   EXPECT_EQ(price.stall_cycles, 50);
 }
 
+TEST(Simulate, SlicesAreQueuedOneByOne) {
+  // 10 cycles leave 100 bytes, twice. Of one piece of 400 bytes 200 remain: 20 cycles. With 50
+  // bytes queued first and 350 an instruction later, the first instruction moves only 50, the
+  // second 100, and 250 remain: 25 cycles. Two slices are one copy.
+  ProgramBuilder builder;
+  const uint32_t weights = builder.AddBuffer(400, {.live_in = true});
+  builder.AddInstruction(10);
+  builder.AddInstruction(10);
+  builder.AddInstruction(0, {Read(weights)});
+  const Program program = builder.Build();
+  Interval interval = CopyIn(weights, 0, 2);
+  EXPECT_EQ(Simulate(program, InFast(program, {1}, {interval})).stall_cycles, 20);
+  interval.copy_in_slices = {{.start = 0, .bytes = 50}, {.start = 1, .bytes = 350}};
+  const Price sliced = Simulate(program, InFast(program, {1}, {interval}));
+  EXPECT_EQ(sliced.stall_cycles, 25);
+  EXPECT_EQ(sliced.copies, 1);
+}
+
 TEST(Simulate, LoopsMultiplyTheirInstructions) {
   // 5 + 3 x 7, and 5 + 2 x (1 + 3 x 4 + 2) = 35.
   ProgramBuilder single;
