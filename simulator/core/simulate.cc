@@ -9,9 +9,9 @@
 namespace mallocmuzero {
 namespace {
 
-// The moments at which a mapping's copies are queued and waited for, ordered by the instruction
-// they precede; at one instruction all queueing comes before all waiting, each in the order of the
-// intervals.
+// The moments at which a mapping's copies are queued and waited for, ordered by the instruction they
+// precede. At one instruction: waits for copies queued earlier, then queueing (what is needed first
+// goes first, then in the order of the intervals), then waits for copies queued just now.
 class CopySchedule {
  public:
   struct Event {
@@ -24,7 +24,7 @@ class CopySchedule {
                uint32_t instruction_count)
       : intervals_(intervals),
         buffers_(buffers),
-        starts_(2 * (size_t{instruction_count} + 1) + 1, 0) {
+        starts_(kSlots * (size_t{instruction_count} + 1) + 1, 0) {
     ForEachEvent([this](size_t slot, Event event) {
       ++starts_[slot + 1];
       copies_ += event.bytes == 0;
@@ -35,59 +35,78 @@ class CopySchedule {
     // Each start has moved to the next one's; put them back.
     std::copy_backward(starts_.begin(), starts_.end() - 1, starts_.end());
     starts_[0] = 0;
-    for (size_t slot = 0; slot + 1 < starts_.size(); slot += 2) {
-      std::stable_sort(events_.begin() + starts_[slot], events_.begin() + starts_[slot + 1],
-                       [&](const Event& a, const Event& b) { return Done(a) < Done(b); });
-    }
+    for (uint32_t i = 0; i <= instruction_count; ++i) SortQueued(i);
   }
-  int32_t Done(const Event& event) const {
-    const Interval& interval = intervals_[event.interval];
-    return event.direction == CopyDirection::kIn ? interval.copy_in_done : interval.copy_out_done;
-  }
+
+  // Copies queued earlier and waited for just before `instruction`.
+  absl::Span<const Event> Due(uint32_t instruction) const { return Slot(instruction, kDue); }
 
   // Copies queued just before `instruction`.
-  absl::Span<const Event> Queued(uint32_t instruction) const {
-    return Slot(2 * size_t{instruction});
-  }
+  absl::Span<const Event> Queued(uint32_t instruction) const { return Slot(instruction, kQueued); }
 
-  // Copies waited for just before `instruction`.
-  absl::Span<const Event> Awaited(uint32_t instruction) const {
-    return Slot(2 * size_t{instruction} + 1);
+  // Those of them that are waited for at once.
+  absl::Span<const Event> DueAtOnce(uint32_t instruction) const {
+    return Slot(instruction, kDueAtOnce);
   }
 
   // Copies in all, a sliced one counted once.
   uint32_t copies() const { return copies_; }
 
  private:
+  static constexpr size_t kSlots = 3;  // at each instruction and at the end of the program
+  static constexpr size_t kDue = 0;
+  static constexpr size_t kQueued = 1;
+  static constexpr size_t kDueAtOnce = 2;
+
   template <typename Visit>
   void ForEachEvent(const Visit& visit) const {
     for (uint32_t i = 0; i < intervals_.size(); ++i) {
       const Interval& interval = intervals_[i];
       const int64_t bytes = buffers_[interval.buffer].bytes;
+      const auto queue = [&](int64_t start, CopyDirection direction, int64_t slice_bytes) {
+        visit(kSlots * static_cast<size_t>(start) + kQueued, Event{i, direction, slice_bytes});
+      };
+      const auto wait = [&](int64_t start, int64_t done, CopyDirection direction) {
+        visit(kSlots * static_cast<size_t>(done) + (start < done ? kDue : kDueAtOnce),
+              Event{i, direction, 0});
+      };
       if (interval.copy_in_start >= 0 && !interval.cross_program_prefetch) {
+        int64_t last_start = interval.copy_in_start;
         for (const CopySlice& slice : interval.copy_in_slices) {
-          visit(2 * size_t{slice.start}, Event{i, CopyDirection::kIn, slice.bytes});
+          queue(slice.start, CopyDirection::kIn, slice.bytes);
+          last_start = slice.start;
         }
-        if (interval.copy_in_slices.empty()) {
-          visit(2 * size_t(interval.copy_in_start), Event{i, CopyDirection::kIn, bytes});
-        }
-        visit(2 * size_t(interval.copy_in_done) + 1, Event{i, CopyDirection::kIn, 0});
+        if (interval.copy_in_slices.empty()) queue(last_start, CopyDirection::kIn, bytes);
+        wait(last_start, interval.copy_in_done, CopyDirection::kIn);
       }
       if (interval.copy_out_start >= 0) {
-        visit(2 * size_t(interval.copy_out_start), Event{i, CopyDirection::kOut, bytes});
-        visit(2 * size_t(interval.copy_out_done) + 1, Event{i, CopyDirection::kOut, 0});
+        queue(interval.copy_out_start, CopyDirection::kOut, bytes);
+        wait(interval.copy_out_start, interval.copy_out_done, CopyDirection::kOut);
       }
     }
   }
 
-  absl::Span<const Event> Slot(size_t slot) const {
+  int32_t DoneOf(const Event& event) const {
+    const Interval& interval = intervals_[event.interval];
+    return event.direction == CopyDirection::kIn ? interval.copy_in_done : interval.copy_out_done;
+  }
+
+  void SortQueued(uint32_t instruction) {
+    const size_t slot = kSlots * size_t{instruction} + kQueued;
+    if (starts_[slot + 1] - starts_[slot] < 2) return;
+    std::stable_sort(events_.begin() + starts_[slot], events_.begin() + starts_[slot + 1],
+                     [this](const Event& a, const Event& b) { return DoneOf(a) < DoneOf(b); });
+  }
+
+  absl::Span<const Event> Slot(uint32_t instruction, size_t kind) const {
+    const size_t slot = kSlots * size_t{instruction} + kind;
     return absl::MakeConstSpan(events_).subspan(starts_[slot], starts_[slot + 1] - starts_[slot]);
   }
 
   absl::Span<const Interval> intervals_;
   absl::Span<const Buffer> buffers_;
   uint32_t copies_ = 0;
-  std::vector<uint32_t> starts_;  // two slots an instruction and two for the end of the program
+  std::vector<uint32_t> starts_;  // by slot, into events_
   std::vector<Event> events_;
 };
 
@@ -95,21 +114,22 @@ class CopySchedule {
 class Copies {
  public:
   Copies(const Program& program, const Mapping& mapping)
-      : mapping_(&mapping), bytes_per_cycle_(program.hardware().hbm_bytes_per_cycle()),
+      : bytes_per_cycle_(program.hardware().hbm_bytes_per_cycle()),
         schedule_(mapping.intervals, program.buffers(), program.instruction_count()),
         tickets_(2 * mapping.intervals.size()) {}
 
   // Queues and waits just before `instruction`; returns the stall of one execution, cycles.
   double Reach(uint32_t instruction) {
+    double stall_bytes = 0;
+    for (const CopySchedule::Event& event : schedule_.Due(instruction)) {
+      stall_bytes += queues_.WaitFor(TicketOf(event));
+    }
     for (const CopySchedule::Event& event : schedule_.Queued(instruction)) {
       // The last slice's ticket stands for all: a queue moves its copies in order.
       TicketOf(event) = queues_.Issue(event.direction, static_cast<double>(event.bytes));
     }
-    double stall_bytes = 0;
-    for (const CopySchedule::Event& event : schedule_.Awaited(instruction)) {
-      double st = queues_.WaitFor(TicketOf(event));
-      stall_bytes += st;
-      fprintf(stderr, "P %d %.0f buf %d dir %d pend %.0f %.0f\n", instruction, st / bytes_per_cycle_, mapping_->intervals[event.interval].buffer, (int)event.direction, queues_.Pending(CopyDirection::kIn), queues_.Pending(CopyDirection::kOut));
+    for (const CopySchedule::Event& event : schedule_.DueAtOnce(instruction)) {
+      stall_bytes += queues_.WaitFor(TicketOf(event));
     }
     return stall_bytes / bytes_per_cycle_;
   }
@@ -123,7 +143,6 @@ class Copies {
     return tickets_[2 * size_t{event.interval} + static_cast<size_t>(event.direction)];
   }
 
-  const Mapping* mapping_;
   const double bytes_per_cycle_;
   const CopySchedule schedule_;
   std::vector<CopyTicket> tickets_;

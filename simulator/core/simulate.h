@@ -27,12 +27,12 @@ struct Traffic {
 
 // Prices a mapping, valid or not; its indices must lie in the program (MappingFromProto). For each
 // instruction i in order:
-//   1. queue the copies with copy_in_start == i and copy_out_start == i, by interval; of a sliced
-//      copy the slices with start == i;
-//   2. wait for the copies with copy_in_done == i and copy_out_done == i; the stall counts
+//   1. wait for the copies with copy_in_done == i or copy_out_done == i that were queued earlier;
+//   2. queue the copies with copy_in_start == i or copy_out_start == i, of a sliced copy the slices
+//      with start == i: what is needed first goes first, then in the order of the intervals;
+//   3. wait for those that were just queued and are needed at i; the stalls count
 //      execution_count(i) times;
-//   3. L = latency for the accesses in fast memory, counts execution_count(i) times; the copies
-//   move
+//   4. L = latency for the accesses in fast memory, counts execution_count(i) times; the copies move
 //      IdleBytes(...) once, however often i runs.
 // At the end: wait for the copies with copy_out_done == instruction_count, once. A cross-program
 // prefetch neither moves nor stalls (docs/cost-model.md).

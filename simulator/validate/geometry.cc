@@ -100,14 +100,16 @@ class GeometryCheck {
     check("out", it.copy_out_start, it.copy_out_done);
   }
 
-  // Points in time: 2i just before instruction i, 2i + 1 while it runs.
+  // Points in time: 3i, until the copies queued earlier and waited for before instruction i have
+  // finished; 3i + 1, the copies queued just before it; 3i + 2, the instruction.
   static int64_t FirstPoint(const Interval& it) {
-    const bool filled_before =
-        it.cross_program_prefetch || it.copy_in_start == static_cast<int64_t>(it.first);
-    return 2 * int64_t{it.first} + (filled_before ? 0 : 1);
+    const bool filled_before = it.copy_in_start == static_cast<int64_t>(it.first);
+    if (it.cross_program_prefetch) return 3 * int64_t{it.first};
+    return 3 * int64_t{it.first} + (filled_before ? 1 : 2);
   }
   static int64_t LastPoint(const Interval& it) {
-    return std::max(2 * int64_t{it.last} + 1, 2 * int64_t{it.copy_out_done});
+    const bool at_once = it.copy_out_start == it.copy_out_done;
+    return std::max(3 * int64_t{it.last} + 2, 3 * int64_t{it.copy_out_done} + (at_once ? 1 : 0));
   }
 
   // Bytes that an interval owns from one point in time to its end: all of them, or a slice.
@@ -122,7 +124,7 @@ class GeometryCheck {
     std::vector<Piece> pieces;
     int64_t begin = it.offset;
     for (const CopySlice& slice : it.copy_in_slices) {
-      pieces.push_back({begin, begin + slice.bytes, 2 * int64_t{slice.start}});
+      pieces.push_back({begin, begin + slice.bytes, 3 * int64_t{slice.start} + 1});
       begin += slice.bytes;
     }
     return pieces;

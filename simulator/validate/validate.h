@@ -3,12 +3,12 @@
 //
 // Points in time. Instruction i has two: what happens just before it, then the instruction.
 //
-//        before i                        i runs                       before i+1
-//   ... [queue copies | wait for copies] [reads, then writes, updates] [queue | wait] ...
+//        before i                                         i runs
+//   ... [wait for copies | queue copies | wait for those] [reads, then writes, updates] ...
+//         queued earlier                   that end here
 //
-// All copies that start before i are queued before any that end there is waited for (the order of
-// Simulate). So a copy cannot use, and its bytes cannot replace, what another copy finishes before
-// the same instruction; but the instruction itself can.
+// This is the order of Simulate: a copy queued just before i may use what another copy finished just
+// before i, and may take its bytes; what a copy that starts and ends there finishes, only i can use.
 //
 // An interval owns its bytes as follows (c: copy, v: instructions that can use the value):
 //

@@ -20,6 +20,11 @@ bool MadeElsewhere(const Program& program, uint32_t buffer) {
   return true;
 }
 
+// When the last piece of a copy in is queued.
+int64_t LastSliceStart(const Interval& it) {
+  return it.copy_in_slices.empty() ? it.copy_in_start : int64_t{it.copy_in_slices.back().start};
+}
+
 }  // namespace
 
 ValueWalk::ValueWalk(const Program& program, const Mapping& mapping, Report& report)
@@ -85,21 +90,32 @@ void ValueWalk::RunCopiesBefore(uint32_t instruction) {
     if (it.cross_program_prefetch) intervals_[k].content = buffers_[it.buffer].current;
   }
   for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+    const Interval& it = mapping_.intervals[k];
+    if (it.copy_in_done == now && LastSliceStart(it) < now) FinishCopyIn(k);
+    if (it.copy_out_done == now && it.copy_out_start < now) FinishCopyOut(k);
+  }
+  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
     if (mapping_.intervals[k].copy_in_start == now) QueueCopyIn(k);
     if (mapping_.intervals[k].copy_out_start == now) QueueCopyOut(k);
   }
   for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
-    const Interval& it = mapping_.intervals[k];
-    IntervalState& state = intervals_[k];
-    if (it.copy_in_done == now && state.inbound != kNone) {
-      state.content = state.inbound;
-      state.inbound = kNone;
-    }
-    if (it.copy_out_done == now && state.outbound != kNone) {
-      buffers_[it.buffer].hbm = state.outbound;
-      state.outbound = kNone;
-    }
+    if (mapping_.intervals[k].copy_in_done == now) FinishCopyIn(k);
+    if (mapping_.intervals[k].copy_out_done == now) FinishCopyOut(k);
   }
+}
+
+void ValueWalk::FinishCopyIn(size_t interval) {
+  IntervalState& state = intervals_[interval];
+  if (state.inbound == kNone) return;
+  state.content = state.inbound;
+  state.inbound = kNone;
+}
+
+void ValueWalk::FinishCopyOut(size_t interval) {
+  IntervalState& state = intervals_[interval];
+  if (state.outbound == kNone) return;
+  buffers_[mapping_.intervals[interval].buffer].hbm = state.outbound;
+  state.outbound = kNone;
 }
 
 void ValueWalk::QueueCopyIn(size_t interval) {

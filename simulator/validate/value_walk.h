@@ -52,10 +52,13 @@ class ValueWalk {
   void RunRange(uint32_t first, uint32_t end);
   void RunLoop(uint32_t loop);
 
-  // What happens just before an instruction: intervals begin, copies are queued, then waited for.
+  // What happens just before an instruction: intervals begin, copies queued earlier are waited for,
+  // copies are queued, those that end here too are waited for.
   void RunCopiesBefore(uint32_t instruction);
   void QueueCopyIn(size_t interval);
   void QueueCopyOut(size_t interval);
+  void FinishCopyIn(size_t interval);
+  void FinishCopyOut(size_t interval);
 
   void RunAccess(uint32_t access);
   void ReadInFastMemory(uint32_t access);
