@@ -49,9 +49,12 @@ void AddCorpusCommand(CLI::App& app, Action& action) {
   command
       ->add_option("--workloads", flags->workloads,
                    "folder with split.csv and a folder of programs for each chip")
+      ->type_name("FOLDER")
       ->capture_default_str();
-  command->add_option("--write", flags->write,
-                      "Markdown file to update between its corpus markers, instead of printing");
+  command
+      ->add_option("--write", flags->write,
+                   "Markdown file to update between its corpus markers, instead of printing")
+      ->type_name("FILE");
   command->callback([flags, &action] { action = [flags] { return RunCorpus(*flags); }; });
 }
 

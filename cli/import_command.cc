@@ -74,14 +74,23 @@ void AddImportCommand(CLI::App& app, Action& action) {
   command
       ->add_option("--all-hbm", flags->inputs.all_hbm_path,
                    "HLO text of the compile with everything in HBM")
+      ->type_name("FILE")
       ->required();
-  command->add_option("--default", flags->inputs.default_path,
-                      "HLO text of the compile as the compiler would do it: the baseline");
-  command->add_option("--sample", flags->inputs.sample_paths,
-                      "HLO text of a compile under some other placement; repeatable. More samples "
-                      "make a better latency table");
-  command->add_option("--hardware", flags->hardware, "chip name or hardware file")->required();
-  command->add_option("--output", flags->output, "program file to write")->required();
+  command
+      ->add_option("--default", flags->inputs.default_path,
+                   "HLO text of the compile as the compiler would do it: the baseline")
+      ->type_name("FILE");
+  command
+      ->add_option("--sample", flags->inputs.sample_paths,
+                   "HLO text of a compile under another placement, repeatable; more samples make a "
+                   "better latency table")
+      ->type_name("FILE");
+  command->add_option("--hardware", flags->hardware, "chip name or hardware file")
+      ->type_name("NAME|FILE")
+      ->required();
+  command->add_option("--output", flags->output, "program file to write")
+      ->type_name("FILE")
+      ->required();
   command->add_flag("--json", flags->json, "print one JSON object (ImportReport)");
   command->footer("Every input may be zstd-compressed.");
   command->callback([flags, &action] { action = [flags] { return RunImport(*flags); }; });

@@ -27,7 +27,8 @@ std::string SizeAndPrices(const v1::ImportReport& report) {
   if (report.default_cycles() > 0) {
     facts.push_back(
         {"default", absl::StrCat(FormatCycles(report.default_cycles()), ", ",
-                                 FormatChange(report.default_cycles(), report.all_hbm_cycles()))});
+                                 FormatChange(report.default_cycles(), report.all_hbm_cycles()),
+                                 " everything in HBM")});
     facts.push_back({"  of it stalls", FormatCycles(report.default_stall_cycles())});
     facts.push_back({"  left in HBM", absl::StrCat(FormatPercent(report.default_hbm_share()),
                                                    " of the accessed bytes")});
@@ -38,18 +39,18 @@ std::string SizeAndPrices(const v1::ImportReport& report) {
   facts.push_back(
       {"all fast", absl::StrCat(FormatCycles(report.all_fast_cycles()), ", ",
                                 FormatChange(report.all_fast_cycles(), report.all_hbm_cycles()),
-                                "; no mapping beats it")});
+                                " everything in HBM")});
   return FactList(facts);
 }
 
 // The default is priced twice: as the compiled module stands, and as a mapping of this program.
 std::string DefaultDifference(const v1::Baseline& baseline) {
   if (baseline.total_cycles() <= 0) return "";
-  std::string text =
-      FactList({{"default as compiled", FormatCycles(baseline.total_cycles())},
-                {"default as a mapping",
-                 absl::StrCat(FormatCycles(baseline.mapping_cycles()), ", ",
-                              FormatChange(baseline.mapping_cycles(), baseline.total_cycles()))}});
+  std::string text = FactList(
+      {{"default as compiled", FormatCycles(baseline.total_cycles())},
+       {"default as a mapping",
+        absl::StrCat(FormatCycles(baseline.mapping_cycles()), ", ",
+                     FormatChange(baseline.mapping_cycles(), baseline.total_cycles()), " it")}});
   for (const std::string& note : baseline.notes()) absl::StrAppend(&text, "  ", note, "\n");
   return absl::StrCat("\nThe compiler's default, priced twice\n", text);
 }
@@ -99,14 +100,15 @@ std::string MatchText(const v1::Program& program) {
   return absl::StrCat("\nInstructions found again in the other compiles\n", table.ToText());
 }
 
-std::string NotesText(const v1::ImportReport& report) {
+// The notes of the baseline stand with its prices.
+std::string NotesText(const v1::Program& program) {
   std::string text;
-  if (!report.unknown_opcodes().empty()) {
+  if (!program.unknown_opcodes().empty()) {
     absl::StrAppend(&text, "\nUnknown opcodes, priced by bytes: ",
-                    absl::StrJoin(report.unknown_opcodes(), ", "), "\n");
+                    absl::StrJoin(program.unknown_opcodes(), ", "), "\n");
   }
-  if (!report.notes().empty()) absl::StrAppend(&text, "\nNotes\n");
-  for (const std::string& note : report.notes()) absl::StrAppend(&text, "  ", note, "\n");
+  if (!program.notes().empty()) absl::StrAppend(&text, "\nNotes\n");
+  for (const std::string& note : program.notes()) absl::StrAppend(&text, "  ", note, "\n");
   return text;
 }
 
@@ -115,7 +117,7 @@ std::string NotesText(const v1::ImportReport& report) {
 std::string ImportText(const v1::ImportReport& report, const v1::Program& program) {
   return absl::StrCat(report.program(), " for ", report.hardware(), "\n\n", SizeAndPrices(report),
                       DefaultDifference(program.baseline()), CalibrationText(program.calibration()),
-                      MatchText(program), NotesText(report));
+                      MatchText(program), NotesText(program));
 }
 
 }  // namespace mallocmuzero::cli

@@ -69,7 +69,7 @@ v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping) 
   report.set_seconds(price.total_cycles / program.hardware().clock_hz());
   report.set_all_hbm_cycles(SimulateAllHbm(program).total_cycles);
   if (program.proto().has_baseline()) {
-    report.set_default_cycles(program.proto().baseline().mapping_cycles());
+    report.set_default_cycles(program.proto().baseline().total_cycles());
   }
   report.set_bytes_accessed(traffic.bytes_accessed);
   if (traffic.bytes_accessed > 0) {
@@ -88,21 +88,17 @@ std::string PriceText(const v1::PriceReport& report) {
       {"  estimated", FormatCycles(report.estimated_cycles())},
       {"  modelled", FormatCycles(report.modelled_cycles())},
       {"  stalls", FormatCycles(report.stall_cycles())}};
-  if (report.has_all_hbm_cycles()) {
-    facts.push_back(
-        {"all in HBM", absl::StrCat(FormatCycles(report.all_hbm_cycles()), "; the total is ",
-                                    FormatChange(total, report.all_hbm_cycles()))});
-  }
-  if (report.has_default_cycles()) {
-    facts.push_back(
-        {"default", absl::StrCat(FormatCycles(report.default_cycles()), "; the total is ",
-                                 FormatChange(total, report.default_cycles()))});
-  }
+  const auto add_reference = [&](const std::string& name, double cycles) {
+    facts.push_back({name, absl::StrCat(FormatCycles(cycles), "; the total is ",
+                                        FormatChange(total, cycles), " it")});
+  };
+  if (report.has_all_hbm_cycles()) add_reference("all in HBM", report.all_hbm_cycles());
+  if (report.has_default_cycles()) add_reference("default", report.default_cycles());
   facts.push_back({"accessed", absl::StrCat(FormatMebibytes(report.bytes_accessed()), " MiB, ",
                                             FormatPercent(report.hbm_share()), " of it in HBM")});
   facts.push_back({"schedule", absl::StrCat(FormatCount(report.instructions()), " instructions, ",
                                             FormatCount(report.copies()), " copies")});
-  return absl::StrCat(report.name(), " on ", report.hardware(), "\n\n", FactList(facts));
+  return FactList(facts);
 }
 
 std::string CostliestInstructions(const Program& program, const Mapping& mapping, int count) {

@@ -11,7 +11,8 @@
 
 namespace mallocmuzero::cli {
 
-// All fields of PriceReport; default_cycles is absent if the program has no baseline.
+// All fields of PriceReport. default_cycles is the price of the compiled default as it stands;
+// absent if the program has no baseline.
 v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping);
 
 // Total, its parts, and how it compares with everything in HBM and with the default where known.

@@ -44,7 +44,9 @@ absl::StatusOr<ExitCode> SimulateModule(const SimulateFlags& flags) {
   const absl::StatusOr<v1::PriceReport> report = PriceModule(flags.hlo, *hardware);
   if (!report.ok()) return report.status();
   if (flags.json) return PrintJson(*report);
-  std::fputs(PriceText(*report).c_str(), stdout);
+  const std::string text = absl::StrCat(report->name(), " on ", report->hardware(),
+                                        " as compiled\n\n", PriceText(*report));
+  std::fputs(text.c_str(), stdout);
   return ExitCode::kSuccess;
 }
 
@@ -56,7 +58,8 @@ absl::StatusOr<ExitCode> SimulateProgram(const SimulateFlags& flags) {
   const v1::PriceReport report = MakePriceReport(*program, *mapping);
   if (flags.json) return PrintJson(report);
   const std::string text =
-      absl::StrCat(PriceText(report), "mapping     ", flags.mapping, "\n\nThe ", kInstructionsShown,
+      absl::StrCat(report.name(), " on ", report.hardware(), " under the mapping ", flags.mapping,
+                   "\n\n", PriceText(report), "\nThe ", kInstructionsShown,
                    " instructions that take most cycles, waiting for copies not included\n",
                    CostliestInstructions(*program, *mapping, kInstructionsShown));
   std::fputs(text.c_str(), stdout);
@@ -69,12 +72,16 @@ void AddSimulateCommand(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "simulate", "Price a compiled module as it stands, or a program under a mapping");
   const auto flags = std::make_shared<SimulateFlags>();
-  CLI::Option* hlo = command->add_option("--hlo", flags->hlo, "HLO text of a compiled module");
+  CLI::Option* hlo =
+      command->add_option("--hlo", flags->hlo, "HLO text of a compiled module")->type_name("FILE");
   CLI::Option* hardware =
-      command->add_option("--hardware", flags->hardware, "chip name or hardware file; with --hlo");
+      command->add_option("--hardware", flags->hardware, "chip name or hardware file; with --hlo")
+          ->type_name("NAME|FILE");
   CLI::Option* program =
-      command->add_option("--program", flags->program, "program that `import` wrote");
+      command->add_option("--program", flags->program, "program that `import` wrote")
+          ->type_name("FILE");
   command->add_option("--mapping", flags->mapping, absl::StrCat(kMappingHelp, "; default: all_hbm"))
+      ->type_name("NAME|FILE")
       ->needs(program);
   command->add_flag("--json", flags->json, "print one JSON object (PriceReport)");
   hlo->needs(hardware)->excludes(program);

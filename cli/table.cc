@@ -120,7 +120,7 @@ std::string FormatMegacycles(double cycles) { return FormatDecimals(cycles / kMe
 std::string FormatMebibytes(double bytes) { return FormatDecimals(bytes / kMebi, 1); }
 
 std::string FormatChange(double value, double reference) {
-  if (value == reference) return "equal";
+  if (value == reference) return "equal to";
   if (reference <= 0) return "";
   const double change = value / reference - 1;
   return absl::StrCat(FormatPercent(std::abs(change), 2), change < 0 ? " below" : " above");

@@ -55,7 +55,7 @@ std::string FormatMegacycles(double cycles);
 // Bytes in MiB with one decimal and no unit, for a column whose header names it.
 std::string FormatMebibytes(double bytes);
 
-// How `value` compares with a positive `reference`: "12.3 % below", "0.4 % above" or "equal".
+// How `value` compares with a positive `reference`: "12.30 % below", "0.40 % above" or "equal to".
 std::string FormatChange(double value, double reference);
 
 // A share of one as "12.3 %".

@@ -50,6 +50,12 @@ TEST(FormatCycles, ChoosesTheUnitBySize) {
 
 TEST(FormatMebibytes, HasOneDecimal) { EXPECT_EQ(FormatMebibytes(1536.0 * 1024), "1.5"); }
 
+TEST(FormatChange, SaysHowAValueComparesWithItsReference) {
+  EXPECT_EQ(FormatChange(75, 100), "25.00 % below");
+  EXPECT_EQ(FormatChange(100.4, 100), "0.40 % above");
+  EXPECT_EQ(FormatChange(100, 100), "equal to");
+}
+
 TEST(FormatPercent, TakesAShareOfOne) {
   EXPECT_EQ(FormatPercent(0.1234), "12.3 %");
   EXPECT_EQ(FormatPercent(0.1234, 2), "12.34 %");

@@ -89,8 +89,12 @@ void AddValidateCommand(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("validate", "Check a mapping against every rule of its program");
   const auto flags = std::make_shared<ValidateFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")->required();
-  command->add_option("--mapping", flags->mapping, kMappingHelp)->required();
+  command->add_option("--program", flags->program, "program that `import` wrote")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--mapping", flags->mapping, kMappingHelp)
+      ->type_name("NAME|FILE")
+      ->required();
   command->add_flag("--json", flags->json, "print one JSON object (ValidationReport)");
   command->footer("Exits 1 if the mapping is invalid.");
   command->callback([flags, &action] { action = [flags] { return RunValidate(*flags); }; });

@@ -132,7 +132,7 @@ std::vector<BadInput> BadHlo() {
          arguments.insert(arguments.end(), {"--sample", f.Write("broken.hlo", "HloModule\n")});
          return arguments;
        },
-       "broken\\.hlo:1:[0-9]+: "},
+       "broken\\.hlo:[0-9]+:[0-9]+: "},
       {"MissingDefault",
        [](const auto& f) {
          return Arguments{"import",    "--all-hbm",        GoodHlo(),
@@ -217,7 +217,7 @@ TEST(FailedImport, LeavesAnExistingOutputAsItWas) {
   const RunResult result =
       RunMallocmuzero({"import", "--all-hbm", folder.Write("bad.hlo", "HloModule\n"), "--hardware",
                        "tpu_v4i", "--output", output});
-  ExpectOneErrorLine(result, "bad\\.hlo:1:");
+  ExpectOneErrorLine(result, "bad\\.hlo:[0-9]+:[0-9]+: ");
   EXPECT_EQ(ReadAll(output), "precious");
 }
 
