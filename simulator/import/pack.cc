@@ -45,12 +45,15 @@ class Packer {
 
   const std::vector<Group>& groups() const { return groups_; }
 
-  // Places the groups in that order, each where the hole left by those placed before is tightest.
-  // On failure returns the group that did not fit in `failed`.
-  absl::optional<std::vector<int64_t>> Place(absl::Span<const int32_t> order, int32_t* failed) {
+  enum class Fit { kLowest, kTightest };  // which of the holes that are large enough
+
+  // Places the groups in that order, each in a hole left by those placed before. On failure returns
+  // the group that did not fit in `failed`.
+  absl::optional<std::vector<int64_t>> Place(absl::Span<const int32_t> order, Fit fit,
+                                             int32_t* failed) {
     std::vector<int64_t> offsets(groups_.size(), -1);
     for (int32_t g : order) {
-      offsets[g] = BestOffset(g, offsets);
+      offsets[g] = FindOffset(g, fit, offsets);
       if (offsets[g] < 0) {
         *failed = g;
         return absl::nullopt;
@@ -92,7 +95,7 @@ class Packer {
                                        other.delta + other.bytes - block.delta});
   }
 
-  int64_t BestOffset(int32_t g, absl::Span<const int64_t> offsets) {
+  int64_t FindOffset(int32_t g, Fit fit, absl::Span<const int64_t> offsets) {
     taken_.clear();
     for (const Conflict& conflict : conflicts_[g]) {
       const int64_t other = offsets[conflict.group];
@@ -105,7 +108,7 @@ class Packer {
     int64_t lowest = 0;  // of the hole under consideration
     const auto consider = [&](int64_t last_offset) {
       const int64_t room = std::min(last_offset, highest) - lowest;
-      if (room < 0 || room >= best_room) return;
+      if (room < 0 || room >= best_room || (fit == Fit::kLowest && best >= 0)) return;
       best_room = room;
       best = lowest;
     };
@@ -147,15 +150,14 @@ absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks,
       OrderBy(packer.groups(), duration),
       OrderBy(packer.groups(), [](const Group& g) { return -static_cast<double>(g.first); }),
   };
-  int32_t failed = 0;
-  for (const auto& order : orders) {
-    if (auto offsets = packer.Place(order, &failed)) return offsets;
-  }
   // What did not fit goes earlier; a little noise keeps the search from going in circles.
   std::mt19937 random(1);
-  std::vector<int32_t> order = orders[1];
-  for (int attempt = static_cast<int>(orders.size()); attempt < max_attempts; ++attempt) {
-    if (auto offsets = packer.Place(order, &failed)) return offsets;
+  for (int attempt = 0; attempt < max_attempts; ++attempt) {
+    std::vector<int32_t>& order = orders[attempt % orders.size()];
+    const auto fit = attempt / orders.size() % 2 == 0 ? Packer::Fit::kTightest
+                                                      : Packer::Fit::kLowest;
+    int32_t failed = 0;
+    if (auto offsets = packer.Place(order, fit, &failed)) return offsets;
     const auto at = std::find(order.begin(), order.end(), failed);
     const auto position = static_cast<size_t>(at - order.begin());
     std::rotate(order.begin() + static_cast<std::ptrdiff_t>(random() % (position + 1)), at, at + 1);
