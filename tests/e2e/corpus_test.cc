@@ -1,0 +1,62 @@
+// The table of captured programs that `corpus` writes.
+
+#include <filesystem>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/run_binary.h"
+
+namespace mallocmuzero::e2e {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// A corpus of one program, gpt_small.
+class Corpus : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(folder_.Path("tpu_v4i"));
+    ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_small", program_)).exit_code, 0);
+    folder_.Write("split.csv", "name,family,split\ngpt_small,language,validation\n");
+  }
+
+  const TemporaryFolder folder_;
+  const std::string program_ = folder_.Path("tpu_v4i/gpt_small.program");
+};
+
+TEST_F(Corpus, UpdatesTheTableOfAReadme) {
+  const std::string readme = folder_.Write(
+      "README.md", "# Workloads\n<!-- corpus:begin -->\nold\n<!-- corpus:end -->\nrest\n");
+  const RunResult result =
+      RunMallocmuzero({"corpus", "--workloads", folder_.Path(""), "--write", readme});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(ReadAll(readme),
+              AllOf(HasSubstr("# Workloads\n<!-- corpus:begin -->\n### tpu_v4i\n"),
+                    HasSubstr("| gpt_small | language | validation |"),
+                    HasSubstr("|\n<!-- corpus:end -->\nrest\n"), Not(HasSubstr("old"))));
+}
+
+TEST_F(Corpus, RefusesAProgramThatTheSplitDoesNotList) {
+  folder_.Write("split.csv", "name,family,split\n");
+  const RunResult result = RunMallocmuzero({"corpus", "--workloads", folder_.Path("")});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("gpt_small.program"), HasSubstr("split.csv")));
+}
+
+TEST(CommittedCorpus, HasAnUpToDateTable) {
+  const std::string workloads = MALLOCMUZERO_SOURCE_DIR "/workloads";
+  const std::string readme = workloads + "/README.md";
+  if (!std::filesystem::exists(readme)) GTEST_SKIP() << "no programs are committed";
+  const RunResult table = RunMallocmuzero({"corpus", "--workloads", workloads});
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_TRUE(ReadAll(readme).find(table.out) != std::string::npos)
+      << "run: build/bin/mallocmuzero corpus --write workloads/README.md";
+}
+
+}  // namespace
+}  // namespace mallocmuzero::e2e
