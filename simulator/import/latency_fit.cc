@@ -26,7 +26,17 @@ using ObservedSets = std::map<uint64_t, Mean>;  // ascending by set
 constexpr double kSameCycles = 1e-9;
 
 // Weight of the prior against one observation in the fit of the savings.
-constexpr double kPriorWeight = 0.1;
+static const double kPriorWeight = getenv("PW") ? atof(getenv("PW")) : 0.1;
+
+// What a byte written to fast memory saves, against a byte read from it, where nothing else is
+// known. Over the corpus all reads of an instruction alone give nearly the whole saving, all writes
+// alone nearly none: they drain behind the next block's computation (docs/cost-model.md).
+static const double kWriteWeight = getenv("WW") ? atof(getenv("WW")) : 0.2;
+
+double WeightOf(v1::Access::Kind kind) {
+  if (kind == v1::Access::READ) return 1;
+  return kind == v1::Access::WRITE ? kWriteWeight : (1 + kWriteWeight) / 2;
+}
 
 // Symmetric positive definite system of at most 64 unknowns, by Cholesky decomposition.
 std::vector<double> SolveSymmetric(std::vector<std::vector<double>> matrix,
@@ -52,9 +62,17 @@ std::vector<double> SolveSymmetric(std::vector<std::vector<double>> matrix,
 
 class ClassFitter {
  public:
-  // `expected`: by access, the cycles it should save as far as the rest of the program tells.
-  ClassFitter(const ObservedSets& observed, std::vector<double> expected)
-      : observed_(observed), expected_(std::move(expected)) {}
+  // `traffic_cycles`: by access, the weighted cycles its traffic takes at full HBM bandwidth.
+  // `usual_share`: share of them that fast memory saves elsewhere in the program.
+  // `compute_cycles`: no placement is faster.
+  ClassFitter(const ObservedSets& observed, std::vector<double> traffic_cycles, double usual_share,
+              double compute_cycles)
+      : observed_(observed),
+        traffic_cycles_(std::move(traffic_cycles)),
+        usual_share_(usual_share),
+        compute_cycles_(compute_cycles) {
+    for (const auto& [set, mean] : observed_) seen_fast_ |= set;
+  }
 
   void FitInto(v1::LatencyClass& target) {
     const auto all_hbm = observed_.find(0);
@@ -66,32 +84,46 @@ class ClassFitter {
     }
     const double base = all_hbm != observed_.end() ? all_hbm->second.value() : highest;
     target.set_base_cycles(base);
-    target.set_floor_cycles(lowest);
+    const std::vector<double> savings = FitSavings(base);
+    target.set_floor_cycles(std::min(lowest, std::max(compute_cycles_, lowest - Unseen(savings))));
     target.set_ceiling_cycles(highest);
-    for (double saving : FitSavings(base)) target.add_savings_cycles(saving);
+    for (double saving : savings) target.add_savings_cycles(saving);
   }
 
  private:
-  // Cycles that fast memory really saved over those expected, over all observations.
+  bool SeenFast(size_t k) const { return (seen_fast_ >> k & 1) != 0; }
+
+  // What accesses that no compile had in fast memory may save beyond the lowest estimate seen.
+  double Unseen(const std::vector<double>& savings) const {
+    double cycles = 0;
+    for (size_t k = 0; k < savings.size(); ++k) {
+      if (!SeenFast(k)) cycles += savings[k];
+    }
+    return cycles;
+  }
+
+  // Share of the traffic's cycles that fast memory saved, over all observations of the class.
   double FitScale(double base) const {
     double saved = 0;
     double possible = 0;
     for (const auto& [set, mean] : observed_) {
       saved += base - mean.value();
-      for (size_t k = 0; k < expected_.size(); ++k) {
-        if (set >> k & 1) possible += expected_[k];
+      for (size_t k = 0; k < traffic_cycles_.size(); ++k) {
+        if (set >> k & 1) possible += traffic_cycles_[k];
       }
     }
-    return possible > 0 ? saved / possible : 0;
+    return possible > 0 ? saved / possible : usual_share_;
   }
 
-  // Ridge regression of base - cycles on the sets, drawn towards what is expected times FitScale
-  // where the observations do not tell accesses apart.
+  // Ridge regression of base - cycles on the sets, drawn towards the traffic's cycles times FitScale
+  // where the observations do not tell accesses apart, times the usual share where there are none.
   std::vector<double> FitSavings(double base) const {
-    const size_t n = expected_.size();
+    const size_t n = traffic_cycles_.size();
     const double scale = FitScale(base);
     std::vector<double> prior(n);
-    for (size_t k = 0; k < n; ++k) prior[k] = scale * expected_[k];
+    for (size_t k = 0; k < n; ++k) {
+      prior[k] = (SeenFast(k) ? scale : usual_share_) * traffic_cycles_[k];
+    }
     std::vector<std::vector<double>> matrix(n, std::vector<double>(n, 0.0));
     std::vector<double> right(n, 0.0);
     for (size_t k = 0; k < n; ++k) {
@@ -116,7 +148,10 @@ class ClassFitter {
   }
 
   const ObservedSets& observed_;
-  std::vector<double> expected_;
+  std::vector<double> traffic_cycles_;
+  double usual_share_;
+  double compute_cycles_;
+  uint64_t seen_fast_ = 0;  // accesses that some compile had in fast memory
 };
 
 class TableFitter {
@@ -132,6 +167,7 @@ class TableFitter {
 
   v1::LatencyTable Run() && {
     Collect();
+    FitUsualShare();
     for (size_t c = 0; c < by_class_.size(); ++c) AddClass(c);
     for (int i = 0; i < program_.instructions_size(); ++i) AddInstruction(i);
     return std::move(table_);
@@ -153,8 +189,30 @@ class TableFitter {
     }
   }
 
-  double HbmCycles(const v1::Access& access) const {
-    return static_cast<double>(access.bytes_accessed()) / program_.hardware().hbm_bytes_per_cycle();
+  // Share of the traffic's cycles that fast memory saved, over all classes and observations; between
+  // nothing and all of it.
+  void FitUsualShare() {
+    double saved = 0;
+    double possible = 0;
+    for (size_t c = 0; c < by_class_.size(); ++c) {
+      const auto base = by_class_[c].find(0);
+      if (base == by_class_[c].end()) continue;
+      const v1::Instruction& instruction =
+          program_.instructions(static_cast<int>(classes_.representative[c]));
+      for (const auto& [set, mean] : by_class_[c]) {
+        saved += base->second.value() - mean.value();
+        for (uint32_t k = 0; k < instruction.access_count(); ++k) {
+          if (set >> k & 1) possible += TrafficCycles(AccessOf(instruction, k));
+        }
+      }
+    }
+    usual_share_ = possible > 0 ? std::clamp(saved / possible, 0.0, 1.0) : 0;
+  }
+
+  // Cycles of an access's traffic at full HBM bandwidth, weighted by its kind.
+  double TrafficCycles(const v1::Access& access) const {
+    return WeightOf(access.kind()) * static_cast<double>(access.bytes_accessed()) /
+           program_.hardware().hbm_bytes_per_cycle();
   }
 
   const v1::Access& AccessOf(const v1::Instruction& instruction, uint32_t k) const {
@@ -172,16 +230,18 @@ class TableFitter {
       for (uint32_t k = 0; k < instruction.access_count(); ++k) added.add_savings_cycles(0);
       return;
     }
-    std::vector<double> expected;
+    std::vector<double> traffic_cycles;
     for (uint32_t k = 0; k < instruction.access_count(); ++k) {
-      expected.push_back(HbmCycles(AccessOf(instruction, k)));
+      traffic_cycles.push_back(TrafficCycles(AccessOf(instruction, k)));
     }
     for (const auto& [set, mean] : observed) {
       v1::ObservedLatency& latency = *added.add_observed();
       latency.set_fast_accesses(set);
       latency.set_cycles(mean.value());
     }
-    ClassFitter(observed, std::move(expected)).FitInto(added);
+    ClassFitter(observed, std::move(traffic_cycles), usual_share_,
+                classes_.flops[c] / program_.hardware().flops_per_cycle())
+        .FitInto(added);
   }
 
   void AddInstruction(int i) {
@@ -203,6 +263,7 @@ class TableFitter {
   const LatencyClasses& classes_;
   absl::Span<const Placement> placements_;
   int left_out_;
+  double usual_share_ = 0;
   std::vector<ObservedSets> by_class_;
   std::vector<ObservedSets> by_instruction_;
   v1::LatencyTable table_;
