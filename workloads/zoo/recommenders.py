@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from .layers import Params, cross_entropy, dense, embed, floats, mlp, tokens
-from .registry import Architecture
+from .registry import ALL_CHIPS, Architecture
 from .training import SGD
 
 FAMILY = "recommender"
@@ -90,6 +90,7 @@ PROGRAMS = (
         "dcn_v2_4_b8192",
         partial(cross_network, layers=4, width=128, hidden=2048),
         tokens(8192, 16),
+        chips=ALL_CHIPS,
     ),
     _TWO_TOWER.train(
         "two_tower_train_b4096",

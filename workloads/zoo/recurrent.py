@@ -10,7 +10,7 @@ from jax import lax
 
 from .layers import Params, cross_entropy, dense, embed, split_heads, tokens
 from .layers import dot_product_attention as attend
-from .registry import ALL_CHIPS, Architecture
+from .registry import Architecture
 
 FAMILY = "recurrent"
 VOCABULARY = 8192
@@ -87,7 +87,6 @@ PROGRAMS = (
         "lstm_2x2048_b64x128",
         partial(lstm_language_model, layers=2, width=2048),
         tokens(64, 128),
-        chips=ALL_CHIPS,
     ),
     _LSTM.train(
         "lstm_2x1024_train_b64x64", partial(lstm_loss, layers=2, width=1024), tokens(64, 64)

@@ -1,0 +1,60 @@
+"""Draws predicted against compiled cycles of every placement in the corpus.
+
+    mallocmuzero corpus --workloads workloads --json | python3 workloads/plot_calibration.py OUTPUT.svg
+
+Needs matplotlib. Each point is one placement of one program that the latency table was fitted
+without.
+"""
+
+import json
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.ticker import PercentFormatter
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    programs = json.load(sys.stdin)["programs"]
+    figure, (totals, errors) = plt.subplots(1, 2, figsize=(11, 5))
+    chips = sorted({program["report"]["hardware"] for program in programs})
+    for chip in chips:
+        compiled, predicted = [], []
+        for program in programs:
+            if program["report"]["hardware"] != chip:
+                continue
+            for placement in program["calibration"]["placements"]:
+                compiled.append(placement["compiled_cycles"] / 1e6)
+                predicted.append(placement["predicted_cycles"] / 1e6)
+        totals.scatter(compiled, predicted, s=9, alpha=0.6, label=f"{chip} ({len(compiled)})")
+        error = sorted(abs(p / c - 1) for p, c in zip(predicted, compiled, strict=True) if c > 0)
+        errors.step(error, [(i + 1) / len(error) for i in range(len(error))], label=chip)
+    draw_axes(totals, errors)
+    figure.tight_layout()
+    figure.savefig(sys.argv[1], metadata={"Date": None})
+    return 0
+
+
+def draw_axes(totals: plt.Axes, errors: plt.Axes) -> None:
+    """Labels both plots; the diagonal is a perfect prediction."""
+    low, high = totals.get_xlim()[0], totals.get_xlim()[1]
+    totals.set(xscale="log", yscale="log", xlabel="compiled Mcycles", ylabel="predicted Mcycles")
+    totals.plot([max(low, 0.1), high], [max(low, 0.1), high], color="black", linewidth=0.7)
+    totals.set_title("Sum of estimates, placement left out")
+    totals.legend(title="chip (placements)")
+    errors.set(xlabel="error of the total", ylabel="share of placements", xlim=(0, 0.06))
+    errors.xaxis.set_major_formatter(PercentFormatter(1))
+    errors.yaxis.set_major_formatter(PercentFormatter(1))
+    errors.axvline(0.01, color="black", linewidth=0.7, linestyle=":")
+    errors.axvline(0.03, color="black", linewidth=0.7, linestyle=":")
+    errors.set_title("How many placements are within an error")
+    errors.legend()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
