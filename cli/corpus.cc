@@ -154,7 +154,8 @@ absl::StatusOr<std::vector<CorpusProgram>> ReadCorpus(const std::string& folder)
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": ", split_path, " has no row for ", program->proto().name()));
     }
-    programs.push_back({entry->second.family, entry->second.split, MakeImportReport(*program)});
+    programs.push_back({entry->second.family, entry->second.split, MakeImportReport(*program),
+                        program->proto().calibration()});
   }
   return programs;
 }
@@ -176,6 +177,19 @@ std::string CorpusMarkdown(const std::vector<CorpusProgram>& programs) {
                     "\n", TableOfChip(members));
   }
   return text;
+}
+
+v1::CorpusReport MakeCorpusReport(const std::vector<CorpusProgram>& programs) {
+  v1::CorpusReport corpus;
+  for (const CorpusProgram& program : programs) {
+    v1::CorpusReport::Entry& entry = *corpus.add_programs();
+    entry.set_family(program.family);
+    entry.set_split(program.split);
+    entry.set_contended(IsContended(program.report));
+    *entry.mutable_report() = program.report;
+    *entry.mutable_calibration() = program.calibration;
+  }
+  return corpus;
 }
 
 absl::StatusOr<std::string> ReplaceBetweenMarkers(absl::string_view document,

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "mallocmuzero/v1/latency.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
 
 namespace mallocmuzero::cli {
@@ -16,6 +17,7 @@ struct CorpusProgram {
   std::string family;
   std::string split;  // train, validation or test
   v1::ImportReport report;
+  v1::Calibration calibration;
 };
 
 // Every .program or .program.zst in a subfolder of `folder`, by chip and name. Each must be in
@@ -29,6 +31,9 @@ bool IsContended(const v1::ImportReport& report);
 
 // One Markdown table a chip with a line of totals above it.
 std::string CorpusMarkdown(const std::vector<CorpusProgram>& programs);
+
+// The same for --json.
+v1::CorpusReport MakeCorpusReport(const std::vector<CorpusProgram>& programs);
 
 // `document` with what stands between the lines "<!-- corpus:begin -->" and "<!-- corpus:end -->"
 // replaced by `markdown`; InvalidArgument if the two markers are not there in this order.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/corpus.h"
+#include "cli/report_json.h"
 #include "simulator/core/file_io.h"
 
 namespace mallocmuzero::cli {
@@ -19,11 +20,18 @@ namespace {
 struct CorpusFlags {
   std::string workloads = "workloads";
   std::string write;
+  bool json = false;
 };
 
 absl::StatusOr<ExitCode> RunCorpus(const CorpusFlags& flags) {
   const absl::StatusOr<std::vector<CorpusProgram>> programs = ReadCorpus(flags.workloads);
   if (!programs.ok()) return programs.status();
+  if (flags.json) {
+    const absl::StatusOr<std::string> json = ReportToJson(MakeCorpusReport(*programs));
+    if (!json.ok()) return json.status();
+    std::puts(json->c_str());
+    return ExitCode::kSuccess;
+  }
   const std::string markdown = CorpusMarkdown(*programs);
   if (flags.write.empty()) {
     std::fputs(markdown.c_str(), stdout);
@@ -51,10 +59,12 @@ void AddCorpusCommand(CLI::App& app, Action& action) {
                    "folder with split.csv and a folder of programs for each chip")
       ->type_name("FOLDER")
       ->capture_default_str();
-  command
-      ->add_option("--write", flags->write,
-                   "Markdown file to update between its corpus markers, instead of printing")
-      ->type_name("FILE");
+  CLI::Option* write =
+      command
+          ->add_option("--write", flags->write,
+                       "Markdown file to update between its corpus markers, instead of printing")
+          ->type_name("FILE");
+  command->add_flag("--json", flags->json, "print one JSON object (CorpusReport)")->excludes(write);
   command->callback([flags, &action] { action = [flags] { return RunCorpus(*flags); }; });
 }
 

@@ -26,12 +26,12 @@ using ObservedSets = std::map<uint64_t, Mean>;  // ascending by set
 constexpr double kSameCycles = 1e-9;
 
 // Weight of the prior against one observation in the fit of the savings.
-static const double kPriorWeight = getenv("PW") ? atof(getenv("PW")) : 0.1;
+constexpr double kPriorWeight = 0.03;
 
 // What a byte written to fast memory saves, against a byte read from it, where nothing else is
 // known. Over the corpus all reads of an instruction alone give nearly the whole saving, all writes
 // alone nearly none: they drain behind the next block's computation (docs/cost-model.md).
-static const double kWriteWeight = getenv("WW") ? atof(getenv("WW")) : 0.2;
+constexpr double kWriteWeight = 0.2;
 
 double WeightOf(v1::Access::Kind kind) {
   if (kind == v1::Access::READ) return 1;
