@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
@@ -39,6 +40,14 @@ TEST_F(Corpus, UpdatesTheTableOfAReadme) {
               AllOf(HasSubstr("# Workloads\n<!-- corpus:begin -->\n### tpu_v4i\n"),
                     HasSubstr("| gpt_small | language | validation |"),
                     HasSubstr("|\n<!-- corpus:end -->\nrest\n"), Not(HasSubstr("old"))));
+}
+
+TEST_F(Corpus, PrintsProgramsWithTheirPlacementsAsJson) {
+  const RunResult result = RunMallocmuzero({"corpus", "--workloads", folder_.Path(""), "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json program = nlohmann::json::parse(result.out)["programs"].at(0);
+  EXPECT_EQ(program["report"]["program"], "gpt_small");
+  EXPECT_EQ(program["report"]["placements"], program["calibration"]["placements"].size());
 }
 
 TEST_F(Corpus, RefusesAProgramThatTheSplitDoesNotList) {
