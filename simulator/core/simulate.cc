@@ -9,9 +9,9 @@
 namespace mallocmuzero {
 namespace {
 
-// The moments at which a mapping's copies are queued and waited for, ordered by the instruction they
-// precede. At one instruction: waits for copies queued earlier, then queueing (what is needed first
-// goes first, then in the order of the intervals), then waits for copies queued just now.
+// The moments at which a mapping's copies are queued and waited for, ordered by the instruction
+// they precede. At one instruction: waits for copies queued earlier, then queueing (what is needed
+// first goes first, then in the order of the intervals), then waits for copies queued just now.
 class CopySchedule {
  public:
   struct Event {

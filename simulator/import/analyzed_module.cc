@@ -24,8 +24,8 @@ void CollectPricedSteps(AnalyzedModule& analyzed) {
     priced.execution_count = instance.execution_count;
     priced.loop = instance.loop;
     if (step.kind == Step::Kind::kInstruction) {
-      priced.traffic = CountTraffic(analyzed.module, schedule.ComputationOf(step.instance),
-                                    *priced.instruction);
+      priced.traffic =
+          CountTraffic(analyzed.module, schedule.ComputationOf(step.instance), *priced.instruction);
       if (!CostsSomething(*priced.instruction, priced.traffic)) continue;
     }
     analyzed.priced.push_back(std::move(priced));

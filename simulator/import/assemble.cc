@@ -89,8 +89,8 @@ class Assembler {
   void CollectTouchesOf(const PricedStep& priced, std::vector<Touch>& touches) {
     const Step& step = source_.StepOf(priced);
     const hlo::Computation& computation = source_.schedule.ComputationOf(step.instance);
-    const auto add = [&](int32_t operand, const hlo::Shape& shape,
-                         absl::Span<const ValueId> values, const std::vector<int64_t>& bytes) {
+    const auto add = [&](int32_t operand, const hlo::Shape& shape, absl::Span<const ValueId> values,
+                         const std::vector<int64_t>& bytes) {
       size_t leaf = 0;
       hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> index, const hlo::Shape& array) {
         const int32_t storage = flow_.StorageOf(values[leaf]);
@@ -169,8 +169,8 @@ class Assembler {
         const auto members = GroupStorages(carried);
         const bool placeable = std::all_of(members.begin(), members.end(),
                                            [&](int32_t s) { return storages_[s].placeable; });
-        const bool any = std::any_of(members.begin(), members.end(),
-                                     [&](int32_t s) { return bool{wanted[s]}; });
+        const bool any =
+            std::any_of(members.begin(), members.end(), [&](int32_t s) { return bool{wanted[s]}; });
         for (int32_t s : members) {
           if (any && placeable && !wanted[s]) {
             wanted[s] = true;
@@ -184,8 +184,9 @@ class Assembler {
     for (int32_t s = 0; s < storages_.size(); ++s) {
       if (wanted[s]) order.push_back(s);
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int32_t a, int32_t b) { return live_ranges_[a].first < live_ranges_[b].first; });
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+      return live_ranges_[a].first < live_ranges_[b].first;
+    });
     assembly_.buffer_of_storage.assign(storages_.size(), -1);
     for (int32_t s : order) {
       assembly_.buffer_of_storage[s] = program().buffers_size();
@@ -264,11 +265,10 @@ class Assembler {
       v1::Tensor& tensor = *program().add_tensors();
       tensor.set_instruction_name(std::string(definition.name));
       int32_t leaf = 0;
-      hlo::ForEachLeaf(definition.shape,
-                       [&](absl::Span<const int32_t> index, const hlo::Shape&) {
-                         if (leaf++ != value.leaf) return;
-                         for (int32_t i : index) tensor.add_tuple_index(static_cast<uint32_t>(i));
-                       });
+      hlo::ForEachLeaf(definition.shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
+        if (leaf++ != value.leaf) return;
+        for (int32_t i : index) tensor.add_tuple_index(static_cast<uint32_t>(i));
+      });
       tensor.set_shape(hlo::ShapeToString(*value.shape));
       tensor.set_bytes(hlo::ShapeByteSize(*value.shape));
       tensor.set_buffer(static_cast<uint32_t>(buffer));
@@ -313,7 +313,7 @@ class Assembler {
   const v1::Hardware& hardware_;
   Assembly assembly_;
   std::vector<StorageInfo> storages_;
-  std::vector<LiveRange> live_ranges_;  // by storage
+  std::vector<LiveRange> live_ranges_;       // by storage
   std::vector<std::vector<Touch>> touches_;  // by priced step
   absl::flat_hash_map<int32_t, int64_t> fixed_bytes_;
 };

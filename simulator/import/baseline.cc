@@ -9,14 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "simulator/import/live_range.h"
 #include "simulator/import/observe.h"
-#include "simulator/import/pack.h"
+#include "simulator/import/pack_mapping.h"
 #include "simulator/import/price_module.h"
 #include "simulator/import/translate.h"
 
 namespace mallocmuzero {
 namespace {
 
-constexpr int kPackAttempts = 2000;
 constexpr int32_t kNever = -1;
 
 // A storage of the default module that is in fast memory: one interval of the mapping. Times are
@@ -55,7 +54,10 @@ class BaselineMaker {
     PlaceAccesses();
     PlaceUnmatchedAccesses();
     AddIntervals();
-    PackIntervals();
+    baseline_.set_packed(PackMapping(program_, *baseline_.mutable_mapping()));
+    if (!baseline_.packed()) {
+      baseline_.add_notes("the default's intervals could not be packed into addresses");
+    }
     SetPrice();
     return std::move(baseline_);
   }
@@ -170,7 +172,8 @@ class BaselineMaker {
       const Step& step = other_.schedule.steps[s];
       for (ValueId v : flow_.ValuesOf(step.instance, step.instruction)) {
         const Value& value = flow_.values()[v];
-        if (value.instance == step.instance && value.instruction == step.instruction) step_of[v] = s;
+        if (value.instance == step.instance && value.instruction == step.instruction)
+          step_of[v] = s;
       }
     }
     return step_of;
@@ -267,24 +270,15 @@ class BaselineMaker {
     return false;
   }
 
-  // Loops keep what comes from outside and stays in fast memory until they end.
-  bool IsCarried(int32_t buffer) const {
-    for (const v1::CarriedGroup& group : program_.carried_groups()) {
-      for (uint32_t member : {group.initial_buffer(), group.parameter_buffer(), group.root_buffer(),
-                              group.result_buffer()}) {
-        if (member == static_cast<uint32_t>(buffer)) return true;
-      }
-    }
-    return false;
-  }
-
+  // An interval for each stay that serves an access or hands a loop's value on.
   void AddIntervals() {
+    const absl::flat_hash_map<int32_t, int32_t> carried = CarriedBuffers(program_);
     v1::Mapping& mapping = *baseline_.mutable_mapping();
     mapping.set_solver("default");
     for (bool fast : in_fast_memory_) mapping.add_in_fast_memory(fast);
     std::vector<v1::Interval> intervals;
     for (const Stay& stay : stays_) {
-      if (stay.buffer < 0 || (!stay.used && !IsCarried(stay.buffer))) continue;
+      if (stay.buffer < 0 || (!stay.used && !carried.contains(stay.buffer))) continue;
       intervals.push_back(MakeInterval(stay));
     }
     std::stable_sort(intervals.begin(), intervals.end(),
@@ -350,66 +344,6 @@ class BaselineMaker {
       }
     }
     return last;
-  }
-
-  // Intervals that a loop links keep one offset: one group.
-  void PackIntervals() {
-    v1::Mapping& mapping = *baseline_.mutable_mapping();
-    std::vector<int32_t> group_of_buffer(program_.buffers_size());
-    for (int32_t b = 0; b < group_of_buffer.size(); ++b) group_of_buffer[b] = b;
-    const auto find = [&](int32_t b) {
-      while (group_of_buffer[b] != b) b = group_of_buffer[b];
-      return b;
-    };
-    for (const v1::CarriedGroup& group : program_.carried_groups()) {
-      const int32_t root = find(static_cast<int32_t>(group.initial_buffer()));
-      for (uint32_t member :
-           {group.parameter_buffer(), group.root_buffer(), group.result_buffer()}) {
-        group_of_buffer[find(static_cast<int32_t>(member))] = root;
-      }
-    }
-    std::vector<Block> blocks;
-    std::vector<int32_t> group_of_interval;
-    absl::flat_hash_map<int32_t, int32_t> number_of_group;
-    int32_t groups = 0;
-    for (const v1::Interval& interval : mapping.intervals()) {
-      const auto buffer = static_cast<int32_t>(interval.buffer());
-      int32_t number = groups;
-      if (IsCarried(buffer)) {
-        number = number_of_group.try_emplace(find(buffer), groups).first->second;
-      }
-      if (number == groups) ++groups;
-      AddBlocks(interval, number, blocks);
-      group_of_interval.push_back(number);
-    }
-    const v1::Hardware& hardware = program_.hardware();
-    std::vector<int64_t> capacity;
-    for (const v1::Instruction& instruction : program_.instructions()) {
-      capacity.push_back(hardware.fast_memory_bytes() - instruction.scoped_fast_memory_bytes());
-    }
-    const auto offsets =
-        PackBlocks(blocks, capacity, hardware.fast_memory_alignment_bytes(), kPackAttempts);
-    baseline_.set_packed(offsets.has_value());
-    if (!offsets) {
-      baseline_.add_notes("the default's intervals could not be packed into addresses");
-      return;
-    }
-    for (int i = 0; i < mapping.intervals_size(); ++i) {
-      mapping.mutable_intervals(i)->set_offset((*offsets)[group_of_interval[i]]);
-    }
-  }
-
-  // Each slice takes its bytes from its own start.
-  void AddBlocks(const v1::Interval& interval, int32_t group, std::vector<Block>& blocks) const {
-    if (interval.copy_in_slices_size() == 0) {
-      const int64_t bytes = program_.buffers(static_cast<int>(interval.buffer())).bytes();
-      blocks.push_back({interval.first(), interval.last(), bytes, 0, group});
-    }
-    int64_t delta = 0;
-    for (const v1::CopySlice& slice : interval.copy_in_slices()) {
-      blocks.push_back({slice.start(), interval.last(), slice.bytes(), delta, group});
-      delta += slice.bytes();
-    }
   }
 
   void SetPrice() {

@@ -80,15 +80,14 @@ void Summarise(v1::Calibration& calibration) {
 
 }  // namespace
 
-absl::StatusOr<v1::Calibration> Calibrate(const v1::Program& program,
-                                          const LatencyClasses& classes,
+absl::StatusOr<v1::Calibration> Calibrate(const v1::Program& program, const LatencyClasses& classes,
                                           absl::Span<const Placement> placements) {
   v1::Calibration calibration;
   const Skeleton skeleton = MakeSkeleton(program);
   for (size_t p = 1; p < placements.size(); ++p) {
-    absl::StatusOr<LatencyTable> table = LatencyTable::FromProto(
-        FitLatencyTable(program, classes, placements, static_cast<int>(p)), skeleton.instructions,
-        skeleton.accesses, program.hardware());
+    absl::StatusOr<LatencyTable> table =
+        LatencyTable::FromProto(FitLatencyTable(program, classes, placements, static_cast<int>(p)),
+                                skeleton.instructions, skeleton.accesses, program.hardware());
     if (!table.ok()) return table.status();
     PredictInto(placements[p], *table, skeleton, *calibration.add_placements());
   }

@@ -14,8 +14,7 @@ namespace mallocmuzero {
 
 // Leaves each placement but the first (all HBM) out in turn, fits the table to the others and
 // predicts it. Instructions without an estimate or without a match take no part.
-absl::StatusOr<v1::Calibration> Calibrate(const v1::Program& program,
-                                          const LatencyClasses& classes,
+absl::StatusOr<v1::Calibration> Calibrate(const v1::Program& program, const LatencyClasses& classes,
                                           absl::Span<const Placement> placements);
 
 }  // namespace mallocmuzero

@@ -247,8 +247,7 @@ class DataflowBuilder {
     for (size_t callee = 0; callee < call.callees.size(); ++callee) {
       const int32_t callee_instance = call.callees[callee];
       for (size_t i = is_call ? 0 : callee + 1; i < instruction.operands.size(); ++i) {
-        bindings_[callee_instance].push_back(
-            flow_.values_of_[instance][instruction.operands[i]]);
+        bindings_[callee_instance].push_back(flow_.values_of_[instance][instruction.operands[i]]);
         if (!is_call) break;
       }
       absl::Status status = Visit(callee_instance);
@@ -304,8 +303,7 @@ class DataflowBuilder {
     flow_.storage_of_.resize(count);
     for (ValueId value = 0; value < count; ++value) {
       const int32_t first = same_storage_.Find(value);
-      flow_.storage_of_[value] =
-          first == value ? flow_.storage_count_++ : flow_.storage_of_[first];
+      flow_.storage_of_[value] = first == value ? flow_.storage_count_++ : flow_.storage_of_[first];
     }
   }
 

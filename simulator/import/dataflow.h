@@ -107,8 +107,8 @@ std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
 // a buffer, so a pair of one compile alone need not hold in another.
 std::vector<InPlacePair> ListedPairs(const hlo::Instruction& instruction);
 
-// The pairs that all of the modules list wherever they have the instruction: those that must share a
-// buffer in every placement, such as a donated parameter and its new value.
+// The pairs that all of the modules list wherever they have the instruction: those that must share
+// a buffer in every placement, such as a donated parameter and its new value.
 InPlaceHints CommonListedPairs(absl::Span<const hlo::Module* const> modules);
 
 }  // namespace mallocmuzero

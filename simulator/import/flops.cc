@@ -105,8 +105,8 @@ double ConvolutionFlops(const hlo::Computation& computation, const hlo::Instruct
   const auto features = static_cast<double>(Dimension(conv.shape, output_labels.find('f')));
   // The kernel's input features are already those of one group.
   const auto inputs = static_cast<double>(Dimension(rhs, kernel_labels.find('i')));
-  const double groups =
-      static_cast<double>(std::max<int64_t>(1, NumberOr(conv.FindAttribute("batch_group_count"), 1)));
+  const double groups = static_cast<double>(
+      std::max<int64_t>(1, NumberOr(conv.FindAttribute("batch_group_count"), 1)));
   return 2 * positions * batch / groups * features * inputs;
 }
 
@@ -184,7 +184,7 @@ double Flops(const hlo::Module& module, const hlo::Computation& computation,
 }  // namespace
 
 double CountFlops(const hlo::Module& module, const hlo::Computation& computation,
-                        const hlo::Instruction& instruction) {
+                  const hlo::Instruction& instruction) {
   return Flops(module, computation, instruction, 0);
 }
 

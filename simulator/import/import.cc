@@ -85,9 +85,9 @@ class Importer {
     placements_.push_back(mallocmuzero::Observe(program(), compile, match));
     if (placements_.size() == 1) return absl::OkStatus();
     if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          compile.path, ": expected another compile of ", options_.all_hbm_path,
-          ", found a module without a single instruction of it"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(compile.path, ": expected another compile of ", options_.all_hbm_path,
+                       ", found a module without a single instruction of it"));
     }
     if (placements_.size() == 2 && !options_.default_path.empty()) {
       *program().mutable_baseline() = MakeBaseline(assembly_, all_hbm(), compile, match);

@@ -115,8 +115,9 @@ class ClassFitter {
     return possible > 0 ? saved / possible : usual_share_;
   }
 
-  // Ridge regression of base - cycles on the sets, drawn towards the traffic's cycles times FitScale
-  // where the observations do not tell accesses apart, times the usual share where there are none.
+  // Ridge regression of base - cycles on the sets, drawn towards the traffic's cycles times
+  // FitScale where the observations do not tell accesses apart, times the usual share where there
+  // are none.
   std::vector<double> FitSavings(double base) const {
     const size_t n = traffic_cycles_.size();
     const double scale = FitScale(base);
@@ -189,8 +190,8 @@ class TableFitter {
     }
   }
 
-  // Share of the traffic's cycles that fast memory saved, over all classes and observations; between
-  // nothing and all of it.
+  // Share of the traffic's cycles that fast memory saved, over all classes and observations;
+  // between nothing and all of it.
   void FitUsualShare() {
     double saved = 0;
     double possible = 0;
@@ -277,9 +278,8 @@ LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedMo
   for (int i = 0; i < program.instructions_size(); ++i) {
     const PricedStep& priced = all_hbm.priced[i];
     const Step& step = all_hbm.StepOf(priced);
-    std::string key = step.kind == Step::Kind::kInstruction
-                          ? InstructionSignature(all_hbm, priced)
-                          : std::string("marker");
+    std::string key = step.kind == Step::Kind::kInstruction ? InstructionSignature(all_hbm, priced)
+                                                            : std::string("marker");
     const v1::Instruction& instruction = program.instructions(i);
     for (uint32_t k = 0; k < instruction.access_count(); ++k) {
       const v1::Access& access = program.accesses(static_cast<int>(instruction.first_access() + k));

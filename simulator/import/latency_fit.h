@@ -17,13 +17,13 @@ namespace mallocmuzero {
 
 // Instructions that the compiler prices alike.
 struct LatencyClasses {
-  std::vector<uint32_t> class_of;         // by instruction of the program
-  std::vector<uint32_t> representative;   // by class: its first instruction
-  std::vector<double> flops;              // by class: of one execution
+  std::vector<uint32_t> class_of;        // by instruction of the program
+  std::vector<uint32_t> representative;  // by class: its first instruction
+  std::vector<double> flops;             // by class: of one execution
 };
 
-// Groups the instructions of `program`, assembled from `all_hbm`, by InstructionSignature and by the
-// operands that form each access.
+// Groups the instructions of `program`, assembled from `all_hbm`, by InstructionSignature and by
+// the operands that form each access.
 LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedModule& all_hbm);
 
 // Fits a table to the placements except `left_out` (-1: none). The first placement is the all-HBM

@@ -17,8 +17,8 @@ namespace mallocmuzero {
 
 // One instruction under one placement.
 struct Observation {
-  uint64_t fast_accesses = 0;      // bit k: access k of the instruction is in fast memory
-  absl::optional<double> cycles;   // the compiler's estimate for one execution, if it gives one
+  uint64_t fast_accesses = 0;     // bit k: access k of the instruction is in fast memory
+  absl::optional<double> cycles;  // the compiler's estimate for one execution, if it gives one
 };
 
 struct Placement {

@@ -33,8 +33,7 @@ class Packer {
       Group& group = groups_[block.group];
       const auto begin = capacity_at.begin() + block.first;
       const int64_t capacity = *std::min_element(begin, begin + (block.last - block.first) + 1);
-      group.highest_offset =
-          std::min(group.highest_offset, capacity - block.delta - block.bytes);
+      group.highest_offset = std::min(group.highest_offset, capacity - block.delta - block.bytes);
       group.blocks.push_back(b);
       group.bytes = std::max(group.bytes, block.delta + block.bytes);
       group.duration += block.last - block.first + 1;
@@ -123,7 +122,7 @@ class Packer {
   absl::Span<const Block> blocks_;
   int64_t alignment_;
   std::vector<Group> groups_;
-  std::vector<std::vector<Conflict>> conflicts_;     // by group
+  std::vector<std::vector<Conflict>> conflicts_;    // by group
   std::vector<std::pair<int64_t, int64_t>> taken_;  // offsets ruled out, while one is looked for
 };
 
@@ -154,8 +153,8 @@ absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks,
   std::mt19937 random(1);
   for (int attempt = 0; attempt < max_attempts; ++attempt) {
     std::vector<int32_t>& order = orders[attempt % orders.size()];
-    const auto fit = attempt / orders.size() % 2 == 0 ? Packer::Fit::kTightest
-                                                      : Packer::Fit::kLowest;
+    const auto fit =
+        attempt / orders.size() % 2 == 0 ? Packer::Fit::kTightest : Packer::Fit::kLowest;
     int32_t failed = 0;
     if (auto offsets = packer.Place(order, fit, &failed)) return offsets;
     const auto at = std::find(order.begin(), order.end(), failed);

@@ -12,7 +12,8 @@
 
 namespace mallocmuzero {
 
-// Bytes of a stay in fast memory, or of one piece of it. Blocks with the same `group` move together.
+// Bytes of a stay in fast memory, or of one piece of it. Blocks with the same `group` move
+// together.
 struct Block {
   uint32_t first = 0;  // instructions, inclusive
   uint32_t last = 0;

@@ -102,9 +102,8 @@ class SchedulePricer {
   // (xla/service/memory_space_assignment/cost_analysis.cc).
   double Roofline(const PricedStep& priced, const MemoryBytes& bytes) const {
     const Step& step = analyzed_.StepOf(priced);
-    const double flops =
-        CountFlops(analyzed_.module, analyzed_.schedule.ComputationOf(step.instance),
-                   *priced.instruction);
+    const double flops = CountFlops(
+        analyzed_.module, analyzed_.schedule.ComputationOf(step.instance), *priced.instruction);
     const double memory =
         static_cast<double>(bytes.hbm) / hardware_.hbm_bytes_per_cycle() +
         static_cast<double>(bytes.fast_read) / hardware_.fast_memory_read_bytes_per_cycle() +

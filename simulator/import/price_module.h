@@ -1,5 +1,5 @@
-// The price of a compiled module as it stands: the compiler's estimates, the roofline where it gives
-// none, and the stalls of the copies between memories that the text shows.
+// The price of a compiled module as it stands: the compiler's estimates, the roofline where it
+// gives none, and the stalls of the copies between memories that the text shows.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_PRICE_MODULE_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_PRICE_MODULE_H_

@@ -43,8 +43,8 @@ int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computa
                       const hlo::Instruction& user, size_t number, int depth);
 
 // Bytes that computation `fused` reads of its parameter `number`.
-int64_t ParameterReadBytes(const hlo::Module& module, const hlo::Computation& fused,
-                           int32_t number, int depth) {
+int64_t ParameterReadBytes(const hlo::Module& module, const hlo::Computation& fused, int32_t number,
+                           int depth) {
   if (number < 0 || number >= fused.parameters.size()) return 0;
   const hlo::InstructionIndex parameter = fused.parameters[number];
   const int64_t whole = ArrayBytes(fused.instructions[parameter].shape);
@@ -188,7 +188,7 @@ void ApplyPartialRules(const hlo::Computation& computation, const hlo::Instructi
 }  // namespace
 
 ArrayTraffic CountTraffic(const hlo::Module& module, const hlo::Computation& computation,
-                           const hlo::Instruction& instruction) {
+                          const hlo::Instruction& instruction) {
   ArrayTraffic traffic;
   if (instruction.opcode == Opcode::kTuple) {
     traffic.pointer_bytes = hlo::TuplePointerBytes(instruction.shape, kTuplePointerBytes);

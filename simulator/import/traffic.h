@@ -28,12 +28,12 @@ struct ArrayTraffic {
 // Traffic of `instruction`, which stands in `computation`. Nothing for forwarding and asynchronous
 // instructions.
 ArrayTraffic CountTraffic(const hlo::Module& module, const hlo::Computation& computation,
-                           const hlo::Instruction& instruction);
+                          const hlo::Instruction& instruction);
 
 // Floating-point operations of `instruction`: two for each multiply-add of a dot or a convolution
 // (padding left out), one for each element of an elementwise result, recursively for fusions.
 double CountFlops(const hlo::Module& module, const hlo::Computation& computation,
-                        const hlo::Instruction& instruction);
+                  const hlo::Instruction& instruction);
 
 }  // namespace mallocmuzero
 

@@ -62,8 +62,7 @@ class ScalarEvaluator {
       case Opcode::kCopy:
       case Opcode::kBitcast:
       case Opcode::kReshape:
-        return instruction.operands.empty() ? Scalar{}
-                                            : Evaluate(instruction.operands[0]);
+        return instruction.operands.empty() ? Scalar{} : Evaluate(instruction.operands[0]);
       case Opcode::kAdd:
       case Opcode::kSubtract:
         return EvaluateSum(instruction);

@@ -7,8 +7,9 @@
 //   ... [wait for copies | queue copies | wait for those] [reads, then writes, updates] ...
 //         queued earlier                   that end here
 //
-// This is the order of Simulate: a copy queued just before i may use what another copy finished just
-// before i, and may take its bytes; what a copy that starts and ends there finishes, only i can use.
+// This is the order of Simulate: a copy queued just before i may use what another copy finished
+// just before i, and may take its bytes; what a copy that starts and ends there finishes, only i
+// can use.
 //
 // An interval owns its bytes as follows (c: copy, v: instructions that can use the value):
 //
