@@ -91,7 +91,7 @@ double ConvolutionFlops(const hlo::Computation& computation, const hlo::Instruct
   const std::string labels(conv.FindAttribute("dim_labels"));
   const std::vector<std::string> parts = absl::StrSplit(labels, absl::ByAnyChar("_>"));
   if (parts.size() != 3) return 0;
-  const std::string output_labels = parts[2];
+  const std::string& output_labels = parts[2];
   const std::string kernel_labels(absl::StripSuffix(parts[1], "-"));
 
   double positions = 1;

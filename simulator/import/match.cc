@@ -8,8 +8,6 @@
 namespace mallocmuzero {
 namespace {
 
-using hlo::Opcode;
-
 constexpr int kMaxFusionDepth = 16;
 
 // The shape with every memory space set to HBM where it is HBM or fast memory in some compile.
@@ -63,7 +61,7 @@ std::string ResultKey(const PricedStep& priced) {
 // Priced steps by key, in schedule order, handed out one after the other.
 class StepPool {
  public:
-  void Add(std::string key, int32_t priced) { steps_[std::move(key)].steps.push_back(priced); }
+  void Add(const std::string& key, int32_t priced) { steps_[key].steps.push_back(priced); }
 
   int32_t Take(const std::string& key) {
     const auto found = steps_.find(key);
