@@ -1,6 +1,7 @@
+#!/usr/bin/env python3
 """Draws predicted against compiled cycles of every placement in the corpus.
 
-    mallocmuzero corpus --workloads workloads --json | python3 workloads/plot_calibration.py OUTPUT.svg
+    mallocmuzero corpus --workloads workloads --json | workloads/plot_calibration.py OUTPUT.svg
 
 Needs matplotlib. Each point is one placement of one program that the latency table was fitted
 without.

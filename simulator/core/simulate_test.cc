@@ -374,8 +374,8 @@ TEST_P(RandomPrices, PricingAgainGivesTheSame) {
   EXPECT_EQ(first.stall_cycles, second.stall_cycles);
 }
 
-// While the program stalls the copies have the whole bandwidth, so each of their bytes is waited for
-// at most once.
+// While the program stalls the copies have the whole bandwidth, so each of their bytes is waited
+// for at most once.
 TEST_P(RandomPrices, StallsAreAtMostTheTimeOfAllCopiesAtFullBandwidth) {
   double bytes = 0;
   for (const Interval& interval : mapping_.intervals) {

@@ -31,7 +31,7 @@ ENTRY %main (x: s4[8]) -> f32[] {
 )";
 
 // A refusal must be one line that starts with file, line and column.
-void ExpectModuleOrOneLineError(std::string text) {
+void ExpectModuleOrOneLineError(const std::string& text) {
   const absl::StatusOr<Module> module = ParseModule(text, "test.hlo");
   if (module.ok()) return;
   EXPECT_THAT(std::string(module.status().message()),
