@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "simulator/core/program_types.h"
 #include "simulator/import/live_range.h"
+#include "simulator/import/saturate.h"
 
 namespace mallocmuzero {
 namespace {
@@ -98,7 +99,7 @@ class Assembler {
           Touch& touch = TouchOf(touches, storage);
           (operand < 0 ? touch.writes : touch.reads) = true;
           touch.bytes = std::max(touch.bytes, hlo::ShapeByteSize(array));
-          touch.bytes_accessed += bytes[leaf];
+          touch.bytes_accessed = SaturatingAdd(touch.bytes_accessed, bytes[leaf]);
           touch.positions.push_back(MakePosition(operand, index));
         }
         ++leaf;
@@ -147,7 +148,8 @@ class Assembler {
     for (size_t i = touches.size(); i-- > 0 && touches.size() > kMaxAccessesPerInstruction;) {
       if (touches[i].bytes_accessed > largest_dropped) continue;
       storages_[touches[i].storage].pinned = true;
-      fixed_bytes_[static_cast<int32_t>(priced)] += touches[i].bytes_accessed;
+      int64_t& fixed = fixed_bytes_[static_cast<int32_t>(priced)];
+      fixed = SaturatingAdd(fixed, touches[i].bytes_accessed);
       touches.erase(touches.begin() + static_cast<std::ptrdiff_t>(i));
       ++dropped;
     }
@@ -222,8 +224,8 @@ class Assembler {
       if (step.kind != Step::Kind::kInstruction) continue;
       instruction.set_kind(priced.instruction->estimated_cycles ? v1::Instruction::ESTIMATED
                                                                 : v1::Instruction::MODELLED);
-      instruction.set_fixed_hbm_bytes(priced.traffic.pointer_bytes +
-                                      fixed_bytes_[static_cast<int32_t>(i)]);
+      instruction.set_fixed_hbm_bytes(
+          SaturatingAdd(priced.traffic.pointer_bytes, fixed_bytes_[static_cast<int32_t>(i)]));
       instruction.set_scoped_fast_memory_bytes(ScopedFastMemory(*priced.instruction));
       AddAccesses(i, instruction);
     }

@@ -251,6 +251,14 @@ ROOT %x = f32[8] negate(%a), backend_config={"used_scoped_memory_configs":[{"mem
   EXPECT_EQ(AssembleText(text, hardware).instructions(0).scoped_fast_memory_bytes(), 64);
 }
 
+TEST(Assemble, BytesBeyondMeasureAreCountedAsTheMost) {
+  // Nine times nearly 2^60 bytes are no 64-bit number.
+  const v1::Program program = AssembleText(hlo::EntryModule(
+      "%a = pred[1152921504606846975] parameter(0)\n"
+      "ROOT %x = f32[] custom-call(%a, %a, %a, %a, %a, %a, %a, %a, %a), custom_call_target=\"f\""));
+  EXPECT_EQ(AccessesOf(program, "x")[0].bytes_accessed(), INT64_MAX);
+}
+
 TEST(Assemble, UnknownOpcodesAreNamedAndPricedByBytes) {
   const v1::Program program =
       AssembleText(hlo::EntryModule("%a = f32[8] parameter(0)\nROOT %x = f32[8] frobnicate(%a)"));

@@ -11,6 +11,7 @@
 #include "simulator/import/observe.h"
 #include "simulator/import/pack_mapping.h"
 #include "simulator/import/price_module.h"
+#include "simulator/import/saturate.h"
 #include "simulator/import/translate.h"
 
 namespace mallocmuzero {
@@ -321,7 +322,7 @@ class BaselineMaker {
     std::stable_sort(slices.begin(), slices.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     int64_t bytes = 0;
-    for (const auto& [start, slice_bytes] : slices) bytes += slice_bytes;
+    for (const auto& [start, slice_bytes] : slices) bytes = SaturatingAdd(bytes, slice_bytes);
     if (slices.size() < 2 || bytes != buffer_bytes) return;
     for (const auto& [start, slice_bytes] : slices) {
       v1::CopySlice& slice = *interval.add_copy_in_slices();

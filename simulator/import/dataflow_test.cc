@@ -220,12 +220,15 @@ TEST(Dataflow, PiecesOfASlicedCopyBecomeOneBuffer) {
 }
 
 TEST(DataflowErrors, TupleIndexOutOfRange) {
-  EXPECT_EQ(AnalysisError(hlo::EntryModule("%a = f32[8] parameter(0)\n%t = (f32[8]) tuple(%a)\n"
-                                           "ROOT %g = f32[8] get-tuple-element(%t), index=3")),
-            "test.hlo:6:1: %g: expected an operand with element 3");
-  EXPECT_THAT(AnalysisError(hlo::EntryModule(
-                  "%a = f32[8] parameter(0)\nROOT %g = f32[8] get-tuple-element(%a), index=0")),
-              StartsWith("test.hlo:5:1: %g: expected"));
+  EXPECT_THAT(hlo::ParseError(hlo::EntryModule("%a = f32[8] parameter(0)\n%t = (f32[8]) tuple(%a)\n"
+                                               "ROOT %g = f32[8] get-tuple-element(%t), index=3")),
+              StartsWith("test.hlo:6:"));
+}
+
+TEST(DataflowErrors, DoneOfWhatIsNoStart) {
+  EXPECT_EQ(
+      AnalysisError(hlo::EntryModule("%a = f32[8] parameter(0)\nROOT %d = f32[8] copy-done(%a)")),
+      "test.hlo:5:1: %d: expected an operand with element 0");
 }
 
 TEST(DataflowErrors, TupleShapeThatItsOperandsDoNotFill) {

@@ -18,6 +18,10 @@ using hlo::Opcode;
 
 constexpr int kMaxFusionDepth = 16;
 
+// Instructions one may have looked at: fusions that call fusions several times over could ask for
+// more than anyone waits for.
+constexpr int kMaxLooks = 1 << 20;
+
 struct WindowDimension {
   int64_t size = 1;
   int64_t stride = 1;
@@ -124,7 +128,7 @@ double DotFlops(const hlo::Computation& computation, const hlo::Instruction& dot
 }
 
 double Flops(const hlo::Module& module, const hlo::Computation& computation,
-             const hlo::Instruction& instruction, int depth) {
+             const hlo::Instruction& instruction, int depth, int* looks_left) {
   const auto result = static_cast<double>(hlo::ElementCount(instruction.shape));
   switch (instruction.opcode) {
     case Opcode::kConvolution:
@@ -137,7 +141,8 @@ double Flops(const hlo::Module& module, const hlo::Computation& computation,
       const hlo::Computation& fused = module.computations[*called];
       double flops = 0;
       for (const hlo::Instruction& inner : fused.instructions) {
-        flops += Flops(module, fused, inner, depth + 1);
+        if (--*looks_left < 0) break;
+        flops += Flops(module, fused, inner, depth + 1, looks_left);
       }
       return flops;
     }
@@ -185,7 +190,8 @@ double Flops(const hlo::Module& module, const hlo::Computation& computation,
 
 double CountFlops(const hlo::Module& module, const hlo::Computation& computation,
                   const hlo::Instruction& instruction) {
-  return Flops(module, computation, instruction, 0);
+  int looks_left = kMaxLooks;
+  return Flops(module, computation, instruction, 0, &looks_left);
 }
 
 }  // namespace mallocmuzero

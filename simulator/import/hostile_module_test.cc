@@ -121,6 +121,7 @@ class Pipeline {
     if (assembly.program.instructions_size() == 0) return;
     const Match self = MatchModules(all_hbm, all_hbm);
     const Match match = MatchModules(all_hbm, other);
+    if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) return;
     const std::vector<Placement> placements = {Observe(assembly.program, all_hbm, self),
                                                Observe(assembly.program, other, match)};
     const LatencyClasses classes = ClassifyInstructions(assembly.program, all_hbm);

@@ -10,6 +10,9 @@ namespace {
 
 constexpr int kMaxFusionDepth = 16;
 
+// Fusions that call fusions several times over are not followed beyond a signature this long.
+constexpr size_t kMaxSignatureBytes = size_t{1} << 22;
+
 // The shape with every memory space set to HBM where it is HBM or fast memory in some compile.
 void AppendShape(const hlo::Shape& shape, std::string& text) {
   if (shape.IsTuple()) {
@@ -44,7 +47,7 @@ void AppendInstruction(const hlo::Module& module, const hlo::Instruction& instru
     absl::StrAppend(&text, attribute.name, "=", attribute.value, " ");
   }
   for (const hlo::CalledComputation& called : instruction.called_computations) {
-    if (depth >= kMaxFusionDepth) break;
+    if (depth >= kMaxFusionDepth || text.size() > kMaxSignatureBytes) break;
     text.push_back('{');
     AppendComputation(module, module.computations[called.computation], depth + 1, text);
     text.push_back('}');

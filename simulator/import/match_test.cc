@@ -25,8 +25,8 @@ std::string Compile(const std::string& lines) {
 }
 
 const char kBase[] =
-    "%x = f32[64] negate(%a), metadata={op_name=\"n1\"}\n"
-    "%y = f32[64] negate(%x), metadata={op_name=\"n2\"}\n"
+    "%x = f32[64]{0} negate(%a), metadata={op_name=\"n1\"}\n"
+    "%y = f32[64]{0} negate(%x), metadata={op_name=\"n2\"}\n"
     "ROOT %z = f32[64] add(%x, %y), metadata={op_name=\"s\"}";
 
 TEST(Match, ByNameWhateverTheMemory) {
@@ -47,8 +47,8 @@ TEST(Match, ByMetadataWhereNamesDiffer) {
   const auto base = MustAnalyze(Compile(kBase));
   // The numbers of the two negations are swapped, and the sum is renamed.
   const auto other =
-      MustAnalyze(Compile("%n.2 = f32[64] negate(%a), metadata={op_name=\"n1\"}\n"
-                          "%n.1 = f32[64] negate(%n.2), metadata={op_name=\"n2\"}\n"
+      MustAnalyze(Compile("%n.2 = f32[64]{0} negate(%a), metadata={op_name=\"n1\"}\n"
+                          "%n.1 = f32[64]{0} negate(%n.2), metadata={op_name=\"n2\"}\n"
                           "ROOT %s = f32[64] add(%n.2, %n.1), "
                           "metadata={op_name=\"s\"}"));
   const Match match = MatchModules(*base, *other);
@@ -100,11 +100,11 @@ TEST(Signature, LeavesNamesAndMemoriesOut) {
     const auto m = MustAnalyze(Compile(line));
     return InstructionSignature(*m, m->priced.back());
   };
-  const std::string one = signature("ROOT %x = f32[64] slice(%a), slice={[0:64]}");
+  const std::string one = signature("ROOT %x = f32[64]{0} slice(%a), slice={[0:64]}");
   EXPECT_EQ(one, signature("ROOT %y = f32[64]{0:S(3)} slice(%a), slice={[0:64]}, "
                            "metadata={op_name=\"q\"}"));
-  EXPECT_NE(one, signature("ROOT %x = f32[64] slice(%a), slice={[1:64]}"));
-  EXPECT_NE(one, signature("ROOT %x = f32[32] slice(%a), slice={[0:64]}"));
+  EXPECT_NE(one, signature("ROOT %x = f32[64]{0} slice(%a), slice={[1:64]}"));
+  EXPECT_NE(one, signature("ROOT %x = f32[32]{0} slice(%a), slice={[0:64]}"));
 }
 
 TEST(Signature, LooksIntoFusions) {
@@ -139,7 +139,7 @@ TEST(Observe, FastAccessesAreThoseInFastMemory) {
 TEST(Observe, WhatTheCompileDoesNotHaveIsNotObserved) {
   const auto base = MustAnalyze(Compile(kBase));
   const v1::Program program = Assemble(*base, SmallHardware()).program;
-  const auto other = MustAnalyze(Compile("%x = f32[64] negate(%a)\nROOT %v = f32[64] abs(%x)"));
+  const auto other = MustAnalyze(Compile("%x = f32[64]{0} negate(%a)\nROOT %v = f32[64] abs(%x)"));
   const Placement placement = Observe(program, *other, MatchModules(*base, *other));
   EXPECT_TRUE(placement.observations[0].has_value());
   EXPECT_FALSE(placement.observations[1].has_value());

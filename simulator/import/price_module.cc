@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "simulator/core/copy_queue.h"
+#include "simulator/import/saturate.h"
 
 namespace mallocmuzero {
 namespace {
@@ -85,8 +86,10 @@ class SchedulePricer {
                          int64_t& fast) {
       size_t leaf = 0;
       hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t>, const hlo::Shape& array) {
-        if (IsFast(array)) fast += leaf_bytes[leaf];
-        if (array.layout.memory_space == 0) bytes.hbm += leaf_bytes[leaf];
+        if (IsFast(array)) fast = SaturatingAdd(fast, leaf_bytes[leaf]);
+        if (array.layout.memory_space == 0) {
+          bytes.hbm = SaturatingAdd(bytes.hbm, leaf_bytes[leaf]);
+        }
         ++leaf;
       });
     };

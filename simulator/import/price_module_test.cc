@@ -151,6 +151,15 @@ TEST(PriceModule, WithoutAnEstimateTheRooflineRules) {
   EXPECT_DOUBLE_EQ(compute.modelled_cycles, 2000);
 }
 
+TEST(PriceModule, BytesBeyondMeasureAreCountedAsTheMost) {
+  // Nine operands of nearly 2^60 bytes: their sum is no 64-bit number.
+  const ModulePrice price =
+      PriceText(hlo::EntryModule("%a = pred[1152921504606846975] parameter(0)\n"
+                                 "ROOT %x = pred[] custom-call(%a, %a, %a, %a, %a, %a, %a, %a, "
+                                 "%a), custom_call_target=\"f\""));
+  EXPECT_DOUBLE_EQ(price.bytes_accessed, 9223372036854775807.0);
+}
+
 TEST(PriceModule, ReportsAFile) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/price_module_test.hlo.zst");
   ASSERT_TRUE(

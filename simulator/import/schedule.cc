@@ -105,9 +105,11 @@ class Flattener {
     for (const hlo::CalledComputation& called : instruction.called_computations) {
       call.callees.push_back(AddInstance(called.computation, caller.execution_count, caller.loop));
     }
-    if (call.callees.empty()) {
-      return Error(instruction, absl::StrCat("expected a called computation of a ",
-                                             hlo::OpcodeName(instruction.opcode)));
+    const bool is_call = instruction.opcode == hlo::Opcode::kCall;
+    if (call.callees.empty() || (is_call && call.callees.size() > 1)) {
+      return Error(instruction,
+                   absl::StrCat("expected ", is_call ? "one" : "a", " called computation of a ",
+                                hlo::OpcodeName(instruction.opcode)));
     }
     for (int32_t callee : call.callees) {
       absl::Status status = Visit(callee, depth + 1);

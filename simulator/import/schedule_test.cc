@@ -159,10 +159,19 @@ TEST(Schedule, LoopWithoutBodyIsRefusedWithItsLine) {
   EXPECT_THAT(FlattenError(module), StartsWith("test.hlo:5:1: %w: expected"));
 }
 
+TEST(Schedule, CallWithTwoTargetsIsRefusedWithItsLine) {
+  const hlo::Module module = hlo::MustParse(
+      hlo::EntryModule("%a = f32[8] parameter(0)\n"
+                       "ROOT %w = f32[8] call(%a), called_computations={%f, %f}",
+                       "%f (p: f32[8]) -> f32[8] {\nROOT %p = f32[8] parameter(0)\n}\n"));
+  EXPECT_EQ(FlattenError(module), "test.hlo:5:1: %w: expected one called computation of a call");
+}
+
 TEST(Schedule, CallWithoutTargetIsRefusedWithItsLine) {
   const hlo::Module module =
       hlo::MustParse(hlo::EntryModule("%a = f32[8] parameter(0)\nROOT %w = f32[8] call(%a)"));
-  EXPECT_THAT(FlattenError(module), StartsWith("test.hlo:5:1: %w: expected a called computation"));
+  EXPECT_THAT(FlattenError(module),
+              StartsWith("test.hlo:5:1: %w: expected one called computation"));
 }
 
 // `levels` computations, each of which calls the next one `calls` times.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulator/import/dataflow.h"
+#include "simulator/import/saturate.h"
 
 namespace mallocmuzero {
 namespace {
@@ -11,10 +12,22 @@ using hlo::Opcode;
 
 constexpr int kMaxFusionDepth = 16;
 
-int64_t SaturatingAdd(int64_t a, int64_t b) {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
+// Instructions one operand may have looked at: fusions that call fusions several times over could
+// ask for more than anyone waits for. Behind that every read is one of the whole array.
+constexpr int kMaxLooks = 1 << 20;
+
+// How far the walk into a fusion has gone.
+struct Walk {
+  int depth = 0;
+  int* looks_left;  // not owned
+
+  Walk Deeper() const { return {depth + 1, looks_left}; }
+  void Look(const hlo::Computation& computation) const {
+    const auto count = std::min<size_t>(computation.instructions.size(), kMaxLooks);
+    *looks_left = std::max(0, *looks_left - static_cast<int>(count));
+  }
+  bool MayGoDeeper() const { return depth<kMaxFusionDepth&& * looks_left> 0; }
+};
 
 // Bytes of the arrays of a shape, tuples' pointers not included.
 int64_t ArrayBytes(const hlo::Shape& shape) {
@@ -40,20 +53,21 @@ int64_t OperandBytes(const hlo::Computation& computation, const hlo::Instruction
 // Bytes that the user at `user` reads of its operand `number`, or -1 for "the whole array, once
 // however many such users there are". HloCostAnalysis::FusionParameterReadBytes.
 int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computation,
-                      const hlo::Instruction& user, size_t number, int depth);
+                      const hlo::Instruction& user, size_t number, Walk walk);
 
 // Bytes that computation `fused` reads of its parameter `number`.
 int64_t ParameterReadBytes(const hlo::Module& module, const hlo::Computation& fused, int32_t number,
-                           int depth) {
+                           Walk walk) {
   if (number < 0 || number >= fused.parameters.size()) return 0;
   const hlo::InstructionIndex parameter = fused.parameters[number];
   const int64_t whole = ArrayBytes(fused.instructions[parameter].shape);
   int64_t bytes = 0;
   bool whole_counted = false;
+  walk.Look(fused);
   for (const hlo::Instruction& user : fused.instructions) {
     for (size_t i = 0; i < user.operands.size(); ++i) {
       if (user.operands[i] != parameter) continue;
-      const int64_t read = UserReadBytes(module, fused, user, i, depth);
+      const int64_t read = UserReadBytes(module, fused, user, i, walk);
       if (read >= 0) {
         bytes = SaturatingAdd(bytes, read);
       } else if (!whole_counted) {
@@ -66,12 +80,12 @@ int64_t ParameterReadBytes(const hlo::Module& module, const hlo::Computation& fu
 }
 
 int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computation,
-                      const hlo::Instruction& user, size_t number, int depth) {
+                      const hlo::Instruction& user, size_t number, Walk walk) {
   switch (user.opcode) {
     case Opcode::kFusion: {
       const auto called = user.Called(hlo::CallRole::kCalls);
-      if (!called || depth >= kMaxFusionDepth) return -1;
-      return ParameterReadBytes(module, module.computations[*called], number, depth + 1);
+      if (!called || !walk.MayGoDeeper()) return -1;
+      return ParameterReadBytes(module, module.computations[*called], number, walk.Deeper());
     }
     case Opcode::kSlice:
       return ArrayBytes(user.shape);
@@ -84,11 +98,12 @@ int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computa
       return number == 0 ? OperandBytes(computation, user, 2) : -1;
     case Opcode::kBitcast: {  // look through: a bitcast parameter may only be sliced
       int64_t bytes = 0;
+      walk.Look(computation);
       for (const hlo::Instruction& next : computation.instructions) {
         for (size_t i = 0; i < next.operands.size(); ++i) {
           if (&computation.instructions[next.operands[i]] != &user) continue;
-          if (depth >= kMaxFusionDepth) return -1;
-          const int64_t read = UserReadBytes(module, computation, next, i, depth + 1);
+          if (!walk.MayGoDeeper()) return -1;
+          const int64_t read = UserReadBytes(module, computation, next, i, walk.Deeper());
           if (read < 0) return -1;
           bytes = SaturatingAdd(bytes, read);
         }
@@ -139,7 +154,9 @@ void ApplyFusionRules(const hlo::Module& module, const hlo::Instruction& fusion,
   const hlo::Computation& fused = module.computations[*called];
   for (size_t i = 0; i < traffic.operand_bytes.size(); ++i) {
     if (traffic.operand_bytes[i].size() != 1) continue;
-    traffic.operand_bytes[i][0] = ParameterReadBytes(module, fused, static_cast<int32_t>(i), 0);
+    int looks_left = kMaxLooks;
+    traffic.operand_bytes[i][0] = ParameterReadBytes(module, fused, static_cast<int32_t>(i),
+                                                     {.depth = 0, .looks_left = &looks_left});
   }
   const hlo::Instruction& root = fused.instructions[fused.root];
   for (size_t leaf = 0; leaf < traffic.output_bytes.size(); ++leaf) {
@@ -169,7 +186,9 @@ void ApplyPartialRules(const hlo::Computation& computation, const hlo::Instructi
       break;
     case Opcode::kDynamicUpdateSlice:
       set_operand(0, 0);
-      traffic.output_bytes.assign(1, OperandBytes(computation, instruction, 1));
+      if (traffic.output_bytes.size() == 1) {
+        traffic.output_bytes[0] = OperandBytes(computation, instruction, 1);
+      }
       break;
     case Opcode::kScatter: {
       const size_t inputs = instruction.operands.size() / 2;

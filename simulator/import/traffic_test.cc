@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simulator/import/match.h"
 #include "simulator/import/testing/modules.h"
 
 namespace mallocmuzero {
@@ -67,6 +68,13 @@ TEST(Traffic, ADynamicUpdateSliceMovesTheUpdateOnly) {
   EXPECT_THAT(traffic.operand_bytes, ElementsAre(ElementsAre(0), ElementsAre(2048), ElementsAre(4),
                                                  ElementsAre(4), ElementsAre(4)));
   EXPECT_THAT(traffic.output_bytes, ElementsAre(2048));
+}
+
+TEST(Traffic, AnUpdateThatIsNoArrayHasBytesForEachOfItsArrays) {
+  const ArrayTraffic traffic = RootTraffic(
+      "%a = f32[8] parameter(0)\n%i = s32[] parameter(1)\n"
+      "ROOT %x = (f32[8], f32[4]) dynamic-update-slice(%a, %a, %i)");
+  EXPECT_THAT(traffic.output_bytes, ElementsAre(32, 16));
 }
 
 TEST(Traffic, AGatherReadsWhatItGathers) {
@@ -163,6 +171,25 @@ TEST(Traffic, ForwardingAndAsynchronousInstructionsMoveNothing) {
     for (const auto& bytes : traffic.operand_bytes) EXPECT_THAT(bytes, ::testing::Each(0)) << line;
     EXPECT_THAT(traffic.output_bytes, ::testing::Each(0)) << line;
   }
+}
+
+// Each of 12 levels calls the next one ten times: 10^12 looks without a limit on them.
+TEST(Traffic, FusionsThatMultiplyBeyondMeasureEndFast) {
+  std::string callees =
+      "%f0 (p: f32[8]) -> f32[8] {\n%p = f32[8] parameter(0)\nROOT %n = f32[8] negate(%p)\n}\n";
+  for (int level = 1; level <= 12; ++level) {
+    absl::StrAppend(&callees, "%f", level, " (p: f32[8]) -> f32[8] {\n%p = f32[8] parameter(0)\n");
+    for (int call = 0; call < 10; ++call) {
+      absl::StrAppend(&callees, call == 9 ? "ROOT " : "", "%x", call,
+                      " = f32[8] fusion(%p), kind=kLoop, calls=%f", level - 1, "\n");
+    }
+    callees += "}\n";
+  }
+  const auto m = testing::MustAnalyze(hlo::EntryModule(
+      "%a = f32[8] parameter(0)\nROOT %x = f32[8] fusion(%a), kind=kLoop, calls=%f12", callees));
+  EXPECT_THAT(m->priced[0].traffic.operand_bytes, ElementsAre(ElementsAre(32)));
+  EXPECT_GE(CountFlops(m->module, m->module.Entry(), *m->priced[0].instruction), 8);
+  EXPECT_LE(InstructionSignature(*m, m->priced[0]).size(), size_t{1} << 23);
 }
 
 TEST(Flops, OneForEachElementOfAnElementwiseResult) {

@@ -195,22 +195,25 @@ optional<int64_t> TripCount(const hlo::Module& module, const hlo::Computation& c
   const ScalarEvaluator in_condition(module, condition, {}, true, &budget);
   optional<Comparison> comparison = in_condition.EvaluateComparison(condition.root);
   if (!comparison) return nullopt;
+
+  const ScalarEvaluator in_caller(module, caller, {}, false, &budget);
+  const ScalarEvaluator in_body(module, body, {}, true, &budget);
+  // An element that the loop carries unchanged is what it was before the loop.
+  for (Scalar* side : {&comparison->left, &comparison->right}) {
+    if (side->kind != Scalar::Kind::kCounter || side->value != 0) continue;
+    const Scalar next = ElementOf(in_body, body, body.root, side->element);
+    if (next.kind == Scalar::Kind::kCounter && next.element == side->element && next.value == 0) {
+      *side = ElementOf(in_caller, caller, loop.operands[0], side->element);
+    }
+  }
   if (comparison->left.kind != Scalar::Kind::kCounter) {
     std::swap(comparison->left, comparison->right);
     comparison->direction = Mirrored(comparison->direction);
   }
-  const Scalar& counter = comparison->left;
+  const Scalar counter = comparison->left;
+  const Scalar limit = comparison->right;
   if (counter.kind != Scalar::Kind::kCounter) return nullopt;
 
-  const ScalarEvaluator in_caller(module, caller, {}, false, &budget);
-  const ScalarEvaluator in_body(module, body, {}, true, &budget);
-  Scalar limit = comparison->right;
-  if (limit.kind == Scalar::Kind::kCounter) {  // an element the loop carries unchanged
-    const Scalar next = ElementOf(in_body, body, body.root, limit.element);
-    const bool invariant = next.kind == Scalar::Kind::kCounter && next.element == limit.element &&
-                           next.value == 0 && limit.value == 0;
-    limit = invariant ? ElementOf(in_caller, caller, loop.operands[0], limit.element) : Scalar{};
-  }
   const Scalar start = ElementOf(in_caller, caller, loop.operands[0], counter.element);
   const Scalar next = ElementOf(in_body, body, body.root, counter.element);
   if (limit.kind != Scalar::Kind::kConstant || start.kind != Scalar::Kind::kConstant ||

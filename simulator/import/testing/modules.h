@@ -80,8 +80,7 @@ inline std::string LoopModule(int trip_count, absl::string_view body) {
                    "%t = (s32[], f32[8]) tuple(%z, %init)\n"
                    "%w = (s32[], f32[8]) while(%t), condition=%cond, body=%body, "
                    R"(backend_config={"known_trip_count":{"n":")",
-                   trip_count,
-                   "\"}}\nROOT %result = f32[8] get-tuple-element(%w), index=1"),
+                   trip_count, "\"}}\nROOT %result = f32[8] get-tuple-element(%w), index=1"),
       absl::StrCat("%body (p: (s32[], f32[8])) -> (s32[], f32[8]) {\n"
                    "%p = (s32[], f32[8]) parameter(0)\n"
                    "%i = s32[] get-tuple-element(%p), index=0\n"
