@@ -8,7 +8,7 @@
 namespace mallocmuzero::hlo {
 namespace {
 
-void BM_ParseCorpus(benchmark::State& state) {
+void ParseCorpusBenchmark(benchmark::State& state) {
   const absl::StatusOr<std::vector<CorpusFile>> corpus =
       ReadCorpus(MALLOCMUZERO_SOURCE_DIR "/tests/data/hlo");
   if (!corpus.ok() || corpus->empty()) {
@@ -33,7 +33,7 @@ void BM_ParseCorpus(benchmark::State& state) {
   state.SetBytesProcessed(bytes);
   state.SetItemsProcessed(instructions);
 }
-BENCHMARK(BM_ParseCorpus)->Unit(benchmark::kMillisecond);
+BENCHMARK(ParseCorpusBenchmark)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace mallocmuzero::hlo
