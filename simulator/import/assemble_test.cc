@@ -234,7 +234,7 @@ TEST(Assemble, OfMoreThan64AccessesTheSmallestStayInHbm) {
   EXPECT_THAT(program.notes(),
               ElementsAre("%x has more than 64 accesses: the 7 smallest stay in HBM"));
   for (const v1::Buffer& buffer : program.buffers()) {
-    EXPECT_EQ(buffer.pinned_to_hbm(), buffer.bytes() <= 7 * 4) << buffer.bytes();
+    EXPECT_EQ(buffer.pinned_to_hbm(), buffer.bytes() <= 28) << buffer.bytes();
   }
   EXPECT_THAT(AssembleText(CallOfMany(63)).notes(), IsEmpty());
 }
