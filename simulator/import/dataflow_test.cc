@@ -14,7 +14,6 @@ namespace {
 using testing::AnalysisError;
 using ::testing::ElementsAre;
 using testing::InstanceOf;
-using ::testing::IsEmpty;
 using testing::LoopModule;
 using testing::MustAnalyze;
 using ::testing::SizeIs;

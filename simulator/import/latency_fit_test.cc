@@ -18,7 +18,6 @@
 namespace mallocmuzero {
 namespace {
 
-using testing::Cycles;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::MustAnalyze;

@@ -14,7 +14,6 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 // Traffic of the root of an ENTRY computation with these lines.
 ArrayTraffic RootTraffic(const std::string& body, const std::string& callees = "") {

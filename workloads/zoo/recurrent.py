@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .layers import Params, cross_entropy, dense, embed, split_heads, tokens
+from .layers import Params, dense, embed, split_heads, tokens
 from .layers import dot_product_attention as attend
 from .registry import Architecture
 
@@ -59,12 +59,6 @@ def lstm_language_model(p: Params, ids: jax.Array, *, layers: int, width: int) -
     return dense(p / "head", x, VOCABULARY)
 
 
-def lstm_loss(p: Params, ids: jax.Array, *, layers: int, width: int) -> jax.Array:
-    """Next-token loss, back through time."""
-    logits = lstm_language_model(p, ids, layers=layers, width=width)
-    return cross_entropy(logits[:, :-1], ids[:, 1:])
-
-
 def gru_translator(
     p: Params, source: jax.Array, target: jax.Array, *, layers: int, width: int
 ) -> jax.Array:
@@ -87,9 +81,6 @@ PROGRAMS = (
         "lstm_2x2048_b64x128",
         partial(lstm_language_model, layers=2, width=2048),
         tokens(64, 128),
-    ),
-    _LSTM.train(
-        "lstm_2x1024_train_b64x64", partial(lstm_loss, layers=2, width=1024), tokens(64, 64)
     ),
     _GRU.forward(
         "gru_translator_2x1024_b64x64",

@@ -76,7 +76,6 @@ PROGRAMS = (
         partial(conformer, layers=2, width=512, heads=8),
         floats(64, 1024, 80),
     ),
-    _WAVENET.forward("wavenet_20_b4x8192", partial(wavenet, layers=20), floats(4, 8192, 1)),
     _WAVENET.forward(
         "wavenet_10_b16x8192", partial(wavenet, layers=10), floats(16, 8192, 1), chips=ALL_CHIPS
     ),

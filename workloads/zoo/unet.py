@@ -12,52 +12,40 @@ from .layers import (
     attention,
     batch_norm,
     conv,
-    cross_entropy,
     dense,
     floats,
     group_norm,
     layer_norm,
     max_pool,
     mlp,
-    tokens,
     transformer_layer,
     upsample,
 )
 from .registry import ALL_CHIPS, Architecture
 
 
-def conv_pair(p: Params, x: jax.Array, features: int, *, train: bool) -> jax.Array:
+def conv_pair(p: Params, x: jax.Array, features: int) -> jax.Array:
     """Two 3x3 convolutions, each with batch normalisation and ReLU."""
     for i in range(2):
         x = conv(p / i, x, features, 3)
-        x = jax.nn.relu(batch_norm(p / i / "norm", x, train=train))
+        x = jax.nn.relu(batch_norm(p / i / "norm", x, train=False))
     return x
 
 
-def unet(
-    p: Params, images: jax.Array, *, width: int, levels: int, classes: int, train: bool = False
-) -> jax.Array:
+def unet(p: Params, images: jax.Array, *, width: int, levels: int, classes: int) -> jax.Array:
     """U-Net (arXiv 1505.04597): per-pixel classes."""
     x = images
     skips = []
     for level in range(levels):
-        x = conv_pair(p / "down" / level, x, width << level, train=train)
+        x = conv_pair(p / "down" / level, x, width << level)
         skips.append(x)
         x = max_pool(x, 2, 2)
-    x = conv_pair(p / "middle", x, width << levels, train=train)
+    x = conv_pair(p / "middle", x, width << levels)
     for level in reversed(range(levels)):
         x = conv(p / "up" / level / "resize", upsample(x), width << level, 3)
         x = jnp.concatenate([skips[level], x], -1)
-        x = conv_pair(p / "up" / level, x, width << level, train=train)
+        x = conv_pair(p / "up" / level, x, width << level)
     return dense(p / "head", x, classes)
-
-
-def unet_loss(
-    p: Params, images: jax.Array, labels: jax.Array, *, width: int, levels: int, classes: int
-) -> jax.Array:
-    """Per-pixel classification loss."""
-    logits = unet(p, images, width=width, levels=levels, classes=classes, train=True)
-    return cross_entropy(logits, labels)
 
 
 def time_embedding(p: Params, times: jax.Array, width: int) -> jax.Array:
@@ -125,12 +113,6 @@ _DIT = Architecture("dit", "diffusion")
 PROGRAMS = (
     _UNET.forward(
         "unet_32_b8x256", partial(unet, width=32, levels=2, classes=21), floats(8, 256, 256, 3)
-    ),
-    _UNET.train(
-        "unet_32_train_b4x128",
-        partial(unet_loss, width=32, levels=2, classes=21),
-        floats(4, 128, 128, 3),
-        tokens(4, 128, 128),
     ),
     _DDPM.forward(
         "diffusion_unet_128_b32x64",
