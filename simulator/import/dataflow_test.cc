@@ -13,7 +13,6 @@ namespace {
 
 using testing::AnalysisError;
 using ::testing::ElementsAre;
-using testing::InstanceOf;
 using testing::LoopModule;
 using testing::MustAnalyze;
 using ::testing::SizeIs;

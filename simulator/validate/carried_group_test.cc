@@ -194,7 +194,7 @@ TEST(InvariantGroup, OfOneBufferIsAnOutsideBuffer) {
   builder.AddInstruction(10, {Read(buffer)});
   builder.AddCarriedGroup(loop, buffer, buffer, buffer, buffer);
   const Program program = builder.Build();
-  const auto judge = [&](uint32_t first, uint32_t last, std::vector<uint32_t> fast) {
+  const auto judge = [&](uint32_t first, uint32_t last, const std::vector<uint32_t>& fast) {
     const int32_t copied = static_cast<int32_t>(first);
     return Validate(program, MakeMapping(program,
                                          {{.buffer = buffer,

@@ -31,7 +31,7 @@ Arguments SimulateHlo(const std::string& path) {
 
 // gpt_small, imported into `folder`.
 std::string GoodProgram(const TemporaryFolder& folder) {
-  const std::string path = folder.Path("good.program");
+  std::string path = folder.Path("good.program");
   EXPECT_EQ(RunMallocmuzero(ImportArguments("gpt_small", path)).exit_code, 0);
   return path;
 }

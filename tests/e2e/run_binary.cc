@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace mallocmuzero::e2e {
@@ -105,7 +106,7 @@ std::vector<std::string> ImportArguments(const std::string& program, const std::
     if (name.starts_with("all_hbm.")) arguments.push_back("--all-hbm");
     if (name.starts_with("default.")) arguments.push_back("--default");
     if (name.starts_with("sample_")) arguments.push_back("--sample");
-    arguments.push_back(folder + "/" + name);
+    arguments.push_back(absl::StrCat(folder, "/", name));
   }
   return arguments;
 }

@@ -25,12 +25,12 @@ class ProgramMaker {
   bool Chance(int percent) { return Uniform(1, 100) <= percent; }
 
   uint32_t NewBuffer(BufferSpec spec = {}) {
-    return builder_.AddBuffer(8 * Uniform(1, 40), spec);  // not always aligned
+    return builder_.AddBuffer(int64_t{8} * Uniform(1, 40), spec);  // not always aligned
   }
   uint32_t NewValue(int depth) { return NewBuffer({.live_out = depth == 0 && Chance(30)}); }
   void AddInstruction(const std::vector<AccessSpec>& accesses) {
     const uint32_t index = builder_.AddInstruction(10, accesses);
-    if (Chance(20)) builder_.SetScopedFastMemoryBytes(index, 16 * Uniform(1, 30));
+    if (Chance(20)) builder_.SetScopedFastMemoryBytes(index, int64_t{16} * Uniform(1, 30));
   }
 
   // `visible` are buffers of this block and those around it; the block's own come last and may be
