@@ -190,16 +190,9 @@ class BaselineMaker {
                                               : priced.instruction->operands[position.operand()];
       const hlo::Shape& shape =
           other_.schedule.ComputationOf(step.instance).instructions[index].shape;
-      int32_t leaf = 0;
-      int32_t found = -1;
-      hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> leaf_index, const hlo::Shape&) {
-        if (std::equal(leaf_index.begin(), leaf_index.end(), position.tuple_index().begin(),
-                       position.tuple_index().end())) {
-          found = leaf;
-        }
-        ++leaf;
-      });
-      if (found >= 0) return flow_.StorageOf(flow_.ValuesOf(step.instance, index)[found]);
+      const int32_t leaf = LeafOrdinal(
+          shape, hlo::ShapeIndex(position.tuple_index().begin(), position.tuple_index().end()));
+      if (leaf >= 0) return flow_.StorageOf(flow_.ValuesOf(step.instance, index)[leaf]);
     }
     return -1;
   }

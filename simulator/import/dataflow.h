@@ -83,6 +83,9 @@ class Dataflow {
   int32_t storage_count_ = 0;
 };
 
+// Position of the array at `index` among the leaves of `shape`, or -1 if there is no array there.
+int32_t LeafOrdinal(const hlo::Shape& shape, absl::Span<const int32_t> index);
+
 // True if the instruction only names values that others computed: it takes no time and touches no
 // memory (XLA's HloCostAnalysis gives it no cost).
 bool IsForwarding(hlo::Opcode opcode);

@@ -64,18 +64,17 @@ int32_t InPlaceParameter(const hlo::Module& module, const hlo::Computation& fuse
   return -1;
 }
 
-// Ordinal of the leaf of `shape` at `index`, or -1.
-int32_t LeafOrdinal(const hlo::Shape& shape, const hlo::ShapeIndex& index) {
+}  // namespace
+
+int32_t LeafOrdinal(const hlo::Shape& shape, absl::Span<const int32_t> index) {
   int32_t ordinal = 0;
   int32_t found = -1;
   hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> leaf_index, const hlo::Shape&) {
-    if (leaf_index == absl::Span<const int32_t>(index)) found = ordinal;
+    if (leaf_index == index) found = ordinal;
     ++ordinal;
   });
   return found;
 }
-
-}  // namespace
 
 bool IsForwarding(Opcode opcode) {
   switch (opcode) {

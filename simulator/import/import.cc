@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/simulate.h"
@@ -98,17 +97,16 @@ class Importer {
 
   // Prices the baseline's mapping with the finished table, then seals the program.
   absl::StatusOr<v1::Program> Finish() {
-    FillHeader(program());
     if (program().has_baseline()) {
       v1::Program unpriced = program();
-      unpriced.set_fingerprint(ProgramFingerprint(unpriced));
+      SealProgram(unpriced);
       absl::StatusOr<Program> checked = Program::FromProto(std::move(unpriced));
       if (!checked.ok()) return checked.status();
       absl::StatusOr<Mapping> mapping = BaselineMapping(*checked);
       if (!mapping.ok()) return mapping.status();
       PriceBaseline(Simulate(*checked, *mapping));
     }
-    program().set_fingerprint(ProgramFingerprint(program()));
+    SealProgram(program());
     return std::move(program());
   }
 
