@@ -80,6 +80,9 @@ class CopyQueues {
     return moved_[Index(ticket.direction)] >= ticket.end;
   }
 
+  // Bytes moved since the beginning.
+  double Moved(CopyDirection direction) const { return moved_[Index(direction)]; }
+
   // Bytes queued and not moved yet.
   double Pending(CopyDirection direction) const {
     return queued_[Index(direction)] - moved_[Index(direction)];

@@ -1,6 +1,8 @@
 #include "simulator/core/simulate.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -118,27 +120,40 @@ class Copies {
         schedule_(mapping.intervals, program.buffers(), program.instruction_count()),
         tickets_(2 * mapping.intervals.size()) {}
 
-  // Queues and waits just before `instruction`; returns the stall of one execution, cycles.
-  double Reach(uint32_t instruction) {
+  // Queues and waits just before `instruction`; returns the stall of one execution, cycles. Tells
+  // `observer` of every copy and wait.
+  template <typename Observer>
+  double Reach(uint32_t instruction, Observer& observer) {
     double stall_bytes = 0;
     for (const CopySchedule::Event& event : schedule_.Due(instruction)) {
-      stall_bytes += queues_.WaitFor(TicketOf(event));
+      stall_bytes += WaitFor(event, observer);
     }
+    observer.WaitedBeforeQueueing(stall_bytes, queues_);
     for (const CopySchedule::Event& event : schedule_.Queued(instruction)) {
       // The last slice's ticket stands for all: a queue moves its copies in order.
       TicketOf(event) = queues_.Issue(event.direction, static_cast<double>(event.bytes));
+      observer.Queued(event, instruction, TicketOf(event));
     }
     for (const CopySchedule::Event& event : schedule_.DueAtOnce(instruction)) {
-      stall_bytes += queues_.WaitFor(TicketOf(event));
+      stall_bytes += WaitFor(event, observer);
     }
+    observer.WaitedAfterQueueing(stall_bytes, queues_);
     return stall_bytes / bytes_per_cycle_;
   }
 
   void Advance(double idle_bytes) { queues_.Advance(idle_bytes); }
 
   uint32_t count() const { return schedule_.copies(); }
+  const CopyQueues& queues() const { return queues_; }
 
  private:
+  template <typename Observer>
+  double WaitFor(const CopySchedule::Event& event, Observer& observer) {
+    const double bytes = queues_.WaitFor(TicketOf(event));
+    observer.Waited(event, bytes);
+    return bytes;
+  }
+
   CopyTicket& TicketOf(const CopySchedule::Event& event) {
     return tickets_[2 * size_t{event.interval} + static_cast<size_t>(event.direction)];
   }
@@ -170,9 +185,80 @@ double IdleBytesOf(double cycles, double hbm_bytes_per_cycle, int64_t hbm_bytes)
   return std::max(0.0, cycles * hbm_bytes_per_cycle - static_cast<double>(hbm_bytes));
 }
 
-}  // namespace
+// What Walk tells while it walks: nothing.
+struct NoObserver {
+  static void Waited(const CopySchedule::Event&, double) {}
+  static void WaitedBeforeQueueing(double, const CopyQueues&) {}
+  static void Queued(const CopySchedule::Event&, uint32_t, const CopyTicket&) {}
+  static void WaitedAfterQueueing(double, const CopyQueues&) {}
+  static void Ran(double, int64_t, double, const CopyQueues&) {}
+};
 
-Price Simulate(const Program& program, const Mapping& mapping) {
+// Keeps all of it.
+class Tracer {
+ public:
+  Tracer(const Program& program, const Mapping& mapping)
+      : bytes_per_cycle_(program.hardware().hbm_bytes_per_cycle()),
+        last_copies_(2 * mapping.intervals.size()) {
+    trace_.steps.reserve(size_t{program.instruction_count()} + 1);
+    trace_.steps.emplace_back();
+  }
+
+  void Waited(const CopySchedule::Event& event, double bytes) {
+    trace_.copies[LastCopyOf(event)].wait_cycles = bytes / bytes_per_cycle_;
+  }
+
+  void WaitedBeforeQueueing(double bytes, const CopyQueues& queues) {
+    TraceStep& step = trace_.steps.back();
+    step.wait_before_queueing = bytes / bytes_per_cycle_;
+    step.moved_before_queueing = Moved(queues);
+  }
+
+  void Queued(const CopySchedule::Event& event, uint32_t instruction, const CopyTicket& ticket) {
+    LastCopyOf(event) = trace_.copies.size();
+    trace_.copies.push_back({.interval = event.interval,
+                             .direction = event.direction,
+                             .queued_at = instruction,
+                             .begin = ticket.end - static_cast<double>(event.bytes),
+                             .end = ticket.end});
+  }
+
+  void WaitedAfterQueueing(double bytes_in_all, const CopyQueues& queues) {
+    TraceStep& step = trace_.steps.back();
+    step.wait_after_queueing = bytes_in_all / bytes_per_cycle_ - step.wait_before_queueing;
+    step.moved_after_queueing = step.moved = Moved(queues);
+  }
+
+  void Ran(double cycles, int64_t hbm_bytes, double idle_bytes, const CopyQueues& queues) {
+    TraceStep& step = trace_.steps.back();
+    step.cycles = cycles;
+    step.hbm_bytes = static_cast<double>(hbm_bytes);
+    step.idle_bytes = idle_bytes;
+    step.moved = Moved(queues);
+    trace_.steps.emplace_back();
+  }
+
+  Trace Finish(const Price& price) {
+    trace_.price = price;
+    return std::move(trace_);
+  }
+
+ private:
+  static std::array<double, 2> Moved(const CopyQueues& queues) {
+    return {queues.Moved(CopyDirection::kIn), queues.Moved(CopyDirection::kOut)};
+  }
+
+  size_t& LastCopyOf(const CopySchedule::Event& event) {
+    return last_copies_[2 * size_t{event.interval} + static_cast<size_t>(event.direction)];
+  }
+
+  const double bytes_per_cycle_;
+  std::vector<size_t> last_copies_;  // by interval and direction, into the trace's copies
+  Trace trace_;
+};
+
+template <typename Observer>
+Price Walk(const Program& program, const Mapping& mapping, Observer& observer) {
   Price price;
   Copies copies(program, mapping);
   price.copies = copies.count();
@@ -180,18 +266,33 @@ Price Simulate(const Program& program, const Mapping& mapping) {
   const uint32_t instruction_count = program.instruction_count();
   for (uint32_t i = 0; i < instruction_count; ++i) {
     const Instruction& instruction = program.instructions()[i];
-    price.stall_cycles += copies.Reach(i) * instruction.execution_count;
+    price.stall_cycles += copies.Reach(i, observer) * instruction.execution_count;
     const Placement placement =
         PlacementOf(instruction, program.accesses().data(), mapping.in_fast_memory.data());
     const double cycles = program.latency().Cycles(i, placement.fast_mask);
-    copies.Advance(IdleBytesOf(cycles, hbm_bytes_per_cycle, placement.hbm_bytes));
+    const double idle_bytes = IdleBytesOf(cycles, hbm_bytes_per_cycle, placement.hbm_bytes);
+    copies.Advance(idle_bytes);
+    observer.Ran(cycles, placement.hbm_bytes, idle_bytes, copies.queues());
     double& part = instruction.kind == InstructionKind::kModelled ? price.modelled_cycles
                                                                   : price.estimated_cycles;
     part += cycles * instruction.execution_count;
   }
-  price.stall_cycles += copies.Reach(instruction_count);
+  price.stall_cycles += copies.Reach(instruction_count, observer);
   price.total_cycles = price.estimated_cycles + price.modelled_cycles + price.stall_cycles;
   return price;
+}
+
+}  // namespace
+
+Price Simulate(const Program& program, const Mapping& mapping) {
+  NoObserver observer;
+  return Walk(program, mapping, observer);
+}
+
+Trace SimulateTrace(const Program& program, const Mapping& mapping) {
+  Tracer tracer(program, mapping);
+  const Price price = Walk(program, mapping, tracer);
+  return tracer.Finish(price);
 }
 
 Price SimulateAllHbm(const Program& program) { return Simulate(program, AllHbmMapping(program)); }

@@ -3,8 +3,11 @@
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_SIMULATE_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_SIMULATE_H_
 
+#include <array>
 #include <cstdint>
+#include <vector>
 
+#include "simulator/core/copy_queue.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 
@@ -25,6 +28,39 @@ struct Traffic {
   double hbm_bytes = 0;  // of them from or to HBM
 };
 
+// One step of the walk that Simulate describes: what happens just before an instruction, then one
+// execution of it.
+struct TraceStep {
+  double wait_before_queueing = 0;  // step 1, cycles
+  double wait_after_queueing = 0;   // step 3, cycles
+  double cycles = 0;                // step 4, latency
+  double hbm_bytes = 0;             // traffic of the instruction's own accesses
+  double idle_bytes = 0;            // what it leaves to copies
+
+  // Bytes that the queues {in, out} have moved since the program began, at the end of steps 1, 3
+  // and 4.
+  std::array<double, 2> moved_before_queueing = {0, 0};
+  std::array<double, 2> moved_after_queueing = {0, 0};
+  std::array<double, 2> moved = {0, 0};
+};
+
+// A copy, or one piece of a sliced one. It moves while the bytes its queue has moved in all go from
+// `begin` to `end`.
+struct TraceCopy {
+  uint32_t interval = 0;  // into Mapping::intervals
+  CopyDirection direction = CopyDirection::kIn;
+  uint32_t queued_at = 0;  // just before this instruction
+  double begin = 0;        // bytes
+  double end = 0;
+  double wait_cycles = 0;  // of the program, once, for this and what is before it in its queue
+};
+
+struct Trace {
+  Price price;
+  std::vector<TraceStep> steps;   // one an instruction, then what is waited for at the end
+  std::vector<TraceCopy> copies;  // in the order in which they are queued
+};
+
 // Prices a mapping, valid or not; its indices must lie in the program (MappingFromProto). For each
 // instruction i in order:
 //   1. wait for the copies with copy_in_done == i or copy_out_done == i that were queued earlier;
@@ -38,6 +74,9 @@ struct Traffic {
 // At the end: wait for the copies with copy_out_done == instruction_count, once. A cross-program
 // prefetch neither moves nor stalls (docs/cost-model.md).
 Price Simulate(const Program& program, const Mapping& mapping);
+
+// The same with every step of the walk. Of a sliced copy the last slice has the wait.
+Trace SimulateTrace(const Program& program, const Mapping& mapping);
 
 // The price of AllHbmMapping.
 Price SimulateAllHbm(const Program& program);
