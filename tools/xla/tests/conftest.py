@@ -1,4 +1,4 @@
-"""Shared fixtures: a compile process that does as told, and the skip for a missing compiler."""
+"""Shared fixtures: compile processes that do as told, and the skip for a missing compiler."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import json
 import pathlib
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+import zstandard
+
+VERSIONS = {"jax": "1", "jaxlib": "1", "libtpu": "1"}
 
 FakeCompiler = Callable[[dict[str, list[str]]], pathlib.Path]
 
@@ -38,8 +42,69 @@ def fake_compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Fa
         child = pathlib.Path(__file__).with_name("fake_child.py")
         command = (sys.executable, str(child), str(plan_path), str(log_path))
         monkeypatch.setattr("mallocmuzero_xla.worker.COMMAND", command)
-        versions = {"jax": "1", "jaxlib": "1", "libtpu": "1"}
-        monkeypatch.setattr("mallocmuzero_xla.store.compiler_versions", lambda: versions)
+        monkeypatch.setattr("mallocmuzero_xla.store.compiler_versions", lambda: VERSIONS)
         return log_path
 
     return install
+
+
+class World:
+    """A made-up compiler, binary and capture; tests/fake_world.py says what a world may hold."""
+
+    def __init__(self, folder: pathlib.Path, **world: Any) -> None:
+        self.capture = folder / "capture"
+        self.mapping = folder / "m.mapping"
+        self.program = folder / "p.program"
+        self._log = folder / "compiler.log"
+        self._file = folder / "world.json"
+        world = {"default": 1000, "sha256": "0" * 64, "log": str(self._log), **world}
+        self._file.write_text(json.dumps(world), encoding="utf-8")
+        self.mapping.write_text("first", encoding="utf-8")
+        self.program.write_text("[]", encoding="utf-8")
+        self.script = str(pathlib.Path(__file__).with_name("fake_world.py"))
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Puts the world in place of the compile processes and the binary; makes the capture."""
+        for role, constant in (("compile", "COMMAND"), ("look", "LOOK_COMMAND")):
+            command = (sys.executable, self.script, str(self._file), role)
+            monkeypatch.setattr(f"mallocmuzero_xla.worker.{constant}", command)
+        for module in ("store", "saved_capture", "options_cache"):
+            monkeypatch.setattr(f"mallocmuzero_xla.{module}.compiler_versions", lambda: VERSIONS)
+        binary = self._file.with_name("mallocmuzero")
+        line = f'exec {sys.executable} {self.script} {self._file} "$@"'
+        binary.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+        binary.chmod(0o755)
+        monkeypatch.setenv("MALLOCMUZERO_BINARY", str(binary))
+        self._write_capture()
+
+    def _write_capture(self) -> None:
+        self.capture.mkdir()
+        text = json.dumps({"asked": [], "compiled": True}).encode()
+        for variant in ("all_hbm", "default"):
+            (self.capture / f"{variant}.hlo.zst").write_bytes(zstandard.compress(text))
+        record = {
+            "program": "f",
+            "chip": "tpu_v4i",
+            "topology": "v4 lite:1x1",
+            "lowered_sha256": "0" * 64,
+            "versions": VERSIONS,
+            "environment": {},
+            "variants": {name: {"seconds": 0.1} for name in ("all_hbm", "default")},
+        }
+        (self.capture / "capture.json").write_text(json.dumps(record), encoding="utf-8")
+
+    def log(self) -> list[str]:
+        """Returns what the compiler did: "look" or "compile" and the overrides, a line each."""
+        return self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
+
+
+@pytest.fixture
+def make_world(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
+    """Returns a function that makes a world of its keyword arguments and installs it."""
+
+    def make(**world: Any) -> World:
+        made = World(tmp_path, **world)
+        made.install(monkeypatch)
+        return made
+
+    return make

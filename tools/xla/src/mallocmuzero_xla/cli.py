@@ -1,4 +1,4 @@
-"""Shell front end: mallocmuzero-xla capture, capture-zoo."""
+"""Shell front end: mallocmuzero-xla capture, capture-zoo, verify, optimize, results."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mallocmuzero_xla.chips import CHIPS, find_chip
 from mallocmuzero_xla.environment import require_compiler
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.importer import find_binary
+from mallocmuzero_xla.loop_cli import add_optimize, add_results, add_verify
 from mallocmuzero_xla.runner import Limits
 from mallocmuzero_xla.variants import parse_variants, standard_variants
 from mallocmuzero_xla.zoo import ZooRequest, capture_zoo
@@ -45,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_capture(commands)
     _add_capture_zoo(commands)
+    add_verify(commands)
+    add_optimize(commands)
+    add_results(commands)
     return parser
 
 

@@ -19,3 +19,7 @@ class CompileError(CaptureError):
 
 class WorkerLostError(CaptureError):
     """The compile process aborted or ran past its time limit."""
+
+
+class BudgetSpentError(CaptureError):
+    """The seconds, looks or compiles that were granted have been used up."""

@@ -39,3 +39,33 @@ class Progress:
         """Ends the bar."""
         if self._bar is not None:
             self._bar.close()
+
+
+class LoopProgress:
+    """Shows how a search goes on: one line that changes on a terminal, notes elsewhere too."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._live = sys.stderr.isatty() and not quiet
+        self._shown = ""
+
+    def status(self, line: str) -> None:
+        """Shows where the search is; only on a terminal."""
+        if self._live:
+            print(f"\r{line:{len(self._shown)}}", end="", file=sys.stderr, flush=True)
+            self._shown = line
+
+    def note(self, line: str) -> None:
+        """Shows something that stays."""
+        if self._quiet:
+            return
+        if self._shown:
+            print(f"\r{'':{len(self._shown)}}\r", end="", file=sys.stderr)
+            self._shown = ""
+        print(line, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Ends the line that changes."""
+        if self._shown:
+            print(file=sys.stderr)
+            self._shown = ""

@@ -16,8 +16,8 @@ from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.variants import Variant
 
 _FORMAT = 1
-_RECORD = "capture.json"
-_SUFFIX = ".hlo.zst"
+RECORD = "capture.json"
+SUFFIX = ".hlo.zst"
 
 
 class CaptureStore:
@@ -43,7 +43,7 @@ class CaptureStore:
 
     def path(self, variant: Variant) -> pathlib.Path:
         """Returns where the text of `variant` is, or will be."""
-        return self.folder / f"{variant.name}{_SUFFIX}"
+        return self.folder / f"{variant.name}{SUFFIX}"
 
     def has(self, variant: Variant) -> bool:
         """Whether `variant` has been captured."""
@@ -85,7 +85,7 @@ class CaptureStore:
         return {**self._head, "variants": {}, "failures": {}}
 
     def _read_record(self) -> dict[str, Any]:
-        path = self.folder / _RECORD
+        path = self.folder / RECORD
         if not path.is_file():
             return self._empty_record()
         try:
@@ -97,12 +97,12 @@ class CaptureStore:
         return dict(record)
 
     def _remove_texts(self) -> None:
-        for path in self.folder.glob(f"*{_SUFFIX}"):
+        for path in self.folder.glob(f"*{SUFFIX}"):
             path.unlink()
 
     def _write_record(self) -> None:
         text = json.dumps(self._record, indent=1, sort_keys=True) + "\n"
-        write_atomically(self.folder / _RECORD, text.encode("utf-8"))
+        write_atomically(self.folder / RECORD, text.encode("utf-8"))
 
 
 def write_atomically(path: pathlib.Path, content: bytes) -> None:

@@ -11,12 +11,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from mallocmuzero_xla.environment import child_environment
 from mallocmuzero_xla.errors import CompileError, UsageError, WorkerLostError
 
 COMMAND = (sys.executable, "-m", "mallocmuzero_xla.compile_child")
+LOOK_COMMAND = (sys.executable, "-m", "mallocmuzero_xla.look_child")
 
 # The compiler keeps memory from one compile to the next; a process that has grown past this is
 # replaced before its next job.
@@ -33,7 +35,9 @@ class Worker:
     `run` is for one thread; `close` may be called by another and ends a job under way.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, command: Sequence[str] | None = None) -> None:
+        """`command` starts the process: that for compiles by default, or LOOK_COMMAND."""
+        self._command = command or COMMAND
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
         self._closed = False
@@ -45,7 +49,7 @@ class Worker:
         Raises:
             UsageError: the job is wrong.
             CompileError: the job failed, and would again.
-            WorkerLostError: the process aborted or ran for more than `timeout` seconds.
+            WorkerLostError: the compiler aborted or ran for more than `timeout` seconds.
             WorkerClosedError: the worker has been closed.
         """
         process = self._started()
@@ -63,6 +67,8 @@ class Worker:
         reply = json.loads(line)
         if reply["peak_mebibytes"] > _PEAK_MEBIBYTES:
             self._stop()
+        if reply.get("lost"):
+            raise WorkerLostError(f"{reply['error']}: {self._last_words()}")
         if reply["error"]:
             raise (UsageError if reply["usage"] else CompileError)(reply["error"])
         return float(reply["seconds"])
@@ -82,7 +88,7 @@ class Worker:
                 raise WorkerClosedError
             if self._process is None:
                 self._process = subprocess.Popen(
-                    COMMAND,
+                    self._command,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._log,

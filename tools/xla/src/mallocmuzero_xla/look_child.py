@@ -1,0 +1,142 @@
+"""The look process: starts compiles, and ends each as soon as its placement is known.
+
+libtpu can write the scheduled module with its final placement before it generates machine code, by
+far the longest part of a compile. A look takes that text, which has everything but the estimated
+cycles. libtpu cannot stop half-way, so every look runs in a fork of this process that is killed;
+this process imports jax once, but never loads libtpu, whose threads would not survive a fork.
+
+Run as `python -m mallocmuzero_xla.look_child`; jobs and answers are those of compile_child.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pathlib
+import resource
+import select
+import shutil
+import signal
+import sys
+import time
+from typing import Any
+
+from mallocmuzero_xla.chips import Chip, chip_devices
+from mallocmuzero_xla.hlo_text import strip_source_locations
+from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text
+
+_MODULE_SUFFIX = "-TLP-hlo.txt"
+# Written next, once the module's text is complete.
+_MARKER_SUFFIX = "-TLP-00-deduplication-map.txt"
+_TABLE_INFIX = "-memory-space-assignment-"
+
+# The passes whose texts are written: without a choice they are gigabytes of machine code.
+_DUMP_FLAGS = (
+    "--xla_jf_dump_hlo_text=true",
+    "--xla_jf_dump_llo_text=false",
+    "--xla_jf_dump_llo_pass_label_regex=memory-space-assignment|deduplication-map",
+)
+_ERROR, _TEXT = "error.txt", "compiled.txt"
+_POLL_SECONDS = 0.005
+_PR_SET_PDEATHSIG = 1
+
+
+def run_look(job: dict[str, Any]) -> dict[str, Any]:
+    """Runs one look and writes {"text", "tables"} to the job's output; returns the answer."""
+    started = time.monotonic()
+    folder = pathlib.Path(job["dump"])
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    child = os.fork()
+    if child == 0:
+        _compile(job, folder)
+    try:
+        error, lost = _wait(child, folder)
+        if error is None:
+            output = pathlib.Path(job["output"])
+            output.write_text(json.dumps(_read_dump(folder)), encoding="utf-8")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return {
+        "error": error,
+        "lost": lost,
+        "usage": False,
+        "seconds": round(time.monotonic() - started, 3),
+        "peak_mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+def _compile(job: dict[str, Any], folder: pathlib.Path) -> None:
+    """The forked process: compiles until it is killed, or leaves an error or the whole text."""
+    # Whoever kills this process's parent wants no compile to be left over.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    flags = [os.environ.get("LIBTPU_INIT_ARGS", ""), f"--xla_jf_dump_to={folder}", *_DUMP_FLAGS]
+    os.environ["LIBTPU_INIT_ARGS"] = " ".join(flags).strip()
+    try:
+        program = LoweredProgram.read(pathlib.Path(job["program"]))
+        text = compile_to_text(program, chip_devices(Chip(**job["chip"])), job["options"])
+    except BaseException as failure:
+        words = f"{type(failure).__name__}: {' '.join(str(failure).split())[:2000]}"
+        (folder / _ERROR).write_text(words, encoding="utf-8")
+        os._exit(1)
+    # A libtpu without these flags compiles to the end: as good, only slower.
+    (folder / _TEXT).write_text(text, encoding="utf-8")
+    os._exit(0)
+
+
+def _wait(child: int, folder: pathlib.Path) -> tuple[str | None, bool]:
+    """Waits for the placement or the child's end; returns an error, and whether it died of it."""
+    status = 0
+    try:
+        while not any(folder.glob(f"*{_MARKER_SUFFIX}")):
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                child = 0
+                break
+            # No second job comes before this one's answer: what can be read is the end of input.
+            if select.select([sys.stdin], [], [], _POLL_SECONDS)[0]:
+                os._exit(0)
+    finally:
+        if child:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    if child or status == 0:
+        return None, False
+    if (folder / _ERROR).is_file():
+        return (folder / _ERROR).read_text(encoding="utf-8"), False
+    return f"the compile process ended (status {os.waitstatus_to_exitcode(status)})", True
+
+
+def _read_dump(folder: pathlib.Path) -> dict[str, Any]:
+    """Returns the module's text, and the compiler's tables of what it placed where, by name."""
+    whole = folder / _TEXT
+    modules = sorted(folder.glob(f"*{_MODULE_SUFFIX}"), key=lambda path: path.stat().st_size)
+    text = (whole if whole.is_file() else modules[-1]).read_text(encoding="utf-8")
+    tables = {
+        path.stem.rpartition(_TABLE_INFIX)[2]: path.read_text(encoding="utf-8")
+        for path in folder.glob(f"*{_TABLE_INFIX}*.txt")
+    }
+    return {"text": strip_source_locations(text), "tables": tables}
+
+
+def _import_compiler() -> None:
+    """Imports what a compile needs, short of libtpu, so that the forks need not."""
+    import jax  # noqa: F401
+    from jax._src.interpreters import mlir  # noqa: F401
+    from jax.experimental import topologies  # noqa: F401
+
+
+def main() -> None:
+    """Answers jobs until stdin closes."""
+    # libtpu and user code may print: only answers belong on the real stdout.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    _import_compiler()
+    for line in sys.stdin:
+        answers.write(json.dumps(run_look(json.loads(line))) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""Compiles one lowered program under many options: looks for the placement, or whole compiles."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import tempfile
+from types import TracebackType
+from typing import Any
+
+import zstandard
+
+from mallocmuzero_xla import worker
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.chips import Chip
+from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.worker import Worker
+
+_TMPFS = pathlib.Path("/dev/shm")
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """A placement as the compiler decided it.
+
+    Attributes:
+        text: the scheduled module, without estimated cycles.
+        tables: the compiler's own, as comma-separated values by name: "bufferinfo" (tensors),
+            "allocinfo" (which is where in fast memory from when to when), "scheduleinfo" (the
+            instruction at each time). Empty if the compiler wrote none.
+    """
+
+    text: str
+    tables: dict[str, str]
+
+
+class Looker:
+    """Looks at and compiles one program, in processes of its own, and counts what that takes.
+
+    The same options are looked at once: what the compiler does depends on nothing else. Close it,
+    or use it as a context manager.
+    """
+
+    def __init__(self, chip: Chip, timeout: float = 600.0) -> None:
+        """`timeout` is for one compile, in seconds. The program has to be written to `lowered`."""
+        self._chip = chip
+        self._timeout = timeout
+        parent = _TMPFS if os.access(_TMPFS, os.W_OK) else None
+        self._scratch = tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-", dir=parent)
+        self.lowered = self._path("lowered.json")
+        self._looking = Worker(worker.LOOK_COMMAND)
+        self._compiling = Worker()
+        self._seen: dict[str, Look | CompileError | WorkerLostError] = {}
+        self.looks = 0
+        self.compiles = 0
+        self.slowest_compile = 0.0
+
+    def __enter__(self) -> Looker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the processes and removes temporary files."""
+        self._looking.close()
+        self._compiling.close()
+        self._scratch.cleanup()
+
+    def lower(self, job: dict[str, Any], budget: Budget) -> LoweredProgram:
+        """Runs a job of capture.lower_job, which writes `lowered`, and returns the program."""
+        self._compiling.run(job, min(budget.remaining(), self._timeout))
+        return LoweredProgram.read(self.lowered)
+
+    def look(self, options: dict[str, str], budget: Budget) -> Look:
+        """Returns the placement under `options`.
+
+        Raises:
+            CompileError: the compiler refused the options.
+            WorkerLostError: the compiler aborted or hung.
+            BudgetSpentError: there is no look or no time left.
+        """
+        key = json.dumps(options, sort_keys=True)
+        if key not in self._seen:
+            budget.spend_look()
+            try:
+                self._seen[key] = self._look(options, budget)
+            except (CompileError, WorkerLostError) as error:
+                self._seen[key] = error
+        seen = self._seen[key]
+        if isinstance(seen, Look):
+            return seen
+        raise seen
+
+    def compile(self, options: dict[str, str], budget: Budget, grace: float = 0.0) -> str:
+        """Compiles to the end and returns the text with its estimates; raises as `look` does.
+
+        A compile that was begun within the budget may end `grace` seconds after it.
+        """
+        budget.spend_compile()
+        output = self._path("compiled.hlo.zst")
+        self.compiles += 1
+        seconds = self._run(self._compiling, "compile", options, output, budget, grace)
+        self.slowest_compile = max(self.slowest_compile, seconds)
+        compressed = output.read_bytes()
+        return zstandard.ZstdDecompressor().decompress(compressed).decode("utf-8")
+
+    def _look(self, options: dict[str, str], budget: Budget) -> Look:
+        output = self._path("look.json")
+        self.looks += 1
+        self._run(self._looking, "look", options, output, budget)
+        return Look(**json.loads(output.read_text(encoding="utf-8")))
+
+    def _run(
+        self,
+        process: Worker,
+        action: str,
+        options: dict[str, str],
+        output: pathlib.Path,
+        budget: Budget,
+        grace: float = 0.0,
+    ) -> float:
+        job = {
+            "action": action,
+            "program": str(self.lowered),
+            "chip": dataclasses.asdict(self._chip),
+            "options": options,
+            "output": str(output),
+            "dump": str(self._path("dump")),
+        }
+        try:
+            return process.run(job, min(self._timeout, budget.remaining() + grace))
+        except WorkerLostError as error:
+            if not budget.remaining():
+                raise BudgetSpentError("the budget of seconds is spent") from error
+            raise
+
+    def _path(self, name: str) -> pathlib.Path:
+        return pathlib.Path(self._scratch.name) / name

@@ -1,0 +1,201 @@
+"""Shell commands of the closed loop: verify, optimize, results."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import pathlib
+import sys
+import tempfile
+from typing import Any, TypeAlias
+
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.budget import Budget, parse_duration
+from mallocmuzero_xla.builders import build_function
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.importer import import_program
+from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.optimize import optimize
+from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.results import SOLVERS, Records, ResultsRequest, run_results
+from mallocmuzero_xla.results_table import render_results
+from mallocmuzero_xla.saved_capture import open_capture
+from mallocmuzero_xla.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.store import write_atomically
+from mallocmuzero_xla.verified import Verified
+from mallocmuzero_xla.verify import Loop, Plan
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def add_verify(commands: Commands) -> None:
+    """Adds the command verify."""
+    command = commands.add_parser("verify", help="recompile with a mapping and keep what helps")
+    command.add_argument("--capture", required=True, type=pathlib.Path, metavar="FOLDER")
+    command.add_argument("--mapping", required=True, type=pathlib.Path, metavar="FILE")
+    command.add_argument(
+        "--program", type=pathlib.Path, metavar="FILE", help="imported from FOLDER by default"
+    )
+    command.add_argument("--function", metavar="MODULE:FUNCTION", help="the builder captured")
+    command.add_argument("--registry", type=pathlib.Path, metavar="FOLDER")
+    command.add_argument("--name", help="of the program in the registry; FOLDER's name by default")
+    command.add_argument("--budget", default="5m", metavar="TIME", help="default: 5m")
+    command.add_argument("--budget-compiles", type=int, metavar="N", help="whole compiles at most")
+    command.add_argument("--max-looks", type=int, metavar="N", help="placements looked at at most")
+    command.add_argument(
+        "--no-solve", action="store_true", help="keep to this mapping when the table has learnt"
+    )
+    _add_outputs(command)
+    command.set_defaults(run=_run_verify)
+
+
+def add_optimize(commands: Commands) -> None:
+    """Adds the command optimize."""
+    command = commands.add_parser("optimize", help="find compiler options that make it faster")
+    command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
+    command.add_argument("--chip", default="tpu_v4i", help=f"one of {', '.join(CHIPS)}")
+    command.add_argument("--topology", help="libtpu's name, instead of the chip's own topology")
+    command.add_argument("--samples", type=int, default=8, help="random placements at most")
+    command.add_argument("--budget", default="5m", metavar="TIME", help="default: 5m")
+    _add_outputs(command)
+    command.set_defaults(run=_run_optimize)
+
+
+def add_results(commands: Commands) -> None:
+    """Adds the command results."""
+    command = commands.add_parser("results", help="run solvers and the loop over a corpus")
+    for name in ("workloads", "captures", "registry"):
+        command.add_argument(f"--{name}", type=pathlib.Path, metavar="FOLDER")
+    command.add_argument(
+        "--output", required=True, type=pathlib.Path, metavar="FILE", help="records, a line each"
+    )
+    command.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help="the tables")
+    command.add_argument(
+        "--render-only", action="store_true", help="make the tables of the records there are"
+    )
+    command.add_argument("--solvers", default=",".join(SOLVERS), help="a comma-separated list")
+    command.add_argument("--budget", default="60s", metavar="TIME", help="of a solver")
+    command.add_argument("--verify-budget", default="10m", metavar="TIME", help="of a mapping")
+    command.add_argument("--max-looks", type=int, default=ResultsRequest.looks, metavar="N")
+    command.add_argument("--budget-compiles", type=int, default=ResultsRequest.compiles)
+    for name, text in (
+        ("--only", "program names; repeatable"),
+        ("--chip", "chip names; repeatable"),
+        ("--every-solver", "programs on which each solver's mapping is recompiled; repeatable"),
+    ):
+        command.add_argument(name, action="append", default=[], metavar="GLOB", help=text)
+    command.set_defaults(run=_run_results)
+
+
+def _run_results(arguments: argparse.Namespace) -> int:
+    if arguments.render_only:
+        records = Records(arguments.output)
+    else:
+        folders = (arguments.workloads, arguments.captures, arguments.registry)
+        if None in folders:
+            raise UsageError("expected --workloads, --captures and --registry, or --render-only")
+        request = ResultsRequest(
+            *folders,
+            output=arguments.output,
+            solvers=tuple(arguments.solvers.split(",")),
+            solve_seconds=parse_duration(arguments.budget),
+            verify_seconds=parse_duration(arguments.verify_budget),
+            looks=arguments.max_looks,
+            compiles=arguments.budget_compiles,
+            only=tuple(arguments.only),
+            chips=tuple(arguments.chip),
+            every_solver=tuple(arguments.every_solver),
+        )
+        records = run_results(request, LoopProgress())
+    if arguments.markdown is not None:
+        write_atomically(arguments.markdown, render_results(records.all()).encode("utf-8"))
+    failures = [record for record in records.all() if "error" in record]
+    for record in failures:
+        print(f"mallocmuzero-xla: {record['program']}: {record['error']}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _add_outputs(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    command.add_argument(
+        "--output", type=pathlib.Path, metavar="FILE", help="compiler options, name=value a line"
+    )
+
+
+def _run_verify(arguments: argparse.Namespace) -> int:
+    looks, compiles = (
+        math.inf if limit is None else limit
+        for limit in (arguments.max_looks, arguments.budget_compiles)
+    )
+    budget = Budget(parse_duration(arguments.budget), looks, compiles)
+    source = _source(arguments)
+    capture = open_capture(arguments.capture)
+    binary = Binary()
+    progress = LoopProgress()
+    with (
+        tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch,
+        Looker(capture_chip(capture)) as looker,
+    ):
+        program = arguments.program
+        if program is None:
+            program = pathlib.Path(scratch) / "imported.program"
+            import_program(capture.texts(), capture.chip, program)
+        lower_for(capture, source, looker, budget)
+        solve = None if arguments.no_solve else binary.solve
+        plan = Plan(capture, program, arguments.mapping, pathlib.Path(scratch), solve)
+        try:
+            verified = Loop(plan, looker, binary, budget, progress).run()
+        finally:
+            progress.close()
+    _report(arguments, verified.to_json())
+    return 0
+
+
+def _source(arguments: argparse.Namespace) -> Source:
+    if bool(arguments.function) == bool(arguments.registry):
+        raise UsageError("expected --function or --registry: what the capture was made from")
+    if arguments.function:
+        return Source(arguments.function)
+    return Source(arguments.name or arguments.capture.resolve().name, arguments.registry)
+
+
+def _run_optimize(arguments: argparse.Namespace) -> int:
+    parse_duration(arguments.budget)  # before the function is built, which may take a while
+    built = build_function(arguments.function)
+    optimized = optimize(
+        built.fn,
+        *built.args,
+        chip=arguments.chip,
+        budget=arguments.budget,
+        samples=arguments.samples,
+        topology=arguments.topology,
+        **built.jit_options,
+    )
+    _report(arguments, optimized.report)
+    return 0
+
+
+def _report(arguments: argparse.Namespace, report: dict[str, Any]) -> None:
+    """Writes the options and the report to where they are wanted."""
+    if arguments.output is not None:
+        lines = [f"{name}={value}\n" for name, value in report["options"].items()]
+        write_atomically(arguments.output, "".join(lines).encode("utf-8"))
+    if arguments.json:
+        print(json.dumps(report))
+    else:
+        print(describe(Verified.from_json(report)), file=sys.stderr)
+
+
+def describe(verified: Verified) -> str:
+    """Returns the outcome in words."""
+    took = f"{verified.looks} looks, {verified.compiles} compiles, {verified.seconds:.0f} s"
+    default = f"default {verified.default_cycles / 1e6:,.3f} Mcycles"
+    if not verified.options:
+        return f"{default}: nothing compiled to less, keep it ({took})"
+    return (
+        f"{default}, optimized {verified.optimized_cycles / 1e6:,.3f} ({verified.gain:.2%} less; "
+        f"predicted {verified.predicted_cycles / 1e6:,.3f}), {len(verified.kept)} overrides, "
+        f"{verified.honoured_share:.1%} of the mapping's bytes as wanted ({took})"
+    )

@@ -1,0 +1,191 @@
+"""optimize(): a JAX function in, compiler options out that make it faster."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.budget import Budget, parse_duration
+from mallocmuzero_xla.capture import run_capture
+from mallocmuzero_xla.chips import Chip, find_chip
+from mallocmuzero_xla.importer import import_program
+from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.lowering import LoweredProgram, lower
+from mallocmuzero_xla.options_cache import CachedOptions, OptionsCache, cache_folder
+from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.runner import Limits, Subject
+from mallocmuzero_xla.saved_capture import open_capture
+from mallocmuzero_xla.store import CaptureStore
+from mallocmuzero_xla.variants import Variant, standard_variants
+from mallocmuzero_xla.verified import Verified
+from mallocmuzero_xla.verify import Loop, Plan
+
+# Shares of the budget: compiling samples, and the first search for a mapping. Looks and compiles
+# of candidates get the rest.
+_CAPTURE_SHARE = 0.4
+_SOLVE_SHARE = 0.15
+_SOLVE_SECONDS = 60.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimized:
+    """A function's best known placement. Cycles are the compiler's estimates.
+
+    Attributes:
+        compiler_options: for jax.jit(..., compiler_options=...) or compile(compiler_options=...);
+            empty where the compiler's default is best.
+        default_cycles: of the program as the compiler makes it by default.
+        optimized_cycles: of the program compiled with the options; never above the former.
+        honoured_share: of the bytes accessed, those that are where the mapping wants them.
+        mapping: the mapping file that the options come from, in the cache; None if there is none.
+        report: fields of verify.Verified, for logs.
+    """
+
+    compiler_options: dict[str, str]
+    default_cycles: float
+    optimized_cycles: float
+    honoured_share: float
+    mapping: pathlib.Path | None
+    report: dict[str, Any]
+
+
+def optimize(
+    fn: Callable[..., Any],
+    *args: Any,
+    chip: str = "tpu_v4i",
+    budget: str | float = "5m",
+    samples: int = 8,
+    topology: str | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+    compiler_options: Mapping[str, Any] | None = None,
+    **jit_options: Any,
+) -> Optimized:
+    """Searches for compiler options under which `fn(*args)` is faster on `chip`.
+
+    The compiler itself has the last word: options are returned only if the program compiled with
+    them is faster by the compiler's estimates. Ctrl-C ends the search with the best so far. What
+    is found is cached, and so are the captured texts.
+
+    Args:
+        fn: a function, or the result of jax.jit.
+        args: pytrees of arrays or jax.ShapeDtypeStruct; values are not looked at.
+        chip: one of mallocmuzero_xla.CHIPS.
+        budget: time to take, such as "90s", "5m", "1h". At most two fifths go to compiling
+            samples, fewer than `samples` if they are slow; three twentieths, and at most a minute,
+            to the search for a mapping; the rest to looks and compiles that judge it. The three
+            compiles without which there is no comparing are made in any case, and a compile under
+            way when the time is up is given some more.
+        samples: random placements to compile at most.
+        topology: libtpu's name of a topology other than the chip's own.
+        cache_dir: instead of the folder that MALLOCMUZERO_CACHE names.
+        progress: report on stderr.
+        compiler_options: for every compile; not part of the options returned.
+        jit_options: keyword arguments of jax.jit.
+
+    Raises:
+        UsageError: something is wrong with the arguments, or a part is missing.
+        CaptureError: the function does not compile.
+    """
+    seconds = parse_duration(budget)
+    target = find_chip(chip, topology)
+    binary = Binary()
+    variants = standard_variants(samples)
+    program = lower(fn, args, target, jit_options, compiler_options)
+    folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
+    run = _Run(program, target, folder.resolve(), binary, Budget(seconds), not progress)
+    return run.optimize(variants, seconds)
+
+
+def load_options(
+    fn: Callable[..., Any],
+    *args: Any,
+    chip: str = "tpu_v4i",
+    topology: str | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+    compiler_options: Mapping[str, Any] | None = None,
+    **jit_options: Any,
+) -> dict[str, str]:
+    """Returns the options that `optimize` found for the same function, chip and compiler.
+
+    Empty, and a warning on stderr, if they were found for another version of the function or with
+    another compiler; empty if there are none. Compiles nothing. Arguments are those of `optimize`.
+    """
+    target = find_chip(chip, topology)
+    program = lower(fn, args, target, jit_options, compiler_options)
+    cached = OptionsCache(program, target, pathlib.Path(cache_dir) if cache_dir else None).load()
+    return cached.verified.options if cached else {}
+
+
+class _Run:
+    """The steps of one call of optimize."""
+
+    def __init__(
+        self,
+        program: LoweredProgram,
+        chip: Chip,
+        cache: pathlib.Path,
+        binary: Binary,
+        budget: Budget,
+        quiet: bool,
+    ) -> None:
+        self._program = program
+        self._chip = chip
+        self._binary = binary
+        self._budget = budget
+        self._quiet = quiet
+        self._options = OptionsCache(program, chip, cache)
+        self._folder = cache / "captures" / chip.name / program.sha256
+        self._progress = LoopProgress(quiet)
+
+    def optimize(self, variants: list[Variant], seconds: float) -> Optimized:
+        """Returns what is cached if no less time was taken for it, or else searches."""
+        cached = self._options.load()
+        if cached is not None and cached.budget_seconds >= seconds:
+            return _optimized(cached.verified)
+        with Looker(self._chip) as looker:
+            self._program.write(looker.lowered)
+            self._capture(variants, looker.lowered, seconds)
+            verified = self._search(looker, seconds)
+        self._progress.close()
+        if cached is not None and cached.verified.optimized_cycles <= verified.optimized_cycles:
+            verified = cached.verified
+        if not verified.interrupted:
+            self._options.store(CachedOptions(verified, seconds))
+        return _optimized(verified)
+
+    def _capture(self, variants: list[Variant], lowered: pathlib.Path, seconds: float) -> None:
+        """Captures what there must be, and as many samples as the budget allows, at least one."""
+        store = CaptureStore(self._folder, self._program.function, self._chip)
+        subject = Subject(store, self._chip, lowered)
+        required = [item for item in variants if item.required]
+        samples = [item for item in variants if not item.required]
+        run_capture(subject, required, Limits(), self._quiet)
+        left = _CAPTURE_SHARE * seconds - self._budget.elapsed()
+        count = max(1, int(left / open_capture(self._folder).compile_seconds))
+        run_capture(subject, required + samples[:count], Limits(retries=1), self._quiet)
+
+    def _search(self, looker: Looker, seconds: float) -> Verified:
+        capture = open_capture(self._folder)
+        program, mapping = self._folder / "imported.program", self._folder / "first.mapping"
+        import_program(capture.texts(), self._chip.name, program)
+        solve_seconds = min(_SOLVE_SECONDS, _SOLVE_SHARE * seconds)
+        self._progress.note(f"searching for a mapping for {solve_seconds:.0f} s")
+        self._binary.solve(program, mapping, solve_seconds)
+        plan = Plan(capture, program, mapping, self._folder, solve=self._binary.solve)
+        return Loop(plan, looker, self._binary, self._budget, self._progress).run()
+
+
+def _optimized(verified: Verified) -> Optimized:
+    return Optimized(
+        compiler_options=verified.options,
+        default_cycles=verified.default_cycles,
+        optimized_cycles=verified.optimized_cycles,
+        honoured_share=verified.honoured_share,
+        mapping=pathlib.Path(verified.mapping) if verified.mapping else None,
+        report=verified.to_json(),
+    )

@@ -1,0 +1,96 @@
+"""Keeps the compiler options that were found for a function, for the compiler they were found with.
+
+One file an entry: `<cache>/options/<chip>/<function>-<sha256 of the lowered function>.json`. The
+cache is the folder MALLOCMUZERO_CACHE names, or mallocmuzero in XDG_CACHE_HOME or ~/.cache.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import sys
+
+from mallocmuzero_xla.chips import Chip
+from mallocmuzero_xla.environment import compiler_versions, recorded_settings
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.store import write_atomically
+from mallocmuzero_xla.verified import Verified
+
+_FORMAT = 1
+
+
+def cache_folder() -> pathlib.Path:
+    """Returns the folder of everything that is cached."""
+    named = os.environ.get("MALLOCMUZERO_CACHE")
+    if named:
+        return pathlib.Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "mallocmuzero"
+
+
+@dataclasses.dataclass(frozen=True)
+class CachedOptions:
+    """Options that made a function faster, or none where the default is best.
+
+    Attributes:
+        verified: the options, and what they do.
+        budget_seconds: the time that was granted to find them.
+    """
+
+    verified: Verified
+    budget_seconds: float
+
+
+class OptionsCache:
+    """The entries of one function on one chip; what is wrong with them is said on stderr."""
+
+    def __init__(self, program: LoweredProgram, chip: Chip, folder: pathlib.Path | None) -> None:
+        """Reads and writes below `folder`; None: cache_folder()."""
+        name = re.sub(r"[^A-Za-z0-9_.]", "_", program.function) or "function"
+        self._name = name
+        self._folder = (folder or cache_folder()) / "options" / chip.name
+        self._path = self._folder / f"{name}-{program.sha256}.json"
+        self._key = {
+            "format": _FORMAT,
+            "chip": chip.name,
+            "lowered_sha256": program.sha256,
+            "versions": compiler_versions(),
+            "environment": recorded_settings(),
+        }
+
+    def load(self) -> CachedOptions | None:
+        """Returns the entry; None, and a warning if one is stale or damaged, if none fits."""
+        if not self._path.is_file():
+            if any(self._folder.glob(f"{self._name}-*.json")):
+                _warn(f"{self._name}: the options kept are for another version of this function")
+            return None
+        try:
+            entry = json.loads(self._path.read_text(encoding="utf-8"))
+            stale = [name for name, value in self._key.items() if entry[name] != value]
+            if stale:
+                _warn(
+                    f"{self._name}: the options kept were found with {stale[0]} "
+                    f"{entry[stale[0]]}, here are {self._key[stale[0]]}"
+                )
+                return None
+            verified = Verified.from_json(entry["verified"])
+            return CachedOptions(verified, float(entry["budget_seconds"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            _warn(f"{self._path}: damaged ({error!r})")
+            return None
+
+    def store(self, cached: CachedOptions) -> None:
+        """Writes the entry, in place of what was there; a full disk is a warning."""
+        verified, seconds = cached.verified.to_json(), cached.budget_seconds
+        entry = {**self._key, "verified": verified, "budget_seconds": seconds}
+        try:
+            write_atomically(self._path, json.dumps(entry, indent=1).encode("utf-8"))
+        except OSError as error:
+            _warn(f"{self._path}: not written ({error})")
+
+
+def _warn(problem: str) -> None:
+    print(f"mallocmuzero-xla: {problem}; not used", file=sys.stderr)

@@ -1,0 +1,222 @@
+"""Runs the solvers over a corpus and the closed loop on what they find; resumes where it stopped.
+
+A record a line is appended to a JSON Lines file: "solve" for a solver on a program, "verify" for a
+mapping that went through the real compiler. A record is taken up as long as its program file is
+the same; one with an error is made again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import functools
+import hashlib
+import json
+import pathlib
+from typing import Any
+
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.saved_capture import open_capture
+from mallocmuzero_xla.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.verify import Loop, Plan
+
+SOLVERS = ("default", "greedy", "xla_like", "local_search", "portfolio")
+_SPLITS = ("test", "validation", "train")
+
+
+@dataclasses.dataclass(frozen=True)
+class ResultsRequest:
+    """What to run.
+
+    Attributes:
+        workloads: `<chip>/<program>.program`.
+        captures: `<chip>/<program>/`, as capture-zoo writes them.
+        registry: folder of the package with PROGRAMS.
+        output: the JSON Lines file; mappings are kept in the folder of its name less suffix.
+        solvers: each is run on every program.
+        solve_seconds: for each of them.
+        verify_seconds: for the closed loop on one mapping.
+        looks, compiles: at most, for one mapping.
+        only: glob patterns a program's name has to match one of; empty: all programs.
+        chips: names; empty: all chips.
+        every_solver: glob patterns of programs on which each solver's mapping goes through the
+            compiler, and not just the best.
+    """
+
+    workloads: pathlib.Path
+    captures: pathlib.Path
+    registry: pathlib.Path
+    output: pathlib.Path
+    solvers: tuple[str, ...] = SOLVERS
+    solve_seconds: float = 60.0
+    verify_seconds: float = 600.0
+    looks: float = 400
+    compiles: float = 6
+    only: tuple[str, ...] = ()
+    chips: tuple[str, ...] = ()
+    every_solver: tuple[str, ...] = ()
+
+
+class Records:
+    """The JSON Lines file; the last record of a kind, program, chip and solver counts."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path = path
+        self._by_key: dict[tuple[str, ...], dict[str, Any]] = {}
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        for number, line in enumerate(text.splitlines(), 1):
+            self._take(line, number)
+        if text and not text.endswith("\n"):
+            with path.open("a", encoding="utf-8") as stream:
+                stream.write("\n")
+
+    def _take(self, line: str, number: int) -> None:
+        try:
+            record = dict(json.loads(line))
+            self._by_key[_key(record)] = record
+        except (ValueError, KeyError, TypeError) as error:
+            # A line may be cut short where a run was killed: that work is done again.
+            LoopProgress().note(f"{self._path}:{number}: not a record, left out ({error!r})")
+
+    def all(self) -> list[dict[str, Any]]:
+        """Returns the records that count."""
+        return list(self._by_key.values())
+
+    def find(self, like: dict[str, Any]) -> dict[str, Any] | None:
+        """Returns the record of the same work on the same program file, unless it failed."""
+        record = self._by_key.get(_key(like))
+        same = record is not None and record["program_sha256"] == like["program_sha256"]
+        return record if record is not None and same and "error" not in record else None
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Adds a record to the file at once."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(record, sort_keys=True) + "\n")
+        self._by_key[_key(record)] = record
+
+
+def _key(record: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(record[name]) for name in ("kind", "chip", "program", "solver"))
+
+
+def run_results(request: ResultsRequest, progress: LoopProgress) -> Records:
+    """Makes the records that are missing, program by program; Ctrl-C ends it between records."""
+    binary = Binary()
+    records = Records(request.output)
+    programs = selected_programs(binary.corpus(request.workloads), request)
+    for number, entry in enumerate(programs, 1):
+        progress.note(f"[{number}/{len(programs)}] {entry['chip']} {entry['program']}")
+        _run_program(entry, request, binary, records, progress)
+    return records
+
+
+def selected_programs(
+    corpus: list[dict[str, Any]], request: ResultsRequest
+) -> list[dict[str, Any]]:
+    """Returns the programs asked for: chip by chip, contended ones first, held-out ones first."""
+    entries = [
+        {
+            "program": item["report"]["program"],
+            "chip": item["report"]["hardware"],
+            "family": item["family"],
+            "split": item["split"],
+            "contended": bool(item["contended"]),
+        }
+        for item in corpus
+    ]
+    chosen = [
+        entry
+        for entry in entries
+        if (not request.chips or entry["chip"] in request.chips)
+        and _matches(entry["program"], request.only or ("*",))
+    ]
+    if not chosen:
+        raise UsageError(f"no program of {request.workloads} matches --only and --chip")
+    return sorted(
+        chosen,
+        key=lambda entry: (
+            entry["chip"],
+            not entry["contended"],
+            _SPLITS.index(entry["split"]),
+            entry["program"],
+        ),
+    )
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _run_program(
+    entry: dict[str, Any],
+    request: ResultsRequest,
+    binary: Binary,
+    records: Records,
+    progress: LoopProgress,
+) -> None:
+    program = request.workloads / entry["chip"] / f"{entry['program']}.program"
+    digest = hashlib.sha256(program.read_bytes()).hexdigest()
+    folder = request.output.with_suffix("") / entry["chip"] / entry["program"]
+    folder.mkdir(parents=True, exist_ok=True)
+    solved = []
+    for solver in request.solvers:
+        record = {**entry, "kind": "solve", "solver": solver, "program_sha256": digest}
+        mapping = folder / f"{solver}.mapping"
+        found = records.find(record) if mapping.is_file() else None
+        if found is None:
+            found = {**record, **_solve(binary, program, mapping, request.solve_seconds, solver)}
+            records.append(found)
+        if "error" in found:
+            progress.note(f"  {solver}: {found['error']}")
+        else:
+            solved.append(found)
+    if not solved:
+        return
+    winner = min(solved, key=lambda record: float(record["total_cycles"]))
+    every = _matches(entry["program"], request.every_solver)
+    for found in solved if every else [winner]:
+        record = {**found, "kind": "verify", "winner": found is winner}
+        if records.find(record) is None:
+            mapping = folder / f"{found['solver']}.mapping"
+            outcome = _verify(record, request, binary, program, mapping, progress)
+            records.append({**record, **outcome})
+
+
+def _solve(
+    binary: Binary, program: pathlib.Path, mapping: pathlib.Path, seconds: float, solver: str
+) -> dict[str, Any]:
+    try:
+        reply = binary.solve(program, mapping, seconds, solver)
+    except CaptureError as error:
+        return {"error": str(error)}
+    return {name: reply[name] for name in ("total_cycles", "default_cycles", "seconds")}
+
+
+def _verify(
+    record: dict[str, Any],
+    request: ResultsRequest,
+    binary: Binary,
+    program: pathlib.Path,
+    mapping: pathlib.Path,
+    progress: LoopProgress,
+) -> dict[str, Any]:
+    """Sends one mapping through the compiler; returns what is to be added to its record."""
+    budget = Budget(request.verify_seconds, request.looks, request.compiles)
+    try:
+        capture = open_capture(request.captures / record["chip"] / record["program"])
+        with Looker(capture_chip(capture)) as looker:
+            lower_for(capture, Source(record["program"], request.registry), looker, budget)
+            solve = functools.partial(binary.solve, solver=record["solver"])
+            plan = Plan(capture, program, mapping, mapping.parent, solve)
+            verified = Loop(plan, looker, binary, budget, progress).run()
+    except CaptureError as error:
+        progress.note(f"  {record['solver']}: {error}")
+        return {"error": str(error)}
+    if verified.interrupted:
+        raise KeyboardInterrupt
+    return {"verified": verified.to_json()}

@@ -1,0 +1,96 @@
+"""Reads a folder that `capture` filled, without touching it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+
+import zstandard
+
+from mallocmuzero_xla.environment import compiler_versions, recorded_settings
+from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.store import RECORD, SUFFIX
+from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedCapture:
+    """The texts of one program, for the compiler that is installed.
+
+    Attributes:
+        folder: where they are.
+        program: its name.
+        chip: name of the chip.
+        topology: libtpu's name of the topology.
+        lowered_sha256: of the lowered function (LoweredProgram.sha256).
+        variants: names of what was captured.
+        compile_seconds: that the default's compile took.
+    """
+
+    folder: pathlib.Path
+    program: str
+    chip: str
+    topology: str
+    lowered_sha256: str
+    variants: tuple[str, ...]
+    compile_seconds: float
+
+    def path(self, variant: str) -> pathlib.Path:
+        """Returns the file of a variant's text."""
+        return self.folder / f"{variant}{SUFFIX}"
+
+    def read(self, variant: str) -> str:
+        """Returns the text of a variant."""
+        path = self.path(variant)
+        try:
+            return zstandard.ZstdDecompressor().decompress(path.read_bytes()).decode("utf-8")
+        except (OSError, zstandard.ZstdError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path}: not a captured text ({error})") from error
+
+    def texts(self) -> dict[str, str]:
+        """Returns all texts by variant name."""
+        return {variant: self.read(variant) for variant in self.variants}
+
+
+def open_capture(folder: pathlib.Path) -> SavedCapture:
+    """Opens a capture folder.
+
+    Raises:
+        UsageError: it is none, lacks a required text, or was made by another compiler or under
+            other compiler settings: its texts would not be comparable.
+    """
+    path = folder / RECORD
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        variants = tuple(record["variants"])
+        missing = [
+            name
+            for name in (ALL_HBM, DEFAULT)
+            if name not in variants or not (folder / f"{name}{SUFFIX}").is_file()
+        ]
+        if missing:
+            raise UsageError(f"{folder}: the capture lacks {' and '.join(missing)}")
+        _check_compiler(folder, record)
+        return SavedCapture(
+            folder=folder,
+            program=record["program"],
+            chip=record["chip"],
+            topology=record["topology"],
+            lowered_sha256=record["lowered_sha256"],
+            variants=variants,
+            compile_seconds=float(record["variants"][DEFAULT]["seconds"]),
+        )
+    except OSError as error:
+        raise UsageError(f"{folder}: no folder of captured texts ({RECORD} is missing)") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path}: not a record of captured texts ({error!r})") from error
+
+
+def _check_compiler(folder: pathlib.Path, record: dict[str, object]) -> None:
+    expected = {"versions": compiler_versions(), "environment": recorded_settings()}
+    for name, value in expected.items():
+        if record.get(name) != value:
+            raise UsageError(
+                f"{folder}: captured with {name} {record.get(name)}, here are {value}: capture anew"
+            )

@@ -1,0 +1,44 @@
+"""Where the function of a capture comes from: a builder, or a program of a registry."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.capture import lower_job
+from mallocmuzero_xla.chips import Chip, find_chip
+from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.saved_capture import SavedCapture
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A function by name.
+
+    Attributes:
+        function: MODULE:FUNCTION of a builder, or the name of a program of `registry`.
+        registry: folder of a package with PROGRAMS; None for a builder.
+    """
+
+    function: str
+    registry: pathlib.Path | None = None
+
+
+def capture_chip(capture: SavedCapture) -> Chip:
+    """Returns the chip and topology that `capture` was made for."""
+    return find_chip(capture.chip, capture.topology)
+
+
+def lower_for(capture: SavedCapture, source: Source, looker: Looker, budget: Budget) -> None:
+    """Lowers `source` for `looker`; raises UsageError if it is not the function captured."""
+    chip = capture_chip(capture)
+    registry = source.registry.resolve() if source.registry else None
+    job = lower_job(source.function, chip, looker.lowered, registry)
+    program = looker.lower(job, budget)
+    if program.sha256 != capture.lowered_sha256:
+        raise UsageError(
+            f"{source.function}: lowers to {program.sha256[:12]}, {capture.folder} was captured "
+            f"from {capture.lowered_sha256[:12]}: capture it anew"
+        )

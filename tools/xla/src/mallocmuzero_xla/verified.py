@@ -1,0 +1,67 @@
+"""What the closed loop found."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """One compile of the loop: cycles predicted before it, and the compiler's; items asked for."""
+
+    predicted_cycles: float
+    compiled_cycles: float
+    items: int
+
+
+@dataclasses.dataclass
+class Verified:
+    """What the loop found. Cycles are the compiler's estimates, priced as `simulate --hlo` does.
+
+    Attributes:
+        options: compiler options of the fastest program compiled; empty: the default's.
+        default_cycles: of the compiler's default.
+        optimized_cycles: of the program compiled with `options`.
+        predicted_cycles: what had been predicted before that program was compiled.
+        honoured_share: of the bytes accessed, those that the compiled program has where the
+            mapping wants them; of the default's program where that is the fastest.
+        looks, compiles, seconds: what it took.
+        kept: items in `options`.
+        dropped: items that the compiler would not have, by id, and why.
+        rounds: every compile.
+        mapping: the file of the mapping that `options` are a part of; None for the default.
+        program: the file of the program that the mapping is of.
+        interrupted: whether Ctrl-C ended it.
+    """
+
+    default_cycles: float
+    optimized_cycles: float
+    predicted_cycles: float
+    honoured_share: float = 0.0
+    options: dict[str, str] = dataclasses.field(default_factory=dict)
+    looks: int = 0
+    compiles: int = 0
+    seconds: float = 0.0
+    kept: list[str] = dataclasses.field(default_factory=list)
+    dropped: dict[str, str] = dataclasses.field(default_factory=dict)
+    rounds: list[Round] = dataclasses.field(default_factory=list)
+    mapping: str | None = None
+    program: str | None = None
+    interrupted: bool = False
+
+    @property
+    def gain(self) -> float:
+        """Returns the share of the default's cycles that is saved."""
+        return 1.0 - self.optimized_cycles / self.default_cycles
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns all fields, and the gain, for JSON."""
+        return {**dataclasses.asdict(self), "gain": self.gain}
+
+    @staticmethod
+    def from_json(fields: dict[str, Any]) -> Verified:
+        """Reads what `to_json` returned; raises KeyError or TypeError if it is not that."""
+        known = {field.name: fields[field.name] for field in dataclasses.fields(Verified)}
+        known["rounds"] = [Round(**entry) for entry in known["rounds"]]
+        return Verified(**known)

@@ -1,0 +1,223 @@
+"""The closed loop: a mapping becomes compiler options, and the real compiler judges them."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import pathlib
+from collections.abc import Callable
+
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
+from mallocmuzero_xla.importer import import_program
+from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.overrides import Item, options_of
+from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.saved_capture import SavedCapture
+from mallocmuzero_xla.search import Judge, Mismatch, Overrides, OverrideSearch, Placement, Trial
+from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
+from mallocmuzero_xla.verified import Round, Verified
+
+# A compile this far from its prediction, as a share, has something to teach the latency table.
+_SURPRISE = 0.001
+
+# Shares of the time, and of the looks, that a round takes at most, and at least: another round may
+# follow, and whole compiles have to.
+_SEARCH_SHARE = 0.6
+_LEAST_SEARCH_SHARE = 0.25
+_RESERVED_COMPILES = 2.5
+_LEAST_GRACE = 30.0
+
+# Lists of overrides that one round hands on to the next.
+_REMEMBERED = 20
+
+# Share of the time left that finding another mapping may take.
+_SOLVE_SHARE = 0.15
+
+# Mappings by the names that the binary gives them.
+_DEFAULT_MAPPING, _EVERYTHING_FAST, _NOTHING_FAST = "default", "all_fast", "all_hbm"
+
+# Writes a mapping of `program` to `output`, taking about the seconds given.
+Solve = Callable[[pathlib.Path, pathlib.Path, float], object]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What the loop starts from.
+
+    Attributes:
+        capture: the compiler's texts.
+        program: the file imported from them.
+        mapping: a file of a mapping of `program`.
+        solve: finds another mapping once the latency table has learnt something; None: the items
+            of `mapping` are all there is.
+        folder: where programs and mappings that the loop makes are written.
+    """
+
+    capture: SavedCapture
+    program: pathlib.Path
+    mapping: pathlib.Path
+    folder: pathlib.Path
+    solve: Solve | None = None
+
+
+class Loop:
+    """One run of the closed loop; call `run` once."""
+
+    def __init__(
+        self, plan: Plan, looker: Looker, binary: Binary, budget: Budget, progress: LoopProgress
+    ) -> None:
+        self._plan = plan
+        self._looker = looker
+        self._binary = binary
+        self._budget = budget
+        self._progress = progress
+        # What prices a placement, and what says which accesses are wanted in fast memory: two
+        # programs once the first has learnt something that no new mapping was found for.
+        self._program = plan.program
+        self._wanted = (plan.program, str(plan.mapping))
+        self._lessons: dict[str, str] = {}
+        self._compiled: set[str] = set()
+
+    def run(self) -> Verified:
+        """Returns the best that was found when nothing helps, the budget ends or Ctrl-C comes."""
+        capture = self._plan.capture
+        default = capture.read(DEFAULT)
+        cycles = self._binary.module_cycles(default, capture.chip)
+        result = Verified(default_cycles=cycles, optimized_cycles=cycles, predicted_cycles=cycles)
+        result.honoured_share = self._honoured(default)
+        try:
+            self._rounds(result)
+        except BudgetSpentError:
+            self._progress.note("the budget is spent")
+        except KeyboardInterrupt:
+            result.interrupted = True
+        result.looks, result.compiles = self._looker.looks, self._looker.compiles
+        result.seconds = self._budget.elapsed()
+        return result
+
+    def _rounds(self, result: Verified) -> None:
+        """Searches, compiles and learns until a compile shows nothing new."""
+        items = self._items(*self._wanted)
+        moves = self._items(*self._wanted, "uses")
+        for everything in (_EVERYTHING_FAST, _NOTHING_FAST):
+            moves += self._items(self._program, everything)
+        starts: list[Overrides] = []
+        for seed in itertools.count():
+            looks, surprises = self._looker.looks, len(self._lessons)
+            default = self._price(self._plan.capture.read(DEFAULT)).cycles
+            judge = self._judge(default)
+            search = OverrideSearch(items, moves, judge, default, starts, seed)
+            finished = search.run()
+            result.dropped |= {dropped.item.id: dropped.reason for dropped in search.dropped}
+            # Priced anew after a refit, and without a look: the compiler does what it did.
+            starts = [trial.items for trial in search.ranked()[:_REMEMBERED]]
+            compiled = self._compile_best(search, result)
+            if len(self._lessons) > surprises:
+                items = self._learn(items)
+            elif finished or not (compiled or self._looker.looks > looks):
+                return
+
+    def _learn(self, items: list[Item]) -> list[Item]:
+        """Refits the latency table; returns the items of another mapping, if one can be had."""
+        self._refit()
+        if self._plan.solve is None:
+            return items
+        mapping = self._plan.folder / f"refit_{len(self._lessons)}.mapping"
+        self._plan.solve(self._program, mapping, _SOLVE_SHARE * self._budget.remaining())
+        self._wanted = (self._program, str(mapping))
+        return self._items(*self._wanted)
+
+    def _items(self, program: pathlib.Path, mapping: str, scope: str = "values") -> list[Item]:
+        fields = self._binary.overrides(program, mapping, scope)
+        return [Item.from_json(entry) for entry in fields]
+
+    def _compile_best(self, search: OverrideSearch, result: Verified) -> bool:
+        """Compiles the best list of overrides that compiles; False if it is known already."""
+        for trial in search.ranked():
+            options = options_of(trial.items)
+            key = json.dumps(options)
+            if not options or key in self._compiled:
+                return False
+            self._compiled.add(key)
+            # A compile that the end of the budget cuts short would waste all looks before it.
+            grace = max(_LEAST_GRACE, self._reserve())
+            try:
+                text = self._looker.compile(options, self._budget, grace)
+            except (CompileError, WorkerLostError) as error:
+                self._progress.note(f"{len(trial.items)} overrides do not compile: {error}")
+                continue
+            self._weigh(trial, text, result)
+            return True
+        return False
+
+    def _judge(self, default: float) -> Judge:
+        """Returns what prices overrides by a look, within this round's share of time."""
+        part = self._budget.part(self._search_seconds(), _SEARCH_SHARE)
+        best = default
+
+        def judge(items: Overrides) -> Placement:
+            nonlocal best
+            placement = self._price(self._looker.look(options_of(items), part).text)
+            best = min(best, placement.cycles)
+            self._progress.status(
+                f"{self._looker.looks} looks, {self._looker.compiles} compiles, "
+                f"{self._budget.elapsed():.0f} s: {1 - best / default:.2%} predicted"
+            )
+            return placement
+
+        return judge
+
+    def _reserve(self) -> float:
+        """Returns the seconds that a compile should fit into."""
+        return _RESERVED_COMPILES * max(
+            self._plan.capture.compile_seconds, self._looker.slowest_compile
+        )
+
+    def _search_seconds(self) -> float:
+        """Returns the time for looks: some of what is left, so that compiles can follow."""
+        left = self._budget.remaining()
+        return min(_SEARCH_SHARE * left, max(_LEAST_SEARCH_SHARE * left, left - self._reserve()))
+
+    def _weigh(self, trial: Trial, text: str, result: Verified) -> None:
+        """Keeps a compiled program if it is the fastest so far, and what there is to learn."""
+        cycles = self._binary.module_cycles(text, self._plan.capture.chip)
+        result.rounds.append(Round(trial.cycles, cycles, len(trial.items)))
+        self._progress.note(
+            f"{len(trial.items)} overrides after {self._looker.looks} looks, "
+            f"{self._budget.elapsed():.0f} s: {1 - trial.cycles / result.default_cycles:.2%} "
+            f"predicted, {1 - cycles / result.default_cycles:.2%} compiled"
+        )
+        if cycles < result.optimized_cycles:
+            result.options = options_of(trial.items)
+            result.optimized_cycles = cycles
+            result.predicted_cycles = trial.cycles
+            result.honoured_share = self._honoured(text)
+            result.kept = [item.id for item in trial.items]
+            result.program, result.mapping = str(self._wanted[0]), self._wanted[1]
+        if abs(cycles / trial.cycles - 1.0) > _SURPRISE:
+            self._lessons[f"lesson_{len(self._lessons)}"] = text
+
+    def _refit(self) -> None:
+        """Makes a program whose latency table has also seen what the loop compiled."""
+        capture = self._plan.capture
+        self._program = self._plan.folder / f"refit_{len(self._lessons)}.program"
+        import_program({**capture.texts(), **self._lessons}, capture.chip, self._program)
+
+    def _price(self, text: str) -> Placement:
+        """Prices a text by the table as it has been learnt, and compares it with the mapping."""
+        program, mapping = self._wanted
+        all_hbm = self._plan.capture.path(ALL_HBM)
+        if program == self._program:
+            found = self._binary.readback(program, all_hbm, text, mapping)
+            mismatches = tuple(Mismatch(*entry) for entry in found.mismatches)
+            return Placement(found.mapped_cycles, mismatches)
+        found = self._binary.readback(self._program, all_hbm, text, _DEFAULT_MAPPING)
+        return Placement(found.mapped_cycles)
+
+    def _honoured(self, text: str) -> float:
+        program, mapping = self._wanted
+        all_hbm = self._plan.capture.path(ALL_HBM)
+        return self._binary.readback(program, all_hbm, text, mapping).honoured_share

@@ -1,0 +1,172 @@
+"""A compiler and a mallocmuzero binary made up for the closed loop: both follow one world file.
+
+The world says what each override does to the program's cycles, which the compiler refuses, and
+where the latency table is wrong. A text is JSON: the overrides asked for, and whether it was
+compiled to the end. Run with the world's path, then "look" or "compile" for a compile process, or
+a subcommand of the binary with its arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import sys
+import time
+from typing import Any
+
+# World, all by override: `cycles` it adds; `hidden` cycles it adds that only a compile shows;
+# `together` "a b" adds when both are there; `refused`, `nameless`, `aborts`, `breaks` (only whole
+# compiles), `hangs`; `slow_compiles` seconds; `promised` gains; `items` by mapping name (default:
+# all of `promised`).
+# `strict`: overrides that insist. `moves`: by mapping, all_fast or all_hbm; `mismatched`: tensors
+# that are not as wanted, with the override that helps. `solved`: what each solver's mapping is to
+# cost; `corpus`: program names.
+
+
+def read_text(path: str) -> dict[str, Any]:
+    content = pathlib.Path(path).read_bytes()
+    if content.startswith(b"\x28\xb5\x2f\xfd"):
+        import zstandard  # late, as all imports that a call of the binary can do without
+
+        content = zstandard.ZstdDecompressor().decompress(content)
+    return dict(json.loads(content))
+
+
+def cycles(world: dict[str, Any], asked: list[str], tables: set[str]) -> float:
+    """Prices a placement; hidden costs only where `tables` has them."""
+    total = float(world["default"] + sum(world["cycles"].get(name, 0) for name in asked))
+    for pair, cost in world.get("together", {}).items():
+        total += cost if set(pair.split()) <= set(asked) else 0
+    return total + float(sum(world.get("hidden", {}).get(name, 0) for name in tables & set(asked)))
+
+
+def answer_jobs(world: dict[str, Any], action: str) -> None:
+    """The compile process, or the look process."""
+    from mallocmuzero_xla.lowering import LoweredProgram
+
+    log = pathlib.Path(world["log"])
+    for line in sys.stdin:
+        job = json.loads(line)
+        reply = {"error": None, "usage": False, "seconds": 0.5, "peak_mebibytes": 1, "lost": False}
+        if job["action"] == "lower":
+            output = pathlib.Path(job["output"])
+            LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, world["sha256"]).write(output)
+        else:
+            asked = re.findall(r"overrides \{ (\w+) \}", " ".join(job["options"].values()))
+            with log.open("a", encoding="utf-8") as stream:
+                stream.write(" ".join([action, *sorted(asked)]) + "\n")
+            reply |= run(world, action, asked, job["output"])
+        print(json.dumps(reply), flush=True)
+
+
+def run(world: dict[str, Any], action: str, asked: list[str], output: str) -> dict[str, Any]:
+    """Refuses, aborts, hangs or writes a text."""
+    for name in asked:
+        if name in world.get("aborts", []) or (
+            action == "compile" and name in world.get("breaks", [])
+        ):
+            if action == "look":
+                return {"error": "the compile process ended (status -6)", "lost": True}
+            print("F0000 llo.cc:1] Check failed: made up", file=sys.stderr, flush=True)
+            os.abort()
+        if name in world.get("hangs", []):
+            time.sleep(600)
+        if name in world.get("nameless", []):
+            return {"error": "JaxRuntimeError: INTERNAL: something is wrong"}
+        if name in world.get("refused", []):
+            where = f"instruction 'user_of_{name}' operand 0, defining instruction '{name}'"
+            return {"error": f"MSA strict override failed for {where}: Out of alternate memory"}
+    if action == "compile" and asked:
+        time.sleep(world.get("slow_compiles", 0))
+    text = json.dumps({"asked": asked, "compiled": action == "compile"})
+    if action == "look":
+        content = json.dumps({"text": text, "tables": {}}).encode()
+    else:
+        import zstandard
+
+        content = zstandard.compress(text.encode())
+    pathlib.Path(output).write_bytes(content)
+    return {}
+
+
+def item(world: dict[str, Any], name: str) -> dict[str, Any]:
+    strict = " pin_in_alternate_memory" if name in world.get("refused", []) else ""
+    return {
+        "id": name,
+        "kind": "assign_first" if name in world.get("moves", {}).get("all_fast", []) else "keep",
+        "accesses": [list(world["promised"]).index(name)],
+        "bytes_moved": 1,
+        "instruction": name,
+        "gain_cycles": world["promised"][name],
+        "tensor_overrides": [f"overrides {{ {name} }}{strict}"],
+        "sort_overrides": [],
+        "strict": world.get("strict", {}).get(name, ""),
+    }
+
+
+def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[str, Any]:
+    """The binary: returns what it prints."""
+    flags: dict[str, list[str]] = {}
+    for name, value in zip(arguments[::2], arguments[1::2], strict=False):
+        flags.setdefault(name, []).append(value)
+    if command == "import":
+        seen = [read_text(path)["asked"] for path in flags.get("--sample", [])]
+        content = json.dumps(sorted({name for asked in seen for name in asked}))
+        pathlib.Path(flags["--output"][0]).write_text(content, encoding="utf-8")
+        return {}
+    if command == "map":
+        refits = "refit" in flags["--program"][0]
+        name = "second" if refits else "first"
+        solver = flags.get("--solver", ["portfolio"])[0]
+        solved = world.get("solved", {"portfolio": world["default"]})
+        if solver not in solved:
+            sys.exit(f"map: no such solver: {solver}")
+        pathlib.Path(flags["--output"][0]).write_text(name, encoding="utf-8")
+        found = {"total_cycles": solved[solver], "default_cycles": world["default"]}
+        return {**found, "seconds": 0.1}
+    if command == "corpus":
+        head = {"family": "x", "split": "test", "contended": True}
+        reports = [{"program": name, "hardware": "tpu_v4i"} for name in world["corpus"]]
+        return {"programs": [{**head, "report": report} for report in reports]}
+    if command == "simulate":
+        text = read_text(flags["--hlo"][0])
+        assert text["compiled"]
+        return {"total_cycles": cycles(world, text["asked"], set(text["asked"]))}
+    learnt = set(json.loads(pathlib.Path(flags["--program"][0]).read_text(encoding="utf-8")))
+    mapping = flags["--mapping"][0]
+    wanted = pathlib.Path(mapping).read_text(encoding="utf-8") if os.path.exists(mapping) else ""  # noqa: PTH110
+    if command == "overrides":
+        names = world.get("items", {}).get(wanted, list(world["promised"]))
+        if mapping in ("all_fast", "all_hbm"):
+            names = world.get("moves", {}).get(mapping, [])
+        return {"items": [item(world, name) for name in names], "options": {}}
+    assert command == "readback"
+    asked = read_text(flags["--hlo"][0])["asked"]
+    share = len(asked) / max(1, len(world["promised"]))
+    missing = {} if mapping == "default" else world.get("mismatched", {})
+    mismatches = [
+        {"access": list(world["promised"]).index(name), "wanted_fast": True}
+        for name, remedy in missing.items()
+        if remedy not in asked
+    ]
+    return {
+        "mapped_cycles": cycles(world, asked, learnt),
+        "default_mapped_cycles": world["default"],
+        "honoured_share": share,
+        "mismatches": mismatches,
+    }
+
+
+def main() -> None:
+    """Plays the part that the arguments name."""
+    world = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
+    role, *arguments = sys.argv[2:]
+    if role in ("look", "compile"):
+        answer_jobs(world, role)
+    else:
+        print(json.dumps(binary(world, role, arguments)))
+
+
+main()

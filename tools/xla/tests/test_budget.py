@@ -1,0 +1,61 @@
+"""Budgets are spelt in one way, and spent once."""
+
+from __future__ import annotations
+
+import pytest
+
+from mallocmuzero_xla.budget import Budget, parse_duration
+from mallocmuzero_xla.errors import BudgetSpentError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("5m", 300), ("1.5h", 5400), ("12", 12), (2.5, 2.5)]
+)
+def test_durations_are_seconds_minutes_or_hours(text: str | float, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "0s", "-5m", "5 parsecs", "m", "nan", "inf", "1e3", 0])
+def test_anything_else_is_a_usage_error_that_shows_what_would_be_right(text: str | float) -> None:
+    with pytest.raises(UsageError, match="expected a time above 0, such as 90s, 5m or 1h"):
+        parse_duration(text)
+
+
+def test_looks_and_compiles_run_out_separately() -> None:
+    budget = Budget(60.0, looks=1, compiles=1)
+    budget.spend_look()
+    with pytest.raises(BudgetSpentError, match="looks"):
+        budget.spend_look()
+    budget.spend_compile()
+    with pytest.raises(BudgetSpentError, match="compiles"):
+        budget.spend_compile()
+
+
+def test_part_of_a_budget_is_spent_out_of_the_whole() -> None:
+    whole = Budget(60.0, looks=2)
+    part = whole.part(1000.0)
+    assert part.remaining() <= 60.0
+    part.spend_look()
+    whole.spend_look()
+    with pytest.raises(BudgetSpentError):
+        part.spend_look()
+
+
+def test_part_may_be_given_a_share_of_the_looks_rounded_up() -> None:
+    part = Budget(60.0, looks=3).part(60.0, looks_share=0.6)
+    part.spend_look()
+    part.spend_look()
+    with pytest.raises(BudgetSpentError):
+        part.spend_look()
+
+
+def test_budget_without_time_left_grants_nothing() -> None:
+    part = Budget(60.0).part(-5.0)
+    with pytest.raises(BudgetSpentError):
+        part.spend_compile()
+
+
+@pytest.mark.parametrize("looks", [-1])
+def test_negative_budgets_are_usage_errors(looks: int) -> None:
+    with pytest.raises(UsageError, match="0 or more looks"):
+        Budget(60.0, looks=looks)

@@ -1,0 +1,90 @@
+"""What a look at the real compiler gives: needs jax and libtpu, no TPU."""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import CompileError
+from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.lowering import lower
+from mallocmuzero_xla.overrides import TENSOR_OVERRIDES, Item, named_item
+
+if importlib.util.find_spec("jax") is not None:
+    import jax
+    import jax.numpy as jnp
+
+pytestmark = pytest.mark.compiler
+
+# What libtpu 0.0.51 makes of the first product.
+FIRST = "convolution_tanh_fusion.1"
+FIRST_REGEX = FIRST.replace(".", r"\\.")
+
+
+def two_products(x: Any, y: Any) -> Any:
+    """Two instructions and the value between them."""
+    return jnp.tanh(jax.lax.optimization_barrier(jnp.tanh(x @ y)) @ y)
+
+
+def place(chip: str, rows: int) -> Looker:
+    """Returns a looker at two_products with a value of `rows` times 2 KiB."""
+    looker = Looker(CHIPS[chip])
+    shapes = [jax.ShapeDtypeStruct((length, 1024), jnp.bfloat16) for length in (rows, 1024)]
+    lower(two_products, shapes, CHIPS[chip]).write(looker.lowered)
+    return looker
+
+
+@pytest.fixture(scope="module", params=["tpu_v4i", "tpu_v5e", "tpu_v6e"])
+def looker(request: pytest.FixtureRequest) -> Iterator[Looker]:
+    with place(request.param, rows=1024) as made:
+        yield made
+
+
+def schedule(text: str) -> list[str]:
+    """Returns the instructions with their layouts, less what only code generation knows."""
+    lines = re.sub(r", backend_config=.*", "", text, flags=re.MULTILINE).splitlines()
+    return [line for line in lines if " = " in line]
+
+
+def in_fast_memory(text: str, name: str) -> bool:
+    """Whether the output of instruction `name` is in CMEM or VMEM."""
+    (line,) = (line for line in schedule(text) if f"%{name} = " in line)
+    return re.search(r"S\([13]\)", line.partition(" fusion(")[0]) is not None
+
+
+def test_look_has_the_placement_of_the_whole_compile(looker: Looker) -> None:
+    look = looker.look({}, Budget())
+    compiled = looker.compile({}, Budget())
+    assert schedule(look.text) == schedule(compiled)
+    assert "estimated_cycles" in compiled
+    assert "estimated_cycles" not in look.text
+    assert look.tables["allocinfo"].startswith("buffer_id,size,offset,start_time,end_time")
+    assert list(pathlib.Path(looker.lowered).parent.glob("dump")) == []
+
+
+def test_override_is_seen_in_the_look(looker: Looker) -> None:
+    matcher = f'hlo_position_matcher {{ instruction_name_regex: "^{FIRST_REGEX}$" }}'
+    options = {TENSOR_OVERRIDES: f"overrides {{ {matcher} keep_in_default_memory {{}} }}"}
+    default, kept = (looker.look(chosen, Budget()).text for chosen in ({}, options))
+    assert in_fast_memory(default, FIRST)
+    assert not in_fast_memory(kept, FIRST)
+
+
+@pytest.mark.parametrize("chip", ["tpu_v4i", "tpu_v5e", "tpu_v6e"])
+def test_what_cannot_be_done_is_refused_by_name(chip: str) -> None:
+    matcher = f'hlo_position_matcher {{ instruction_name_regex: "^{FIRST_REGEX}$" }}'
+    text = f"overrides {{ {matcher} pin_in_alternate_memory {{}} }}"
+    item = Item("p", "assign_first", FIRST, 0.0, (text,), (), "", (), 0.0)
+    with (
+        place(chip, rows=131072) as looker,  # 256 MiB, and no chip has as much
+        pytest.raises(CompileError, match="alternate memory") as refusal,
+    ):
+        looker.look({TENSOR_OVERRIDES: text}, Budget())
+    assert named_item(str(refusal.value), [item]) is item

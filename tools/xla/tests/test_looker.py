@@ -1,0 +1,121 @@
+"""A look ends with the placement, an error or the compiler's death, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
+from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.lowering import LoweredProgram
+
+# A look process whose compiler writes what libtpu writes, or fails, as the options say.
+CHILD = """
+import os, pathlib, re, sys, time
+from mallocmuzero_xla import look_child
+
+def compile_to_text(program, devices, options):
+    how = options["how"]
+    folder = pathlib.Path(re.search("xla_jf_dump_to=([^ ]+)", os.environ["LIBTPU_INIT_ARGS"])[1])
+    if how == "refuses":
+        raise RuntimeError("refused\\nfor a reason")
+    if how == "aborts":
+        print("F0000 msa.cc:1] Check failed: made up", file=sys.stderr, flush=True)
+        os.abort()
+    if how == "finishes":
+        return "HloModule whole"
+    (folder / "1-TLP-01-memory-space-assignment-allocinfo.txt").write_text("buffer_id,size")
+    (folder / "2-TLP-hlo.txt").write_text("HloModule placed by " + os.environ["LIBTPU_INIT_ARGS"])
+    if how == "places":
+        (folder / "2-TLP-00-deduplication-map.txt").write_text("")
+    pathlib.Path(options["pid"]).write_text(str(os.getpid()))
+    time.sleep(600)
+
+look_child.compile_to_text = compile_to_text
+look_child.chip_devices = lambda chip: []
+look_child._import_compiler = lambda: None
+look_child.main()
+"""
+
+
+@pytest.fixture
+def looker(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    script = tmp_path / "child.py"
+    script.write_text(CHILD, encoding="utf-8")
+    monkeypatch.setattr("mallocmuzero_xla.worker.LOOK_COMMAND", (sys.executable, str(script)))
+    with Looker(CHIPS["tpu_v4i"]) as made:
+        LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "").write(made.lowered)
+        yield made
+
+
+def gone(pid_file: pathlib.Path) -> bool:
+    """Whether the process ends within some seconds."""
+    for _ in range(500):
+        try:
+            os.kill(int(pid_file.read_text(encoding="utf-8")), 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def options(tmp_path: pathlib.Path, how: str) -> dict[str, str]:
+    return {"how": how, "pid": str(tmp_path / "pid")}
+
+
+def test_look_takes_the_placement_and_ends_the_compile(
+    tmp_path: pathlib.Path, looker: Looker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", "--the_users_own=1")
+    look = looker.look(options(tmp_path, "places"), Budget())
+    assert look.text.startswith("HloModule placed by --the_users_own=1 --xla_jf_dump_to=")
+    assert look.tables == {"allocinfo": "buffer_id,size"}
+    assert gone(tmp_path / "pid")
+    left = sorted(path.name for path in looker.lowered.parent.iterdir())
+    assert left == ["look.json", "lowered.json"]
+
+
+def test_compiler_that_writes_no_placement_is_left_to_finish(
+    tmp_path: pathlib.Path, looker: Looker
+) -> None:
+    assert looker.look(options(tmp_path, "finishes"), Budget()).text == "HloModule whole"
+
+
+def test_refusal_is_the_compilers_on_one_line(tmp_path: pathlib.Path, looker: Looker) -> None:
+    with pytest.raises(CompileError, match=r"^RuntimeError: refused for a reason$"):
+        looker.look(options(tmp_path, "refuses"), Budget())
+
+
+def test_abort_is_told_with_its_last_words_and_the_next_look_works(
+    tmp_path: pathlib.Path, looker: Looker
+) -> None:
+    with pytest.raises(WorkerLostError, match=r"status -6.*Check failed: made up"):
+        looker.look(options(tmp_path, "aborts"), Budget())
+    assert looker.look(options(tmp_path, "finishes"), Budget()).text == "HloModule whole"
+
+
+def test_compile_under_way_dies_with_its_look_process(
+    tmp_path: pathlib.Path, looker: Looker
+) -> None:
+    with pytest.raises(BudgetSpentError):
+        looker.look(options(tmp_path, "hangs"), Budget(3.0))
+    assert gone(tmp_path / "pid")
+
+
+def test_same_options_are_asked_once_also_when_refused(
+    tmp_path: pathlib.Path, looker: Looker
+) -> None:
+    budget = Budget(60.0, looks=2)
+    for how in ("places", "refuses", "places", "refuses"):
+        try:
+            looker.look(options(tmp_path, how), budget)
+        except CompileError:
+            assert how == "refuses"
+    assert looker.looks == 2

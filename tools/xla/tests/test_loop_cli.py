@@ -1,0 +1,136 @@
+"""Shell commands of the closed loop: output, exit codes, messages."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Callable
+
+import pytest
+from conftest import VERSIONS, World
+
+from mallocmuzero_xla import cli
+
+MakeWorld = Callable[..., World]
+
+
+@pytest.fixture
+def world(make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(cli, "require_compiler", lambda: None)
+    return make_world(promised={"a": 40}, cycles={"a": -40})
+
+
+def verify(world: World, *more: str) -> int:
+    paths = ["--capture", str(world.capture), "--mapping", str(world.mapping)]
+    return cli.main(["verify", *paths, *more])
+
+
+def test_verify_prints_one_object_and_writes_an_option_a_line(
+    world: World, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "o.options"
+    assert verify(world, "--function", "m:f", "--json", "--output", str(output)) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["optimized_cycles"] == 960
+    assert report["options"] == {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
+    expected = "xla_tpu_msa_tensor_overrides=overrides { a }\n"
+    assert output.read_text(encoding="utf-8") == expected
+
+
+def test_default_is_an_empty_file(
+    make_world: MakeWorld, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "require_compiler", lambda: None)
+    world = make_world(promised={"a": 40}, cycles={"a": 40})
+    output = tmp_path / "o.options"
+    assert verify(world, "--function", "m:f", "--output", str(output)) == 0
+    assert output.read_text(encoding="utf-8") == ""
+
+
+def test_verify_says_in_words_what_came_of_it(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify(world, "--function", "m:f") == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "1 overrides after" in shown.err
+    assert "(4.00% less; predicted 0.001)" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--function", "m:f", "--budget", "0s"], "budget '0s': expected a time above 0"),
+        (["--function", "m:f", "--budget-compiles", "-1"], "0 or more looks and compiles"),
+        ([], "expected --function or --registry"),
+        (["--function", "m:f", "--registry", "zoo"], "expected --function or --registry"),
+    ],
+)
+def test_bad_values_exit_2_before_anything_is_compiled(
+    world: World, capsys: pytest.CaptureFixture[str], more: list[str], message: str
+) -> None:
+    assert verify(world, *more) == 2
+    assert message in capsys.readouterr().err
+    assert world.log() == []
+
+
+def test_folder_without_a_capture_exits_2(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    (world.capture / "capture.json").unlink()
+    assert verify(world, "--function", "m:f") == 2
+    assert "capture.json is missing" in capsys.readouterr().err
+
+
+def test_capture_of_another_compiler_exits_2(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = world.capture / "capture.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["versions"] = {**VERSIONS, "libtpu": "0.0.1"}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    assert verify(world, "--function", "m:f") == 2
+    assert "captured with versions" in capsys.readouterr().err
+
+
+def test_capture_without_its_default_exits_2(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (world.capture / "default.hlo.zst").unlink()
+    assert verify(world, "--function", "m:f") == 2
+    assert "the capture lacks default" in capsys.readouterr().err
+
+
+def test_function_that_was_not_captured_exits_2(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "require_compiler", lambda: None)
+    world = make_world(promised={}, cycles={}, sha256="9" * 64)
+    assert verify(world, "--function", "m:f") == 2
+    assert "m:f: lowers to 999999999999" in capsys.readouterr().err
+
+
+def test_what_the_binary_refuses_exits_2(
+    world: World, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    binary = tmp_path / "mallocmuzero"
+    script = "#!/bin/sh\necho 'm.mapping: for another program' >&2\nexit 2\n"
+    binary.write_text(script, encoding="utf-8")
+    assert verify(world, "--function", "m:f", "--program", str(world.program)) == 2
+    assert "m.mapping: for another program" in capsys.readouterr().err
+
+
+def test_optimize_refuses_a_bad_budget_before_building_the_function(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["optimize", "absent:build", "--budget", "soon"]) == 2
+    assert "budget 'soon'" in capsys.readouterr().err
+
+
+def test_results_need_folders_or_only_render(
+    world: World, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, table = str(tmp_path / "r.jsonl"), tmp_path / "results.md"
+    assert cli.main(["results", "--output", output]) == 2
+    assert "expected --workloads" in capsys.readouterr().err
+    arguments = ["results", "--output", output, "--markdown", str(table), "--render-only"]
+    assert cli.main(arguments) == 0
+    assert table.read_text(encoding="utf-8").startswith("# Results")

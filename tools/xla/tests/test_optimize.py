@@ -1,0 +1,175 @@
+"""optimize() takes as many samples as it can afford, runs the loop, and trusts its cache warily."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import World
+
+from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.optimize import Optimized, load_options, optimize
+
+MakeWorld = Callable[..., World]
+OPTIONS = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A cache of the test's own, and functions that lower to what `function` says."""
+    monkeypatch.setenv("MALLOCMUZERO_CACHE", str(tmp_path / "cache"))
+    lowered_as(monkeypatch, "1" * 64)
+    return tmp_path / "cache"
+
+
+def lowered_as(monkeypatch: pytest.MonkeyPatch, sha256: str) -> None:
+    program = LoweredProgram("step", "v4 lite:1x1", (0,), b"", b"", {}, sha256)
+    # The package has a function of this module's name, which hides it.
+    module = sys.modules["mallocmuzero_xla.optimize"]
+    monkeypatch.setattr(module, "lower", lambda *_: program)
+
+
+def run(**options: Any) -> Optimized:
+    return optimize(lambda: None, budget=options.pop("budget", "60s"), progress=False, **options)
+
+
+def load() -> dict[str, str]:
+    return load_options(lambda: None)
+
+
+def entry(cache: pathlib.Path) -> pathlib.Path:
+    (found,) = (cache / "options" / "tpu_v4i").glob("step-*.json")
+    return found
+
+
+@pytest.fixture
+def world(make_world: MakeWorld) -> World:
+    return make_world(promised={"a": 40, "b": 5}, cycles={"a": -40, "b": 5})
+
+
+def test_faster_program_gives_its_options(world: World) -> None:
+    result = run()
+    assert result.compiler_options == OPTIONS
+    assert (result.default_cycles, result.optimized_cycles) == (1000, 960)
+    assert result.honoured_share == 0.5
+    assert result.mapping is not None
+    assert result.mapping.read_text(encoding="utf-8") == "first"
+    assert result.report["kept"] == ["keep a #a"]
+
+
+def test_default_is_returned_as_no_options(make_world: MakeWorld) -> None:
+    make_world(promised={"a": 40}, cycles={"a": 1})
+    result = run()
+    assert result.compiler_options == {}
+    assert result.optimized_cycles == result.default_cycles
+    assert result.mapping is None
+
+
+def test_samples_are_compiled_once_and_looked_up_later(world: World, cache: pathlib.Path) -> None:
+    run(samples=2)
+    captured = [line for line in world.log() if line == "compile"]
+    assert len(captured) == 4
+    entry(cache).unlink()
+    run(samples=2)
+    assert [line for line in world.log() if line == "compile"] == captured
+
+
+def test_small_budget_buys_one_sample(world: World) -> None:
+    # The made-up compiler says 0.5 s a compile: two fifths of a second are less than one more.
+    run(samples=8, budget="1s")
+    assert [line for line in world.log() if line == "compile"] == ["compile"] * 3
+
+
+def test_second_call_asks_the_compiler_nothing(world: World) -> None:
+    first = run()
+    lines = world.log()
+    assert run() == first
+    assert load() == OPTIONS
+    assert world.log() == lines
+
+
+def test_larger_budget_searches_again_and_keeps_the_better(world: World) -> None:
+    run(budget="30s")
+    lines = len(world.log())
+    assert run(budget="60s").optimized_cycles == 960
+    assert len(world.log()) > lines
+
+
+def test_nothing_cached_is_no_options_and_no_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert load() == {}
+    assert capsys.readouterr().err == ""
+
+
+def test_options_of_another_version_of_the_function_warn_and_are_not_used(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run()
+    lowered_as(monkeypatch, "2" * 64)
+    capsys.readouterr()
+    assert load() == {}
+    assert "step: the options kept are for another version of this function" in (
+        capsys.readouterr().err
+    )
+
+
+def test_options_of_another_libtpu_warn_and_are_not_used(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run()
+    newer = {"jax": "1", "jaxlib": "1", "libtpu": "2"}
+    monkeypatch.setattr("mallocmuzero_xla.options_cache.compiler_versions", lambda: newer)
+    capsys.readouterr()
+    assert load() == {}
+    warning = capsys.readouterr().err
+    assert "found with versions" in warning
+    assert "'libtpu': '2'" in warning
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"format": 1}', "null"])
+def test_damaged_entry_warns_and_is_not_used(
+    world: World, cache: pathlib.Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    run()
+    entry(cache).write_text(damage, encoding="utf-8")
+    capsys.readouterr()
+    assert load() == {}
+    assert "damaged" in capsys.readouterr().err
+
+
+def test_entry_without_its_options_is_damaged(
+    world: World, cache: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run()
+    fields = json.loads(entry(cache).read_text(encoding="utf-8"))
+    del fields["verified"]["options"]
+    entry(cache).write_text(json.dumps(fields), encoding="utf-8")
+    assert load() == {}
+    assert "damaged" in capsys.readouterr().err
+
+
+def test_interrupted_search_returns_its_best_and_is_not_taken_for_the_last_word(
+    world: World, cache: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mallocmuzero_xla.verify.Loop._refit", interrupted)
+    monkeypatch.setattr("mallocmuzero_xla.verify._SURPRISE", -1.0)
+    result = run()
+    assert result.report["interrupted"]
+    assert result.compiler_options == OPTIONS
+    assert load() == {}
+
+
+@pytest.mark.parametrize("budget", ["0s", "-1m", "soon"])
+def test_impossible_budgets_are_usage_errors_before_anything_is_compiled(
+    world: World, budget: str
+) -> None:
+    with pytest.raises(UsageError, match="expected a time above 0"):
+        run(budget=budget)
+    assert world.log() == []

@@ -1,0 +1,195 @@
+"""The results command makes each record once, and its tables say what the records say."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import World
+
+from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.results import Records, ResultsRequest, run_results, selected_programs
+from mallocmuzero_xla.results_table import render_results
+
+MakeWorld = Callable[..., World]
+
+
+def request(world: World, **options: Any) -> ResultsRequest:
+    """A corpus of one program, f on tpu_v4i, in the world's folder."""
+    root = world.capture.parent
+    workloads, captures = root / "workloads" / "tpu_v4i", root / "captures" / "tpu_v4i"
+    if not workloads.exists():
+        workloads.mkdir(parents=True)
+        captures.mkdir(parents=True)
+        (workloads / "f.program").write_text("[]", encoding="utf-8")
+        world.capture.rename(captures / "f")
+    return ResultsRequest(
+        workloads=workloads.parent,
+        captures=captures.parent,
+        registry=root,
+        output=root / "results.jsonl",
+        **{"solvers": ("greedy", "local_search"), "verify_seconds": 60.0, **options},
+    )
+
+
+def run(world: World, **options: Any) -> list[dict[str, Any]]:
+    return run_results(request(world, **options), LoopProgress(quiet=True)).all()
+
+
+@pytest.fixture
+def world(make_world: MakeWorld) -> World:
+    return make_world(
+        promised={"a": 40},
+        cycles={"a": -40},
+        solved={"greedy": 990, "local_search": 970},
+        corpus=["f"],
+    )
+
+
+def test_every_solver_is_run_and_the_best_mapping_recompiled(world: World) -> None:
+    records = run(world)
+    assert [(entry["kind"], entry["solver"]) for entry in records] == [
+        ("solve", "greedy"),
+        ("solve", "local_search"),
+        ("verify", "local_search"),
+    ]
+    assert records[1]["total_cycles"] == 970
+    assert records[2]["verified"]["optimized_cycles"] == 960
+
+
+def test_second_run_makes_nothing_anew(world: World) -> None:
+    first = run(world)
+    lines = world.log()
+    assert run(world) == first
+    assert world.log() == lines
+
+
+def test_run_that_was_killed_within_a_line_repeats_that_record_only(world: World) -> None:
+    run(world)
+    output = world.capture.parent / "results.jsonl"
+    content = output.read_text(encoding="utf-8")
+    output.write_text(content[:-20], encoding="utf-8")
+    assert len(run(world)) == 3
+    lines = output.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 4
+    assert json.loads(lines[3])["kind"] == "verify"
+
+
+def test_changed_program_is_run_again(world: World) -> None:
+    run(world)
+    changed = world.capture.parent / "workloads" / "tpu_v4i" / "f.program"
+    changed.write_text("[ ]", encoding="utf-8")
+    run(world)
+    output = world.capture.parent / "results.jsonl"
+    assert len(output.read_text(encoding="utf-8").splitlines()) == 6
+
+
+def test_failure_is_recorded_and_tried_again(make_world: MakeWorld) -> None:
+    world = make_world(promised={"a": 40}, cycles={}, solved={"greedy": 990}, corpus=["f"])
+    records = run(world)
+    assert records[1]["solver"] == "local_search"
+    assert "no such solver" in records[1]["error"]
+    assert records[2]["solver"] == "greedy"
+    run(world)
+    output = world.capture.parent / "results.jsonl"
+    assert output.read_text(encoding="utf-8").count("no such solver") == 2
+
+
+def test_function_that_is_not_the_one_captured_is_an_error_of_its_record(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world(promised={}, cycles={}, solved={"greedy": 1}, corpus=["f"], sha256="9" * 64)
+    (record,) = (entry for entry in run(world, solvers=("greedy",)) if entry["kind"] == "verify")
+    assert "capture it anew" in record["error"]
+
+
+def test_each_solvers_mapping_is_recompiled_where_asked(world: World) -> None:
+    records = run(world, every_solver=("f*",))
+    verified = {entry["solver"]: entry["winner"] for entry in records if entry["kind"] == "verify"}
+    assert verified == {"greedy": False, "local_search": True}
+
+
+def test_programs_come_by_chip_contended_and_held_out_first() -> None:
+    def entry(name: str, chip: str, split: str, contended: bool) -> dict[str, Any]:
+        report = {"program": name, "hardware": chip}
+        return {"family": "x", "split": split, "contended": contended, "report": report}
+
+    corpus = [
+        entry("a", "tpu_v5e", "test", True),
+        entry("b", "tpu_v4i", "test", False),
+        entry("c", "tpu_v4i", "train", True),
+        entry("d", "tpu_v4i", "test", True),
+    ]
+    folder = pathlib.Path("x")
+    everything = ResultsRequest(folder, folder, folder, folder)
+    names = [item["program"] for item in selected_programs(corpus, everything)]
+    assert names == ["d", "c", "b", "a"]
+    only = ResultsRequest(folder, folder, folder, folder, only=("[cd]",), chips=("tpu_v4i",))
+    assert [item["program"] for item in selected_programs(corpus, only)] == ["d", "c"]
+    nothing = ResultsRequest(folder, folder, folder, folder, only=("z*",))
+    with pytest.raises(UsageError, match="matches --only and --chip"):
+        selected_programs(corpus, nothing)
+
+
+def solve(program: str, solver: str, cycles: float) -> dict[str, Any]:
+    head = {"chip": "tpu_v4i", "family": "x", "split": "test", "contended": True}
+    found = {"solver": solver, "total_cycles": cycles, "default_cycles": 1e6}
+    return {**head, "kind": "solve", "program": program, "program_sha256": "", **found}
+
+
+def verify(program: str, optimized: float, predicted: float, honoured: float) -> dict[str, Any]:
+    rounds = [{"predicted_cycles": predicted, "compiled_cycles": optimized, "items": 2}]
+    verified = {
+        "default_cycles": 1e6,
+        "optimized_cycles": optimized,
+        "predicted_cycles": predicted,
+        "honoured_share": honoured,
+        "options": {"o": "v"} if optimized < 1e6 else {},
+        "kept": ["k1", "k2"] if optimized < 1e6 else [],
+        "dropped": {"d": "r"},
+        "rounds": rounds if optimized < 1e6 else [],
+        "looks": 7,
+        "compiles": 1,
+    }
+    record = {**solve(program, "greedy", 1e6), "kind": "verify", "winner": True}
+    return {**record, "verified": verified}
+
+
+def test_tables_state_gains_errors_and_summary() -> None:
+    records = [
+        solve("p", "greedy", 0.95e6),
+        solve("q", "greedy", 1e6),
+        solve("r", "greedy", 0.99e6),
+        verify("p", 0.96e6, 0.9504e6, 0.9),
+        verify("q", 1e6, 1e6, 1.0),
+    ]
+    lines = render_results(records).splitlines()
+    # 1 - 0.96 = 4 %; 0.9504 / 0.96 is 1 % off; k1 and k2 of three items.
+    assert (
+        "| p | x | test | yes | 1.000 | 5.00 % | 4.00 % | 1.00 % | 90.00 % | 2 of 3 | 7 | 1 |"
+        in lines
+    )
+    assert (
+        "| q | x | test | yes | 1.000 | 0.00 % | default kept |  | 100.00 % | 0 of 1 | 7 | 1 |"
+        in lines
+    )
+    assert "| r | x | test | yes | 1.000 | 1.00 % |  |  |  |  |  |  |" in lines
+    assert "2 programs recompiled, 2 of them contended." in lines
+    # (4 % + 0 %) / 2
+    assert any("contended programs: mean 2.00 %" in line for line in lines)
+    assert "- slower than the default: 0; fallbacks to the default: 1" in lines
+    assert any(
+        "1 programs with 1% or more predicted gain: median 90.00 %" in line for line in lines
+    )
+    assert "- prediction against compile, 1 compiles: median error 1.00 %" in lines
+
+
+def test_failed_records_are_not_in_the_tables(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "r.jsonl"
+    records = Records(path)
+    records.append({**solve("p", "greedy", 1.0), "error": "no"})
+    assert "greedy" not in render_results(Records(path).all())

@@ -1,0 +1,248 @@
+"""The closed loop keeps what the compiler really makes faster, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import World
+
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import BudgetSpentError
+from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.saved_capture import open_capture
+from mallocmuzero_xla.source import Source, lower_for
+from mallocmuzero_xla.verified import Verified
+from mallocmuzero_xla.verify import Loop, Plan
+
+MakeWorld = Callable[..., World]
+
+
+def verify(world: World, solve: bool = False, budget: Budget | None = None) -> Verified:
+    budget = budget or Budget(60.0)
+    binary = Binary()
+    capture = open_capture(world.capture)
+    with Looker(CHIPS["tpu_v4i"]) as looker:
+        lower_for(capture, Source("m:f"), looker, budget)
+        folder = world.program.parent
+        plan = Plan(capture, world.program, world.mapping, folder, binary.solve if solve else None)
+        return Loop(plan, looker, binary, budget, LoopProgress(quiet=True)).run()
+
+
+def asked(options: dict[str, str]) -> str:
+    return " ".join(sorted(options.get("xla_tpu_msa_tensor_overrides", "").split()[2::4]))
+
+
+def test_items_that_help_are_compiled_together(make_world: MakeWorld) -> None:
+    world = make_world(promised={"a": 30, "b": 20}, cycles={"a": -30, "b": -20})
+    result = verify(world)
+    # 1000 - 30 - 20
+    assert (result.default_cycles, result.predicted_cycles, result.optimized_cycles) == (
+        1000,
+        950,
+        950,
+    )
+    assert asked(result.options) == "a b"
+    assert result.gain == pytest.approx(0.05)
+    assert [line for line in world.log() if line.startswith("compile")] == ["compile a b"]
+
+
+def test_refused_item_is_dropped_by_its_name_and_the_rest_is_kept(make_world: MakeWorld) -> None:
+    world = make_world(promised={"a": 30, "b": 20}, cycles={"a": -30, "b": -20}, refused=["b"])
+    result = verify(world)
+    assert asked(result.options) == "a"
+    assert "Out of alternate memory" in result.dropped["keep b #b"]
+    assert world.log()[:2] == ["look a b", "look a"]
+
+
+@pytest.mark.parametrize("fault", ["aborts", "nameless"])
+def test_item_behind_a_failure_that_names_none_is_found_by_halving(
+    make_world: MakeWorld, fault: str
+) -> None:
+    promised = {name: 20 - rank for rank, name in enumerate("abcdefgh")}
+    cycles = dict.fromkeys(promised, -10)
+    world = make_world(promised=promised, cycles=cycles, **{fault: ["f"]})
+    result = verify(world)
+    assert list(result.dropped) == ["keep f #f"]
+    assert asked(result.options) == "a b c d e g h"
+    # All eight fail; of the prefixes abcd, abcdef, abcde the second fails: f, and all but f work.
+    assert world.log()[:5] == [
+        "look a b c d e f g h",
+        "look a b c d",
+        "look a b c d e f",
+        "look a b c d e",
+        "look a b c d e g h",
+    ]
+
+
+def test_item_that_hurts_is_left_out(make_world: MakeWorld) -> None:
+    promised = {"a": 40, "b": 30, "c": 20, "d": 10}
+    cycles = {"a": -40, "b": -30, "c": 60, "d": -10}
+    result = verify(make_world(promised=promised, cycles=cycles))
+    assert asked(result.options) == "a b d"
+    assert result.optimized_cycles == 920
+
+
+def test_items_that_only_hurt_each_other_are_not_both_kept(make_world: MakeWorld) -> None:
+    promised = {"a": 40, "b": 30, "c": 20, "d": 10}
+    cycles = {"a": -40, "b": -30, "c": -20, "d": -10}
+    result = verify(make_world(promised=promised, cycles=cycles, together={"b c": 100}))
+    assert asked(result.options) == "a b d"
+
+
+def test_default_is_kept_where_every_item_hurts(make_world: MakeWorld) -> None:
+    world = make_world(promised={"a": 40, "b": 30}, cycles={"a": 1, "b": 2})
+    result = verify(world)
+    assert result.options == {}
+    assert result.optimized_cycles == result.default_cycles == 1000
+    assert result.compiles == 0
+
+
+def test_prediction_that_fails_to_come_true_never_makes_it_slower(make_world: MakeWorld) -> None:
+    world = make_world(promised={"a": 40}, cycles={"a": -40}, hidden={"a": 50})
+    result = verify(world)
+    assert result.rounds[0].predicted_cycles == 960
+    assert result.rounds[0].compiled_cycles == 1010
+    assert result.options == {}
+    assert result.optimized_cycles == 1000
+
+
+def test_loop_learns_from_a_compile_and_takes_the_next_best(make_world: MakeWorld) -> None:
+    world = make_world(promised={"a": 40, "b": 30}, cycles={"a": -40, "b": -30}, hidden={"a": 50})
+    result = verify(world)
+    # Together 1000 - 40 - 30 + 50 = 980; once a is known to add 10, b alone: 970.
+    assert [entry.compiled_cycles for entry in result.rounds] == [980, 970]
+    assert asked(result.options) == "b"
+    assert result.predicted_cycles == 970
+
+
+def test_another_mapping_is_sought_once_the_table_has_learnt(make_world: MakeWorld) -> None:
+    world = make_world(
+        promised={"a": 40, "b": 30, "c": 20},
+        items={"first": ["a"], "second": ["b", "c"]},
+        cycles={"a": -40, "b": -30, "c": -20},
+        hidden={"a": 50},
+    )
+    result = verify(world, solve=True)
+    # a was to save 40 and costs 10; the second mapping's items save 50 without it.
+    assert [entry.compiled_cycles for entry in result.rounds] == [1010, 950]
+    assert asked(result.options) == "b c"
+    assert result.mapping is not None
+    assert result.mapping.endswith("refit_1.mapping")
+
+
+def test_subset_that_only_fails_in_code_generation_gives_way_to_the_next(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world(promised={"a": 40, "b": 30}, cycles={"a": -40, "b": -30}, breaks=["a"])
+    result = verify(world)
+    assert asked(result.options) == "b"
+
+
+def test_tensor_that_is_not_as_wanted_is_asked_for_itself(make_world: MakeWorld) -> None:
+    world = make_world(
+        promised={"a": 40, "b": 30},
+        items={"first": ["a"]},
+        moves={"all_fast": ["b"]},
+        mismatched={"b": "b"},
+        cycles={"a": -40, "b": -30},
+    )
+    result = verify(world)
+    assert world.log()[:2] == ["look a", "look a b"]
+    assert asked(result.options) == "a b"
+
+
+def test_tensor_that_is_not_as_wanted_though_asked_for_is_insisted_on(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world(
+        promised={"a": 40, "b": 0},
+        items={"first": ["a"]},
+        moves={"all_fast": ["a"]},
+        strict={"a": "overrides { b }"},
+        mismatched={"a": "b"},
+        cycles={"a": -4, "b": -30},
+    )
+    result = verify(world)
+    assert world.log()[:2] == ["look a", "look a b"]
+    assert asked(result.options) == "a b"
+
+
+def test_moves_that_no_mapping_asked_for_are_found_by_the_walk(make_world: MakeWorld) -> None:
+    world = make_world(
+        promised={"a": 0, "b": 0},
+        items={"first": []},
+        moves={"all_hbm": ["a"], "all_fast": ["b"]},
+        cycles={"a": 3, "b": -30},
+    )
+    assert asked(verify(world).options) == "b"
+
+
+def test_same_subset_is_looked_at_once(make_world: MakeWorld) -> None:
+    promised = {"a": 40, "b": 30, "c": 20, "d": 10}
+    world = make_world(
+        promised=promised, cycles={"a": -4, "b": 3, "c": -2, "d": 1}, hidden={"a": 1}
+    )
+    result = verify(world)
+    assert len(world.log()) == len(set(world.log())) == result.looks + result.compiles
+
+
+@pytest.mark.parametrize("looks", [0, 1, 3])
+def test_budget_of_looks_is_kept(make_world: MakeWorld, looks: int) -> None:
+    promised = dict.fromkeys("abcdefgh", 1)
+    world = make_world(promised=promised, cycles={"a": -10, "b": 20})
+    result = verify(world, budget=Budget(60.0, looks=looks))
+    assert result.looks == looks
+    assert result.optimized_cycles <= 1000
+
+
+def test_budget_of_compiles_is_kept(make_world: MakeWorld) -> None:
+    world = make_world(promised={"a": 40, "b": 30}, cycles={"a": -40, "b": -30}, hidden={"a": 50})
+    assert verify(world, budget=Budget(60.0, compiles=1)).compiles == 1
+
+
+def test_time_limit_ends_a_look_that_hangs(make_world: MakeWorld) -> None:
+    world = make_world(promised={"a": 40}, cycles={"a": -40}, hangs=["a"])
+    result = verify(world, budget=Budget(3.0))
+    assert result.options == {}
+    assert 1.0 < result.seconds < 10.0
+
+
+def test_compile_begun_within_the_budget_may_end_after_it(make_world: MakeWorld) -> None:
+    world = make_world(promised={"a": 40}, cycles={"a": -40}, slow_compiles=1.0)
+    options = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
+    with Looker(CHIPS["tpu_v4i"]) as looker:
+        lower_for(open_capture(world.capture), Source("m:f"), looker, Budget(60.0))
+        assert "compiled" in looker.compile(options, Budget(0.5), grace=60.0)
+        with pytest.raises(BudgetSpentError):
+            looker.compile(options, Budget(0.5))
+
+
+def test_interrupt_keeps_the_best_so_far(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(promised={"a": 40, "b": 30}, cycles={"a": -40, "b": -30}, hidden={"a": 50})
+    compile_once = Looker.compile
+
+    def interrupted(looker: Looker, *arguments: Any) -> str:
+        if looker.compiles == 1:
+            raise KeyboardInterrupt
+        return compile_once(looker, *arguments)
+
+    monkeypatch.setattr(Looker, "compile", interrupted)
+    result = verify(world)
+    assert result.interrupted
+    assert asked(result.options) == "a b"
+    assert result.optimized_cycles == 980
+
+
+def test_report_survives_json(make_world: MakeWorld) -> None:
+    world = make_world(promised={"a": 40}, cycles={"a": -40}, refused=["a"])
+    result = verify(world)
+    assert Verified.from_json(result.to_json()) == result
+    assert math.isclose(result.to_json()["gain"], 0.0)
