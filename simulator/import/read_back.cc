@@ -1,0 +1,197 @@
+#include "simulator/import/read_back.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "mallocmuzero/v1/program.pb.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/simulate.h"
+#include "simulator/core/status_macros.h"
+#include "simulator/import/analyzed_module.h"
+#include "simulator/import/assemble.h"
+#include "simulator/import/baseline.h"
+#include "simulator/import/match.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Mismatches listed in a report: the largest ones.
+constexpr size_t kMaxMismatches = 200;
+
+// The access of `program` with operand `pair.operand` and the output at `tuple_index`, if any.
+bool SharesBuffer(const v1::Program& program, const v1::Instruction& instruction, int32_t operand,
+                  absl::Span<const int32_t> tuple_index) {
+  for (uint32_t k = 0; k < instruction.access_count(); ++k) {
+    bool reads = false;
+    bool writes = false;
+    const auto index = static_cast<int>(instruction.first_access() + k);
+    for (const v1::Position& position : program.accesses(index).positions()) {
+      const bool same_index =
+          std::equal(position.tuple_index().begin(), position.tuple_index().end(),
+                     tuple_index.begin(), tuple_index.end());
+      reads = reads || (position.operand() == operand && position.tuple_index().empty());
+      writes = writes || (position.operand() < 0 && same_index);
+    }
+    if (reads && writes) return true;
+  }
+  return false;
+}
+
+// The pairs that the all-HBM module lists and that the program has in one buffer. Which of the
+// listed pairs hold was found by comparing all compiles the program was imported from.
+InPlaceHints PairsOfProgram(const v1::Program& program, const hlo::Module& all_hbm) {
+  absl::flat_hash_map<absl::string_view, const v1::Instruction*> by_name;
+  for (const v1::Instruction& instruction : program.instructions()) {
+    by_name[instruction.name()] = &instruction;
+  }
+  InPlaceHints hints;
+  for (const hlo::Computation& computation : all_hbm.computations) {
+    for (const hlo::Instruction& instruction : computation.instructions) {
+      const auto found = by_name.find(absl::string_view(instruction.name));
+      if (found == by_name.end()) continue;
+      for (const InPlacePair& pair : ListedPairs(instruction)) {
+        int32_t leaf = 0;
+        hlo::ForEachLeaf(instruction.shape,
+                         [&](absl::Span<const int32_t> index, const hlo::Shape&) {
+                           if (leaf++ != pair.output_leaf) return;
+                           if (SharesBuffer(program, *found->second, pair.operand, index)) {
+                             hints[instruction.name].push_back(pair);
+                           }
+                         });
+      }
+    }
+  }
+  return hints;
+}
+
+// The parts of a program that come from the all-HBM text alone.
+std::string StructureOf(const v1::Program& program) {
+  v1::Program structure;
+  *structure.mutable_instructions() = program.instructions();
+  *structure.mutable_accesses() = program.accesses();
+  *structure.mutable_tensors() = program.tensors();
+  *structure.mutable_buffers() = program.buffers();
+  *structure.mutable_carried_groups() = program.carried_groups();
+  *structure.mutable_loops() = program.loops();
+  return SerializeDeterministically(structure);
+}
+
+absl::Status CheckIsSource(const v1::Program& program, const v1::Program& assembled,
+                           const std::string& all_hbm_path) {
+  if (StructureOf(program) == StructureOf(assembled)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      all_hbm_path, ": expected the all-HBM compile that ", program.name(), " was imported from (",
+      program.instructions_size(), " instructions, ", program.accesses_size(),
+      " accesses), found another module (", assembled.instructions_size(), " instructions, ",
+      assembled.accesses_size(), " accesses)"));
+}
+
+// Bytes that an access moves in one run of the program.
+double BytesMoved(const Program& program, const Access& access) {
+  return static_cast<double>(access.bytes_accessed) *
+         program.instructions()[access.instruction].execution_count;
+}
+
+void AddMismatches(const Program& program, const Mapping& wanted, std::vector<uint32_t> accesses,
+                   v1::ReadBackReport& report) {
+  std::stable_sort(accesses.begin(), accesses.end(), [&](uint32_t a, uint32_t b) {
+    return BytesMoved(program, program.accesses()[a]) > BytesMoved(program, program.accesses()[b]);
+  });
+  report.set_mismatch_count(static_cast<uint32_t>(accesses.size()));
+  if (accesses.size() > kMaxMismatches) accesses.resize(kMaxMismatches);
+  for (const uint32_t a : accesses) {
+    const Access& access = program.accesses()[a];
+    v1::ReadBackReport::Mismatch& mismatch = *report.add_mismatches();
+    mismatch.set_access(a);
+    mismatch.set_instruction(
+        program.proto().instructions(static_cast<int>(access.instruction)).name());
+    mismatch.set_buffer(access.buffer);
+    mismatch.set_bytes(static_cast<double>(access.bytes_accessed));
+    mismatch.set_executions(program.instructions()[access.instruction].execution_count);
+    mismatch.set_wanted_fast(wanted.in_fast_memory[a] != 0);
+  }
+}
+
+// A share of nothing is all of it: nothing was refused.
+double Share(double part, double whole) { return whole > 0 ? part / whole : 1; }
+
+}  // namespace
+
+absl::StatusOr<ReadBack> ReadBackModule(const Program& program, const std::string& all_hbm_path,
+                                        const std::string& hlo_path) {
+  absl::StatusOr<hlo::Module> all_hbm_module = ReadModule(all_hbm_path);
+  if (!all_hbm_module.ok()) return all_hbm_module.status();
+  absl::StatusOr<hlo::Module> module = ReadModule(hlo_path);
+  if (!module.ok()) return module.status();
+  const InPlaceHints hints = PairsOfProgram(program.proto(), *all_hbm_module);
+  const auto all_hbm = AnalyzeModule(*std::move(all_hbm_module), all_hbm_path, hints);
+  if (!all_hbm.ok()) return all_hbm.status();
+  const Assembly assembly = Assemble(**all_hbm, program.hardware());
+  MMZ_RETURN_IF_ERROR(CheckIsSource(program.proto(), assembly.program, all_hbm_path));
+  const auto compiled = AnalyzeModule(*std::move(module), hlo_path, hints);
+  if (!compiled.ok()) return compiled.status();
+  const Match match = MatchModules(**all_hbm, **compiled);
+  if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(hlo_path, ": expected a compile of ", program.proto().name(),
+                     ", found a module without a single instruction of it"));
+  }
+  v1::Baseline placed = MakeBaseline(assembly, **all_hbm, **compiled, match);
+  FillHeader(*placed.mutable_mapping());
+  placed.mutable_mapping()->set_program_sha256(program.proto().fingerprint());
+  placed.mutable_mapping()->set_solver("read back");
+  ReadBack result;
+  absl::StatusOr<Mapping> mapping = MappingFromProto(placed.mapping(), program);
+  if (!mapping.ok()) return mapping.status();
+  result.mapping = *std::move(mapping);
+  result.packed = placed.packed();
+  for (const int32_t other : match.other_of_base) result.matched.push_back(other >= 0);
+  if (placed.estimated_cycles() > 0) result.compiled_cycles = placed.total_cycles();
+  result.notes.assign(placed.notes().begin(), placed.notes().end());
+  return result;
+}
+
+v1::ReadBackReport MakeReadBackReport(const Program& program, const ReadBack& read_back,
+                                      const Mapping* wanted) {
+  v1::ReadBackReport report;
+  report.set_program(program.proto().name());
+  if (read_back.compiled_cycles) report.set_compiled_cycles(*read_back.compiled_cycles);
+  report.set_mapped_cycles(Simulate(program, read_back.mapping).total_cycles);
+  if (program.proto().has_baseline()) {
+    report.set_default_cycles(program.proto().baseline().total_cycles());
+    report.set_default_mapped_cycles(program.proto().baseline().mapping_cycles());
+  }
+  report.set_packed(read_back.packed);
+  double all = 0;
+  double matched = 0;
+  double honoured = 0;
+  std::vector<uint32_t> mismatches;
+  for (uint32_t a = 0; a < program.access_count(); ++a) {
+    const Access& access = program.accesses()[a];
+    const double bytes = BytesMoved(program, access);
+    all += bytes;
+    if (!read_back.matched[access.instruction]) continue;
+    matched += bytes;
+    if (wanted == nullptr) continue;
+    if (read_back.mapping.in_fast_memory[a] == wanted->in_fast_memory[a]) {
+      honoured += bytes;
+    } else {
+      mismatches.push_back(a);
+    }
+  }
+  report.set_matched_share(Share(matched, all));
+  for (const std::string& note : read_back.notes) report.add_notes(note);
+  if (wanted == nullptr) return report;
+  report.set_wanted_cycles(Simulate(program, *wanted).total_cycles);
+  report.set_honoured_share(Share(honoured, matched));
+  AddMismatches(program, *wanted, std::move(mismatches), report);
+  return report;
+}
+
+}  // namespace mallocmuzero

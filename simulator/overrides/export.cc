@@ -1,0 +1,237 @@
+#include "simulator/overrides/export.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "simulator/core/simulate.h"
+#include "simulator/overrides/override_text.h"
+#include "simulator/overrides/positions.h"
+#include "simulator/overrides/value.h"
+
+namespace mallocmuzero {
+namespace {
+
+using Item = v1::OverridesReport::Item;
+
+class Exporter {
+ public:
+  Exporter(const Program& program, const Mapping& baseline, const Mapping& wanted,
+           OverrideScope scope)
+      : program_(program),
+        baseline_(baseline),
+        wanted_(wanted),
+        scope_(scope),
+        baseline_cycles_(Simulate(program, baseline).total_cycles) {}
+
+  v1::OverridesReport Run() && {
+    for (const BufferValue& value : FindBufferValues(program_)) ExportValue(value);
+    v1::OverridesReport report;
+    report.set_program(program_.proto().name());
+    CountWhatIsLeftOut(report);
+    std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+      return a.gain_cycles() > b.gain_cycles();
+    });
+    for (size_t i = 0; i < items_.size(); ++i) items_[i].set_id(static_cast<uint32_t>(i));
+    std::string tensor_overrides;
+    std::string sort_overrides;
+    for (Item& item : items_) {
+      Join(item.tensor_overrides(), tensor_overrides);
+      Join(item.sort_overrides(), sort_overrides);
+      *report.add_items() = std::move(item);
+    }
+    auto& options = *report.mutable_options();
+    if (!tensor_overrides.empty()) options[kTensorOverridesOption] = tensor_overrides;
+    if (!sort_overrides.empty()) options[kSortOrderOverridesOption] = sort_overrides;
+    return report;
+  }
+
+ private:
+  static void Join(const google::protobuf::RepeatedPtrField<std::string>& texts,
+                   std::string& joined) {
+    for (const std::string& text : texts) {
+      absl::StrAppend(&joined, joined.empty() ? "" : " ", text);
+    }
+  }
+
+  bool IsWanted(uint32_t access) const { return wanted_.in_fast_memory[access] != 0; }
+  bool IsDefault(uint32_t access) const { return baseline_.in_fast_memory[access] != 0; }
+
+  void ExportValue(const BufferValue& value) {
+    std::vector<uint32_t> gained;  // accesses that are to come into fast memory
+    std::vector<uint32_t> lost;    // and those that are to leave it
+    for (const uint32_t a : value.accesses) {
+      if (IsWanted(a) && !IsDefault(a)) gained.push_back(a);
+      if (!IsWanted(a) && IsDefault(a)) lost.push_back(a);
+    }
+    const bool wanted_somewhere = std::any_of(value.accesses.begin(), value.accesses.end(),
+                                              [this](uint32_t a) { return IsWanted(a); });
+    if (lost.empty() && !gained.empty()) AssignValueFirst(value, gained);
+    if (!lost.empty() && !wanted_somewhere) KeepValue(value, lost);
+    if (!lost.empty() && wanted_somewhere && scope_ == OverrideScope::kUses) {
+      for (const uint32_t a : lost) KeepAccess(a);
+      PrefetchAccesses(gained);
+    }
+  }
+
+  Item& AddItem(const char* kind, const std::string& instruction,
+                const std::vector<uint32_t>& accesses) {
+    Item& item = items_.emplace_back();
+    item.set_kind(kind);
+    item.set_instruction(instruction);
+    const uint32_t buffer = program_.accesses()[accesses.front()].buffer;
+    item.set_buffer(buffer);
+    item.set_bytes(static_cast<double>(program_.buffers()[buffer].bytes));
+    Mapping changed = baseline_;
+    for (const uint32_t a : accesses) {
+      item.add_accesses(a);
+      item.set_bytes_moved(item.bytes_moved() + BytesMoved(a));
+      changed.in_fast_memory[a] = wanted_.in_fast_memory[a];
+    }
+    item.set_gain_cycles(baseline_cycles_ - Simulate(program_, changed).total_cycles);
+    return item;
+  }
+
+  // The value is written to HBM, and none of its uses is given a copy.
+  void KeepValue(const BufferValue& value, const std::vector<uint32_t>& lost) {
+    std::vector<Definition> definitions = InputDefinition(program_, value.buffer);
+    if (value.has_definition) definitions = DefinitionsOf(program_, value.accesses.front());
+    Item& item = AddItem("keep_value", NameOf(definitions, lost), lost);
+    // Only the uses of a program input can be kept: the input itself is in HBM anyhow.
+    if (value.has_definition) AddKept(definitions, item);
+    for (const uint32_t a : value.accesses) AddKept(UsesOf(program_, a, wanted_), item);
+  }
+
+  // Fast memory is handed out to the value before all others.
+  void AssignValueFirst(const BufferValue& value, const std::vector<uint32_t>& gained) {
+    const std::vector<Definition> definitions =
+        value.has_definition ? DefinitionsOf(program_, value.accesses.front())
+                             : InputDefinition(program_, value.buffer);
+    // What a loop hands to its body and to what follows is assigned with what goes into the loop.
+    if (definitions.empty()) return;
+    Item& item = AddItem("assign_first", definitions.front().instruction, gained);
+    for (const Definition& definition : definitions) {
+      item.add_sort_overrides(AssignFirst(definition));
+    }
+    // Pinning a program input would move the input itself: a copy is asked for instead.
+    item.set_strict(value.has_definition ? PinInFastMemory(definitions.front())
+                                         : PrefetchText(gained.front()));
+  }
+
+  // One access of a value that stays in fast memory elsewhere.
+  void KeepAccess(uint32_t access) {
+    const std::vector<Definition> definitions = DefinitionsOf(program_, access);
+    const std::vector<Use> uses = UsesOf(program_, access, wanted_);
+    if (definitions.empty() && uses.empty()) return;
+    Item& item = AddItem("keep_use", NameOf({}, {access}), {access});
+    AddKept(definitions, item);
+    AddKept(uses, item);
+  }
+
+  // One copy for all accesses that the same interval serves.
+  void PrefetchAccesses(const std::vector<uint32_t>& gained) {
+    std::map<const Interval*, std::vector<uint32_t>> served;
+    for (const uint32_t a : gained) {
+      if (const Interval* copy = CopyInFor(a); copy != nullptr) served[copy].push_back(a);
+    }
+    for (const auto& [copy, accesses] : served) {
+      const std::string text = PrefetchText(accesses.front());
+      if (text.empty()) continue;
+      Item& item = AddItem("prefetch_use", NameOf({}, accesses), accesses);
+      item.add_tensor_overrides(text);
+    }
+  }
+
+  template <typename Position>
+  static void AddKept(const std::vector<Position>& positions, Item& item) {
+    for (const Position& position : positions) item.add_tensor_overrides(KeepInHbm(position));
+  }
+
+  // The instruction an item is about.
+  std::string NameOf(const std::vector<Definition>& definitions,
+                     const std::vector<uint32_t>& accesses) const {
+    if (!definitions.empty()) return definitions.front().instruction;
+    return InstructionName(program_, program_.accesses()[accesses.front()].instruction);
+  }
+
+  // The override that asks for the copy an access needs; empty if it needs none, or if that cannot
+  // be said.
+  std::string PrefetchText(uint32_t access) const {
+    const Interval* copy = CopyInFor(access);
+    const std::vector<Use> uses = UsesOf(program_, access, wanted_);
+    if (copy == nullptr || uses.empty()) return "";
+    return Prefetch(uses.front(), TimeOfCopy(static_cast<uint32_t>(copy->copy_in_start)));
+  }
+
+  // The interval of the wanted mapping that serves the access, if a copy from HBM starts it.
+  const Interval* CopyInFor(uint32_t access) const {
+    const Access& use = program_.accesses()[access];
+    for (const Interval& interval : wanted_.intervals) {
+      if (interval.buffer != use.buffer || interval.copy_in_start < 0) continue;
+      if (interval.first <= use.instruction && use.instruction <= interval.last) return &interval;
+    }
+    return nullptr;
+  }
+
+  PrefetchTime TimeOfCopy(uint32_t start) const {
+    const auto is_marker = [this](uint32_t i) {
+      const InstructionKind kind = program_.instructions()[i].kind;
+      return kind == InstructionKind::kLoopBegin || kind == InstructionKind::kLoopEnd;
+    };
+    if (!is_marker(start)) return {PrefetchTime::Kind::kBefore, InstructionName(program_, start)};
+    if (start > 0 && !is_marker(start - 1))
+      return {PrefetchTime::Kind::kAfter, InstructionName(program_, start - 1)};
+    return {PrefetchTime::Kind::kEarliest, ""};
+  }
+
+  double BytesMoved(uint32_t a) const {
+    const Access& access = program_.accesses()[a];
+    return static_cast<double>(access.bytes_accessed) *
+           program_.instructions()[access.instruction].execution_count;
+  }
+
+  void CountWhatIsLeftOut(v1::OverridesReport& report) const {
+    std::vector<bool> covered(program_.access_count(), false);
+    for (const Item& item : items_) {
+      for (const uint32_t a : item.accesses()) covered[a] = true;
+    }
+    double different = 0;
+    double left_out = 0;
+    for (uint32_t a = 0; a < program_.access_count(); ++a) {
+      if (IsWanted(a) == IsDefault(a)) continue;
+      different += BytesMoved(a);
+      if (covered[a]) continue;
+      left_out += BytesMoved(a);
+      report.set_left_out_accesses(report.left_out_accesses() + 1);
+    }
+    if (different > 0) report.set_left_out_share(left_out / different);
+  }
+
+  const Program& program_;
+  const Mapping& baseline_;
+  const Mapping& wanted_;
+  const OverrideScope scope_;
+  const double baseline_cycles_;
+  std::vector<Item> items_;
+};
+
+}  // namespace
+
+absl::StatusOr<v1::OverridesReport> ExportOverrides(const Program& program, const Mapping& wanted,
+                                                    OverrideScope scope) {
+  const absl::StatusOr<Mapping> baseline = BaselineMapping(program);
+  if (!baseline.ok()) return baseline.status();
+  return Exporter(program, *baseline, wanted, scope).Run();
+}
+
+std::string OptionLines(const v1::OverridesReport& report) {
+  const std::map<std::string, std::string> sorted(report.options().begin(), report.options().end());
+  std::string lines;
+  for (const auto& [name, value] : sorted) absl::StrAppend(&lines, name, "=", value, "\n");
+  return lines;
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,34 @@
+// A mapping as options for the real compiler: what it asks for beyond the compiler's default.
+
+#ifndef MALLOCMUZERO_SIMULATOR_OVERRIDES_EXPORT_H_
+#define MALLOCMUZERO_SIMULATOR_OVERRIDES_EXPORT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero {
+
+// Compiler options of libtpu.
+inline constexpr char kTensorOverridesOption[] = "xla_tpu_msa_tensor_overrides";
+inline constexpr char kSortOrderOverridesOption[] = "xla_tpu_msa_sort_order_overrides";
+
+enum class OverrideScope {
+  kValues,  // whole values only
+  kUses,    // also single uses of values that differ from the default in part
+};
+
+// Options that move the compiler from its default (Program.baseline, which must exist: NotFound)
+// towards `wanted`. Only differences are exported; docs/overrides.md says which and why.
+absl::StatusOr<v1::OverridesReport> ExportOverrides(const Program& program, const Mapping& wanted,
+                                                    OverrideScope scope);
+
+// "name=value" lines, one an option; empty if there is none.
+std::string OptionLines(const v1::OverridesReport& report);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_OVERRIDES_EXPORT_H_

@@ -1,0 +1,92 @@
+#include "simulator/overrides/positions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "mallocmuzero/v1/program.pb.h"
+
+namespace mallocmuzero {
+namespace {
+
+const v1::Access& AccessProto(const Program& program, uint32_t access) {
+  return program.proto().accesses(static_cast<int>(access));
+}
+
+std::vector<uint32_t> TupleIndexOf(const v1::Position& position) {
+  return {position.tuple_index().begin(), position.tuple_index().end()};
+}
+
+// The access that writes the output of the instruction of `access` at `tuple_index`, other than
+// itself; -1 if there is none.
+int64_t OtherOutput(const Program& program, uint32_t access,
+                    const std::vector<uint32_t>& tuple_index) {
+  const Instruction& instruction = program.instructions()[program.accesses()[access].instruction];
+  for (uint32_t k = 0; k < instruction.access_count; ++k) {
+    const uint32_t other = instruction.first_access + k;
+    if (other == access) continue;
+    for (const v1::Position& position : AccessProto(program, other).positions()) {
+      if (position.operand() < 0 && TupleIndexOf(position) == tuple_index) return other;
+    }
+  }
+  return -1;
+}
+
+// False if the override would also move an output that is wanted elsewhere.
+bool TellFromOutput(const Program& program, uint32_t access, const Mapping& wanted, Use& use) {
+  const int64_t output = OtherOutput(program, access, use.tuple_index);
+  if (output < 0) return true;
+  const int64_t bytes = program.accesses()[access].bytes;
+  const int64_t output_bytes = program.accesses()[output].bytes;
+  const int64_t middle = bytes / 2 + output_bytes / 2;
+  if (bytes == output_bytes) {
+    return wanted.in_fast_memory[access] == wanted.in_fast_memory[output];
+  }
+  if (bytes < output_bytes) {
+    use.size_lte = std::max(bytes, middle);
+  } else {
+    use.size_gte = std::max(output_bytes + 1, middle);
+  }
+  return true;
+}
+
+}  // namespace
+
+const std::string& InstructionName(const Program& program, uint32_t instruction) {
+  return program.proto().instructions(static_cast<int>(instruction)).name();
+}
+
+std::vector<Definition> DefinitionsOf(const Program& program, uint32_t access) {
+  std::vector<Definition> definitions;
+  const v1::Access& proto = AccessProto(program, access);
+  for (const v1::Position& position : proto.positions()) {
+    if (position.operand() >= 0) continue;
+    definitions.push_back({.instruction = InstructionName(program, proto.instruction()),
+                           .tuple_index = TupleIndexOf(position)});
+  }
+  return definitions;
+}
+
+std::vector<Definition> InputDefinition(const Program& program, uint32_t buffer) {
+  if (!program.buffers()[buffer].live_in) return {};
+  for (const v1::Tensor& tensor : program.proto().tensors()) {
+    if (tensor.buffer() != buffer) continue;
+    return {{.instruction = tensor.instruction_name(),
+             .tuple_index = {tensor.tuple_index().begin(), tensor.tuple_index().end()}}};
+  }
+  return {};
+}
+
+std::vector<Use> UsesOf(const Program& program, uint32_t access, const Mapping& wanted) {
+  std::vector<Use> uses;
+  const v1::Access& proto = AccessProto(program, access);
+  for (const v1::Position& position : proto.positions()) {
+    if (position.operand() < 0) continue;
+    Use use{.instruction = InstructionName(program, proto.instruction()),
+            .operand = position.operand(),
+            .tuple_index = TupleIndexOf(position)};
+    if (TellFromOutput(program, access, wanted, use)) uses.push_back(std::move(use));
+  }
+  return uses;
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,60 @@
+#include "simulator/overrides/value.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::ProgramBuilder;
+using testing::Read;
+using testing::Update;
+using testing::Write;
+
+TEST(FindBufferValues, AWriteStartsAValueThatLastsUntilTheNextWrite) {
+  ProgramBuilder builder;
+  const uint32_t x = builder.AddBuffer(16);
+  builder.AddInstruction(1, {Write(x)});  // access 0
+  builder.AddInstruction(1, {Read(x)});   // 1
+  builder.AddInstruction(1, {Write(x)});  // 2
+  builder.AddInstruction(1, {Read(x)});   // 3
+  const auto values = FindBufferValues(builder.Build());
+  ASSERT_EQ(values.size(), 2);
+  EXPECT_TRUE(values[0].has_definition);
+  EXPECT_THAT(values[0].accesses, ElementsAre(0, 1));
+  EXPECT_TRUE(values[1].has_definition);
+  EXPECT_THAT(values[1].accesses, ElementsAre(2, 3));
+}
+
+TEST(FindBufferValues, AnUpdateStartsAValue) {
+  ProgramBuilder builder;
+  const uint32_t x = builder.AddBuffer(16);
+  builder.AddInstruction(1, {Write(x)});   // access 0
+  builder.AddInstruction(1, {Update(x)});  // 1
+  builder.AddInstruction(1, {Read(x)});    // 2
+  const auto values = FindBufferValues(builder.Build());
+  ASSERT_EQ(values.size(), 2);
+  EXPECT_THAT(values[0].accesses, ElementsAre(0));
+  EXPECT_TRUE(values[1].has_definition);
+  EXPECT_THAT(values[1].accesses, ElementsAre(1, 2));
+}
+
+TEST(FindBufferValues, AnInputHasAValueWithoutADefinition) {
+  ProgramBuilder builder;
+  const uint32_t in = builder.AddBuffer(16, {.live_in = true});
+  const uint32_t x = builder.AddBuffer(16);
+  builder.AddInstruction(1, {Read(in), Write(x)});  // accesses 0, 1
+  builder.AddInstruction(1, {Read(x), Read(in)});   // 2, 3
+  const auto values = FindBufferValues(builder.Build());
+  ASSERT_EQ(values.size(), 2);
+  EXPECT_EQ(values[0].buffer, in);
+  EXPECT_FALSE(values[0].has_definition);
+  EXPECT_THAT(values[0].accesses, ElementsAre(0, 3));
+  EXPECT_EQ(values[1].buffer, x);
+  EXPECT_THAT(values[1].accesses, ElementsAre(1, 2));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
