@@ -1,0 +1,46 @@
+// What the player can do with an access.
+
+#ifndef MALLOCMUZERO_ENV_ACTION_H_
+#define MALLOCMUZERO_ENV_ACTION_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace mallocmuzero {
+
+// docs/mallocgame.md, section "Actions".
+enum class Action : uint8_t {
+  kCopy = 0,    // bring the value in; a written value also goes out to HBM behind the program
+  kNoCopy = 1,  // keep the value where it is in fast memory; a written value stays there only
+  kDrop = 2,    // access HBM
+};
+
+inline constexpr int kActionCount = 3;
+inline constexpr Action kActions[kActionCount] = {Action::kCopy, Action::kNoCopy, Action::kDrop};
+
+// A set of actions: bit static_cast<int>(action).
+using ActionSet = uint8_t;
+
+constexpr ActionSet SetOf(Action action) {
+  return static_cast<ActionSet>(1U << static_cast<int>(action));
+}
+constexpr bool Contains(ActionSet set, Action action) { return (set & SetOf(action)) != 0; }
+constexpr int CountOf(ActionSet set) { return __builtin_popcount(set); }
+
+// "copy", "no_copy" or "drop".
+inline absl::string_view ActionName(Action action) {
+  switch (action) {
+    case Action::kCopy:
+      return "copy";
+    case Action::kNoCopy:
+      return "no_copy";
+    case Action::kDrop:
+      break;
+  }
+  return "drop";
+}
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_ENV_ACTION_H_

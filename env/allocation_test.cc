@@ -1,0 +1,73 @@
+// Counts allocations, so it is a binary of its own: the hot paths of the game must make none.
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "env/game.h"
+#include "env/observation.h"
+#include "env/players.h"
+#include "env/testing/games.h"
+#include "env/testing/random_game_program.h"
+#include "gtest/gtest.h"
+
+namespace {
+std::atomic<uint64_t> allocations{0};
+}  // namespace
+
+// The other forms of new end in this one.
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  std::abort();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace mallocmuzero {
+namespace {
+
+using testing::EverythingMatters;
+using testing::LayeredProgram;
+
+Game HalfPlayed(const GameRules& rules) {
+  Player player(PlayerKind::kRandom, 1);
+  Game game(rules);
+  while (game.access() < rules.access_count() / 2) game.Apply(player.Choose(game));
+  return game;
+}
+
+TEST(Allocation, IsCounted) {
+  const uint64_t before = allocations;
+  const std::vector<int> numbers(100);
+  EXPECT_EQ(allocations - before, 1);
+}
+
+TEST(Allocation, WritingAnObservationMakesNone) {
+  const Program program = LayeredProgram(100);
+  const GameRules rules = EverythingMatters(program);
+  const Game game = HalfPlayed(rules);
+  const ObservationTables tables(rules);
+  ObservationWriter writer(tables);
+  std::vector<float> row(kObservationSize);
+  const uint64_t before = allocations;
+  for (int k = 0; k < 10; ++k) writer.Write(game, absl::MakeSpan(row));
+  EXPECT_EQ(allocations, before);
+}
+
+TEST(Allocation, GoingBackToASnapshotMakesNone) {
+  const Program program = LayeredProgram(100);
+  const GameRules rules = EverythingMatters(program);
+  const Game snapshot = HalfPlayed(rules);
+  Player player(PlayerKind::kRandom, 2);
+  Game game = snapshot;
+  while (!game.finished()) game.Apply(player.Choose(game));
+  const uint64_t before = allocations;
+  game = snapshot;
+  EXPECT_EQ(allocations, before);
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,112 @@
+#include "env/fast_memory.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+
+namespace mallocmuzero {
+
+size_t FastMemory::IndexOf(int64_t offset) const {
+  const auto after =
+      std::upper_bound(regions_.begin(), regions_.end(), offset,
+                       [](int64_t value, const Region& region) { return value < region.offset; });
+  return static_cast<size_t>(after - regions_.begin()) - 1;
+}
+
+int64_t FastMemory::HarmOf(size_t region, int32_t now) const {
+  const Region& lost = regions_[region];
+  if (lost.next_use == kForever) return 0;
+  return (EndOf(region) - lost.offset) / (lost.next_use - now + 1);
+}
+
+// A window of regions [begin, end) slides over the memory; it is as short as `size` allows.
+std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_t limit,
+                                             int32_t now) const {
+  limit = std::min(limit, bytes_);
+  std::optional<int64_t> best;
+  int64_t best_harm = 0;
+  int64_t best_rest = 0;
+  int64_t harm = 0;
+  size_t end = 0;
+  for (size_t begin = 0; begin < regions_.size(); ++begin) {
+    const int64_t offset = regions_[begin].offset;
+    if (offset + size > limit) break;
+    while (end < regions_.size() && regions_[end].offset < offset + size) {
+      if (regions_[end].last >= first) break;
+      harm += HarmOf(end++, now);
+    }
+    if (end < regions_.size() && regions_[end].offset < offset + size) {
+      begin = end++;  // taken: go on behind it
+      harm = 0;
+      continue;
+    }
+    const int64_t rest = EndOf(end - 1) - offset - size;
+    if (!best || harm < best_harm || (harm == best_harm && rest < best_rest)) {
+      best = offset;
+      best_harm = harm;
+      best_rest = rest;
+    }
+    harm -= HarmOf(begin, now);
+  }
+  return best;
+}
+
+void FastMemory::Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner,
+                        std::vector<int32_t>& evicted) {
+  const int64_t end = offset + size;
+  assert(offset >= 0 && end <= bytes_);
+  size_t from = IndexOf(offset);
+  size_t to = from;  // exclusive
+  while (to < regions_.size() && regions_[to].offset < end) {
+    if (regions_[to].owner != kNobody) evicted.push_back(regions_[to].owner);
+    ++to;
+  }
+  Region pieces[3];
+  size_t count = 0;
+  if (regions_[from].offset < offset) {
+    pieces[count] = regions_[from];
+    pieces[count].owner = kNobody;
+    pieces[count++].next_use = kForever;
+  }
+  const size_t own = from + count;
+  pieces[count++] = {offset, last, owner, kForever};
+  if (EndOf(to - 1) > end) {
+    pieces[count] = regions_[to - 1];
+    pieces[count].offset = end;
+    pieces[count].owner = kNobody;
+    pieces[count++].next_use = kForever;
+  }
+  const size_t replaced = to - from;
+  if (count > replaced) {
+    regions_.insert(regions_.begin() + static_cast<int64_t>(from), count - replaced, Region());
+  } else {
+    regions_.erase(regions_.begin() + static_cast<int64_t>(from),
+                   regions_.begin() + static_cast<int64_t>(from + replaced - count));
+  }
+  std::copy_n(pieces, count, regions_.begin() + static_cast<int64_t>(from));
+  MergeAround(own + 1);
+  if (own > 0) MergeAround(own - 1);
+}
+
+void FastMemory::Release(int64_t offset, int32_t last) {
+  const size_t index = IndexOf(offset);
+  regions_[index].owner = kNobody;
+  regions_[index].next_use = kForever;
+  regions_[index].last = last;
+  MergeAround(index);
+}
+
+void FastMemory::MergeAround(size_t region) {
+  const auto alike = [this](size_t a, size_t b) {
+    return b < regions_.size() && regions_[a].owner == kNobody && regions_[b].owner == kNobody &&
+           regions_[a].last == regions_[b].last;
+  };
+  if (alike(region, region + 1)) {
+    regions_.erase(regions_.begin() + static_cast<int64_t>(region) + 1);
+  }
+  if (region > 0 && alike(region - 1, region)) {
+    regions_.erase(regions_.begin() + static_cast<int64_t>(region));
+  }
+}
+
+}  // namespace mallocmuzero

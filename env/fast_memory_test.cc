@@ -1,0 +1,276 @@
+#include "env/fast_memory.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+using Region = FastMemory::Region;
+
+constexpr int32_t kNobody = FastMemory::kNobody;
+constexpr int32_t kForever = FastMemory::kForever;
+
+std::vector<int32_t> Occupy(FastMemory& memory, int64_t offset, int64_t size, int32_t last,
+                            int32_t owner) {
+  std::vector<int32_t> evicted;
+  memory.Occupy(offset, size, last, owner, evicted);
+  return evicted;
+}
+
+TEST(FastMemory, BeginsFreeAndNobodys) {
+  const FastMemory memory(1024);
+  EXPECT_THAT(memory.regions(), ElementsAre(Region{0, -1, kNobody, kForever}));
+  EXPECT_EQ(memory.FindPlace(1024, 0, 1024, 0), 0);
+  EXPECT_EQ(memory.FindPlace(1040, 0, 2000, 0), std::nullopt);
+}
+
+TEST(FastMemory, OccupiedBytesAreTakenUntilTheLastInstruction) {
+  FastMemory memory(1024);
+  EXPECT_THAT(Occupy(memory, 0, 256, 5, 0), IsEmpty());
+  EXPECT_EQ(memory.FindPlace(1024, 6, 1024, 6), 0);             // free from 6 on
+  EXPECT_EQ(memory.FindPlace(1024, 5, 1024, 6), std::nullopt);  // not from 5 on
+  EXPECT_EQ(memory.FindPlace(768, 5, 1024, 6), 256);
+  EXPECT_EQ(memory.FindPlace(768, 5, 1008, 6), std::nullopt);  // 256 + 768 is above the limit
+}
+
+TEST(FastMemory, TakesThePlaceThatLeavesLeastBeside) {
+  FastMemory memory(1024);
+  Occupy(memory, 512, 16, 9, 0);  // 512 free below, 496 above
+  EXPECT_EQ(memory.FindPlace(400, 5, 1024, 5), 528);
+  EXPECT_EQ(memory.FindPlace(512, 5, 1024, 5), 0);
+}
+
+TEST(FastMemory, SparesValuesThatAreUsedSoonest) {
+  FastMemory memory(512);
+  Occupy(memory, 0, 256, 3, 0);
+  Occupy(memory, 256, 256, 3, 1);
+  memory.SetNextUse(0, 20);
+  memory.SetNextUse(256, 10);
+  EXPECT_EQ(memory.FindPlace(256, 5, 512, 5), 0);
+  memory.SetNextUse(256, kForever);  // not used again
+  EXPECT_EQ(memory.FindPlace(256, 5, 512, 5), 256);
+}
+
+TEST(FastMemory, WhoeverLosesAByteLosesItsValue) {
+  FastMemory memory(1024);
+  Occupy(memory, 0, 256, 3, 0);
+  Occupy(memory, 256, 256, 4, 1);
+  EXPECT_THAT(Occupy(memory, 192, 128, 9, 2), UnorderedElementsAre(0, 1));
+  EXPECT_THAT(memory.regions(),
+              ElementsAre(Region{0, 3, kNobody, kForever}, Region{192, 9, 2, kForever},
+                          Region{320, 4, kNobody, kForever}, Region{512, -1, kNobody, kForever}));
+}
+
+TEST(FastMemory, ReleasedBytesJoinThoseOfNobodyTakenAsLong) {
+  FastMemory memory(1024);
+  Occupy(memory, 0, 256, 3, 0);
+  Occupy(memory, 256, 256, 7, 1);
+  memory.Release(0, 3);
+  memory.Release(256, 3);
+  EXPECT_THAT(memory.regions(),
+              ElementsAre(Region{0, 3, kNobody, kForever}, Region{512, -1, kNobody, kForever}));
+}
+
+TEST(FastMemory, FindsTheRegionOfAByte) {
+  FastMemory memory(1024);
+  Occupy(memory, 256, 256, 7, 1);
+  EXPECT_EQ(memory.At(255).owner, kNobody);
+  EXPECT_EQ(memory.At(256).owner, 1);
+  EXPECT_EQ(memory.At(511).owner, 1);
+  EXPECT_EQ(memory.At(512).owner, kNobody);
+  EXPECT_EQ(memory.EndOf(1), 512);
+  EXPECT_EQ(memory.EndOf(2), 1024);
+}
+
+// The same memory as one entry for each 16 bytes.
+class NaiveMemory {
+ public:
+  static constexpr int64_t kUnit = 16;
+
+  struct Unit {
+    int32_t last = -1;
+    int32_t owner = kNobody;
+  };
+
+  explicit NaiveMemory(size_t units) : units_(units), next_use_(1000, kForever) {}
+
+  void SetNextUse(int32_t owner, int32_t next_use) { next_use_[owner] = next_use; }
+
+  std::vector<int32_t> Occupy(size_t from, size_t count, int32_t last, int32_t owner) {
+    std::set<int32_t> evicted;
+    for (size_t u = from; u < from + count; ++u) evicted.insert(units_[u].owner);
+    evicted.erase(kNobody);
+    for (Unit& unit : units_) {
+      if (evicted.count(unit.owner) != 0) unit.owner = kNobody;
+    }
+    for (size_t u = from; u < from + count; ++u) units_[u] = {last, owner};
+    return {evicted.begin(), evicted.end()};
+  }
+
+  void SetLast(int32_t owner, int32_t last) {
+    for (Unit& unit : units_) {
+      if (unit.owner == owner) unit.last = last;
+    }
+  }
+
+  void Release(int32_t owner, int32_t last) {
+    for (Unit& unit : units_) {
+      if (unit.owner == owner) unit = {last, kNobody};
+    }
+  }
+
+  bool IsFree(size_t from, size_t count, int32_t first, int64_t limit) const {
+    if ((from + count) * kUnit > static_cast<size_t>(limit)) return false;
+    return std::all_of(units_.begin() + static_cast<int64_t>(from),
+                       units_.begin() + static_cast<int64_t>(from + count),
+                       [first](const Unit& unit) { return unit.last < first; });
+  }
+
+  // What values lost there are worth: the bytes of each over the instructions until it is used.
+  int64_t Harm(size_t from, size_t count, int32_t now) const {
+    std::map<int32_t, int64_t> bytes;  // by owner
+    for (size_t u = from; u < from + count; ++u) bytes[units_[u].owner] = 0;
+    bytes.erase(kNobody);
+    for (const Unit& unit : units_) {
+      if (bytes.count(unit.owner) != 0) bytes[unit.owner] += kUnit;
+    }
+    int64_t harm = 0;
+    for (const auto& [owner, lost] : bytes) {
+      if (next_use_[owner] != kForever) harm += lost / (next_use_[owner] - now + 1);
+    }
+    return harm;
+  }
+
+  // Least harm of all places, nullopt if there is no place.
+  std::optional<int64_t> LeastHarm(size_t count, int32_t first, int64_t limit, int32_t now) const {
+    std::optional<int64_t> least;
+    for (size_t from = 0; from + count <= units_.size(); ++from) {
+      if (!IsFree(from, count, first, limit)) continue;
+      const int64_t harm = Harm(from, count, now);
+      if (!least || harm < *least) least = harm;
+    }
+    return least;
+  }
+
+  const std::vector<Unit>& units() const { return units_; }
+
+ private:
+  std::vector<Unit> units_;
+  std::vector<int32_t> next_use_;  // by owner
+};
+
+void ExpectSame(const FastMemory& memory, const NaiveMemory& naive) {
+  for (size_t u = 0; u < naive.units().size(); ++u) {
+    const Region& region = memory.At(static_cast<int64_t>(u) * NaiveMemory::kUnit);
+    ASSERT_EQ(region.last, naive.units()[u].last) << "unit " << u;
+    ASSERT_EQ(region.owner, naive.units()[u].owner) << "unit " << u;
+  }
+  const absl::Span<const Region> regions = memory.regions();
+  ASSERT_EQ(regions[0].offset, 0);
+  for (size_t r = 1; r < regions.size(); ++r) {
+    ASSERT_LT(regions[r - 1].offset, regions[r].offset);
+    const bool alike = regions[r - 1].owner == kNobody && regions[r].owner == kNobody &&
+                       regions[r - 1].last == regions[r].last;
+    ASSERT_FALSE(alike) << "regions " << r - 1 << " and " << r << " are one";
+  }
+}
+
+// Both memories: stays come, last longer, are used, and go, as in a game.
+class Twins {
+ public:
+  explicit Twins(uint64_t seed) : random_(seed) {}
+
+  void Step(int32_t now) {
+    for (size_t owner = 0; owner < stays_.size(); ++owner) {
+      if (stays_[owner].next_use <= now) SetNextUse(owner, NextUseAfter(now));
+    }
+    Place(now);
+    if (!stays_.empty()) Change(Below(stays_.size()), now + Below(8));
+    ExpectSame(memory_, naive_);
+  }
+
+ private:
+  static constexpr size_t kUnits = 64;
+
+  struct Stay {
+    int64_t offset = 0;
+    int32_t next_use = kForever;
+  };
+
+  int32_t Below(uint64_t bound) { return static_cast<int32_t>(random_() % bound); }
+  int32_t NextUseAfter(int32_t now) { return Below(3) == 0 ? kForever : now + 1 + Below(50); }
+
+  void Place(int32_t now) {
+    const size_t count = 1 + Below(16);
+    const auto size = static_cast<int64_t>(count) * NaiveMemory::kUnit;
+    const int32_t first = std::max(0, now - Below(6));
+    const int64_t limit = NaiveMemory::kUnit * (static_cast<int64_t>(kUnits) - Below(20));
+    const std::optional<int64_t> place = memory_.FindPlace(size, first, limit, now);
+    const std::optional<int64_t> least = naive_.LeastHarm(count, first, limit, now);
+    ASSERT_EQ(place.has_value(), least.has_value());
+    if (!place) return;
+    const auto from = static_cast<size_t>(*place / NaiveMemory::kUnit);
+    ASSERT_TRUE(naive_.IsFree(from, count, first, limit));
+    ASSERT_EQ(naive_.Harm(from, count, now), least);
+    const int32_t last = now + Below(8);
+    const auto owner = static_cast<int32_t>(stays_.size());
+    std::vector<int32_t> evicted = Occupy(memory_, *place, size, last, owner);
+    std::sort(evicted.begin(), evicted.end());
+    ASSERT_EQ(evicted, naive_.Occupy(from, count, last, owner));
+    stays_.push_back({*place, kForever});
+    SetNextUse(owner, NextUseAfter(now));
+  }
+
+  void Change(size_t stay, int32_t last) {
+    const auto owner = static_cast<int32_t>(stay);
+    const int64_t offset = stays_[stay].offset;
+    if (memory_.At(offset).owner != owner) return;
+    if (Below(3) == 0) {
+      memory_.Release(offset, last);
+      naive_.Release(owner, last);
+    } else {
+      memory_.SetLast(offset, last);
+      naive_.SetLast(owner, last);
+    }
+  }
+
+  void SetNextUse(size_t stay, int32_t next_use) {
+    const auto owner = static_cast<int32_t>(stay);
+    stays_[stay].next_use = next_use;
+    naive_.SetNextUse(owner, next_use);
+    if (memory_.At(stays_[stay].offset).owner == owner) {
+      memory_.SetNextUse(stays_[stay].offset, next_use);
+    }
+  }
+
+  std::mt19937_64 random_;
+  FastMemory memory_{kUnits * NaiveMemory::kUnit};
+  NaiveMemory naive_{kUnits};
+  std::vector<Stay> stays_;  // by owner
+};
+
+TEST(FastMemory, AgreesWithOneEntryForEachSixteenBytes) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    Twins twins(seed);
+    for (int32_t now = 0; now < 120; ++now) {
+      SCOPED_TRACE(::testing::Message() << "seed " << seed << ", instruction " << now);
+      twins.Step(now);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,108 @@
+// For any game of any player: the rewards add up to the share of time that Simulate finds saved,
+// and Validate finds nothing wrong with the mapping.
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "env/check/game_check.h"
+#include "env/game.h"
+#include "env/players.h"
+#include "env/testing/corpus_programs.h"
+#include "env/testing/random_game_program.h"
+#include "gtest/gtest.h"
+#include "simulator/validate/testing/random_case.h"
+
+namespace mallocmuzero {
+namespace {
+
+using testing::BundledNames;
+using testing::CorpusPaths;
+using testing::ImportBundled;
+using testing::RandomGameProgram;
+using testing::RandomProgram;
+
+// Games over random programs; MALLOCMUZERO_RANDOM_GAMES asks for more of them.
+uint64_t RandomGames() {
+  const char* wanted = std::getenv("MALLOCMUZERO_RANDOM_GAMES");
+  uint64_t games = 0;
+  return wanted != nullptr && absl::SimpleAtoi(wanted, &games) ? games : 9000;
+}
+
+GameRules Rules(const Program& program, double negligible_share) {
+  return *GameRules::Create(program, {.negligible_share = negligible_share});
+}
+
+GameCheck PlayAndCheck(const GameRules& rules, Player& player, CheckDepth depth) {
+  player.StartGame();
+  Game game(rules);
+  double sum = game.initial_return();
+  while (!game.finished()) sum += game.Apply(player.Choose(game));
+  return CheckGame(game, sum, depth);
+}
+
+template <typename MakeProgram>
+void ExpectTruthOnRandomPrograms(uint64_t games, const MakeProgram& make_program) {
+  std::vector<Player> players;
+  for (const PlayerKind kind : kPlayerKinds) players.emplace_back(kind, 1);
+  for (uint64_t seed = 0; seed < games / 3; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = make_program(random);
+    const GameRules rules = Rules(program, seed % 4 == 0 ? 0.01 : -1);
+    for (size_t k = 0; k < players.size(); ++k) {
+      const GameCheck check = PlayAndCheck(rules, players[k], CheckDepth::kValidity);
+      ASSERT_TRUE(check.ok()) << "seed " << seed << ", player " << PlayerName(kPlayerKinds[k])
+                              << "\n"
+                              << check.Message();
+    }
+  }
+}
+
+TEST(GameProperty, ReturnIsWhatSimulateSaysOnRandomProgramsOfTheValidator) {
+  ExpectTruthOnRandomPrograms(RandomGames() / 3, RandomProgram);
+}
+
+TEST(GameProperty, ReturnIsWhatSimulateSaysOnRandomPrograms) {
+  ExpectTruthOnRandomPrograms(RandomGames() - RandomGames() / 3, RandomGameProgram);
+}
+
+// Validate is quadratic in the intervals: where there are many, it sees one game of each player.
+void ExpectTruth(const Program& program, int games, const std::string& name) {
+  const GameRules rules = Rules(program, 1e-7);
+  for (const PlayerKind kind : kPlayerKinds) {
+    Player player(kind, 7);
+    for (int g = 0; g < games; ++g) {
+      const CheckDepth depth = g == 0 ? CheckDepth::kValidity : CheckDepth::kPrice;
+      const GameCheck check = PlayAndCheck(rules, player, depth);
+      ASSERT_TRUE(check.ok()) << name << ", player " << PlayerName(kind) << ", game " << g << "\n"
+                              << check.Message();
+    }
+  }
+}
+
+TEST(GameProperty, ReturnIsWhatSimulateSaysOnTheCorpus) {
+  const std::vector<std::string> paths = CorpusPaths(MALLOCMUZERO_SOURCE_DIR);
+  ASSERT_GE(paths.size(), 50);
+  for (const std::string& path : paths) {
+    const absl::StatusOr<Program> program = LoadProgram(path);
+    ASSERT_TRUE(program.ok()) << program.status();
+    ExpectTruth(*program, 6, path);
+  }
+}
+
+TEST(GameProperty, ReturnIsWhatSimulateSaysOnTheBundledPrograms) {
+  for (const std::string& name : BundledNames(MALLOCMUZERO_SOURCE_DIR)) {
+    const absl::StatusOr<Program> program = ImportBundled(MALLOCMUZERO_SOURCE_DIR, name);
+    ASSERT_TRUE(program.ok()) << program.status();
+    ExpectTruth(*program, 6, name);
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,225 @@
+#include "env/observation.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "env/observation_scale.h"
+
+namespace mallocmuzero {
+
+using namespace observation;  // NOLINT(google-build-using-namespace): names of features only
+
+namespace {
+
+constexpr int32_t kEarliest = kTimeOffsets[0];
+constexpr int32_t kLatest = kTimeOffsets[kTimes - 1];
+
+// By instructions from now, less kEarliest - 1: rows of the image that are not later.
+constexpr auto kRows = [] {
+  std::array<uint8_t, kLatest - kEarliest + 2> rows{};
+  for (int32_t distance = kEarliest; distance <= kLatest; ++distance) {
+    uint8_t count = 0;
+    for (const int32_t offset : kTimeOffsets) count += offset <= distance ? 1 : 0;
+    rows[distance - kEarliest + 1] = count;
+  }
+  return rows;
+}();
+
+// Rows of the image up to an instruction.
+size_t RowsUpTo(int32_t instruction, uint32_t now) {
+  const int64_t distance = int64_t{instruction} - now;
+  return kRows[std::clamp<int64_t>(distance, kEarliest - 1, kLatest) - (kEarliest - 1)];
+}
+
+using Bins = std::array<float, kAddressBins>;
+
+// Writes rows of sums over all entries that belong to them, and empties the entries.
+void WriteRows(std::array<Bins, kTimes + 1>& entries, float* out) {
+  Bins sum{};
+  for (size_t row = kTimes; row-- > 0;) {
+    for (size_t b = 0; b < kAddressBins; ++b) {
+      sum[b] += entries[row + 1][b];
+      out[row * kAddressBins + b] = std::clamp(sum[b], 0.0F, 1.0F);
+    }
+  }
+  entries = {};
+}
+
+}  // namespace
+
+void ObservationWriter::Write(const Game& game, absl::Span<float> out) {
+  assert(out.size() == kObservationSize && !game.finished());
+  assert(&game.rules() == &tables_.rules());
+  const Access& access = game.program().accesses()[game.access()];
+  now_ = access.instruction;
+  buffer_ = access.buffer;
+  WriteMemory(game, out.data() + kMemoryOffset);
+  WriteCapacity(out.data() + kCapacityOffset);
+  WriteBandwidth(game, out.data() + kBandwidthOffset);
+  WriteDecision(game, out.data() + kDecisionOffset);
+  WriteAccesses(game, out.data() + kAccessesOffset);
+  WriteActions(game, out.data() + kActionsOffset);
+  WriteRecent(game, out.data() + kRecentOffset);
+  WriteProgram(game, out.data() + kProgramOffset);
+}
+
+void ObservationWriter::WriteMemory(const Game& game, float* out) {
+  const FastMemory& memory = game.fast_memory();
+  const double bins_per_byte =
+      static_cast<double>(kAddressBins) / static_cast<double>(memory.bytes());
+  for (size_t r = 0; r < memory.regions().size(); ++r) {
+    const FastMemory::Region& region = memory.regions()[r];
+    const size_t taken = RowsUpTo(region.last, now_);
+    const bool used_again =
+        region.owner != FastMemory::kNobody && region.next_use != FastMemory::kForever;
+    const size_t held = used_again ? std::max(taken, RowsUpTo(region.next_use, now_)) : taken;
+    if (held == 0) continue;
+    const auto begin = static_cast<float>(static_cast<double>(region.offset) * bins_per_byte);
+    const auto end = static_cast<float>(static_cast<double>(memory.EndOf(r)) * bins_per_byte);
+    for (auto b = static_cast<size_t>(begin); b < kAddressBins && static_cast<float>(b) < end;
+         ++b) {
+      const auto bin = static_cast<float>(b);
+      const float share = std::min(end, bin + 1) - std::max(begin, bin);
+      taken_[taken][b] += share;
+      held_[held][b] += share;
+      held_[taken][b] -= share;
+    }
+  }
+  WriteRows(taken_, out + kTaken * kTimes * kAddressBins);
+  WriteRows(held_, out + kHeld * kTimes * kAddressBins);
+}
+
+void ObservationWriter::WriteCapacity(float* out) const {
+  const GameRules& rules = *tables_.rules_;
+  const auto last = static_cast<int64_t>(rules.program().instruction_count()) - 1;
+  const auto bytes = static_cast<double>(rules.program().hardware().fast_memory_bytes());
+  for (const int32_t offset : kTimeOffsets) {
+    const auto at = static_cast<uint32_t>(std::clamp<int64_t>(int64_t{now_} + offset, 0, last));
+    *out++ =
+        Clamp(static_cast<double>(rules.Capacity(std::min(at, now_), std::max(at, now_))) / bytes);
+  }
+}
+
+void ObservationWriter::WriteBandwidth(const Game& game, float* out) const {
+  const Program& program = game.program();
+  const auto capacity = static_cast<double>(program.hardware().fast_memory_bytes());
+  const auto bytes = static_cast<double>(program.buffers()[buffer_].bytes);
+  double idle = 0;
+  double spare = 0;
+  uint32_t reached = now_;
+  for (size_t s = 0; s < kSpans; ++s, out += kBandwidthFeatures) {
+    const uint32_t span = uint32_t{1} << s;
+    while (reached > 0 && reached + span > now_) {
+      --reached;
+      idle += game.timeline().IdleBytes(reached);
+      spare += game.timeline().SpareBytes(reached);
+    }
+    out[kSpareBefore] = SizeScale(spare / capacity);
+    out[kFitsBefore] = EnoughScale(spare, bytes);
+    out[kBusyBefore] = idle > 0 ? Clamp((idle - spare) / idle) : 0;
+    const uint32_t end = std::min(now_ + span, program.instruction_count());
+    const double after = tables_.idle_before_[end] - tables_.idle_before_[now_];
+    out[kIdleAfter] = SizeScale(after / capacity);
+    out[kFitsAfter] = EnoughScale(after, bytes + game.timeline().PendingOut());
+  }
+}
+
+void ObservationWriter::WriteDecision(const Game& game, float* out) const {
+  const GameRules& rules = *tables_.rules_;
+  const Program& program = game.program();
+  const Instruction& instruction = program.instructions()[now_];
+  const uint32_t own = game.access() - instruction.first_access;
+  uint64_t fast = 0;     // decided so far
+  uint64_t to_come = 0;  // that may be in fast memory
+  for (uint32_t k = 0; k < instruction.access_count; ++k) {
+    const uint32_t a = instruction.first_access + k;
+    const uint64_t bit = uint64_t{1} << k;
+    if (game.in_fast_memory()[a] != 0) fast |= bit;
+    if (k > own && !rules.buffer(program.accesses()[a].buffer).stays_in_hbm) to_come |= bit;
+  }
+  const uint64_t bit = uint64_t{1} << own;
+  const auto saving = [&](uint64_t others) {
+    const double cycles =
+        program.latency().Cycles(now_, others) - program.latency().Cycles(now_, others | bit);
+    return CyclesScale(rules.ShareOfAllHbm(cycles * instruction.execution_count));
+  };
+  out[kMayCopy] = game.IsLegal(Action::kCopy) ? 1 : 0;
+  out[kMayNotCopy] = game.IsLegal(Action::kNoCopy) ? 1 : 0;
+  out[kMayDrop] = game.IsLegal(Action::kDrop) ? 1 : 0;
+  const int32_t start = game.copy_start();
+  out[kCopyDistance] = start >= 0 ? tables_.distances_[now_ - static_cast<uint32_t>(start)] : 0;
+  out[kCopyHasStart] = start >= 0 ? 1 : 0;
+  out[kSavingNow] = saving(fast);
+  out[kSavingWithAll] = saving(fast | to_come);
+  out[kFastSoFar] =
+      own > 0 ? static_cast<float>(__builtin_popcountll(fast)) / static_cast<float>(own) : 0;
+  const int32_t previous = tables_.previous_access_[game.access()];
+  out[kLastWasFast] = previous != GameRules::kNone && game.in_fast_memory()[previous] != 0 ? 1 : 0;
+}
+
+void ObservationWriter::WriteAccesses(const Game& game, float* out) const {
+  WriteAccess(game, game.access(), out);
+  const uint32_t first = tables_.first_candidate_[game.access()];
+  for (size_t k = 0; k < kWindow; ++k) {
+    out += kAccessFeatures;
+    if (first + k < tables_.candidates_.size()) {
+      WriteAccess(game, tables_.candidates_[first + k], out);
+    } else {
+      std::fill_n(out, kAccessFeatures, 0.0F);
+    }
+  }
+}
+
+void ObservationWriter::WriteAccess(const Game& game, uint32_t access, float* out) const {
+  const Access& it = game.program().accesses()[access];
+  std::copy_n(tables_.accesses_[access].begin(), kStaticFeatures, out);
+  const Game::HbmCopy hbm = game.hbm_copy(it.buffer);
+  out[kIsThere] = 1;
+  out[kInFastMemory] = game.InFastMemory(it.buffer) ? 1 : 0;
+  out[kHbmCurrent] = hbm == Game::HbmCopy::kCurrent ? 1 : 0;
+  out[kHbmPending] = hbm == Game::HbmCopy::kPending ? 1 : 0;
+  out[kAhead] = tables_.distances_[it.instruction - now_];
+  out[kSameBuffer] = it.buffer == buffer_ ? 1 : 0;
+  out[kSameInstruction] = it.instruction == now_ ? 1 : 0;
+}
+
+void ObservationWriter::WriteActions(const Game& game, float* out) const {
+  const absl::Span<const Action> history = game.history();
+  std::fill_n(out, kLastActions * kActionCount, 0.0F);
+  for (size_t k = 0; k < std::min(kLastActions, history.size()); ++k) {
+    out[k * kActionCount + static_cast<size_t>(history[history.size() - 1 - k])] = 1;
+  }
+}
+
+void ObservationWriter::WriteRecent(const Game& game, float* out) const {
+  std::fill_n(out, kRecent * kRecentFeatures, 0.0F);
+  // The current access is a candidate itself.
+  const uint32_t before = tables_.first_candidate_[game.access()] - 1;
+  for (uint32_t k = 0; k < std::min<uint32_t>(kRecent, before); ++k, out += kRecentFeatures) {
+    const uint32_t a = tables_.candidates_[before - 1 - k];
+    out[kRecentIsThere] = 1;
+    out[kRecentFast] = game.in_fast_memory()[a] != 0 ? 1 : 0;
+    out[kRecentIsRead] = tables_.accesses_[a][kIsRead];
+    out[kRecentBytes] = tables_.accesses_[a][kBytes];
+    out[kRecentSaving] = tables_.accesses_[a][kSaving];
+  }
+}
+
+void ObservationWriter::WriteProgram(const Game& game, float* out) const {
+  const GameRules& rules = *tables_.rules_;
+  const FastMemory& memory = game.fast_memory();
+  std::copy_n(tables_.program_.begin(), kProgramFeatures, out);
+  out[kProgress] = static_cast<float>(game.access()) / static_cast<float>(rules.access_count());
+  out[kReturn] = Clamp(game.total_return());
+  out[kInitialReturn] = Clamp(game.initial_return());
+  out[kStalls] = CyclesScale(rules.ShareOfAllHbm(game.timeline().stall_cycles()));
+  int64_t taken = 0;
+  for (size_t r = 0; r < memory.regions().size(); ++r) {
+    const FastMemory::Region& region = memory.regions()[r];
+    if (region.last >= static_cast<int32_t>(now_)) taken += memory.EndOf(r) - region.offset;
+  }
+  out[kTakenNow] = Clamp(static_cast<double>(taken) / static_cast<double>(memory.bytes()));
+  out[kPendingOut] = SizeScale(game.timeline().PendingOut() / static_cast<double>(memory.bytes()));
+}
+
+}  // namespace mallocmuzero

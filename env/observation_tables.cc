@@ -1,0 +1,222 @@
+// What is known of a program before a game of it begins.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "env/observation.h"
+#include "env/observation_scale.h"
+#include "simulator/core/simulate.h"
+
+namespace mallocmuzero {
+
+using namespace observation;  // NOLINT(google-build-using-namespace): names of features only
+
+class ObservationTables::Builder {
+ public:
+  explicit Builder(ObservationTables& tables)
+      : tables_(tables),
+        rules_(*tables.rules_),
+        program_(rules_.program()),
+        capacity_(static_cast<double>(program_.hardware().fast_memory_bytes())) {}
+
+  void Build() {
+    MakeInstructions();
+    MakeCandidates();
+    MakeSavings();
+    MakeCarried();
+    tables_.accesses_.resize(program_.access_count());
+    for (uint32_t b = 0; b < program_.buffer_count(); ++b) MakeBuffer(b);
+    for (uint32_t a = 0; a < program_.access_count(); ++a) MakeAccess(a);
+    MakeProgram();
+  }
+
+ private:
+  static constexpr int32_t kNone = GameRules::kNone;
+  static constexpr double kDistanceBits = 16;
+
+  void MakeInstructions() {
+    const uint32_t count = program_.instruction_count();
+    tables_.idle_before_.assign(size_t{count} + 1, 0);
+    for (uint32_t i = 0; i < count; ++i) {
+      const double cycles = program_.latency().Cycles(i, 0);
+      tables_.idle_before_[i + 1] = tables_.idle_before_[i] + IdleBytes(program_, i, 0, cycles);
+    }
+    for (uint32_t d = 0; d <= count; ++d) {
+      tables_.distances_.push_back(CountScale(d, kDistanceBits));
+    }
+  }
+
+  void MakeCandidates() {
+    for (uint32_t a = 0; a < program_.access_count(); ++a) {
+      if (!rules_.buffer(program_.accesses()[a].buffer).stays_in_hbm) {
+        tables_.candidates_.push_back(a);
+      }
+      tables_.first_candidate_.push_back(static_cast<uint32_t>(tables_.candidates_.size()));
+    }
+  }
+
+  // Cycles of all executions that each access saves: first and last of its instruction's to be in
+  // fast memory.
+  void MakeSavings() {
+    for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
+      const Instruction& instruction = program_.instructions()[i];
+      const uint64_t all = instruction.access_count == kMaxAccessesPerInstruction
+                               ? ~uint64_t{0}
+                               : (uint64_t{1} << instruction.access_count) - 1;
+      for (uint32_t k = 0; k < instruction.access_count; ++k) {
+        const uint64_t bit = uint64_t{1} << k;
+        const auto saving = [&](uint64_t others) {
+          return (program_.latency().Cycles(i, others) -
+                  program_.latency().Cycles(i, others | bit)) *
+                 instruction.execution_count;
+        };
+        savings_.push_back(saving(0));
+        last_savings_.push_back(saving(all & ~bit));
+      }
+    }
+  }
+
+  void MakeCarried() {
+    carried_.assign(program_.buffer_count(), false);
+    for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) {
+      if (!rules_.group(g).may_be_fast) continue;
+      const CarriedGroup& group = program_.carried_groups()[g];
+      for (const uint32_t b :
+           {group.initial_buffer, group.parameter_buffer, group.root_buffer, group.result_buffer}) {
+        carried_[b] = true;
+      }
+    }
+    tensors_.assign(program_.buffer_count(), 0);
+    for (const v1::Tensor& tensor : program_.proto().tensors()) ++tensors_[tensor.buffer()];
+  }
+
+  uint32_t InstructionOf(uint32_t access) const { return program_.accesses()[access].instruction; }
+
+  // Bytes the instructions in [from, to) leave, compared with the buffer.
+  float Gap(int64_t from, int64_t to, uint32_t buffer) const {
+    if (from >= to) return 0;
+    return EnoughScale(tables_.idle_before_[to] - tables_.idle_before_[from],
+                       static_cast<double>(program_.buffers()[buffer].bytes));
+  }
+
+  // What the accesses of a buffer say about each other.
+  void MakeBuffer(uint32_t b) {
+    tables_.previous_access_.resize(program_.access_count(), kNone);
+    const auto accesses = program_.AccessesOfBuffer(b);
+    double later = 0;
+    for (size_t k = accesses.size(); k-- > 0;) {
+      AccessRow& row = tables_.accesses_[accesses[k]];
+      const int64_t now = InstructionOf(accesses[k]);
+      const bool first = k == 0;
+      const bool last = k + 1 == accesses.size();
+      const int64_t before =
+          first ? rules_.buffer(b).available - 1 : int64_t{InstructionOf(accesses[k - 1])};
+      const int64_t after =
+          last ? int64_t{program_.instruction_count()} : int64_t{InstructionOf(accesses[k + 1])};
+      row[kIsFirst] = first ? 1 : 0;
+      row[kIsLast] = last ? 1 : 0;
+      row[kSinceLast] = first ? 0 : tables_.distances_[now - before];
+      row[kUntilNext] = last ? 0 : tables_.distances_[after - now];
+      row[kGapBefore] = Gap(before + 1, now, b);
+      row[kGapAfter] = Gap(now + 1, after, b);
+      row[kRemaining] = CountScale(static_cast<double>(accesses.size() - 1 - k), 10);
+      row[kSavingLater] = CyclesScale(rules_.ShareOfAllHbm(later));
+      if (!first) tables_.previous_access_[accesses[k]] = static_cast<int32_t>(accesses[k - 1]);
+      later += std::max(0.0, savings_[accesses[k]]);
+      if (program_.accesses()[accesses[k]].kind == AccessKind::kWrite) later = 0;
+    }
+  }
+
+  void MakeAccess(uint32_t a) {
+    const Access& access = program_.accesses()[a];
+    const Buffer& buffer = program_.buffers()[access.buffer];
+    const GameRules::AccessRule& rule = rules_.access(a);
+    const auto bytes = static_cast<double>(buffer.bytes);
+    AccessRow& row = tables_.accesses_[a];
+    row[kIsRead] = access.kind == AccessKind::kRead ? 1 : 0;
+    row[kIsWrite] = access.kind == AccessKind::kWrite ? 1 : 0;
+    row[kIsUpdate] = access.kind == AccessKind::kUpdate ? 1 : 0;
+    row[kBytes] = SizeScale(bytes / capacity_);
+    row[kBytesLinear] = Clamp(bytes / capacity_);
+    row[kTraffic] = Clamp(static_cast<double>(access.bytes_accessed) / bytes);
+    row[kSaving] = CyclesScale(rules_.ShareOfAllHbm(savings_[a]));
+    row[kSavingLast] = CyclesScale(rules_.ShareOfAllHbm(last_savings_[a]));
+    row[kLiveIn] = buffer.live_in ? 1 : 0;
+    row[kLiveOut] = buffer.live_out ? 1 : 0;
+    if (access.kind != AccessKind::kRead) {
+      row[kMustReachHbm] = rule.keep_until == kNone ? 1 : 0;
+      const int64_t span = rule.keep_until - int64_t{access.instruction};
+      if (rule.keep_until != kNone) row[kKeepSpan] = CountScale(static_cast<double>(span), 16);
+    }
+    row[kTensors] = CountScale(std::max(0, tensors_[access.buffer] - 1), 8);
+    row[kCarried] = carried_[access.buffer] ? 1 : 0;
+    row[kFeedsGroup] = rule.feeds_group != kNone ? 1 : 0;
+    row[kMayTakeOver] = rule.take_over != kNone ? 1 : 0;
+    row[kPrefetched] = rules_.UsesPrefetch(a) ? 1 : 0;
+    AddInstructionFacts(access, row);
+  }
+
+  void AddInstructionFacts(const Access& access, AccessRow& row) const {
+    const Instruction& instruction = program_.instructions()[access.instruction];
+    const double cycles =
+        program_.latency().Cycles(access.instruction, 0) * instruction.execution_count;
+    row[kInstructionCycles] = CyclesScale(rules_.ShareOfAllHbm(cycles));
+    row[kExecutions] = CountScale(std::max(0.0, instruction.execution_count - 1), 20);
+    int depth = 0;
+    for (int32_t loop = instruction.loop; loop != kNone; loop = program_.loops()[loop].parent) {
+      ++depth;
+    }
+    row[kLoopDepth] = Clamp(depth / 4.0);
+    row[kFromOutside] = instruction.loop != rules_.buffer(access.buffer).home ? 1 : 0;
+    row[kScoped] = Clamp(static_cast<double>(instruction.scoped_fast_memory_bytes) / capacity_);
+    row[kSiblings] = CountScale(instruction.access_count, 6);
+  }
+
+  float ReturnOf(double cycles) const {
+    return Clamp(rules_.ShareOfAllHbm(rules_.all_hbm_cycles() - cycles));
+  }
+
+  void MakeProgram() {
+    const v1::Hardware& hardware = program_.hardware();
+    const double hbm_rate = hardware.hbm_bytes_per_cycle();
+    auto& row = tables_.program_;
+    const v1::Baseline& baseline = program_.proto().baseline();
+    if (baseline.mapping_cycles() > 0) row[kDefaultReturn] = ReturnOf(baseline.mapping_cycles());
+    row[kAllFastReturn] = ReturnOf(AllFastCycles(program_));
+    row[kInstructions] = CountScale(program_.instruction_count(), 16);
+    row[kAccesses] = CountScale(program_.access_count(), 18);
+    double bytes = 0;
+    for (const Buffer& buffer : program_.buffers()) bytes += static_cast<double>(buffer.bytes);
+    row[kBufferBytes] = CountScale(bytes / capacity_, 12);
+    const Traffic traffic = MeasureTraffic(program_, AllHbmMapping(program_));
+    row[kTrafficTimes] = CountScale(traffic.bytes_accessed / capacity_, 20);
+    double in_loops = 0;
+    for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
+      const Instruction& instruction = program_.instructions()[i];
+      if (instruction.loop == kNone) continue;
+      in_loops += program_.latency().Cycles(i, 0) * instruction.execution_count;
+    }
+    row[kLoopShare] = Clamp(rules_.ShareOfAllHbm(in_loops));
+    row[kFillTime] = CyclesScale(rules_.ShareOfAllHbm(capacity_ / hbm_rate));
+    row[kReadRate] = RatioScale(hardware.fast_memory_read_bytes_per_cycle() / hbm_rate, 8);
+    row[kWriteRate] = RatioScale(hardware.fast_memory_write_bytes_per_cycle() / hbm_rate, 8);
+    row[kFlopsPerByte] = RatioScale(hardware.flops_per_cycle() / hbm_rate, 14);
+    row[kScopedInFast] = hardware.scoped_memory_in_fast_memory() ? 1 : 0;
+  }
+
+  ObservationTables& tables_;
+  const GameRules& rules_;
+  const Program& program_;
+  const double capacity_;
+  std::vector<double> savings_;  // by access, cycles
+  std::vector<double> last_savings_;
+  std::vector<bool> carried_;  // by buffer
+  std::vector<int> tensors_;   // by buffer
+};
+
+ObservationTables::ObservationTables(const GameRules& rules) : rules_(&rules) {
+  Builder(*this).Build();
+}
+
+}  // namespace mallocmuzero

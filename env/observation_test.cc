@@ -1,0 +1,356 @@
+#include "env/observation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "env/players.h"
+#include "env/testing/corpus_programs.h"
+#include "env/testing/games.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero {
+namespace {
+
+using namespace observation;  // NOLINT(google-build-using-namespace): names of features only
+
+using enum Action;
+using testing::CorpusPaths;
+using ::testing::Each;
+using testing::EverythingMatters;
+using testing::ProgramBuilder;
+using testing::RandomGameProgram;
+using testing::Read;
+
+using Row = std::vector<float>;
+
+Row Observe(ObservationWriter& writer, const Game& game) {
+  Row row(kObservationSize, std::numeric_limits<float>::quiet_NaN());
+  writer.Write(game, absl::MakeSpan(row));
+  return row;
+}
+
+Row Observe(const Game& game) {
+  const ObservationTables tables(game.rules());
+  ObservationWriter writer(tables);
+  return Observe(writer, game);
+}
+
+float Memory(const Row& row, MemoryChannel channel, int32_t time_offset, size_t bin) {
+  const auto* const found = std::find(kTimeOffsets, kTimeOffsets + kTimes, time_offset);
+  const auto time = static_cast<size_t>(found - kTimeOffsets);
+  return row[kMemoryOffset + (channel * kTimes + time) * kAddressBins + bin];
+}
+float Bandwidth(const Row& row, size_t span, BandwidthFeature feature) {
+  return row[kBandwidthOffset + span * kBandwidthFeatures + feature];
+}
+float Decision(const Row& row, DecisionFeature feature) { return row[kDecisionOffset + feature]; }
+float AccessAt(const Row& row, size_t place, AccessFeature feature) {
+  return row[kAccessesOffset + place * kAccessFeatures + feature];
+}
+float ProgramFact(const Row& row, ProgramFeature feature) { return row[kProgramOffset + feature]; }
+
+TEST(ObservationSpec, NamesEveryNumberOfTheRow) {
+  const v1::ObservationSpec spec = MakeObservationSpec();
+  EXPECT_EQ(spec.version(), kObservationVersion);
+  EXPECT_EQ(spec.size(), kObservationSize);
+  uint32_t offset = 0;
+  for (const v1::ObservationSpec::Block& block : spec.blocks()) {
+    EXPECT_EQ(block.offset(), offset) << block.name();
+    uint32_t size = 1;
+    for (const uint32_t dimension : block.shape()) size *= dimension;
+    offset += size;
+    if (block.features_size() == 0) continue;
+    const int named = block.name() == "memory" ? 0 : block.shape_size() - 1;
+    EXPECT_EQ(block.features_size(), block.shape(named)) << block.name();
+    for (const std::string& feature : block.features()) EXPECT_FALSE(feature.empty());
+  }
+  EXPECT_EQ(offset, kObservationSize);
+  EXPECT_EQ(spec.blocks(4).features(kHbmPending), "hbm_pending");
+  EXPECT_EQ(spec.blocks(4).features(kKeepSpan), "keep_span");
+  EXPECT_EQ(spec.blocks(7).features(kFillTime), "fill_time");
+}
+
+// Half of the fast memory is read at 1 and at 3; all in HBM takes 400 cycles, and instructions 0
+// and 2 leave 1000 bytes each. Sizes and rates are `scale` times those.
+Program TwoReads(int64_t scale = 1) {
+  v1::Hardware hardware = testing::SmallHardware();
+  hardware.set_fast_memory_bytes(1024 * scale);
+  hardware.set_fast_memory_alignment_bytes(16 * scale);
+  for (const auto& [get, set] :
+       {std::pair(&v1::Hardware::hbm_bytes_per_cycle, &v1::Hardware::set_hbm_bytes_per_cycle),
+        std::pair(&v1::Hardware::fast_memory_read_bytes_per_cycle,
+                  &v1::Hardware::set_fast_memory_read_bytes_per_cycle),
+        std::pair(&v1::Hardware::fast_memory_write_bytes_per_cycle,
+                  &v1::Hardware::set_fast_memory_write_bytes_per_cycle),
+        std::pair(&v1::Hardware::flops_per_cycle, &v1::Hardware::set_flops_per_cycle)}) {
+    (hardware.*set)((hardware.*get)() * static_cast<double>(scale));
+  }
+  ProgramBuilder builder(hardware);
+  builder.AddBuffer(512 * scale, {.live_in = true});
+  builder.AddInstruction(100);
+  builder.AddInstruction(100, {Read(0, 20)});
+  builder.AddInstruction(100);
+  builder.AddInstruction(100, {Read(0, 10)});
+  return builder.Build();
+}
+
+TEST(Observation, ShowsTheAccessToDecide) {
+  const Program program = TwoReads();
+  const GameRules rules = EverythingMatters(program);
+  const Row row = Observe(Game(rules));
+  EXPECT_EQ(Decision(row, kMayCopy), 1);
+  EXPECT_EQ(Decision(row, kMayNotCopy), 0);
+  EXPECT_EQ(Decision(row, kMayDrop), 1);
+  EXPECT_EQ(Decision(row, kCopyHasStart), 1);
+  EXPECT_FLOAT_EQ(Decision(row, kCopyDistance), 1.0 / 16);  // log2(1 + 1)
+  const double twentieth = std::log2(1 + std::exp2(28) / 20) / 28;
+  EXPECT_FLOAT_EQ(Decision(row, kSavingNow), twentieth);  // 20 of 400 cycles
+  EXPECT_EQ(AccessAt(row, 0, kIsRead), 1);
+  EXPECT_EQ(AccessAt(row, 0, kBytesLinear), 0.5);
+  EXPECT_FLOAT_EQ(AccessAt(row, 0, kBytes), std::log2(1 + 32768) / 20);
+  EXPECT_EQ(AccessAt(row, 0, kTraffic), 1);
+  EXPECT_FLOAT_EQ(AccessAt(row, 0, kSaving), twentieth);
+  EXPECT_FLOAT_EQ(AccessAt(row, 0, kSavingLater), std::log2(1 + std::exp2(28) / 40) / 28);
+  EXPECT_FLOAT_EQ(AccessAt(row, 0, kUntilNext), std::log2(3) / 16);
+  EXPECT_FLOAT_EQ(AccessAt(row, 0, kRemaining), 0.1);  // log2(1 + 1) / 10
+  EXPECT_EQ(AccessAt(row, 0, kIsFirst), 1);
+  EXPECT_EQ(AccessAt(row, 0, kIsLast), 0);
+  // From the program's start on 1000 bytes are left for 512.
+  EXPECT_FLOAT_EQ(AccessAt(row, 0, kGapBefore), 1000.0 / 1512);
+  EXPECT_EQ(AccessAt(row, 0, kInFastMemory), 0);
+  EXPECT_EQ(AccessAt(row, 0, kHbmCurrent), 1);
+  EXPECT_EQ(AccessAt(row, 0, kAhead), 0);
+}
+
+TEST(Observation, ShowsTheAccessesToCome) {
+  const Program program = TwoReads();
+  const GameRules rules = EverythingMatters(program);
+  const Row row = Observe(Game(rules));
+  EXPECT_EQ(AccessAt(row, 1, kIsThere), 1);
+  EXPECT_FLOAT_EQ(AccessAt(row, 1, kAhead), std::log2(3) / 16);
+  EXPECT_EQ(AccessAt(row, 1, kSameBuffer), 1);
+  EXPECT_EQ(AccessAt(row, 1, kSameInstruction), 0);
+  EXPECT_EQ(AccessAt(row, 1, kIsLast), 1);
+  for (size_t place = 2; place <= kWindow; ++place) {
+    EXPECT_THAT(
+        absl::MakeSpan(row).subspan(kAccessesOffset + place * kAccessFeatures, kAccessFeatures),
+        Each(0));
+  }
+}
+
+TEST(Observation, ShowsTheMemoryAroundNow) {
+  const Program program = TwoReads();
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  const Row before = Observe(game);
+  for (const size_t bin : {0, 15, 16, 31}) {
+    EXPECT_EQ(Memory(before, kTaken, -2, bin), 1);  // there is no instruction before 0
+    EXPECT_EQ(Memory(before, kTaken, -1, bin), 0);
+    EXPECT_EQ(Memory(before, kTaken, 0, bin), 0);
+    EXPECT_EQ(Memory(before, kHeld, 0, bin), 0);
+  }
+  game.Apply(kCopy);  // the lower half is taken up to 1, its value is used again now, at 3
+  const Row after = Observe(game);
+  for (const size_t bin : {0, 15}) {
+    EXPECT_EQ(Memory(after, kTaken, -2, bin), 1);
+    EXPECT_EQ(Memory(after, kTaken, -1, bin), 0);
+    EXPECT_EQ(Memory(after, kHeld, -2, bin), 0);
+    EXPECT_EQ(Memory(after, kHeld, -1, bin), 1);
+    EXPECT_EQ(Memory(after, kHeld, 0, bin), 1);
+    EXPECT_EQ(Memory(after, kHeld, 1, bin), 0);
+  }
+  for (const size_t bin : {16, 31}) {
+    EXPECT_EQ(Memory(after, kTaken, -4, bin), 1);
+    EXPECT_EQ(Memory(after, kTaken, -2, bin), 0);
+    EXPECT_EQ(Memory(after, kHeld, 0, bin), 0);
+  }
+  EXPECT_EQ(AccessAt(after, 0, kInFastMemory), 1);
+  EXPECT_EQ(Decision(after, kLastWasFast), 1);
+}
+
+TEST(Observation, ShowsABinThatIsTakenInPart) {
+  ProgramBuilder builder;  // bins of 32 bytes
+  builder.AddBuffer(48, {.live_in = true});
+  builder.AddInstruction(10);
+  builder.AddInstruction(10, {Read(0, 2)});
+  builder.AddInstruction(10, {Read(0, 2)});
+  const Program program = builder.Build();
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  game.Apply(kCopy);
+  const Row row = Observe(game);  // at 2, taken up to 1
+  EXPECT_EQ(Memory(row, kTaken, -1, 0), 1);
+  EXPECT_EQ(Memory(row, kTaken, -1, 1), 0.5);
+  EXPECT_EQ(Memory(row, kTaken, -1, 2), 0);
+}
+
+TEST(Observation, ShowsWhatInstructionsTakeForThemselves) {
+  ProgramBuilder builder;
+  builder.hardware().set_scoped_memory_in_fast_memory(true);
+  builder.AddBuffer(16, {.live_in = true});
+  builder.AddInstruction(10);
+  builder.AddInstruction(10, {Read(0, 2)});
+  builder.AddInstruction(10);
+  builder.SetScopedFastMemoryBytes(2, 256);
+  const Program program = builder.Build();
+  const GameRules rules = EverythingMatters(program);
+  const Row row = Observe(Game(rules));
+  const absl::Span<const float> capacity = absl::MakeSpan(row).subspan(kCapacityOffset, kTimes);
+  EXPECT_EQ(capacity[7], 1);      // from the instruction before
+  EXPECT_EQ(capacity[8], 1);      // now
+  EXPECT_EQ(capacity[9], 0.75);   // up to the next one
+  EXPECT_EQ(capacity[23], 0.75);  // up to the program's end
+}
+
+TEST(Observation, ShowsTheBandwidthAroundNow) {
+  const Program program = TwoReads();
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  game.Apply(kDrop);  // at 3: instruction 2 left 1000 bytes, 1 reading HBM 488, 0 again 1000
+  const Row row = Observe(game);
+  EXPECT_FLOAT_EQ(Bandwidth(row, 0, kFitsBefore), 1000.0 / 1512);
+  EXPECT_FLOAT_EQ(Bandwidth(row, 1, kFitsBefore), 1488.0 / 2000);
+  EXPECT_FLOAT_EQ(Bandwidth(row, 2, kFitsBefore), 2488.0 / 3000);  // four: only three are there
+  EXPECT_FLOAT_EQ(Bandwidth(row, 0, kSpareBefore), std::log2(1 + 1000.0 / 1024 * 65536) / 20);
+  EXPECT_EQ(Bandwidth(row, 0, kBusyBefore), 0);
+  EXPECT_FLOAT_EQ(Bandwidth(row, 0, kFitsAfter), 488.0 / 1000);
+}
+
+TEST(Observation, ShowsWhatWasDoneLast) {
+  const Program program = TwoReads();
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  const Row before = Observe(game);
+  EXPECT_THAT(absl::MakeSpan(before).subspan(kActionsOffset, kRecentOffset - kActionsOffset),
+              Each(0));
+  game.Apply(kCopy);
+  const Row row = Observe(game);
+  EXPECT_EQ(row[kActionsOffset + 0], 1);
+  EXPECT_EQ(row[kActionsOffset + 1], 0);
+  EXPECT_EQ(row[kActionsOffset + 2], 0);
+  EXPECT_EQ(row[kRecentOffset + kRecentIsThere], 1);
+  EXPECT_EQ(row[kRecentOffset + kRecentFast], 1);
+  EXPECT_EQ(row[kRecentOffset + kRecentIsRead], 1);
+  EXPECT_EQ(row[kRecentOffset + kRecentFeatures + kRecentIsThere], 0);
+}
+
+TEST(Observation, ShowsTheWholeGame) {
+  const Program program = TwoReads();
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  game.Apply(kCopy);
+  const Row row = Observe(game);
+  EXPECT_EQ(ProgramFact(row, kProgress), 0.5);
+  EXPECT_FLOAT_EQ(ProgramFact(row, kReturn), 20.0 / 400);
+  EXPECT_FLOAT_EQ(ProgramFact(row, kAllFastReturn), 30.0 / 400);
+  EXPECT_EQ(ProgramFact(row, kTakenNow), 0);
+  EXPECT_FLOAT_EQ(ProgramFact(row, kReadRate), std::log2(10) / 8);
+  EXPECT_EQ(ProgramFact(row, kBufferBytes), static_cast<float>(std::log2(1.5) / 12));
+}
+
+TEST(Observation, IsTheSameOnAChipOfTwiceTheSizeAndSpeed) {
+  const Program program = TwoReads();
+  const Program doubled = TwoReads(2);
+  const GameRules rules = EverythingMatters(program);
+  const GameRules doubled_rules = EverythingMatters(doubled);
+  Game game(rules);
+  Game doubled_game(doubled_rules);
+  EXPECT_EQ(Observe(game), Observe(doubled_game));
+  game.Apply(kCopy);
+  doubled_game.Apply(kCopy);
+  EXPECT_EQ(Observe(game), Observe(doubled_game));
+}
+
+// Plays a game and looks at each decision; calls `see` with the row.
+template <typename See>
+void PlayAndLook(const GameRules& rules, PlayerKind kind, const See& see) {
+  const ObservationTables tables(rules);
+  ObservationWriter writer(tables);
+  Player player(kind, 3);
+  player.StartGame();
+  for (Game game(rules); !game.finished(); game.Apply(player.Choose(game))) {
+    see(game, writer, Observe(writer, game));
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+void ExpectBounded(const Game& game, ObservationWriter&, const Row& row) {
+  for (size_t k = 0; k < row.size(); ++k) {
+    ASSERT_TRUE(row[k] >= -1 && row[k] <= 1)
+        << "number " << k << " is " << row[k] << " at access " << game.access();
+  }
+}
+
+TEST(Observation, IsBoundedOnRandomPrograms) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = RandomGameProgram(random);
+    for (const PlayerKind kind : kPlayerKinds) {
+      PlayAndLook(EverythingMatters(program), kind, ExpectBounded);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Observation, IsBoundedOnTheCorpus) {
+  for (const std::string& path : CorpusPaths(MALLOCMUZERO_SOURCE_DIR)) {
+    const absl::StatusOr<Program> program = LoadProgram(path);
+    ASSERT_TRUE(program.ok()) << program.status();
+    const absl::StatusOr<GameRules> rules = GameRules::Create(*program);
+    ASSERT_TRUE(rules.ok()) << rules.status();
+    PlayAndLook(*rules, PlayerKind::kRandom, ExpectBounded);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Observation, DependsOnTheHistoryAndOnNothingElse) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = RandomGameProgram(random);
+    const GameRules rules = EverythingMatters(program);
+    PlayAndLook(rules, PlayerKind::kRandom,
+                [&](const Game& game, ObservationWriter& writer, const Row& row) {
+                  Game again(rules);
+                  for (const Action action : game.history()) again.Apply(action);
+                  ASSERT_EQ(Observe(again), row);
+                  ASSERT_EQ(Observe(writer, again), row);
+                });
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Observation, DiffersAfterDifferentActions) {
+  int pairs = 0;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = RandomGameProgram(random);
+    PlayAndLook(EverythingMatters(program), PlayerKind::kRandom,
+                [&](const Game& game, ObservationWriter& writer, const Row&) {
+                  std::vector<Row> next;
+                  for (const Action action : kActions) {
+                    if (!game.IsLegal(action)) continue;
+                    Game tried = game;
+                    tried.Apply(action);
+                    if (!tried.finished()) next.push_back(Observe(writer, tried));
+                  }
+                  for (size_t k = 1; k < next.size(); ++k) {
+                    ++pairs;
+                    ASSERT_NE(next[k - 1], next[k]);
+                  }
+                });
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(pairs, 100);
+}
+
+}  // namespace
+}  // namespace mallocmuzero

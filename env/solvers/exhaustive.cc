@@ -1,0 +1,98 @@
+#include "env/solvers/exhaustive.h"
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "env/game.h"
+#include "env/solvers/greedy.h"
+#include "env/solvers/values.h"
+
+namespace mallocmuzero {
+namespace {
+
+class Search {
+ public:
+  Search(const GameRules& rules, SearchBudget& budget) : rules_(rules), budget_(budget) {
+    const Program& program = rules.program();
+    most_saved_after_.assign(program.instruction_count() + 1, 0);
+    for (uint32_t i = program.instruction_count(); i-- > 0;) {
+      fewest_cycles_.push_back(FewestCycles(rules, i));
+      most_saved_after_[i] = most_saved_after_[i + 1] + MostSaved(i, 0, fewest_cycles_.back());
+    }
+    std::reverse(fewest_cycles_.begin(), fewest_cycles_.end());
+    Keep(PlayGreedy(rules));
+  }
+
+  void Run(const Game& game) {
+    if (game.finished()) {
+      Keep(game);
+      budget_.CountGame();
+      return;
+    }
+    if (LeastPossible(game) >= best_cycles_) {
+      budget_.CountGame();
+      return;
+    }
+    for (const Action action : {Action::kNoCopy, Action::kCopy, Action::kDrop}) {
+      if (!game.IsLegal(action) || budget_.spent()) continue;
+      Game next = game;
+      next.Apply(action);
+      Run(next);
+    }
+  }
+
+  const std::vector<Action>& best() const { return best_; }
+
+ private:
+  // By how much the instruction could take less than with the set `fast_mask`, all executions.
+  double MostSaved(uint32_t instruction, uint64_t fast_mask, double fewest) const {
+    const Program& program = rules_.program();
+    return (program.latency().Cycles(instruction, fast_mask) - fewest) *
+           program.instructions()[instruction].execution_count;
+  }
+
+  // Stalls never get shorter, and instructions behind the current one stay as they are.
+  double LeastPossible(const Game& game) const {
+    const uint32_t i = rules_.program().accesses()[game.access()].instruction;
+    const double saved_now =
+        MostSaved(i, FastMask(rules_.program(), i, game.in_fast_memory()), fewest_cycles_[i]);
+    return game.cycles() - saved_now - most_saved_after_[i + 1];
+  }
+
+  void Keep(const Game& game) {
+    if (!best_.empty() && game.cycles() >= best_cycles_) return;
+    best_cycles_ = game.cycles();
+    best_.assign(game.history().begin(), game.history().end());
+    budget_.Found(best_cycles_);
+  }
+
+  const GameRules& rules_;
+  SearchBudget& budget_;
+  std::vector<double> fewest_cycles_;     // by instruction, one execution
+  std::vector<double> most_saved_after_;  // by instruction, of it and all after it
+  double best_cycles_ = 0;
+  std::vector<Action> best_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Action>> SearchExhaustively(const GameRules& rules,
+                                                       SearchBudget& budget) {
+  const Program& program = rules.program();
+  uint32_t decidable = 0;
+  for (const Access& access : program.accesses()) {
+    if (!rules.buffer(access.buffer).stays_in_hbm) ++decidable;
+  }
+  if (decidable > kMaxExhaustiveAccesses) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "program '", program.proto().name(), "': ", decidable,
+        " accesses may be decided, too many for the solver exhaustive, which takes at most ",
+        kMaxExhaustiveAccesses, "; local_search takes any number"));
+  }
+  Search search(rules, budget);
+  search.Run(Game(rules));
+  return search.best();
+}
+
+}  // namespace mallocmuzero

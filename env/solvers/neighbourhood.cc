@@ -1,0 +1,195 @@
+#include "env/solvers/neighbourhood.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace mallocmuzero {
+
+Neighbourhood::Neighbourhood(const GameRules& rules)
+    : rules_(rules),
+      values_(FindValues(rules.program())),
+      value_of_(rules.access_count()),
+      position_of_(rules.access_count()) {
+  const Program& program = rules.program();
+  for (uint32_t v = 0; v < values_.size(); ++v) {
+    for (uint32_t k = 0; k < values_[v].accesses.size(); ++k) {
+      value_of_[values_[v].accesses[k]] = v;
+      position_of_[values_[v].accesses[k]] = k;
+    }
+  }
+  const std::vector<double> savings = FindSavings(program);
+  double sum = 0;
+  for (uint32_t a = 0; a < rules.access_count(); ++a) {
+    if (rules.buffer(program.accesses()[a].buffer).stays_in_hbm) continue;
+    movable_.push_back(a);
+    sum += std::sqrt(std::abs(savings[a]) + 1e-6 * rules.all_hbm_cycles());
+    cumulative_weight_.push_back(sum);
+  }
+  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+    fewest_cycles_.push_back(FewestCycles(rules, i));
+  }
+}
+
+absl::Span<const PlanChange> Neighbourhood::Draw(const Incumbent& incumbent, Random& random) {
+  changes_.clear();
+  const bool costly = random.Below(2) == 0;
+  const uint32_t access = costly ? DrawCostlyAccess(incumbent, random) : DrawAccess(random);
+  // By what they have gained for the time they take.
+  const uint32_t kind = random.Below(100);
+  if (kind < 30) {
+    FlipOne(incumbent, access, random);
+  } else if (kind < 50) {
+    MoveStretch(access, random.Below(2) == 0 ? Space::kFast : Space::kHbm, random);
+  } else if (kind < 80) {
+    MakeRoom(incumbent, access, random);
+  } else {
+    Swap(incumbent, access, random);
+  }
+  Tidy();
+  return changes_;
+}
+
+absl::Span<const PlanChange> Neighbourhood::DrawKick(Random& random) {
+  changes_.clear();
+  const auto center = static_cast<uint32_t>(
+      std::lower_bound(movable_.begin(), movable_.end(), DrawAccess(random)) - movable_.begin());
+  const auto count = static_cast<uint32_t>(movable_.size());
+  const uint32_t reach = std::min<uint32_t>(count, 40);
+  const uint32_t first = std::min(center, count - reach);
+  const uint32_t moves = 2 + random.Below(6);
+  for (uint32_t m = 0; m < moves; ++m) {
+    const uint32_t access = movable_[first + random.Below(reach)];
+    MoveStretch(access, random.Below(2) == 0 ? Space::kFast : Space::kHbm, random);
+  }
+  Tidy();
+  return changes_;
+}
+
+uint32_t Neighbourhood::DrawAccess(Random& random) const {
+  if (random.Below(2) == 0) return movable_[random.Below(static_cast<uint32_t>(movable_.size()))];
+  const double at = random.Unit() * cumulative_weight_.back();
+  const auto found = std::upper_bound(cumulative_weight_.begin(), cumulative_weight_.end(), at);
+  const auto index = std::min<size_t>(found - cumulative_weight_.begin(), movable_.size() - 1);
+  return movable_[index];
+}
+
+uint32_t Neighbourhood::DrawCostlyAccess(const Incumbent& incumbent, Random& random) {
+  constexpr int kAttempts = 8;
+  UpdateRegret(incumbent);
+  const double at = random.Unit() * cumulative_regret_.back();
+  const auto found = std::upper_bound(cumulative_regret_.begin(), cumulative_regret_.end(), at);
+  const auto index =
+      std::min<size_t>(found - cumulative_regret_.begin(), cumulative_regret_.size() - 1);
+  const Instruction& instruction = rules_.program().instructions()[index];
+  for (int attempt = 0; attempt < kAttempts && instruction.access_count > 0; ++attempt) {
+    const uint32_t a = instruction.first_access + random.Below(instruction.access_count);
+    const bool may_be_fast = !rules_.buffer(rules_.program().accesses()[a].buffer).stays_in_hbm;
+    if (may_be_fast && !incumbent.IsFast(a)) return a;
+  }
+  return DrawAccess(random);
+}
+
+void Neighbourhood::UpdateRegret(const Incumbent& incumbent) {
+  if (regret_version_ == incumbent.version()) return;
+  regret_version_ = incumbent.version();
+  cumulative_regret_.clear();
+  const Program& program = rules_.program();
+  double sum = 0;
+  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+    const uint64_t mask = FastMask(program, i, incumbent.in_fast_memory());
+    const double regret = program.latency().Cycles(i, mask) - fewest_cycles_[i];
+    sum += std::max(0.0, regret) * program.instructions()[i].execution_count;
+    cumulative_regret_.push_back(sum);
+  }
+}
+
+void Neighbourhood::FlipOne(const Incumbent& incumbent, uint32_t access, Random& random) {
+  const auto now = static_cast<uint32_t>(incumbent.plan()[access]);
+  changes_.push_back({access, kActions[(now + 1 + random.Below(kActionCount - 1)) % kActionCount]});
+}
+
+void Neighbourhood::MoveStretch(uint32_t access, Space space, Random& random) {
+  const auto [first, last] = DrawStretch(access, random);
+  Move(values_[value_of_[access]], first, last, space, random);
+}
+
+std::pair<size_t, size_t> Neighbourhood::DrawStretch(uint32_t access, Random& random) const {
+  const size_t end = values_[value_of_[access]].accesses.size();
+  const size_t at = position_of_[access];
+  switch (random.Below(4)) {
+    case 0:
+      return {0, end - 1};
+    case 1:
+      return {at, end - 1};
+    case 2:
+      return {at == 0 ? 0 : at - 1, at};
+    default:
+      return {at, std::min<size_t>(end - 1, at + random.Below(3))};
+  }
+}
+
+void Neighbourhood::Move(const Value& value, size_t first, size_t last, Space space,
+                         Random& random) {
+  const bool to_the_end = last + 1 == value.accesses.size();
+  for (size_t k = first; k <= last; ++k) {
+    const uint32_t a = value.accesses[k];
+    Action action = Action::kDrop;
+    if (space == Space::kFast) {
+      action = Action::kNoCopy;
+      const bool is_read = rules_.program().accesses()[a].kind == AccessKind::kRead;
+      if (!is_read && (!to_the_end || random.Below(4) == 0)) action = Action::kCopy;
+    }
+    changes_.push_back({a, action});
+  }
+}
+
+void Neighbourhood::MakeRoom(const Incumbent& incumbent, uint32_t access, Random& random) {
+  const Value& value = values_[value_of_[access]];
+  const size_t at = position_of_[access];
+  const size_t from = at == 0 ? 0 : at - 1;
+  // Whoever got room between the two accesses may be in the way.
+  const auto begin = std::lower_bound(movable_.begin(), movable_.end(), value.accesses[from]);
+  const auto end = std::lower_bound(movable_.begin(), movable_.end(), access);
+  auto width = static_cast<uint32_t>(end - begin);
+  const uint32_t victims = 1 + random.Below(2);
+  for (uint32_t v = 0; v < victims && width > 0; ++v) {
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      const uint32_t other = *(begin + random.Below(width));
+      if (value_of_[other] == value_of_[access] || !incumbent.IsFast(other)) continue;
+      MoveStretch(other, Space::kHbm, random);
+      break;
+    }
+  }
+  Move(value, from, random.Below(2) == 0 ? at : value.accesses.size() - 1, Space::kFast, random);
+}
+
+void Neighbourhood::Swap(const Incumbent& incumbent, uint32_t access, Random& random) {
+  const bool was_fast = incumbent.IsFast(access);
+  MoveStretch(access, was_fast ? Space::kHbm : Space::kFast, random);
+  const auto at = static_cast<int64_t>(std::lower_bound(movable_.begin(), movable_.end(), access) -
+                                       movable_.begin());
+  const auto count = static_cast<int64_t>(movable_.size());
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    const int64_t near = at - 20 + random.Below(41);
+    if (near < 0 || near >= count) continue;
+    const uint32_t other = movable_[near];
+    if (value_of_[other] == value_of_[access] || incumbent.IsFast(other) == was_fast) continue;
+    MoveStretch(other, was_fast ? Space::kFast : Space::kHbm, random);
+    return;
+  }
+}
+
+// The last change of an access counts.
+void Neighbourhood::Tidy() {
+  std::stable_sort(changes_.begin(), changes_.end(),
+                   [](const auto& a, const auto& b) { return a.access < b.access; });
+  size_t kept = 0;
+  for (size_t k = 0; k < changes_.size(); ++k) {
+    if (kept > 0 && changes_[kept - 1].access == changes_[k].access) --kept;
+    changes_[kept++] = changes_[k];
+  }
+  changes_.resize(kept);
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,79 @@
+// The changes that local search tries.
+
+#ifndef MALLOCMUZERO_ENV_SOLVERS_NEIGHBOURHOOD_H_
+#define MALLOCMUZERO_ENV_SOLVERS_NEIGHBOURHOOD_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "env/game_rules.h"
+#include "env/solvers/incumbent.h"
+#include "env/solvers/random.h"
+#include "env/solvers/values.h"
+
+namespace mallocmuzero {
+
+// Random changes of an incumbent. Thread-compatible; `rules` must outlive it.
+class Neighbourhood {
+ public:
+  explicit Neighbourhood(const GameRules& rules);
+
+  // True if the program has no access that could be a decision.
+  bool empty() const { return movable_.empty(); }
+
+  // Accesses that may be decisions.
+  uint64_t size() const { return movable_.size(); }
+
+  // Changes ascending by access, none twice; valid until the next call. Half of them are where an
+  // instruction takes longer than it could. One of:
+  //   - one access does something else;
+  //   - some accesses of a value in a row go to fast memory, or to HBM;
+  //   - a value goes to fast memory for an access that takes longer than it could, and others make
+  //     room: values that were given fast memory since its last access go to HBM;
+  //   - accesses of one value go to fast memory and of another, used at the same time, to HBM.
+  absl::Span<const PlanChange> Draw(const Incumbent& incumbent, Random& random);
+
+  // Several of them at once, all within a stretch of the program.
+  absl::Span<const PlanChange> DrawKick(Random& random);
+
+ private:
+  enum class Space : uint8_t { kFast, kHbm };
+
+  uint32_t DrawAccess(Random& random) const;
+
+  // An access in HBM of an instruction that takes longer than it could, if there is one.
+  uint32_t DrawCostlyAccess(const Incumbent& incumbent, Random& random);
+
+  void UpdateRegret(const Incumbent& incumbent);
+
+  void FlipOne(const Incumbent& incumbent, uint32_t access, Random& random);
+  void MoveStretch(uint32_t access, Space space, Random& random);
+  void MakeRoom(const Incumbent& incumbent, uint32_t access, Random& random);
+  void Swap(const Incumbent& incumbent, uint32_t access, Random& random);
+
+  // Positions first to last of the value's accesses.
+  void Move(const Value& value, size_t first, size_t last, Space space, Random& random);
+
+  // Positions of accesses around one: it, or up to the end of the value, or some.
+  std::pair<size_t, size_t> DrawStretch(uint32_t access, Random& random) const;
+
+  void Tidy();
+
+  const GameRules& rules_;
+  std::vector<Value> values_;
+  std::vector<uint32_t> value_of_;         // by access, into values_
+  std::vector<uint32_t> position_of_;      // by access, in its value
+  std::vector<uint32_t> movable_;          // accesses that may be decisions, ascending
+  std::vector<double> cumulative_weight_;  // of movable_
+  std::vector<double> fewest_cycles_;      // by instruction, one execution
+  std::vector<double>
+      cumulative_regret_;        // by instruction, cycles above the fewest, all executions
+  uint64_t regret_version_ = 0;  // of the incumbent
+  std::vector<PlanChange> changes_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_ENV_SOLVERS_NEIGHBOURHOOD_H_

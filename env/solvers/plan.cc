@@ -1,0 +1,50 @@
+#include "env/solvers/plan.h"
+
+#include <cassert>
+
+#include "env/solvers/values.h"
+
+namespace mallocmuzero {
+
+Action Choose(Action intended, ActionSet legal) {
+  assert(legal != 0);
+  if (Contains(legal, intended)) return intended;
+  if (intended == Action::kDrop) {
+    return Contains(legal, Action::kCopy) ? Action::kCopy : Action::kNoCopy;
+  }
+  const Action other = intended == Action::kCopy ? Action::kNoCopy : Action::kCopy;
+  return Contains(legal, other) ? other : Action::kDrop;
+}
+
+void PlayPlan(const Plan& plan, Game& game) {
+  while (!game.finished()) game.Apply(Choose(plan[game.access()], game.legal_actions()));
+}
+
+Plan PlanOf(const Game& game) {
+  Plan plan = FollowPlan(game.program(), game.in_fast_memory());
+  Game again(game.rules());
+  for (const Action action : game.history()) {
+    plan[again.access()] = action;
+    again.Apply(action);
+  }
+  return plan;
+}
+
+Plan FollowPlan(const Program& program, absl::Span<const uint8_t> in_fast_memory) {
+  Plan plan(program.access_count(), Action::kDrop);
+  for (const Value& value : FindValues(program)) {
+    bool rest_is_fast = true;  // of the accesses after the current one
+    for (size_t k = value.accesses.size(); k-- > 0;) {
+      const uint32_t a = value.accesses[k];
+      const bool is_fast = in_fast_memory[a] != 0;
+      if (is_fast) {
+        const bool leaves = program.accesses()[a].kind != AccessKind::kRead && !rest_is_fast;
+        plan[a] = leaves ? Action::kCopy : Action::kNoCopy;
+      }
+      rest_is_fast = rest_is_fast && is_fast;
+    }
+  }
+  return plan;
+}
+
+}  // namespace mallocmuzero

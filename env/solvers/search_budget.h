@@ -1,0 +1,62 @@
+// When a search has to end, and who wants to know how it does.
+
+#ifndef MALLOCMUZERO_ENV_SOLVERS_SEARCH_BUDGET_H_
+#define MALLOCMUZERO_ENV_SOLVERS_SEARCH_BUDGET_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "env/solvers/solver.h"
+
+namespace mallocmuzero {
+
+// Counts games against SolveOptions. `options` must outlive it.
+class SearchBudget {
+ public:
+  explicit SearchBudget(const SolveOptions& options) : options_(options) {}
+
+  // Counts a game. True if the search must end now; once true, always true.
+  bool CountGame() {
+    ++games_;
+    if (spent_) return true;
+    interrupted_ = options_.stop && options_.stop();
+    spent_ = interrupted_ || games_ >= options_.max_games ||
+             (options_.deadline != absl::InfiniteFuture() && absl::Now() >= options_.deadline);
+    if (games_ % kGamesBetweenReports == 0) Report();
+    return spent_;
+  }
+
+  bool spent() const { return spent_; }
+  bool interrupted() const { return interrupted_; }
+  uint64_t games() const { return games_; }
+
+  // Tells of a game that was played to its end.
+  void Found(double cycles) {
+    if (cycles >= best_cycles_) return;
+    best_cycles_ = cycles;
+    Report();
+  }
+
+ private:
+  static constexpr uint64_t kGamesBetweenReports = 1024;
+
+  void Report() {
+    if (options_.progress && best_cycles_ < kNothing) {
+      options_.progress({.best_cycles = best_cycles_, .games = games_});
+    }
+  }
+
+  static constexpr double kNothing = std::numeric_limits<double>::infinity();
+
+  const SolveOptions& options_;
+  uint64_t games_ = 0;
+  double best_cycles_ = kNothing;
+  bool spent_ = false;
+  bool interrupted_ = false;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_ENV_SOLVERS_SEARCH_BUDGET_H_

@@ -1,0 +1,117 @@
+#include "env/solvers/xla_like.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "env/solvers/values.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr double kPreferredOverlap = 1.5;  // of the time that a copy takes
+constexpr double kMinOverlap = 0.8;
+
+class XlaLike {
+ public:
+  explicit XlaLike(const GameRules& rules)
+      : rules_(rules),
+        program_(rules.program()),
+        free_bytes_(program_.instruction_count()),
+        in_fast_memory_(program_.access_count(), 0) {
+    double elapsed = 0;
+    for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
+      free_bytes_[i] = rules.Capacity(i, i);
+      elapsed_before_.push_back(elapsed);
+      elapsed += program_.latency().Cycles(i, 0) * program_.instructions()[i].execution_count;
+    }
+  }
+
+  Plan Run() {
+    std::vector<Value> values = FindValues(program_);
+    const std::vector<double> savings = FindSavings(program_);
+    std::vector<std::pair<double, size_t>> order;
+    for (size_t v = 0; v < values.size(); ++v) {
+      if (rules_.buffer(values[v].buffer).stays_in_hbm) continue;
+      order.push_back({-Priority(values[v], savings), v});
+    }
+    std::sort(order.begin(), order.end());
+    for (const auto& [priority, v] : order) Allocate(values[v]);
+    return FollowPlan(program_, in_fast_memory_);
+  }
+
+ private:
+  double Priority(const Value& value, const std::vector<double>& savings) const {
+    double benefit = 0;
+    for (const uint32_t a : value.accesses) benefit += std::max(0.0, savings[a]);
+    return benefit / std::sqrt(static_cast<double>(program_.buffers()[value.buffer].bytes));
+  }
+
+  void Allocate(const Value& value) {
+    const int64_t bytes = rules_.buffer(value.buffer).bytes;
+    const bool is_made_here = program_.accesses()[value.accesses[0]].kind == AccessKind::kWrite;
+    bool is_fast = false;  // up to `until`
+    int32_t until = -1;    // last instruction of the value in fast memory, or its last use
+    for (size_t k = 0; k < value.accesses.size(); ++k) {
+      const uint32_t a = value.accesses[k];
+      const auto instruction = static_cast<int32_t>(program_.accesses()[a].instruction);
+      const int32_t end =
+          rules_.SpanEnd(program_.accesses()[a].instruction, rules_.buffer(value.buffer).home);
+      const int32_t first = is_fast ? until + 1 : instruction;
+      const bool is_definition = k == 0 && is_made_here;
+      if (is_fast || is_definition) is_fast = Reserve(bytes, first, end);
+      if (!is_fast && !is_definition) is_fast = Prefetch(value.buffer, until, instruction, end);
+      in_fast_memory_[a] = is_fast ? 1 : 0;
+      until = std::max(until, end);
+    }
+  }
+
+  // Takes `bytes` during [first, last] if there is room.
+  bool Reserve(int64_t bytes, int32_t first, int32_t last) {
+    if (LeastFree(first, last) < bytes) return false;
+    for (int32_t i = first; i <= last; ++i) free_bytes_[i] -= bytes;
+    return true;
+  }
+
+  int64_t LeastFree(int32_t first, int32_t last) const {
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (int32_t i = first; i <= last; ++i) least = std::min(least, free_bytes_[i]);
+    return least;
+  }
+
+  // Copies a buffer in after `after` and before its use in [use, end]. Tries the starts by how
+  // close they are to the preferred one.
+  bool Prefetch(uint32_t buffer, int32_t after, int32_t use, int32_t end) {
+    const int64_t bytes = rules_.buffer(buffer).bytes;
+    const int32_t loop = program_.instructions()[use].loop;
+    const double copy_cycles = static_cast<double>(program_.buffers()[buffer].bytes) /
+                               program_.hardware().hbm_bytes_per_cycle();
+    int64_t least = LeastFree(use, end);
+    std::optional<int32_t> best;
+    double best_distance = 0;
+    for (int32_t start = use - 1; start > after && least >= bytes; --start) {
+      least = std::min(least, free_bytes_[start]);
+      if (least < bytes) break;
+      if (program_.instructions()[start].loop != loop) continue;
+      const double overlap = elapsed_before_[use] - elapsed_before_[start];
+      if (overlap < kMinOverlap * copy_cycles) continue;
+      const double distance = std::abs(overlap - kPreferredOverlap * copy_cycles);
+      if (best && distance >= best_distance) break;
+      best = start;
+      best_distance = distance;
+    }
+    return best && Reserve(bytes, *best, end);
+  }
+
+  const GameRules& rules_;
+  const Program& program_;
+  std::vector<int64_t> free_bytes_;      // by instruction
+  std::vector<double> elapsed_before_;   // by instruction, cycles with everything in HBM
+  std::vector<uint8_t> in_fast_memory_;  // by access
+};
+
+}  // namespace
+
+Plan XlaLikePlan(const GameRules& rules) { return XlaLike(rules).Run(); }
+
+}  // namespace mallocmuzero

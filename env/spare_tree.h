@@ -1,0 +1,56 @@
+// Sums of numbers by instruction, and where a sum is reached going backwards.
+
+#ifndef MALLOCMUZERO_ENV_SPARE_TREE_H_
+#define MALLOCMUZERO_ENV_SPARE_TREE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace mallocmuzero {
+
+// A binary tree over non-negative numbers, all 0 at first; every operation takes logarithmic time.
+class SpareTree {
+ public:
+  explicit SpareTree(uint32_t count) {
+    while (leaves_ <= count) leaves_ *= 2;  // so that no range is the whole tree
+    nodes_.assign(2 * leaves_, 0);
+  }
+
+  double Get(uint32_t index) const { return nodes_[leaves_ + index]; }
+
+  void Set(uint32_t index, double value) {
+    size_t node = leaves_ + index;
+    nodes_[node] = value;
+    for (node /= 2; node > 0; node /= 2) nodes_[node] = nodes_[2 * node] + nodes_[2 * node + 1];
+  }
+
+  size_t HeapBytes() const { return nodes_.capacity() * sizeof(nodes_[0]); }
+
+  // The largest index below `end` from which the numbers up to `end` (exclusive) sum to at least
+  // `wanted`, -1 if all of them do not.
+  int32_t FindFromRight(uint32_t end, double wanted) const {
+    for (size_t right = leaves_ + end; right > 1; right /= 2) {
+      if (right % 2 == 0) continue;
+      size_t node = right - 1;
+      if (nodes_[node] < wanted) {
+        wanted -= nodes_[node];
+        continue;
+      }
+      while (node < leaves_) {
+        node = 2 * node + 1;
+        if (nodes_[node] < wanted) wanted -= nodes_[node--];
+      }
+      return static_cast<int32_t>(node - leaves_);
+    }
+    return -1;
+  }
+
+ private:
+  size_t leaves_ = 1;
+  std::vector<double> nodes_;  // root at 1, leaf i at leaves_ + i
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_ENV_SPARE_TREE_H_

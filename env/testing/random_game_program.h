@@ -1,0 +1,25 @@
+// Random programs that have everything the rules of the game speak of.
+
+#ifndef MALLOCMUZERO_ENV_TESTING_RANDOM_GAME_PROGRAM_H_
+#define MALLOCMUZERO_ENV_TESTING_RANDOM_GAME_PROGRAM_H_
+
+#include <cstdint>
+#include <random>
+
+#include "simulator/core/program.h"
+
+namespace mallocmuzero::testing {
+
+// About 10 to 100 instructions of random cycles, savings (some negative) and traffic: buffers
+// written more than once, updates in place, scoped memory, live-ins, live-outs, a cross-program
+// prefetch, loops up to three deep that carry one to three values each, replaced or changed in
+// place, new or from an earlier loop.
+Program RandomGameProgram(std::mt19937_64& random);
+
+// A chain of `blocks` equal layers: each reads weights of its own and what came before, and some
+// values long before. Its length is all that grows.
+Program LayeredProgram(uint32_t blocks);
+
+}  // namespace mallocmuzero::testing
+
+#endif  // MALLOCMUZERO_ENV_TESTING_RANDOM_GAME_PROGRAM_H_
