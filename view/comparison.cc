@@ -1,0 +1,69 @@
+#include "view/comparison.h"
+
+#include <cstddef>
+
+namespace mallocmuzero::view {
+namespace {
+
+// Adds to gains[k] the share of access k of the instruction, cycles of one execution: the mean,
+// over the rotations of the differing accesses' order and of its reverse, of the change it makes on
+// the way from one placement to the other.
+void ShareDifference(const LatencyTable& latency, uint32_t instruction, uint64_t reference_mask,
+                     uint64_t our_mask, double* gains) {
+  std::vector<int> differing;
+  for (int k = 0; k < kMaxAccessesPerInstruction; ++k) {
+    if (((reference_mask ^ our_mask) >> k & 1) != 0) differing.push_back(k);
+  }
+  const size_t count = differing.size();
+  const double weight = 1 / (2 * static_cast<double>(count));
+  for (size_t start = 0; start < count; ++start) {
+    for (const bool reversed : {false, true}) {
+      uint64_t mask = reference_mask;
+      double before = latency.Cycles(instruction, mask);
+      for (size_t step = 0; step < count; ++step) {
+        const size_t position = (start + (reversed ? count - step : step)) % count;
+        mask ^= uint64_t{1} << differing[position];
+        const double after = latency.Cycles(instruction, mask);
+        gains[differing[position]] += weight * (before - after);
+        before = after;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Side::Side(const Program& program, const Mapping& the_mapping)
+    : mapping(the_mapping),
+      trace(SimulateTrace(program, the_mapping)),
+      intervals_of_buffer(program.buffer_count()) {
+  for (size_t k = 0; k < mapping.intervals.size(); ++k) {
+    intervals_of_buffer[mapping.intervals[k].buffer].push_back(k);
+  }
+}
+
+uint64_t FastMask(const Program& program, const Mapping& mapping, uint32_t instruction) {
+  const Instruction& i = program.instructions()[instruction];
+  uint64_t mask = 0;
+  for (uint32_t k = 0; k < i.access_count; ++k) {
+    if (mapping.in_fast_memory[i.first_access + k] != 0) mask |= uint64_t{1} << k;
+  }
+  return mask;
+}
+
+std::vector<double> GainsOfAccesses(const Comparison& comparison) {
+  const Program& program = comparison.program;
+  std::vector<double> gains(program.access_count(), 0);
+  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+    const uint64_t reference_mask = FastMask(program, comparison.reference.mapping, i);
+    const uint64_t our_mask = FastMask(program, comparison.ours.mapping, i);
+    if (reference_mask == our_mask) continue;
+    const Instruction& instruction = program.instructions()[i];
+    double* const own = gains.data() + instruction.first_access;
+    ShareDifference(program.latency(), i, reference_mask, our_mask, own);
+    for (uint32_t k = 0; k < instruction.access_count; ++k) own[k] *= instruction.execution_count;
+  }
+  return gains;
+}
+
+}  // namespace mallocmuzero::view

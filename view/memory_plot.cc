@@ -1,0 +1,251 @@
+#include "view/memory_plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "view/format.h"
+#include "view/rect_layer.h"
+
+namespace mallocmuzero::view {
+namespace {
+
+constexpr size_t kTooltipBytes = 250'000;
+constexpr size_t kMostLabels = 400;
+constexpr double kLabelHeight = 10;      // pixels
+constexpr double kCharacterWidth = 5.5;  // of a label
+constexpr double kLabelMargin = 4;
+constexpr size_t kShortestName = 9;  // that still says something
+constexpr double kColumn = 0.5;      // pixels, of an outline
+constexpr double kOutlined = 3;      // smaller rectangles would be all outline
+
+// The part of the timeline in which an interval owns its bytes (simulator/validate/validate.h), and
+// the parts of it in which copies are on their way.
+struct Stay {
+  Timeline::Span owned;
+  std::vector<Timeline::Span> copying;
+};
+
+Stay StayOf(const Interval& interval, const Timeline& timeline) {
+  Stay stay;
+  const bool copied_in = interval.copy_in_start >= 0 && !interval.cross_program_prefetch;
+  stay.owned.begin = copied_in                         ? timeline.Queueing(interval.first)
+                     : interval.cross_program_prefetch ? timeline.Reached(interval.first)
+                                                       : timeline.Running(interval.first);
+  stay.owned.end = timeline.Reached(interval.last + 1);
+  if (copied_in) {
+    stay.copying.push_back({timeline.Queueing(interval.copy_in_start),
+                            timeline.Done(interval.copy_in_start, interval.copy_in_done)});
+  }
+  if (interval.copy_out_start >= 0) {
+    stay.copying.push_back({timeline.Queueing(interval.copy_out_start),
+                            timeline.Done(interval.copy_out_start, interval.copy_out_done)});
+    stay.owned.end = std::max(stay.owned.end, stay.copying.back().end);
+  }
+  return stay;
+}
+
+class MemoryPlot {
+ public:
+  MemoryPlot(const Scene& scene, const Field& field, Svg& svg)
+      : scene_(scene), field_(field), svg_(svg) {}
+
+  void Draw() {
+    DrawScopedMemory();
+    svg_.Open("g", {{"class", "memory"}});
+    RectLayer layer;
+    std::vector<Box> prefetched;
+    for (size_t k = 0; k < scene_.mapping.intervals.size(); ++k) {
+      const Interval& interval = scene_.mapping.intervals[k];
+      const Stay stay = StayOf(interval, scene_.timeline);
+      const Box box = BoxOf(stay.owned, interval);
+      std::vector<Box> hatched;
+      for (const Timeline::Span& span : stay.copying) hatched.push_back(BoxOf(span, interval));
+      const bool outlined = box.width > kOutlined && box.height > kOutlined;
+      layer.Add(box, KindStyle(scene_.names.Kind(interval.buffer), outlined), k, hatched);
+      if (interval.cross_program_prefetch) prefetched.push_back(box);
+    }
+    layer.Draw(
+        kTooltipBytes, [this](size_t k) { return Tooltip(k); }, svg_);
+    svg_.Rects(prefetched, "xpp");
+    DrawLabels();
+    svg_.Close();
+  }
+
+ private:
+  double Y(double address) const {
+    const double capacity = static_cast<double>(scene_.program.hardware().fast_memory_bytes());
+    return field_.box.bottom() - field_.box.height * std::clamp(address / capacity, 0.0, 1.0);
+  }
+
+  Box BoxOf(const Timeline::Span& span, const Interval& interval) const {
+    Box box = field_.Columns(span.begin, span.end);
+    const double bytes = static_cast<double>(scene_.program.buffers()[interval.buffer].bytes);
+    const double offset = static_cast<double>(interval.offset);
+    box.y = Y(offset + bytes);
+    box.height = Y(offset) - box.y;
+    return box;
+  }
+
+  // What instructions take for themselves lies at the top.
+  void DrawScopedMemory() {
+    std::vector<Box> taken;
+    const double capacity = static_cast<double>(scene_.program.hardware().fast_memory_bytes());
+    for (uint32_t i = 0; i < scene_.program.instruction_count(); ++i) {
+      const auto scoped =
+          static_cast<double>(scene_.program.instructions()[i].scoped_fast_memory_bytes);
+      if (scoped == 0) continue;
+      const Box columns =
+          field_.Columns(scene_.timeline.Running(i), scene_.timeline.Reached(i + 1));
+      const double height = Y(capacity - scoped) - field_.box.y;
+      const bool goes_on = !taken.empty() && taken.back().height == height &&
+                           columns.x - taken.back().right() < 1e-9;
+      if (goes_on) {
+        taken.back().width = columns.right() - taken.back().x;
+      } else {
+        taken.push_back({columns.x, field_.box.y, columns.width, height});
+      }
+    }
+    svg_.Rects(taken, "scoped");
+  }
+
+  // Names where they fit, lying or standing, else shortened, else bytes; the largest rectangles
+  // first.
+  void DrawLabels() {
+    struct Label {
+      Box box;
+      uint32_t buffer;
+    };
+    std::vector<Label> labels;
+    for (const Interval& interval : scene_.mapping.intervals) {
+      const Box box = BoxOf(StayOf(interval, scene_.timeline).owned, interval);
+      if (std::min(box.width, box.height) > kLabelHeight) labels.push_back({box, interval.buffer});
+    }
+    std::stable_sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) {
+      return a.box.width * a.box.height > b.box.width * b.box.height;
+    });
+    labels.resize(std::min(labels.size(), kMostLabels));
+    for (const auto& [box, buffer] : labels) {
+      const std::string bytes =
+          FormatBytes(static_cast<double>(scene_.program.buffers()[buffer].bytes));
+      const std::string name = scene_.names.Tensor(buffer);
+      const double longest = (std::max(box.width, box.height) - kLabelMargin) / kCharacterWidth;
+      const std::string abridged =
+          Abridge(name, std::max(kShortestName, static_cast<size_t>(longest)));
+      for (const std::string& text : {absl::StrCat(name, " ", bytes), name, abridged, bytes}) {
+        if (DrawLabel(box, text)) break;
+      }
+    }
+  }
+
+  bool DrawLabel(const Box& box, const std::string& text) {
+    const double length = kCharacterWidth * static_cast<double>(text.size()) + kLabelMargin;
+    const double x = box.x + box.width / 2;
+    const double y = box.y + box.height / 2;
+    constexpr double kBelowMiddle = 3;  // of the base line
+    if (length <= box.width) {
+      svg_.Text(x, y + kBelowMiddle, text, "l", Anchor::kMiddle);
+    } else if (length <= box.height) {
+      svg_.VerticalText(x + kBelowMiddle, y, text, "l");
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  std::string Tooltip(size_t k) const {
+    const Interval& interval = scene_.mapping.intervals[k];
+    const Names& names = scene_.names;
+    std::string text = absl::StrCat(
+        names.Tensor(interval.buffer), " ", names.Shape(interval.buffer), ", ",
+        FormatBytes(static_cast<double>(scene_.program.buffers()[interval.buffer].bytes)), ", ",
+        BufferKindName(names.Kind(interval.buffer)), "\nin fast memory from ",
+        Place(scene_, interval.first), " to ", Place(scene_, interval.last), ", ", Uses(interval));
+    if (interval.cross_program_prefetch) {
+      absl::StrAppend(&text, "\ncross-program prefetch: there when the program starts");
+    } else if (interval.copy_in_start >= 0) {
+      absl::StrAppend(&text, "\ncopied in from before ", Place(scene_, interval.copy_in_start),
+                      " until before ", Place(scene_, interval.copy_in_done));
+    }
+    if (interval.copy_out_start >= 0) {
+      absl::StrAppend(&text, "\ncopied out from before ", Place(scene_, interval.copy_out_start),
+                      " until before ", Place(scene_, interval.copy_out_done));
+    }
+    return text;
+  }
+
+  // "2 reads, 1 write" of the accesses that the interval serves.
+  std::string Uses(const Interval& interval) const {
+    int counts[3] = {0, 0, 0};
+    for (const uint32_t a : scene_.program.AccessesOfBuffer(interval.buffer)) {
+      const Access& access = scene_.program.accesses()[a];
+      if (scene_.mapping.in_fast_memory[a] != 0 && interval.first <= access.instruction &&
+          access.instruction <= interval.last) {
+        ++counts[static_cast<int>(access.kind)];
+      }
+    }
+    std::string text;
+    const auto append = [&](AccessKind kind, const char* noun) {
+      const int count = counts[static_cast<int>(kind)];
+      if (count == 0) return;
+      absl::StrAppend(&text, text.empty() ? "" : ", ", FormatCounted(count, noun));
+    };
+    append(AccessKind::kRead, "read");
+    append(AccessKind::kWrite, "write");
+    append(AccessKind::kUpdate, "update");
+    return text.empty() ? "not used" : text;
+  }
+
+  const Scene& scene_;
+  const Field& field_;
+  Svg& svg_;
+};
+
+}  // namespace
+
+void DrawOccupancy(const Scene& scene, const Field& field, Svg& svg) {
+  // What begins or ends at a position, by kind.
+  struct Change {
+    double position;
+    size_t kind;
+    double bytes;
+  };
+  std::vector<Change> changes;
+  for (const Interval& interval : scene.mapping.intervals) {
+    const Timeline::Span owned = StayOf(interval, scene.timeline).owned;
+    const auto kind = static_cast<size_t>(scene.names.Kind(interval.buffer));
+    const auto bytes = static_cast<double>(scene.program.buffers()[interval.buffer].bytes);
+    changes.push_back({owned.begin, kind, bytes});
+    changes.push_back({owned.end, kind, -bytes});
+  }
+  std::sort(changes.begin(), changes.end(),
+            [](const Change& a, const Change& b) { return a.position < b.position; });
+  const double capacity = static_cast<double>(scene.program.hardware().fast_memory_bytes());
+  const std::string base = Coordinate(field.box.bottom());
+  const auto column = [&field](const Change& change) {
+    return std::floor(field.X(change.position) / kColumn);
+  };
+  // The outline of each kind with those below it, drawn from the highest down.
+  for (int top = kBufferKindCount - 1; top >= 0; --top) {
+    double bytes = 0;
+    std::string data = absl::StrCat("M", Coordinate(field.box.x), " ", base);
+    for (size_t k = 0; k < changes.size(); ++k) {
+      if (changes[k].kind <= top) bytes += changes[k].bytes;
+      // One step in a column of the page.
+      if (k + 1 < changes.size() && column(changes[k]) == column(changes[k + 1])) continue;
+      const double share = std::clamp(bytes / capacity, 0.0, 1.0);
+      absl::StrAppend(&data, "H", Coordinate(field.X(changes[k].position)), "V",
+                      Coordinate(field.box.bottom() - field.box.height * share));
+    }
+    svg.Path(absl::StrCat(data, "V", base, "z"), KindStyle(static_cast<BufferKind>(top), false));
+  }
+}
+
+void DrawMemory(const Scene& scene, const Field& field, Svg& svg) {
+  MemoryPlot(scene, field, svg).Draw();
+}
+
+}  // namespace mallocmuzero::view

@@ -1,0 +1,37 @@
+// A strict reader of the XML that pictures are made of, for tests.
+
+#ifndef MALLOCMUZERO_VIEW_TESTING_XML_H_
+#define MALLOCMUZERO_VIEW_TESTING_XML_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace mallocmuzero::view::testing {
+
+struct Element {
+  std::string tag;
+  std::map<std::string, std::string> attributes;  // entities replaced
+  std::string text;                               // all of it between children, entities replaced
+  std::vector<Element> children;
+
+  // Attribute as a number; NaN if it is missing or none.
+  double Number(const std::string& attribute) const;
+
+  // This element and all below it that have the tag and, unless empty, the class, in the order of
+  // the document.
+  std::vector<const Element*> Find(absl::string_view tag, absl::string_view style = "") const;
+};
+
+// The root element. InvalidArgument with the position if the document is not well-formed: tags that
+// do not match, attributes without quotes or given twice, bare < and &, unknown entities, control
+// characters, text outside the root. Knows elements, attributes, text and the five entities;
+// whatever else XML has is an error.
+absl::StatusOr<Element> ParseXml(absl::string_view document);
+
+}  // namespace mallocmuzero::view::testing
+
+#endif  // MALLOCMUZERO_VIEW_TESTING_XML_H_

@@ -1,0 +1,65 @@
+// Where the steps and copies of a walk lie on the axis of a picture.
+
+#ifndef MALLOCMUZERO_VIEW_TIMELINE_H_
+#define MALLOCMUZERO_VIEW_TIMELINE_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "simulator/core/copy_queue.h"
+#include "simulator/core/program.h"
+#include "simulator/core/simulate.h"
+
+namespace mallocmuzero::view {
+
+enum class Axis {
+  kCycles,        // an instruction is as wide as all its executions take, and so is a wait
+  kInstructions,  // every instruction has width 1 and waits have none
+};
+
+// Positions on the axis, from 0. Instruction i may be the number of instructions, which stands for
+// the end of the program.
+//
+//     Reached(i)         Queueing(i)         Running(i)            Reached(i + 1)
+//        | waits for copies   | waits for copies  |  runs, all its       |
+//        | queued earlier     | queued here       |  executions          |
+class Timeline {
+ public:
+  Timeline(const Program& program, const Trace& trace, Axis axis);
+
+  double Reached(uint32_t i) const { return marks_[3 * size_t{i}]; }
+  double Queueing(uint32_t i) const { return marks_[3 * size_t{i} + 1]; }
+  double Running(uint32_t i) const { return marks_[3 * size_t{i} + 2]; }
+  double end() const { return marks_.back(); }
+
+  // Where a copy queued just before `start` and waited for just before `done` is there at last.
+  double Done(uint32_t start, uint32_t done) const {
+    return start < done ? Queueing(done) : Running(done);
+  }
+
+  // The part of the axis during which a copy moves: its turn in the queue has come. In a loop that
+  // is the first pass drawn as wide as all of them.
+  struct Span {
+    double begin = 0;
+    double end = 0;
+  };
+  Span Moving(const TraceCopy& copy) const;
+
+ private:
+  // A point of the axis and the bytes each queue has moved until then.
+  struct Progress {
+    double position = 0;
+    std::array<double, 2> moved = {0, 0};
+  };
+
+  // Where the queue has moved `bytes`.
+  double WhenMoved(CopyDirection direction, double bytes) const;
+
+  std::vector<double> marks_;       // three an instruction and three for the end
+  std::vector<Progress> progress_;  // ascending
+};
+
+}  // namespace mallocmuzero::view
+
+#endif  // MALLOCMUZERO_VIEW_TIMELINE_H_
