@@ -310,6 +310,7 @@ PROGRAMS = (
         "gpt_4x1024_b16x512",
         partial(gpt, layers=4, width=1024, heads=16),
         tokens(16, 512),
+        chips=("tpu_v4i", "tpu_v6e"),
     ),
     _GPT.train(
         "gpt_7x512_train_b4x256", partial(gpt_loss, layers=7, width=512, heads=4), tokens(4, 256)
@@ -355,7 +356,7 @@ PROGRAMS = (
         "llama_prefill_3x2048_b4x1024",
         partial(llama_prefill, layers=3, width=2048, heads=16, kv_heads=4),
         tokens(4, 1024),
-        chips=ALL_CHIPS,
+        chips=("tpu_v4i", "tpu_v5e"),  # libtpu 0.0.51 cannot print it for tpu_v6e
     ),
     _LLAMA.train(
         "llama_8x512_train_b4x256",
