@@ -10,16 +10,24 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "cli/bench_command.h"
 #include "cli/corpus_command.h"
+#include "cli/explain_command.h"
 #include "cli/import_command.h"
+#include "cli/map_command.h"
+#include "cli/overrides_command.h"
+#include "cli/plot_command.h"
+#include "cli/readback_command.h"
 #include "cli/simulate_command.h"
 #include "cli/validate_command.h"
 
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {AddImportCommand, AddSimulateCommand, AddValidateCommand,
-                                    AddCorpusCommand};
+constexpr AddCommand kCommands[] = {AddImportCommand, AddSimulateCommand,  AddValidateCommand,
+                                    AddCorpusCommand, AddOverridesCommand, AddReadbackCommand,
+                                    AddPlotCommand,   AddExplainCommand,   AddBenchCommand,
+                                    AddMapCommand};
 
 // One line whatever `message` holds, so that a caller can take stderr line by line.
 void PrintError(std::string_view message) {

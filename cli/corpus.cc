@@ -64,22 +64,6 @@ absl::StatusOr<std::map<std::string, SplitEntry>> ReadSplit(const std::string& p
   return entries;
 }
 
-// Paths of the programs below `folder`, sorted.
-absl::StatusOr<std::vector<std::string>> FindPrograms(const std::string& folder) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string path = it->path().string();
-    if (absl::EndsWith(path, ".program") || absl::EndsWith(path, ".program.zst")) {
-      paths.push_back(path);
-    }
-  }
-  if (error) return absl::NotFoundError(absl::StrCat(folder, ": ", error.message()));
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
 double StallShare(const v1::ImportReport& report) {
   return report.default_cycles() > 0 ? report.default_stall_cycles() / report.default_cycles() : 0;
 }
@@ -138,6 +122,21 @@ std::string TotalsOfChip(const std::vector<const CorpusProgram*>& programs) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<std::string>> FindPrograms(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string path = it->path().string();
+    if (absl::EndsWith(path, ".program") || absl::EndsWith(path, ".program.zst")) {
+      paths.push_back(path);
+    }
+  }
+  if (error) return absl::NotFoundError(absl::StrCat(folder, ": ", error.message()));
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
 
 absl::StatusOr<std::vector<CorpusProgram>> ReadCorpus(const std::string& folder) {
   const std::string split_path = folder + "/split.csv";

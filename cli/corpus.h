@@ -20,6 +20,9 @@ struct CorpusProgram {
   v1::Calibration calibration;
 };
 
+// Paths of every .program and .program.zst below `folder`, sorted. NotFound if there is no folder.
+absl::StatusOr<std::vector<std::string>> FindPrograms(const std::string& folder);
+
 // Every .program or .program.zst in a subfolder of `folder`, by chip and name. Each must be in
 // `folder`/split.csv (columns name, family, split). Errors name the file.
 absl::StatusOr<std::vector<CorpusProgram>> ReadCorpus(const std::string& folder);

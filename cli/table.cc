@@ -1,22 +1,16 @@
 #include "cli/table.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 
 namespace mallocmuzero::cli {
 namespace {
-
-constexpr double kMega = 1e6;
-constexpr double kMebi = 1024.0 * 1024.0;
 
 std::string Pad(const std::string& cell, size_t width, Table::Align align) {
   const std::string blanks(width - std::min(width, cell.size()), ' ');
@@ -30,23 +24,6 @@ void AppendLine(const std::vector<std::string>& cells, std::string& text) {
   }
   line.erase(line.find_last_not_of(' ') + 1);
   absl::StrAppend(&text, line, "\n");
-}
-
-// Puts a comma before every third digit of `digits`, which may start with a sign and go on after a
-// decimal point.
-std::string WithThousandsSeparators(const std::string& digits) {
-  const size_t begin = digits.starts_with('-') ? 1 : 0;
-  const size_t end = std::min(digits.find('.'), digits.size());
-  std::string separated;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > begin && i < end && (end - i) % 3 == 0) separated += ',';
-    separated += digits[i];
-  }
-  return separated;
-}
-
-std::string FormatDecimals(double value, int decimals) {
-  return WithThousandsSeparators(absl::StrFormat("%.*f", decimals, value));
 }
 
 }  // namespace
@@ -106,28 +83,6 @@ std::string FactList(const std::vector<std::pair<std::string, std::string>>& fac
     absl::StrAppend(&text, Pad(name, width, Table::Align::kLeft), "  ", value, "\n");
   }
   return text;
-}
-
-std::string FormatCount(double count) { return FormatDecimals(count, 0); }
-
-std::string FormatCycles(double cycles) {
-  if (std::abs(cycles) < 1000) return absl::StrCat(FormatCount(cycles), " cycles");
-  return absl::StrCat(FormatMegacycles(cycles), " Mcycles");
-}
-
-std::string FormatMegacycles(double cycles) { return FormatDecimals(cycles / kMega, 3); }
-
-std::string FormatMebibytes(double bytes) { return FormatDecimals(bytes / kMebi, 1); }
-
-std::string FormatChange(double value, double reference) {
-  if (value == reference) return "equal to";
-  if (reference <= 0) return "";
-  const double change = value / reference - 1;
-  return absl::StrCat(FormatPercent(std::abs(change), 2), change < 0 ? " below" : " above");
-}
-
-std::string FormatPercent(double share, int decimals) {
-  return absl::StrCat(FormatDecimals(100 * share, decimals), " %");
 }
 
 }  // namespace mallocmuzero::cli

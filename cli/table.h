@@ -1,4 +1,4 @@
-// Text for people: tables, and numbers with separators and units.
+// Text for people: tables and lists of facts.
 
 #ifndef MALLOCMUZERO_CLI_TABLE_H_
 #define MALLOCMUZERO_CLI_TABLE_H_
@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "view/format.h"
 
 namespace mallocmuzero::cli {
 
@@ -43,23 +45,14 @@ class Table {
 // value is empty are left out.
 std::string FactList(const std::vector<std::pair<std::string, std::string>>& facts);
 
-// "1,234,567".
-std::string FormatCount(double count);
-
-// Cycles as "1,234.568 Mcycles"; fewer than 1,000 cycles as "12 cycles".
-std::string FormatCycles(double cycles);
-
-// Cycles in millions with three decimals and no unit, for a column whose header names it.
-std::string FormatMegacycles(double cycles);
-
-// Bytes in MiB with one decimal and no unit, for a column whose header names it.
-std::string FormatMebibytes(double bytes);
-
-// How `value` compares with a positive `reference`: "12.30 % below", "0.40 % above" or "equal to".
-std::string FormatChange(double value, double reference);
-
-// A share of one as "12.3 %".
-std::string FormatPercent(double share, int decimals = 1);
+// Numbers are formatted as in pictures and explanations.
+using view::FormatBytes;
+using view::FormatChange;
+using view::FormatCount;
+using view::FormatCycles;
+using view::FormatMebibytes;
+using view::FormatMegacycles;
+using view::FormatPercent;
 
 }  // namespace mallocmuzero::cli
 

@@ -34,32 +34,5 @@ TEST(FactList, PadsNamesAndLeavesOutEmptyFacts) {
             "stalls  1\n");
 }
 
-TEST(FormatCount, SeparatesThousands) {
-  EXPECT_EQ(FormatCount(0), "0");
-  EXPECT_EQ(FormatCount(999), "999");
-  EXPECT_EQ(FormatCount(1000), "1,000");
-  EXPECT_EQ(FormatCount(-123456), "-123,456");
-  EXPECT_EQ(FormatCount(1234567), "1,234,567");
-}
-
-TEST(FormatCycles, ChoosesTheUnitBySize) {
-  EXPECT_EQ(FormatCycles(12), "12 cycles");
-  EXPECT_EQ(FormatCycles(1234567890), "1,234.568 Mcycles");
-  EXPECT_EQ(FormatMegacycles(1500), "0.002");
-}
-
-TEST(FormatMebibytes, HasOneDecimal) { EXPECT_EQ(FormatMebibytes(1536.0 * 1024), "1.5"); }
-
-TEST(FormatChange, SaysHowAValueComparesWithItsReference) {
-  EXPECT_EQ(FormatChange(75, 100), "25.00 % below");
-  EXPECT_EQ(FormatChange(100.4, 100), "0.40 % above");
-  EXPECT_EQ(FormatChange(100, 100), "equal to");
-}
-
-TEST(FormatPercent, TakesAShareOfOne) {
-  EXPECT_EQ(FormatPercent(0.1234), "12.3 %");
-  EXPECT_EQ(FormatPercent(0.1234, 2), "12.34 %");
-}
-
 }  // namespace
 }  // namespace mallocmuzero::cli

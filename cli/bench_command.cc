@@ -1,0 +1,174 @@
+#include "cli/bench_command.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/command.h"
+#include "cli/corpus.h"
+#include "cli/report_json.h"
+#include "cli/table.h"
+#include "env/check/game_bench.h"
+#include "env/game_rules.h"
+#include "env/players.h"
+#include "mallocmuzero/v1/bench.pb.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr char kAllPlayers[] = "all";
+
+struct GameFlags {
+  std::string program;
+  std::string workloads;
+  std::string player = kAllPlayers;
+  uint64_t games = 0;
+  uint64_t seed = 0;
+  bool check = false;
+  bool json = false;
+};
+
+std::vector<PlayerKind> PlayersOf(const std::string& name) {
+  std::vector<PlayerKind> players;
+  for (const PlayerKind kind : kPlayerKinds) {
+    if (name == kAllPlayers || name == PlayerName(kind)) players.push_back(kind);
+  }
+  return players;
+}
+
+absl::StatusOr<std::vector<std::string>> ProgramPaths(const GameFlags& flags) {
+  if (!flags.program.empty()) return std::vector<std::string>{flags.program};
+  absl::StatusOr<std::vector<std::string>> paths = FindPrograms(flags.workloads);
+  if (paths.ok() && paths->empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.workloads, ": no .program file in it or its folders"));
+  }
+  return paths;
+}
+
+// The games of one program: each player's part of all of them, the first ones one more if it does
+// not divide.
+uint64_t Part(uint64_t games, size_t parts, size_t part) {
+  return games / parts + (part < games % parts ? 1 : 0);
+}
+
+absl::StatusOr<v1::GameBenchReport> MakeReport(const GameFlags& flags) {
+  const absl::StatusOr<std::vector<std::string>> paths = ProgramPaths(flags);
+  if (!paths.ok()) return paths.status();
+  const std::vector<PlayerKind> players = PlayersOf(flags.player);
+  v1::GameBenchReport report;
+  report.set_programs(static_cast<uint32_t>(paths->size()));
+  report.set_seed(flags.seed);
+  for (const PlayerKind kind : players) {
+    report.add_players()->set_player(std::string(PlayerName(kind)));
+  }
+  const size_t parts = paths->size() * players.size();
+  for (size_t p = 0; p < paths->size(); ++p) {
+    const absl::StatusOr<Program> program = LoadProgram((*paths)[p]);
+    if (!program.ok()) return program.status();
+    const absl::StatusOr<GameRules> rules = GameRules::Create(*program);
+    if (!rules.ok()) return rules.status();
+    for (size_t k = 0; k < players.size(); ++k) {
+      const GameBenchOptions options{.games = Part(flags.games, parts, p * players.size() + k),
+                                     .seed = flags.seed,
+                                     .check = flags.check};
+      BenchGames(*rules, players[k], options, (*paths)[p], report,
+                 *report.mutable_players(static_cast<int>(k)));
+    }
+  }
+  for (v1::GameBenchReport::Entry& entry : *report.mutable_players()) FinishEntry(entry);
+  return report;
+}
+
+std::string ReportText(const v1::GameBenchReport& report, bool checked) {
+  Table table({{"player", Table::Align::kLeft},
+               {"games", Table::Align::kRight},
+               {"decisions", Table::Align::kRight},
+               {"per second", Table::Align::kRight},
+               {"mean return", Table::Align::kRight},
+               {"bytes a game", Table::Align::kRight},
+               {"return error", Table::Align::kRight},
+               {"validated", Table::Align::kRight},
+               {"violations", Table::Align::kRight},
+               {"refused moves", Table::Align::kRight}});
+  for (const v1::GameBenchReport::Entry& entry : report.players()) {
+    std::vector<std::string> row = {
+        entry.player(),
+        FormatCount(entry.games()),
+        FormatCount(entry.decisions()),
+        FormatCount(entry.decisions_per_second()),
+        FormatPercent(entry.mean_return(), 2),
+        FormatCount(entry.bytes_per_game()),
+    };
+    if (checked) {
+      row.push_back(absl::StrFormat("%.1e", entry.worst_return_error()));
+      row.push_back(FormatCount(entry.validated_games()));
+      row.push_back(FormatCount(entry.violations()));
+      row.push_back(FormatPercent(entry.refused_share(), 2));
+    }
+    table.AddRow(std::move(row));
+  }
+  std::string text = table.ToText();
+  for (const std::string& fault : report.faults()) absl::StrAppend(&text, "fault: ", fault, "\n");
+  return text;
+}
+
+absl::StatusOr<ExitCode> RunGame(const GameFlags& flags) {
+  const absl::StatusOr<v1::GameBenchReport> report = MakeReport(flags);
+  if (!report.ok()) return report.status();
+  if (flags.json) {
+    const absl::StatusOr<std::string> json = ReportToJson(*report);
+    if (!json.ok()) return json.status();
+    std::puts(json->c_str());
+  } else {
+    std::fputs(ReportText(*report, flags.check).c_str(), stdout);
+  }
+  return report->faults().empty() ? ExitCode::kSuccess : ExitCode::kFailure;
+}
+
+void AddGame(CLI::App& bench, Action& action) {
+  CLI::App* command =
+      bench.add_subcommand("game", "Play many games: speed, memory, truth of the return");
+  const auto flags = std::make_shared<GameFlags>();
+  CLI::Option_group* programs = command->add_option_group("programs");
+  programs->add_option("--program", flags->program, "program that `import` wrote")
+      ->type_name("FILE");
+  programs->add_option("--workloads", flags->workloads, "all programs below this folder, in turn")
+      ->type_name("FOLDER");
+  programs->require_option(1);
+  command->add_option("--games", flags->games, "games in all, shared out to programs and players")
+      ->type_name("COUNT")
+      ->check(CLI::PositiveNumber)
+      ->required();
+  command->add_option("--player", flags->player, "who plays")
+      ->check(CLI::IsMember({"random", "greedy", "adversarial", kAllPlayers}))
+      ->capture_default_str();
+  command->add_flag("--check", flags->check,
+                    "compare every return with Simulate and a sample of mappings with Validate");
+  command->add_option("--seed", flags->seed, "of the players")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  command->add_flag("--json", flags->json, "print one JSON object (GameBenchReport)");
+  command->footer("With --check, exits 1 if a return or a mapping is wrong.");
+  command->callback([flags, &action] { action = [flags] { return RunGame(*flags); }; });
+}
+
+}  // namespace
+
+void AddBenchCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("bench", "Measure a part of the software");
+  command->require_subcommand(1);
+  AddGame(*command, action);
+}
+
+}  // namespace mallocmuzero::cli

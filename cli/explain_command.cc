@@ -1,0 +1,72 @@
+#include "cli/explain_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/explain_report.h"
+#include "cli/program_inputs.h"
+#include "cli/report_json.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr int kMostReasons = 1'000'000;
+
+struct ExplainFlags {
+  std::string program;
+  std::string mapping;
+  std::string against = kDefaultMappingName;
+  int limit = 10;
+  bool json = false;
+};
+
+absl::StatusOr<ExitCode> RunExplain(const ExplainFlags& flags) {
+  const absl::StatusOr<Program> program = LoadProgram(flags.program);
+  if (!program.ok()) return program.status();
+  const absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);
+  if (!mapping.ok()) return mapping.status();
+  const absl::StatusOr<Mapping> reference = LoadMappingByName(flags.against, *program);
+  if (!reference.ok()) return reference.status();
+  const v1::ExplainReport report = MakeExplainReport(*program, {flags.mapping, *mapping},
+                                                     {flags.against, *reference}, flags.limit);
+  if (!flags.json) {
+    std::fputs(ExplainText(report).c_str(), stdout);
+    return ExitCode::kSuccess;
+  }
+  const absl::StatusOr<std::string> json = ReportToJson(report);
+  if (!json.ok()) return json.status();
+  std::puts(json->c_str());
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddExplainCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "explain", "Say which decisions make a mapping faster or slower than another");
+  const auto flags = std::make_shared<ExplainFlags>();
+  command->add_option("--program", flags->program, "program that `import` wrote")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--mapping", flags->mapping, kMappingHelp)
+      ->type_name("NAME|FILE")
+      ->required();
+  command
+      ->add_option("--against", flags->against,
+                   "mapping to compare it with, as for --mapping; default: default")
+      ->type_name("NAME|FILE");
+  command->add_option("--limit", flags->limit, "tensors to list; default: 10")
+      ->check(CLI::Range(0, kMostReasons));
+  command->add_flag("--json", flags->json, "print one JSON object (ExplainReport)");
+  command->callback([flags, &action] { action = [flags] { return RunExplain(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,202 @@
+#include "cli/map_command.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "cli/explain_report.h"
+#include "cli/program_inputs.h"
+#include "cli/report_json.h"
+#include "cli/solve_progress.h"
+#include "env/game_rules.h"
+#include "env/solvers/solver.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/core/simulate.h"
+#include "view/mapping_svg.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr int kReasonsShown = 10;
+
+struct MapFlags {
+  std::string program;
+  std::string solver = "portfolio";
+  std::string budget = "60s";
+  uint64_t seed = 0;
+  std::string output;
+  std::string plot;
+  bool explain = false;
+  bool json = false;
+};
+
+absl::StatusOr<absl::Duration> ParseBudget(const std::string& text) {
+  absl::Duration budget;
+  if (!absl::ParseDuration(text, &budget) || budget <= absl::ZeroDuration() ||
+      budget == absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--budget: '", text, "': a time above zero such as 500ms, 60s or 5m expected"));
+  }
+  return budget;
+}
+
+bool HasDefault(const Program& program) { return program.proto().baseline().has_mapping(); }
+
+// A portfolio's best is compared with the compiler's mapping as our simulator prices it. What
+// counts is the module as compiled: where that is cheaper, the answer is to leave it alone.
+absl::StatusOr<Solution> SolveNoWorseThanDefault(const MapFlags& flags, const GameRules& rules,
+                                                 const SolveOptions& options) {
+  absl::StatusOr<Solution> best = Solve(flags.solver, rules, options);
+  if (!best.ok() || flags.solver != "portfolio" || !HasDefault(rules.program())) return best;
+  if (best->cycles < rules.program().proto().baseline().total_cycles()) return best;
+  absl::StatusOr<Solution> standing = Solve("default", rules, options);
+  if (!standing.ok()) return standing;
+  standing->games = best->games;
+  standing->interrupted = best->interrupted;
+  return standing;
+}
+
+v1::MapReport MakeReport(const Program& program, const GameRules& rules, const Solution& solution,
+                         absl::Duration spent) {
+  v1::MapReport report;
+  report.set_program(program.proto().name());
+  report.set_hardware(program.hardware().name());
+  report.set_solver(solution.solver);
+  report.set_total_cycles(solution.cycles);
+  report.set_all_hbm_cycles(rules.all_hbm_cycles());
+  if (HasDefault(program)) report.set_default_cycles(program.proto().baseline().total_cycles());
+  report.set_seconds(absl::ToDoubleSeconds(spent));
+  report.set_games(solution.games);
+  report.set_interrupted(solution.interrupted);
+  return report;
+}
+
+std::string MapText(const v1::MapReport& report) {
+  std::string text = absl::StrFormat("%s on %s: %s found %.3f Mcycles in %.1f s (%u games)%s\n",
+                                     report.program(), report.hardware(), report.solver(),
+                                     report.total_cycles() / 1e6, report.seconds(), report.games(),
+                                     report.interrupted() ? ", interrupted" : "");
+  const auto compare = [&](absl::string_view name, double cycles) {
+    absl::StrAppendFormat(&text, "  %-11s %.3f Mcycles; ours %s %.2f %%\n", name, cycles / 1e6,
+                          report.total_cycles() <= cycles ? "saves" : "loses",
+                          100 * std::abs(1 - report.total_cycles() / cycles));
+  };
+  if (report.has_default_cycles()) compare("default", report.default_cycles());
+  compare("all in HBM", report.all_hbm_cycles());
+  if (report.has_explanation()) absl::StrAppend(&text, "\n", ExplainText(report.explanation()));
+  return text;
+}
+
+absl::Status WritePlot(const Program& program, const Solution& solution, const std::string& path) {
+  const v1::Baseline& baseline = program.proto().baseline();
+  std::vector<view::Panel> panels = {
+      {.title = solution.solver,
+       .mapping = &solution.mapping,
+       .has_addresses = solution.solver != kDefaultMappingName || baseline.packed()}};
+  const absl::StatusOr<Mapping> standing = BaselineMapping(program);
+  view::PlotOptions options;
+  if (standing.ok()) {
+    panels.push_back({.title = "default (the compiler's own)",
+                      .mapping = &*standing,
+                      .has_addresses = baseline.packed()});
+    options.default_cycles = baseline.total_cycles();
+  }
+  return WriteFileAtomically(path, view::MappingSvg(program, panels, options));
+}
+
+absl::Status WriteOutputs(const MapFlags& flags, const Program& program, const Solution& solution) {
+  absl::Status status = WriteMessage(flags.output, MappingToProto(solution.mapping, program));
+  if (status.ok() && !flags.plot.empty()) status = WritePlot(program, solution, flags.plot);
+  return status.ok() ? status : OutputError(status);
+}
+
+absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
+  const absl::StatusOr<absl::Duration> budget = ParseBudget(flags.budget);
+  if (!budget.ok()) return budget.status();
+  const absl::StatusOr<Program> program = LoadProgram(flags.program);
+  if (!program.ok()) return program.status();
+  const absl::StatusOr<GameRules> rules = GameRules::Create(*program);
+  if (!rules.ok()) {
+    return absl::Status(rules.status().code(),
+                        absl::StrCat(flags.program, ": ", rules.status().message()));
+  }
+  const absl::Time start = absl::Now();
+  absl::StatusOr<Solution> solution;
+  {
+    const InterruptGuard guard;
+    SolveProgressBar bar(start, *budget,
+                         HasDefault(*program) ? program->proto().baseline().total_cycles() : 0);
+    SolveOptions options;
+    options.deadline = start + *budget;
+    options.seed = flags.seed;
+    options.stop = InterruptGuard::interrupted;
+    options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
+    solution = SolveNoWorseThanDefault(flags, *rules, options);
+  }
+  if (!solution.ok()) return solution.status();
+  const absl::Status written = WriteOutputs(flags, *program, *solution);
+  if (!written.ok()) return written;
+  v1::MapReport report = MakeReport(*program, *rules, *solution, absl::Now() - start);
+  if (flags.explain) {
+    const absl::StatusOr<Mapping> standing = BaselineMapping(*program);
+    if (!standing.ok()) return standing.status();
+    *report.mutable_explanation() =
+        MakeExplainReport(*program, {solution->solver, solution->mapping},
+                          {kDefaultMappingName, *standing}, kReasonsShown);
+  }
+  if (!flags.json) {
+    std::fputs(MapText(report).c_str(), stdout);
+    return ExitCode::kSuccess;
+  }
+  const absl::StatusOr<std::string> json = ReportToJson(report);
+  if (!json.ok()) return json.status();
+  std::puts(json->c_str());
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddMapCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "map", "Play the game within a time budget and write the best mapping found");
+  const auto flags = std::make_shared<MapFlags>();
+  command->add_option("--program", flags->program, "program that `import` wrote")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option(
+          "--solver", flags->solver,
+          absl::StrCat("one of ", absl::StrJoin(SolverNames(), ", "), "; default: portfolio"))
+      ->type_name("NAME");
+  command
+      ->add_option("--budget", flags->budget,
+                   "time to search, such as 500ms, 60s or 5m; default: 60s")
+      ->type_name("TIME");
+  command->add_option("--seed", flags->seed, "of the solver's random choices; default: 0");
+  command->add_option("--output", flags->output, "mapping file to write")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--plot", flags->plot, "draw it beside the compiler's default, as SVG")
+      ->type_name("FILE");
+  command->add_flag("--explain", flags->explain,
+                    "say which decisions gain most against the compiler's default");
+  command->add_flag("--json", flags->json, "print one JSON object (MapReport)");
+  command->footer("Ctrl-C ends the search and keeps the best.");
+  command->callback([flags, &action] { action = [flags] { return RunMap(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,127 @@
+#include "cli/overrides_command.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/command.h"
+#include "cli/program_inputs.h"
+#include "cli/report_json.h"
+#include "cli/table.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/overrides/export.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr int kItemsShown = 10;
+
+// A wish and no mapping: its items, with those of all_hbm, are all that the compiler can be asked.
+constexpr char kAllFastName[] = "all_fast";
+
+struct OverridesFlags {
+  std::string program;
+  std::string mapping;
+  std::string output;
+  std::string scope = "values";
+  bool json = false;
+};
+
+std::string ItemTable(const v1::OverridesReport& report) {
+  if (report.items().empty()) return "";
+  Table table({{"kind"},
+               {"instruction"},
+               {"buffer", Table::Align::kRight},
+               {"MiB", Table::Align::kRight},
+               {"accesses", Table::Align::kRight},
+               {"gain, cycles", Table::Align::kRight}});
+  for (const v1::OverridesReport::Item& item : report.items()) {
+    if (item.id() == kItemsShown) break;
+    table.AddRow({item.kind(), item.instruction(), absl::StrCat(item.buffer()),
+                  FormatMebibytes(item.bytes()), FormatCount(item.accesses_size()),
+                  absl::StrFormat("%+.0f", item.gain_cycles())});
+  }
+  return absl::StrCat("\nThe items that gain most, each alone\n", table.ToText());
+}
+
+std::string OverridesText(const v1::OverridesReport& report) {
+  if (report.items().empty() && report.left_out_accesses() == 0) {
+    return absl::StrCat(report.program(), ": the mapping is the compiler's default\n");
+  }
+  return absl::StrCat(report.program(), ": ", FormatCount(report.items_size()), " items; ",
+                      FormatCount(report.left_out_accesses()),
+                      " accesses that differ from the default (",
+                      FormatPercent(report.left_out_share()), " of their bytes) are not exported\n",
+                      ItemTable(report));
+}
+
+// The mapping that --mapping names.
+absl::StatusOr<Mapping> LoadWish(const std::string& name_or_path, const Program& program) {
+  if (name_or_path != kAllFastName) return LoadMappingByName(name_or_path, program);
+  Mapping wish = AllHbmMapping(program);
+  for (uint32_t a = 0; a < program.access_count(); ++a) {
+    wish.in_fast_memory[a] = program.buffers()[program.accesses()[a].buffer].pinned_to_hbm ? 0 : 1;
+  }
+  return wish;
+}
+
+absl::StatusOr<ExitCode> RunOverrides(const OverridesFlags& flags) {
+  const absl::StatusOr<Program> program = LoadProgram(flags.program);
+  if (!program.ok()) return program.status();
+  const absl::StatusOr<Mapping> mapping = LoadWish(flags.mapping, *program);
+  if (!mapping.ok()) return mapping.status();
+  const absl::StatusOr<v1::OverridesReport> report = ExportOverrides(
+      *program, *mapping, flags.scope == "uses" ? OverrideScope::kUses : OverrideScope::kValues);
+  if (!report.ok()) return report.status();
+  const absl::Status written = WriteFileAtomically(flags.output, OptionLines(*report));
+  if (!written.ok()) return OutputError(written);
+  if (!flags.json) {
+    std::fputs(absl::StrCat(OverridesText(*report), "\nwrote ", flags.output, "\n").c_str(),
+               stdout);
+    return ExitCode::kSuccess;
+  }
+  const absl::StatusOr<std::string> json = ReportToJson(*report);
+  if (!json.ok()) return json.status();
+  std::puts(json->c_str());
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddOverridesCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "overrides", "Write the compiler options that ask for a mapping instead of the default");
+  const auto flags = std::make_shared<OverridesFlags>();
+  command->add_option("--program", flags->program, "program that `import` wrote")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--mapping", flags->mapping,
+                   absl::StrCat(kMappingHelp, ", or ", kAllFastName,
+                                " (no mapping: everything that is not in fast memory by default)"))
+      ->type_name("NAME|FILE")
+      ->required();
+  command
+      ->add_option("--output", flags->output,
+                   "file to write: one compiler option a line, name=value; empty: keep the default")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--scope", flags->scope,
+                   "values: whole values only (default); uses: also single uses of a value")
+      ->type_name("values|uses")
+      ->check(CLI::IsMember({"values", "uses"}));
+  command->add_flag("--json", flags->json, "print one JSON object (OverridesReport)");
+  command->callback([flags, &action] { action = [flags] { return RunOverrides(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,95 @@
+#include "cli/plot_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/program_inputs.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "view/mapping_svg.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct PlotFlags {
+  std::string program;
+  std::vector<std::string> mappings;
+  std::string output;
+  bool by_instruction = false;
+  bool stacked = false;
+};
+
+// "local_search (m.mapping)" for a file.
+std::string TitleOf(const std::string& name, const Mapping& mapping) {
+  if (name == kDefaultMappingName) return "default (the compiler's own)";
+  if (name == kAllHbmMappingName) return "all_hbm (everything in HBM)";
+  const std::string file = std::filesystem::path(name).filename().string();
+  return mapping.solver.empty() ? file : absl::StrCat(mapping.solver, " (", file, ")");
+}
+
+// The mappings asked for, then the default if the program has one.
+std::vector<std::string> PanelNames(const PlotFlags& flags, const Program& program) {
+  std::vector<std::string> names = flags.mappings;
+  const bool asked = std::find(names.begin(), names.end(), kDefaultMappingName) != names.end();
+  if (!asked && program.proto().baseline().has_mapping()) names.push_back(kDefaultMappingName);
+  return names;
+}
+
+absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
+  const absl::StatusOr<Program> program = LoadProgram(flags.program);
+  if (!program.ok()) return program.status();
+  const v1::Baseline& baseline = program->proto().baseline();
+  std::vector<Mapping> mappings;
+  std::vector<view::Panel> panels;
+  for (const std::string& name : PanelNames(flags, *program)) {
+    absl::StatusOr<Mapping> mapping = LoadMappingByName(name, *program);
+    if (!mapping.ok()) return mapping.status();
+    panels.push_back({.title = TitleOf(name, *mapping),
+                      .has_addresses = name != kDefaultMappingName || baseline.packed()});
+    mappings.push_back(*std::move(mapping));
+  }
+  if (panels.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.program, ": the program has no default mapping; --mapping expected"));
+  }
+  for (size_t p = 0; p < panels.size(); ++p) panels[p].mapping = &mappings[p];
+  view::PlotOptions options;
+  options.axis = flags.by_instruction ? view::Axis::kInstructions : view::Axis::kCycles;
+  options.stacked = flags.stacked;
+  if (program->proto().has_baseline()) options.default_cycles = baseline.total_cycles();
+  const absl::Status written =
+      WriteFileAtomically(flags.output, view::MappingSvg(*program, panels, options));
+  if (!written.ok()) return OutputError(written);
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddPlotCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "plot", "Draw mappings and the compiler's default: fast memory, copies, HBM bandwidth");
+  const auto flags = std::make_shared<PlotFlags>();
+  command->add_option("--program", flags->program, "program that `import` wrote")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--mapping", flags->mappings, absl::StrCat(kMappingHelp, "; may be repeated"))
+      ->type_name("NAME|FILE");
+  command->add_option("--output", flags->output, "SVG file to write")
+      ->type_name("FILE")
+      ->required();
+  command->add_flag("--by-instruction", flags->by_instruction,
+                    "give every instruction the same width instead of the time it takes");
+  command->add_flag("--stacked", flags->stacked, "put panels one below the other");
+  command->callback([flags, &action] { action = [flags] { return RunPlot(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,146 @@
+#include "cli/readback_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "cli/command.h"
+#include "cli/program_inputs.h"
+#include "cli/report_json.h"
+#include "cli/table.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/import/read_back.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr int kMismatchesShown = 10;
+
+struct ReadbackFlags {
+  std::string program;
+  std::string all_hbm;
+  std::string hlo;
+  std::string mapping;
+  std::string output;
+  bool json = false;
+};
+
+// "32.836 Mcycles, 1.20 % below the default".
+std::string ComparedCycles(double cycles, bool has_default, double default_cycles) {
+  if (!has_default) return FormatCycles(cycles);
+  return absl::StrCat(FormatCycles(cycles), ", ", FormatChange(cycles, default_cycles),
+                      " the default");
+}
+
+std::string MismatchTable(const v1::ReadBackReport& report) {
+  if (report.mismatches().empty()) return "";
+  Table table({{"instruction"},
+               {"buffer", Table::Align::kRight},
+               {"MiB", Table::Align::kRight},
+               {"times", Table::Align::kRight},
+               {"wanted in"}});
+  for (const v1::ReadBackReport::Mismatch& mismatch : report.mismatches()) {
+    if (&mismatch - &report.mismatches(0) == kMismatchesShown) break;
+    table.AddRow({mismatch.instruction(), absl::StrCat(mismatch.buffer()),
+                  FormatMebibytes(mismatch.bytes()), FormatCount(mismatch.executions()),
+                  mismatch.wanted_fast() ? "fast memory" : "HBM"});
+  }
+  return absl::StrCat("\nNot placed as wanted: ", FormatCount(report.mismatch_count()),
+                      " accesses, those that move most\n", table.ToText());
+}
+
+std::string ReadbackText(const v1::ReadBackReport& report) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  if (report.has_compiled_cycles()) {
+    facts.push_back(
+        {"as compiled", ComparedCycles(report.compiled_cycles(), report.has_default_cycles(),
+                                       report.default_cycles())});
+  } else {
+    facts.push_back({"as compiled", "unknown: the text has no estimates"});
+  }
+  facts.push_back(
+      {"as a mapping", ComparedCycles(report.mapped_cycles(), report.has_default_mapped_cycles(),
+                                      report.default_mapped_cycles())});
+  if (report.has_wanted_cycles()) {
+    facts.push_back(
+        {"wanted", ComparedCycles(report.wanted_cycles(), report.has_default_mapped_cycles(),
+                                  report.default_mapped_cycles())});
+    facts.push_back({"honoured", absl::StrCat(FormatPercent(report.honoured_share()),
+                                              " of the accessed bytes")});
+  }
+  facts.push_back(
+      {"matched", absl::StrCat(FormatPercent(report.matched_share()), " of the accessed bytes")});
+  facts.push_back({"addresses", report.packed() ? "packed" : "not packed"});
+  return absl::StrCat(report.program(), " as recompiled\n\n", FactList(facts),
+                      MismatchTable(report));
+}
+
+absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
+  const absl::StatusOr<Program> program = LoadProgram(flags.program);
+  if (!program.ok()) return program.status();
+  absl::optional<Mapping> wanted;
+  if (!flags.mapping.empty()) {
+    absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);
+    if (!mapping.ok()) return mapping.status();
+    wanted = *std::move(mapping);
+  }
+  const absl::StatusOr<ReadBack> read_back = ReadBackModule(*program, flags.all_hbm, flags.hlo);
+  if (!read_back.ok()) return read_back.status();
+  if (!flags.output.empty()) {
+    const absl::Status written =
+        WriteMessage(flags.output, MappingToProto(read_back->mapping, *program));
+    if (!written.ok()) return OutputError(written);
+  }
+  const v1::ReadBackReport report =
+      MakeReadBackReport(*program, *read_back, wanted ? &*wanted : nullptr);
+  if (!flags.json) {
+    std::fputs(ReadbackText(report).c_str(), stdout);
+    return ExitCode::kSuccess;
+  }
+  const absl::StatusOr<std::string> json = ReportToJson(report);
+  if (!json.ok()) return json.status();
+  std::puts(json->c_str());
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddReadbackCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "readback", "Read the placement of a recompiled module in terms of its program");
+  const auto flags = std::make_shared<ReadbackFlags>();
+  command->add_option("--program", flags->program, "program that `import` wrote")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--all-hbm", flags->all_hbm,
+                   "HLO text of the compile with everything in HBM that the program was imported "
+                   "from")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--hlo", flags->hlo,
+                   "HLO text of the recompiled module; a dumped schedule without estimates will do")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--mapping", flags->mapping,
+                   absl::StrCat("compare with what was wanted: ", kMappingHelp))
+      ->type_name("NAME|FILE");
+  command->add_option("--output", flags->output, "mapping file to write: the placement read back")
+      ->type_name("FILE");
+  command->add_flag("--json", flags->json, "print one JSON object (ReadBackReport)");
+  command->callback([flags, &action] { action = [flags] { return RunReadback(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,74 @@
+#include "cli/solve_progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr int kBarWidth = 24;
+constexpr absl::Duration kTerminalInterval = absl::Milliseconds(100);
+constexpr absl::Duration kLogInterval = absl::Seconds(5);
+
+// Written by the signal handler, which may do little else.
+volatile std::sig_atomic_t interrupt_signal = 0;
+
+void NoteSignal(int signal) { interrupt_signal = signal; }
+
+}  // namespace
+
+SolveProgressBar::SolveProgressBar(absl::Time start, absl::Duration budget, double reference_cycles)
+    : start_(start),
+      budget_(budget),
+      reference_cycles_(reference_cycles),
+      is_terminal_(isatty(STDERR_FILENO) != 0),
+      next_(start + (is_terminal_ ? absl::ZeroDuration() : kLogInterval)) {}
+
+SolveProgressBar::~SolveProgressBar() {
+  if (is_terminal_ && shown_) std::fputs("\n", stderr);
+}
+
+void SolveProgressBar::Show(const SolveProgress& progress) {
+  const absl::Time now = absl::Now();
+  if (now < next_) return;
+  next_ = now + (is_terminal_ ? kTerminalInterval : kLogInterval);
+  shown_ = true;
+  const double share = std::min(1.0, absl::FDivDuration(now - start_, budget_));
+  std::string text =
+      absl::StrFormat("%3.0f s, %u games, best %.3f Mcycles", absl::ToDoubleSeconds(now - start_),
+                      progress.games, progress.best_cycles / 1e6);
+  if (reference_cycles_ > 0) {
+    absl::StrAppendFormat(&text, ", %+.2f %% against the default",
+                          100 * (progress.best_cycles / reference_cycles_ - 1));
+  }
+  if (!is_terminal_) {
+    std::fputs(absl::StrCat("mallocmuzero: ", text, "\n").c_str(), stderr);
+    return;
+  }
+  const int filled = static_cast<int>(share * kBarWidth);
+  const std::string bar = std::string(filled, '#') + std::string(kBarWidth - filled, '.');
+  std::fputs(absl::StrCat("\r[", bar, "] ", text, "\x1b[K").c_str(), stderr);
+}
+
+InterruptGuard::InterruptGuard() {
+  interrupt_signal = 0;
+  std::signal(SIGINT, NoteSignal);
+  std::signal(SIGTERM, NoteSignal);
+}
+
+InterruptGuard::~InterruptGuard() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+bool InterruptGuard::interrupted() { return interrupt_signal != 0; }
+
+}  // namespace mallocmuzero::cli
