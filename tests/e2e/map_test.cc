@@ -1,0 +1,103 @@
+// A program in, the best mapping found out, through the binary.
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/e2e/run_binary.h"
+
+namespace mallocmuzero::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using Arguments = std::vector<std::string>;
+
+class Map : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_b16", program_)).exit_code, 0);
+  }
+
+  RunResult RunMap(Arguments more) const {
+    Arguments arguments = {"map", "--program", program_, "--output", mapping_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunMallocmuzero(arguments);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string program_ = folder_.Path("p.program");
+  const std::string mapping_ = folder_.Path("m.mapping");
+};
+
+TEST_F(Map, FindsAValidMappingThatIsNoWorseThanTheDefaultAndCostsWhatItSays) {
+  const RunResult found = RunMap({"--budget", "1s", "--json"});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  const json report = json::parse(found.out);
+  EXPECT_LE(report["total_cycles"], report["default_cycles"]);
+  EXPECT_LT(report["default_cycles"], report["all_hbm_cycles"]);
+  EXPECT_FALSE(report["interrupted"]);
+  EXPECT_EQ(RunMallocmuzero({"validate", "--program", program_, "--mapping", mapping_}).exit_code,
+            0);
+  const RunResult priced =
+      RunMallocmuzero({"simulate", "--program", program_, "--mapping", mapping_, "--json"});
+  EXPECT_DOUBLE_EQ(json::parse(priced.out)["total_cycles"], report["total_cycles"]);
+}
+
+TEST_F(Map, TheDefaultSolverAnswersWithTheCompilersOwnMapping) {
+  const RunResult found = RunMap({"--solver", "default", "--json"});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  const json report = json::parse(found.out);
+  EXPECT_EQ(report["solver"], "default");
+  EXPECT_NEAR(report["total_cycles"].get<double>() / report["default_cycles"].get<double>(), 1,
+              0.001);
+}
+
+TEST_F(Map, DrawsAndExplainsWhatItFound) {
+  const std::string picture = folder_.Path("m.svg");
+  const RunResult found = RunMap({"--solver", "greedy", "--plot", picture, "--explain"});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("Cycles gained"));
+  EXPECT_THAT(ReadAll(picture), HasSubstr("<svg"));
+}
+
+TEST_F(Map, ABudgetThatIsNoTimeAboveZeroIsBadUsage) {
+  for (const char* budget : {"0s", "-5s", "soon", "inf"}) {
+    const RunResult result = RunMap({std::string("--budget=") + budget});
+    EXPECT_EQ(result.exit_code, 2) << budget;
+    EXPECT_THAT(result.err, HasSubstr("above zero")) << budget;
+  }
+}
+
+TEST_F(Map, AnUnknownSolverIsBadUsage) {
+  const RunResult result = RunMap({"--solver", "magic"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("magic"));
+}
+
+TEST_F(Map, AProgramTooLargeForTheExhaustiveSolverIsRefused) {
+  EXPECT_EQ(RunMap({"--solver", "exhaustive"}).exit_code, 2);
+}
+
+TEST_F(Map, ATruncatedProgramIsRefused) {
+  const std::string whole = ReadAll(program_);
+  const std::string cut = folder_.Write("cut.program", whole.substr(0, whole.size() / 2));
+  const RunResult result =
+      RunMallocmuzero({"map", "--program", cut, "--output", mapping_, "--budget", "1s"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("cut.program"));
+}
+
+TEST_F(Map, AMappingIsRefusedForAnotherProgram) {
+  ASSERT_EQ(RunMap({"--solver", "greedy"}).exit_code, 0);
+  const std::string other = folder_.Path("other.program");
+  ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_small", other)).exit_code, 0);
+  const RunResult result =
+      RunMallocmuzero({"simulate", "--program", other, "--mapping", mapping_, "--json"});
+  EXPECT_EQ(result.exit_code, 2);
+}
+
+}  // namespace
+}  // namespace mallocmuzero::e2e
