@@ -1,0 +1,52 @@
+// What a search asks of the networks: values, rewards and policies of latent states, in batches.
+
+#ifndef MALLOCMUZERO_MODEL_LATENT_MODEL_H_
+#define MALLOCMUZERO_MODEL_LATENT_MODEL_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace mallocmuzero {
+
+// One step of the dynamics network: the latent state of slot `parent` and an action give the one of
+// slot `child`.
+struct LatentStep {
+  uint32_t parent = 0;
+  uint32_t child = 0;
+  uint32_t action = 0;
+};
+
+// Where a batch of evaluations is written, one row a latent state. The spans are as long as the
+// batch (logits: times actions()).
+struct Evaluations {
+  absl::Span<float> values;   // of the latent state: what is still to come, in reference units
+  absl::Span<float> rewards;  // of the step to it; 0 for a root
+  absl::Span<float> logits;   // [batch, actions], of the policy, not normalised
+};
+
+// Latent states live in numbered slots, so that a tree holds indices and a batch is one gather.
+// Not thread-safe: each thread has its own, over shared weights.
+class LatentModel {
+ public:
+  virtual ~LatentModel() = default;
+
+  virtual uint32_t slots() const = 0;
+  virtual uint32_t actions() const = 0;
+
+  // Floats of one observation.
+  virtual uint32_t observation_size() const = 0;
+
+  // The representation and prediction networks: row i of `observations` [batch, observation_size]
+  // becomes the latent state of roots[i].
+  virtual void EvaluateRoots(absl::Span<const float> observations,
+                             absl::Span<const uint32_t> roots, const Evaluations& out) = 0;
+
+  // The dynamics and prediction networks. A slot is no child twice in a batch, and no child is a
+  // parent in the same batch.
+  virtual void EvaluateSteps(absl::Span<const LatentStep> steps, const Evaluations& out) = 0;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_MODEL_LATENT_MODEL_H_
