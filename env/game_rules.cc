@@ -5,385 +5,221 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "env/game_rules_builder.h"
 #include "env/most_savings.h"
 
 namespace mallocmuzero {
 
-class GameRules::Builder {
- public:
-  Builder(const Program& program, const GameOptions& options)
-      : program_(program), options_(options) {
-    rules_.program_ = &program;
+GameRules GameRules::Builder::Build() {
+  MarkLoops();
+  MakeCapacity();
+  MakeBuffers();
+  rules_.all_hbm_cycles_ = AllHbmCycles(program_);
+  savings_ = MostSavings(program_);
+  CountRoles();
+  for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) CheckGroupShape(g);
+  DropBuffersBeyondTheRules();
+  DropNegligibleBuffers();
+  MakeGroups();
+  MakeAccesses();
+  FindPrefetch();
+  return std::move(rules_);
+}
+
+void GameRules::Builder::MarkLoops() {
+  const auto& loops = program_.loops();
+  rules_.loop_of_marker_.assign(program_.instruction_count(), kNone);
+  rules_.loop_groups_.resize(loops.size());
+  for (uint32_t l = 0; l < loops.size(); ++l) {
+    rules_.loop_of_marker_[loops[l].begin] = static_cast<int32_t>(l);
+    rules_.loop_of_marker_[loops[l].end] = static_cast<int32_t>(l);
   }
-
-  GameRules Build() {
-    MarkLoops();
-    MakeCapacity();
-    MakeBuffers();
-    rules_.all_hbm_cycles_ = AllHbmCycles(program_);
-    savings_ = MostSavings(program_);
-    CountRoles();
-    for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) CheckGroupShape(g);
-    DropBuffersBeyondTheRules();
-    DropNegligibleBuffers();
-    MakeGroups();
-    MakeAccesses();
-    FindPrefetch();
-    return std::move(rules_);
-  }
-
- private:
-  // What a value needs after the access or loop that made it.
-  struct Duty {
-    int32_t last_read = kNone;    // of the value, before the next update or write
-    int32_t next_update = kNone;  // in place, of the value
-    int32_t last_use = kNone;     // read or update, before the next write
-    int32_t next_write = kNone;   // that ends the value
-
-    int32_t next_change() const { return next_update != kNone ? next_update : next_write; }
-  };
-
-  int32_t LoopOf(uint32_t access) const {
-    return program_.instructions()[program_.accesses()[access].instruction].loop;
-  }
-
-  void MarkLoops() {
-    const auto& loops = program_.loops();
-    rules_.loop_of_marker_.assign(program_.instruction_count(), kNone);
-    rules_.loop_groups_.resize(loops.size());
-    for (uint32_t l = 0; l < loops.size(); ++l) {
-      rules_.loop_of_marker_[loops[l].begin] = static_cast<int32_t>(l);
-      rules_.loop_of_marker_[loops[l].end] = static_cast<int32_t>(l);
-    }
-    rules_.group_inside_.assign(program_.buffer_count(), kNone);
-    for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) {
-      const CarriedGroup& group = program_.carried_groups()[g];
-      rules_.loop_groups_[group.loop].push_back(g);
-      rules_.group_inside_[group.parameter_buffer] = static_cast<int32_t>(g);
-      rules_.group_inside_[group.root_buffer] = static_cast<int32_t>(g);
-    }
-  }
-
-  void MakeCapacity() {
-    const v1::Hardware& hardware = program_.hardware();
-    const int64_t alignment = hardware.fast_memory_alignment_bytes();
-    std::vector<int64_t> capacity;
-    for (const Instruction& instruction : program_.instructions()) {
-      const int64_t left = hardware.fast_memory_bytes() - instruction.scoped_fast_memory_bytes;
-      capacity.push_back(std::max<int64_t>(0, left / alignment * alignment));
-    }
-    if (capacity.empty()) capacity.push_back(0);
-    rules_.capacity_ = RangeMinimum(std::move(capacity));
-  }
-
-  void MakeBuffers() {
-    const int64_t alignment = program_.hardware().fast_memory_alignment_bytes();
-    rules_.buffers_.resize(program_.buffer_count());
-    for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
-      const Buffer& buffer = program_.buffers()[b];
-      BufferRule& rule = rules_.buffers_[b];
-      rule.bytes = (buffer.bytes + alignment - 1) / alignment * alignment;
-      rule.stays_in_hbm =
-          buffer.pinned_to_hbm || rule.bytes > program_.hardware().fast_memory_bytes();
-      const auto accesses = program_.AccessesOfBuffer(b);
-      const bool written_first =
-          !accesses.empty() && program_.accesses()[accesses[0]].kind == AccessKind::kWrite;
-      rule.starts_in_hbm = buffer.live_in || !written_first;
-      rule.available = buffer.live_in ? 0 : static_cast<int32_t>(buffer.first) + 1;
-      if (!buffer.live_in) {
-        rule.home = program_.instructions()[buffer.first].loop;
-        if (written_first) rule.home = LoopOf(accesses[0]);
-      }
-    }
-    for (const CarriedGroup& group : program_.carried_groups()) {
-      const Loop& loop = program_.loops()[group.loop];
-      BufferRule& parameter = rules_.buffers_[group.parameter_buffer];
-      BufferRule& result = rules_.buffers_[group.result_buffer];
-      parameter.home = static_cast<int32_t>(group.loop);
-      parameter.available = static_cast<int32_t>(loop.begin) + 1;
-      result.home = loop.parent;
-      result.available = static_cast<int32_t>(loop.end) + 1;
-      parameter.starts_in_hbm = result.starts_in_hbm = false;  // the loop gives them their values
-    }
-  }
-
-  bool LiesInLoop(uint32_t buffer, uint32_t loop) const {
-    for (const uint32_t a : program_.AccessesOfBuffer(buffer)) {
-      if (!rules_.IsInLoop(LoopOf(a), static_cast<int32_t>(loop))) return false;
-    }
-    return true;
-  }
-
-  // Groups whose buffers are not what the rules know stay in HBM, with all their buffers.
-  void CheckGroupShape(uint32_t g) {
+  rules_.group_inside_.assign(program_.buffer_count(), kNone);
+  for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) {
     const CarriedGroup& group = program_.carried_groups()[g];
-    const uint32_t initial = group.initial_buffer;
-    const uint32_t parameter = group.parameter_buffer;
-    const uint32_t root = group.root_buffer;
-    const uint32_t result = group.result_buffer;
-    const bool distinct = initial != parameter && initial != root && initial != result &&
-                          parameter != result && root != result;
-    const bool single =
-        roles_[parameter].inside == 1 && roles_[root].inside == 1 && roles_[result].result == 1;
-    const auto results = program_.AccessesOfBuffer(result);
-    const bool result_follows =
-        results.empty() ||
-        program_.accesses()[results.front()].instruction > program_.loops()[group.loop].end;
-    if (distinct && single && result_follows && LiesInLoop(parameter, group.loop) &&
-        LiesInLoop(root, group.loop) && !program_.buffers()[parameter].live_in &&
-        !program_.buffers()[root].live_in && !program_.buffers()[result].live_in) {
-      return;
-    }
-    for (const uint32_t b : {initial, parameter, root, result}) {
-      rules_.buffers_[b].stays_in_hbm = true;
+    rules_.loop_groups_[group.loop].push_back(g);
+    rules_.group_inside_[group.parameter_buffer] = static_cast<int32_t>(g);
+    rules_.group_inside_[group.root_buffer] = static_cast<int32_t>(g);
+  }
+}
+
+void GameRules::Builder::MakeCapacity() {
+  const v1::Hardware& hardware = program_.hardware();
+  const int64_t alignment = hardware.fast_memory_alignment_bytes();
+  std::vector<int64_t> capacity;
+  for (const Instruction& instruction : program_.instructions()) {
+    const int64_t left = hardware.fast_memory_bytes() - instruction.scoped_fast_memory_bytes;
+    capacity.push_back(std::max<int64_t>(0, left / alignment * alignment));
+  }
+  if (capacity.empty()) capacity.push_back(0);
+  rules_.capacity_ = RangeMinimum(std::move(capacity));
+}
+
+void GameRules::Builder::MakeBuffers() {
+  const int64_t alignment = program_.hardware().fast_memory_alignment_bytes();
+  rules_.buffers_.resize(program_.buffer_count());
+  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+    const Buffer& buffer = program_.buffers()[b];
+    BufferRule& rule = rules_.buffers_[b];
+    rule.bytes = (buffer.bytes + alignment - 1) / alignment * alignment;
+    rule.stays_in_hbm =
+        buffer.pinned_to_hbm || rule.bytes > program_.hardware().fast_memory_bytes();
+    const auto accesses = program_.AccessesOfBuffer(b);
+    const bool written_first =
+        !accesses.empty() && program_.accesses()[accesses[0]].kind == AccessKind::kWrite;
+    rule.starts_in_hbm = buffer.live_in || !written_first;
+    rule.available = buffer.live_in ? 0 : static_cast<int32_t>(buffer.first) + 1;
+    if (!buffer.live_in) {
+      rule.home = program_.instructions()[buffer.first].loop;
+      if (written_first) rule.home = LoopOf(accesses[0]);
     }
   }
-
-  // A value is made in its home only, used there or in loops inside it, and lives as long as that
-  // takes.
-  void DropBuffersBeyondTheRules() {
-    std::vector<int32_t> live_until(program_.buffer_count());
-    for (uint32_t b = 0; b < live_until.size(); ++b) {
-      live_until[b] = static_cast<int32_t>(program_.buffers()[b].last);
-    }
-    for (const CarriedGroup& group : program_.carried_groups()) {
-      const Loop& loop = program_.loops()[group.loop];
-      const auto live_at = [&](uint32_t buffer, uint32_t marker) {
-        live_until[buffer] = std::max(live_until[buffer], static_cast<int32_t>(marker));
-      };
-      live_at(group.initial_buffer, loop.begin);
-      live_at(group.root_buffer, loop.end);
-      live_at(group.result_buffer, loop.end);
-    }
-    for (uint32_t a = 0; a < program_.access_count(); ++a) {
-      const Access& access = program_.accesses()[a];
-      BufferRule& rule = rules_.buffers_[access.buffer];
-      const bool inside = rules_.IsInLoop(LoopOf(a), rule.home);
-      const bool changes = access.kind != AccessKind::kRead;
-      const bool made_inside = changes && LoopOf(a) != rule.home;
-      // A value that a pass changes for the next one is carried by a group.
-      const bool carried_alone = changes && rule.home != kNone && rule.starts_in_hbm;
-      const bool dies_early =
-          rules_.SpanEnd(access.instruction, rule.home) > live_until[access.buffer];
-      if (!inside || made_inside || carried_alone || dies_early) rule.stays_in_hbm = true;
-    }
+  for (const CarriedGroup& group : program_.carried_groups()) {
+    const Loop& loop = program_.loops()[group.loop];
+    BufferRule& parameter = rules_.buffers_[group.parameter_buffer];
+    BufferRule& result = rules_.buffers_[group.result_buffer];
+    parameter.home = static_cast<int32_t>(group.loop);
+    parameter.available = static_cast<int32_t>(loop.begin) + 1;
+    result.home = loop.parent;
+    result.available = static_cast<int32_t>(loop.end) + 1;
+    parameter.starts_in_hbm = result.starts_in_hbm = false;  // the loop gives them their values
   }
+}
 
-  void DropNegligibleBuffers() {
-    // A group's buffers are worth what they are worth together.
-    std::vector<double> together = savings_;
-    for (const CarriedGroup& group : program_.carried_groups()) {
-      const uint32_t members[] = {group.initial_buffer, group.parameter_buffer, group.root_buffer,
-                                  group.result_buffer};
-      double sum = 0;
-      for (const uint32_t b : members) sum += savings_[b];
-      for (const uint32_t b : members) together[b] = std::max(together[b], sum);
-    }
-    const double least = options_.negligible_share * rules_.all_hbm_cycles_;
-    for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
-      if (together[b] <= least) rules_.buffers_[b].stays_in_hbm = true;
-    }
+// A value is made in its home only, used there or in loops inside it, and lives as long as that
+// takes.
+void GameRules::Builder::DropBuffersBeyondTheRules() {
+  std::vector<int32_t> live_until(program_.buffer_count());
+  for (uint32_t b = 0; b < live_until.size(); ++b) {
+    live_until[b] = static_cast<int32_t>(program_.buffers()[b].last);
   }
-
-  // What happens to a value in the accesses of its buffer from index `from` on.
-  Duty DutyFrom(absl::Span<const uint32_t> accesses, size_t from, int32_t home) const {
-    Duty duty;
-    for (size_t k = from; k < accesses.size(); ++k) {
-      const Access& access = program_.accesses()[accesses[k]];
-      if (access.kind == AccessKind::kWrite) {
-        duty.next_write = static_cast<int32_t>(access.instruction);
-        break;
-      }
-      const int32_t end = rules_.SpanEnd(access.instruction, home);
-      duty.last_use = std::max(duty.last_use, end);
-      if (duty.next_update != kNone) continue;
-      if (access.kind == AccessKind::kUpdate) {
-        duty.next_update = static_cast<int32_t>(access.instruction);
-      } else {
-        duty.last_read = std::max(duty.last_read, end);
-      }
-    }
-    return duty;
+  for (const CarriedGroup& group : program_.carried_groups()) {
+    const Loop& loop = program_.loops()[group.loop];
+    const auto live_at = [&](uint32_t buffer, uint32_t marker) {
+      live_until[buffer] = std::max(live_until[buffer], static_cast<int32_t>(marker));
+    };
+    live_at(group.initial_buffer, loop.begin);
+    live_at(group.root_buffer, loop.end);
+    live_at(group.result_buffer, loop.end);
   }
-
-  // How often a buffer is part of carried groups.
-  struct Role {
-    int initial = 0;
-    int inside = 0;
-    int result = 0;
-  };
-
-  void CountRoles() {
-    roles_.resize(program_.buffer_count());
-    const auto& groups = program_.carried_groups();
-    for (uint32_t g = 0; g < groups.size(); ++g) {
-      ++roles_[groups[g].initial_buffer].initial;
-      ++roles_[groups[g].parameter_buffer].inside;
-      if (groups[g].root_buffer != groups[g].parameter_buffer)
-        ++roles_[groups[g].root_buffer].inside;
-      ++roles_[groups[g].result_buffer].result;
-    }
+  for (uint32_t a = 0; a < program_.access_count(); ++a) {
+    const Access& access = program_.accesses()[a];
+    BufferRule& rule = rules_.buffers_[access.buffer];
+    const bool inside = rules_.IsInLoop(LoopOf(a), rule.home);
+    const bool changes = access.kind != AccessKind::kRead;
+    const bool made_inside = changes && LoopOf(a) != rule.home;
+    // A value that a pass changes for the next one is carried by a group.
+    const bool carried_alone = changes && rule.home != kNone && rule.starts_in_hbm;
+    const bool dies_early =
+        rules_.SpanEnd(access.instruction, rule.home) > live_until[access.buffer];
+    if (!inside || made_inside || carried_alone || dies_early) rule.stays_in_hbm = true;
   }
+}
 
-  void MakeGroups() {
-    const auto& groups = program_.carried_groups();
-    rules_.groups_.resize(groups.size());
-    for (uint32_t g = 0; g < groups.size(); ++g) {
-      GroupRule& rule = rules_.groups_[g];
-      rule.may_be_fast = MayBeFast(groups[g]);
-      if (!rule.may_be_fast) continue;
-      if (groups[g].root_buffer != groups[g].parameter_buffer) {
-        rule.root_write =
-            static_cast<int32_t>(program_.AccessesOfBuffer(groups[g].root_buffer).front());
-      }
-      SetResultDuty(groups[g], rule);
-    }
-  }
-
-  bool MayBeFast(const CarriedGroup& group) const {
+void GameRules::Builder::DropNegligibleBuffers() {
+  // A group's buffers are worth what they are worth together.
+  std::vector<double> together = savings_;
+  for (const CarriedGroup& group : program_.carried_groups()) {
     const uint32_t members[] = {group.initial_buffer, group.parameter_buffer, group.root_buffer,
                                 group.result_buffer};
-    const Loop& loop = program_.loops()[group.loop];
-    for (const uint32_t b : members) {
-      if (rules_.buffers_[b].stays_in_hbm) return false;
-      if (rules_.buffers_[b].bytes != rules_.buffers_[members[0]].bytes) return false;
-    }
-    const Role& initial = roles_[members[0]];
-    const Role& result = roles_[members[3]];
-    if (initial.initial != 1 || initial.inside != 0 || initial.result > 1) return false;
-    if (result.result != 1 || result.inside != 0 || result.initial > 1) return false;
-    for (const uint32_t b : {members[1], members[2]}) {
-      if (roles_[b].inside != 1 || roles_[b].initial != 0 || roles_[b].result != 0) return false;
-      if (program_.buffers()[b].live_in || program_.buffers()[b].live_out) return false;
-    }
-    if (rules_.buffers_[members[0]].home != loop.parent &&
-        rules_.buffers_[members[0]].home != kNone) {
-      return false;
-    }
-    if (program_.buffers()[members[0]].live_out) return false;
-    const auto initial_accesses = program_.AccessesOfBuffer(members[0]);
-    if (!initial_accesses.empty() &&
-        program_.accesses()[initial_accesses.back()].instruction > loop.begin) {
-      return false;
-    }
-    return members[1] == members[2] || RootFollowsParameter(group);
+    double sum = 0;
+    for (const uint32_t b : members) sum += savings_[b];
+    for (const uint32_t b : members) together[b] = std::max(together[b], sum);
   }
-
-  // The root's value is made once all of the parameter's is used: they share their bytes.
-  bool RootFollowsParameter(const CarriedGroup& group) const {
-    const auto home = static_cast<int32_t>(group.loop);
-    const auto roots = program_.AccessesOfBuffer(group.root_buffer);
-    if (roots.empty() || program_.accesses()[roots[0]].kind != AccessKind::kWrite) return false;
-    if (rules_.buffers_[group.root_buffer].home != home) return false;
-    const auto made = static_cast<int32_t>(program_.accesses()[roots[0]].instruction);
-    const auto parameters = program_.AccessesOfBuffer(group.parameter_buffer);
-    return DutyFrom(parameters, 0, home).last_use < made &&
-           DutyFrom(parameters, 0, home).next_write == kNone;
+  const double least = options_.negligible_share * rules_.all_hbm_cycles_;
+  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+    if (together[b] <= least) rules_.buffers_[b].stays_in_hbm = true;
   }
+}
 
-  // The group whose loop takes over a value of the buffer that is made at `made` and changed at
-  // `changed`, kNone if never; kNone if there is none. Of several the first.
-  int32_t GroupTakingOver(uint32_t b, int32_t made, int32_t changed) const {
-    if (roles_[b].initial == 0) return kNone;
-    const auto& groups = program_.carried_groups();
-    for (uint32_t g = 0; g < groups.size(); ++g) {
-      if (groups[g].initial_buffer != b) continue;
-      const auto begin = static_cast<int32_t>(program_.loops()[groups[g].loop].begin);
-      if (begin > made && (changed == kNone || begin < changed)) return static_cast<int32_t>(g);
+GameRules::Builder::Duty GameRules::Builder::DutyFrom(absl::Span<const uint32_t> accesses,
+                                                      size_t from, int32_t home) const {
+  Duty duty;
+  for (size_t k = from; k < accesses.size(); ++k) {
+    const Access& access = program_.accesses()[accesses[k]];
+    if (access.kind == AccessKind::kWrite) {
+      duty.next_write = static_cast<int32_t>(access.instruction);
+      break;
     }
-    return kNone;
-  }
-
-  void SetResultDuty(const CarriedGroup& group, GroupRule& rule) const {
-    const auto end = static_cast<int32_t>(program_.loops()[group.loop].end);
-    const uint32_t b = group.result_buffer;
-    const Duty duty = DutyFrom(program_.AccessesOfBuffer(b), 0, rules_.buffers_[b].home);
-    const bool taken_over = GroupTakingOver(b, end, duty.next_change()) != kNone;
-    if (!taken_over && duty.next_update != kNone) {
-      rule.keep_until = duty.next_update;
-    } else if (taken_over || (duty.next_write == kNone && program_.buffers()[b].live_out)) {
-      rule.writes_back = true;
-      rule.keep_until = end;
+    const int32_t end = rules_.SpanEnd(access.instruction, home);
+    duty.last_use = std::max(duty.last_use, end);
+    if (duty.next_update != kNone) continue;
+    if (access.kind == AccessKind::kUpdate) {
+      duty.next_update = static_cast<int32_t>(access.instruction);
     } else {
-      rule.keep_until = std::max(end, duty.last_read);
+      duty.last_read = std::max(duty.last_read, end);
     }
   }
+  return duty;
+}
 
-  void MakeAccesses() {
-    rules_.accesses_.resize(program_.access_count());
-    for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
-      const auto accesses = program_.AccessesOfBuffer(b);
-      for (size_t k = 0; k < accesses.size(); ++k) {
-        AccessRule& rule = rules_.accesses_[accesses[k]];
-        if (k + 1 < accesses.size()) rule.next_access = static_cast<int32_t>(accesses[k + 1]);
-        if (rules_.buffers_[b].stays_in_hbm) continue;
-        if (program_.accesses()[accesses[k]].kind != AccessKind::kRead) SetDuty(b, k, rule);
-      }
-      const int32_t g = rules_.group_inside_[b];
-      if (g == kNone || !rules_.groups_[g].may_be_fast || accesses.empty()) continue;
-      const bool uses_value = program_.accesses()[accesses[0]].kind != AccessKind::kWrite;
-      if (uses_value && program_.carried_groups()[g].parameter_buffer == b) {
-        rules_.accesses_[accesses[0]].take_over = g;
-      }
-    }
-  }
-
-  // The duty of the value that access `k` of the buffer makes.
-  void SetDuty(uint32_t b, size_t k, AccessRule& rule) const {
+void GameRules::Builder::MakeAccesses() {
+  rules_.accesses_.resize(program_.access_count());
+  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
     const auto accesses = program_.AccessesOfBuffer(b);
-    const auto made = static_cast<int32_t>(program_.accesses()[accesses[k]].instruction);
-    const Duty duty = DutyFrom(accesses, k + 1, rules_.buffers_[b].home);
-    // Where a loop begins, what it takes over is in HBM or, with its group, in fast memory.
-    const int32_t g = GroupTakingOver(b, made, duty.next_change());
-    if (g != kNone) {
-      const int32_t around = program_.loops()[program_.carried_groups()[g].loop].parent;
-      if (!rules_.groups_[g].may_be_fast || rules_.buffers_[b].home != around) return;
-      rule.feeds_group = g;
-      rule.keep_until = rules_.groups_[g].keep_until;
-      return;
+    for (size_t k = 0; k < accesses.size(); ++k) {
+      AccessRule& rule = rules_.accesses_[accesses[k]];
+      if (k + 1 < accesses.size()) rule.next_access = static_cast<int32_t>(accesses[k + 1]);
+      if (rules_.buffers_[b].stays_in_hbm) continue;
+      if (program_.accesses()[accesses[k]].kind != AccessKind::kRead) SetDuty(b, k, rule);
     }
-    // Values that loops pass on inside are in HBM at the loop's end unless their group is in fast
-    // memory; the game sees to that itself.
-    const bool must_reach_hbm =
-        duty.next_write == kNone && (program_.buffers()[b].live_out || roles_[b].inside > 0);
-    if (!must_reach_hbm && GroupTakingOver(b, made, duty.next_write) == kNone) {
-      rule.keep_until_end = std::max(made, duty.last_use);
-    }
-    rule.keep_until =
-        duty.next_update != kNone ? std::max(made, duty.next_update) : rule.keep_until_end;
-  }
-
-  void FindPrefetch() {
-    rules_.uses_prefetch_.assign(program_.access_count(), 0);
-    const v1::Mapping& baseline = program_.proto().baseline().mapping();
-    for (const v1::Interval& interval : baseline.intervals()) {
-      if (!interval.cross_program_prefetch()) continue;
-      const uint32_t b = interval.buffer();
-      const BufferRule& rule = rules_.buffers_[b];
-      if (program_.buffers()[b].pinned_to_hbm || !program_.buffers()[b].live_in) return;
-      if (rules_.Capacity(0, interval.last()) < rule.bytes) return;
-      for (const uint32_t a : program_.AccessesOfBuffer(b)) {
-        const Access& access = program_.accesses()[a];
-        if (access.instruction > interval.last()) break;
-        if (access.kind != AccessKind::kRead) return;
-        const int32_t until = rules_.SpanEnd(access.instruction, kNone);
-        if (until > static_cast<int32_t>(interval.last())) return;
-      }
-      rules_.prefetch_ = {static_cast<int32_t>(b), static_cast<int32_t>(interval.last())};
-      for (const uint32_t a : program_.AccessesOfBuffer(b)) {
-        if (program_.accesses()[a].instruction > interval.last()) break;
-        rules_.uses_prefetch_[a] = baseline.in_fast_memory(static_cast<int>(a)) ? 1 : 0;
-      }
-      return;
+    const int32_t g = rules_.group_inside_[b];
+    if (g == kNone || !rules_.groups_[g].may_be_fast || accesses.empty()) continue;
+    const bool uses_value = program_.accesses()[accesses[0]].kind != AccessKind::kWrite;
+    if (uses_value && program_.carried_groups()[g].parameter_buffer == b) {
+      rules_.accesses_[accesses[0]].take_over = g;
     }
   }
+}
 
-  const Program& program_;
-  const GameOptions options_;
-  GameRules rules_;
-  std::vector<double> savings_;  // by buffer
-  std::vector<Role> roles_;
-};
+void GameRules::Builder::SetDuty(uint32_t b, size_t k, AccessRule& rule) const {
+  const auto accesses = program_.AccessesOfBuffer(b);
+  const auto made = static_cast<int32_t>(program_.accesses()[accesses[k]].instruction);
+  const Duty duty = DutyFrom(accesses, k + 1, rules_.buffers_[b].home);
+  // Where a loop begins, what it takes over is in HBM or, with its group, in fast memory.
+  const int32_t g = GroupTakingOver(b, made, duty.next_change());
+  if (g != kNone) {
+    const int32_t around = program_.loops()[program_.carried_groups()[g].loop].parent;
+    if (!rules_.groups_[g].may_be_fast || rules_.buffers_[b].home != around) return;
+    rule.feeds_group = g;
+    rule.keep_until = rules_.groups_[g].keep_until;
+    return;
+  }
+  // Values that loops pass on inside are in HBM at the loop's end unless their group is in fast
+  // memory; the game sees to that itself.
+  const bool must_reach_hbm =
+      duty.next_write == kNone && (program_.buffers()[b].live_out || roles_[b].inside > 0);
+  if (!must_reach_hbm && GroupTakingOver(b, made, duty.next_write) == kNone) {
+    rule.keep_until_end = std::max(made, duty.last_use);
+  }
+  rule.keep_until =
+      duty.next_update != kNone ? std::max(made, duty.next_update) : rule.keep_until_end;
+}
+
+void GameRules::Builder::FindPrefetch() {
+  rules_.uses_prefetch_.assign(program_.access_count(), 0);
+  const v1::Mapping& baseline = program_.proto().baseline().mapping();
+  for (const v1::Interval& interval : baseline.intervals()) {
+    if (!interval.cross_program_prefetch()) continue;
+    const uint32_t b = interval.buffer();
+    const BufferRule& rule = rules_.buffers_[b];
+    if (program_.buffers()[b].pinned_to_hbm || !program_.buffers()[b].live_in) return;
+    if (rules_.Capacity(0, interval.last()) < rule.bytes) return;
+    for (const uint32_t a : program_.AccessesOfBuffer(b)) {
+      const Access& access = program_.accesses()[a];
+      if (access.instruction > interval.last()) break;
+      if (access.kind != AccessKind::kRead) return;
+      const int32_t until = rules_.SpanEnd(access.instruction, kNone);
+      if (until > static_cast<int32_t>(interval.last())) return;
+    }
+    rules_.prefetch_ = {static_cast<int32_t>(b), static_cast<int32_t>(interval.last())};
+    for (const uint32_t a : program_.AccessesOfBuffer(b)) {
+      if (program_.accesses()[a].instruction > interval.last()) break;
+      rules_.uses_prefetch_[a] = baseline.in_fast_memory(static_cast<int>(a)) ? 1 : 0;
+    }
+    return;
+  }
+}
 
 absl::StatusOr<GameRules> GameRules::Create(const Program& program, const GameOptions& options) {
   const v1::Hardware& hardware = program.hardware();
