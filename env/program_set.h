@@ -1,0 +1,79 @@
+// Programs that are played and learned from together.
+
+#ifndef MALLOCMUZERO_ENV_PROGRAM_SET_H_
+#define MALLOCMUZERO_ENV_PROGRAM_SET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "env/game_rules.h"
+#include "env/observation.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero {
+
+// A program with all that games of it share. Immutable; does not move.
+class PlayedProgram {
+ public:
+  // InvalidArgument if it cannot be played (GameRules::Create).
+  static absl::StatusOr<std::unique_ptr<PlayedProgram>> Create(Program program);
+
+  PlayedProgram(const PlayedProgram&) = delete;
+  PlayedProgram& operator=(const PlayedProgram&) = delete;
+
+  const std::string& name() const { return program_->proto().name(); }
+  const std::string& sha256() const { return program_->proto().fingerprint(); }
+  const Program& program() const { return *program_; }
+  const GameRules& rules() const { return rules_; }
+  const ObservationTables& tables() const { return tables_; }
+
+  // Decisions of the greedy player's game: how long games are, roughly.
+  uint32_t decisions() const { return decisions_; }
+
+  // Of the greedy player's game, share of the all-HBM cycles.
+  double greedy_return() const { return greedy_return_; }
+
+  // Of the compiler's own placement, the same; NaN if there is none.
+  double default_return() const { return default_return_; }
+
+ private:
+  PlayedProgram(std::unique_ptr<const Program> program, GameRules rules);
+
+  std::unique_ptr<const Program> program_;  // rules point to it
+  GameRules rules_;
+  ObservationTables tables_;
+  uint32_t decisions_ = 0;
+  double greedy_return_ = 0;
+  double default_return_ = 0;
+};
+
+// Distinct programs, in the order they were added. Immutable once made; safe to share.
+class ProgramSet {
+ public:
+  // Programs with nothing to decide are left out; their names are in idle().
+  // InvalidArgument if a program is there twice, cannot be played, or if none is left.
+  static absl::StatusOr<ProgramSet> Create(std::vector<Program> programs);
+
+  size_t size() const { return programs_.size(); }
+  const PlayedProgram& operator[](size_t index) const { return *programs_[index]; }
+
+  // Null if the program is not in the set.
+  const PlayedProgram* Find(absl::string_view sha256) const;
+
+  // Names of programs that leave nothing to decide.
+  const std::vector<std::string>& idle() const { return idle_; }
+
+ private:
+  std::vector<std::unique_ptr<PlayedProgram>> programs_;
+  absl::flat_hash_map<std::string, size_t> by_sha256_;
+  std::vector<std::string> idle_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_ENV_PROGRAM_SET_H_

@@ -1,0 +1,51 @@
+#include "replay/sum_tree.h"
+
+#include <cstddef>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+TEST(SumTree, FindsTheIndexInWhichAPointFalls) {
+  SumTree tree(5);
+  tree.Set(0, 2);
+  tree.Set(2, 1);
+  tree.Set(4, 3);
+  EXPECT_EQ(tree.total(), 6);
+  EXPECT_EQ(tree.Find(0), 0);
+  EXPECT_EQ(tree.Find(1.999), 0);
+  EXPECT_EQ(tree.Find(2), 2);
+  EXPECT_EQ(tree.Find(3), 4);
+  EXPECT_EQ(tree.Find(5.999), 4);
+}
+
+TEST(SumTree, NeverFindsAnIndexWithoutWeight) {
+  SumTree tree(8);
+  tree.Set(3, 0.1);
+  // A point that rounding has pushed behind the end.
+  EXPECT_EQ(tree.Find(0.1), 3);
+  EXPECT_EQ(tree.Find(0.2), 3);
+}
+
+TEST(SumTree, OneIndexIsEnough) {
+  SumTree tree(1);
+  tree.Set(0, 4);
+  EXPECT_EQ(tree.total(), 4);
+  EXPECT_EQ(tree.Find(3), 0);
+}
+
+TEST(SumTree, TotalIsTheSumAfterManyChanges) {
+  SumTree tree(1000);
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> weight(0, 1e6);
+  for (int i = 0; i < 100'000; ++i) tree.Set(random() % 1000, weight(random));
+  for (size_t i = 0; i < 1000; ++i) tree.Set(i, i % 2 == 0 ? 1e-6 : 0);
+  // Nothing of the large weights before is left.
+  EXPECT_NEAR(tree.total(), 500e-6, 1e-12);
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,174 @@
+#include "replay/trajectory_buffer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Keeps every position within reach of a draw.
+constexpr double kLeastPriority = 1e-6;
+
+std::string Key(absl::string_view bytes) { return std::string(bytes.data(), bytes.size()); }
+
+}  // namespace
+
+double TotalReturn(const v1::Trajectory& trajectory) {
+  return std::accumulate(trajectory.rewards().begin(), trajectory.rewards().end(),
+                         trajectory.initial_return());
+}
+
+TrajectoryBuffer::TrajectoryBuffer(const v1::ReplayOptions& options)
+    : options_(options),
+      weights_(options.max_decisions()),
+      priorities_(options.max_decisions(), 0),
+      slot_game_(options.max_decisions(), 0) {}
+
+size_t TrajectoryBuffer::Slot(const Game& game, uint32_t position) const {
+  return (game.first_slot + position) % priorities_.size();
+}
+
+const TrajectoryBuffer::Game* TrajectoryBuffer::Find(uint64_t serial) const {
+  if (games_.empty() || serial < games_.front().serial) return nullptr;
+  const uint64_t index = serial - games_.front().serial;
+  return index < games_.size() ? &games_[index] : nullptr;
+}
+
+double TrajectoryBuffer::WeightOf(double priority) const {
+  return std::pow(std::max(priority, kLeastPriority), options_.priority_exponent());
+}
+
+bool TrajectoryBuffer::Insert(SharedTrajectory trajectory) {
+  const size_t length = trajectory->actions().size();
+  const size_t bytes = trajectory->SpaceUsedLong();
+  assert(length > 0);
+  if (length > options_.max_decisions() || bytes > options_.max_bytes()) return false;
+  if (!serial_of_id_.try_emplace(trajectory->id(), next_serial_).second) return false;
+  while (decisions_ + length > options_.max_decisions() || bytes_ + bytes > options_.max_bytes()) {
+    EvictOldest();
+  }
+  RememberIfBest(trajectory);
+  const Game game = {.trajectory = std::move(trajectory),
+                     .serial = next_serial_++,
+                     .first_slot = next_slot_,
+                     .bytes = bytes};
+  for (uint32_t position = 0; position < length; ++position) {
+    const size_t slot = Slot(game, position);
+    slot_game_[slot] = game.serial;
+    priorities_[slot] = highest_priority_;
+    weights_.Set(slot, WeightOf(highest_priority_));
+  }
+  next_slot_ = Slot(game, length);
+  decisions_ += length;
+  inserted_decisions_ += length;
+  bytes_ += bytes;
+  games_.push_back(game);
+  return true;
+}
+
+void TrajectoryBuffer::EvictOldest() {
+  const Game& game = games_.front();
+  const size_t length = game.trajectory->actions().size();
+  for (uint32_t position = 0; position < length; ++position) weights_.Set(Slot(game, position), 0);
+  decisions_ -= length;
+  bytes_ -= game.bytes;
+  serial_of_id_.erase(game.trajectory->id());
+  games_.pop_front();
+}
+
+void TrajectoryBuffer::RememberIfBest(const SharedTrajectory& trajectory) {
+  std::vector<SharedTrajectory>& best = best_[trajectory->program_sha256()];
+  for (const SharedTrajectory& known : best) {
+    if (known->actions() == trajectory->actions()) return;
+  }
+  const auto place = std::upper_bound(
+      best.begin(), best.end(), TotalReturn(*trajectory),
+      [](double value, const SharedTrajectory& game) { return value > TotalReturn(*game); });
+  best.insert(place, trajectory);
+  if (best.size() > options_.best_games()) best.pop_back();
+}
+
+bool TrajectoryBuffer::Replace(SharedTrajectory trajectory) {
+  const auto found = serial_of_id_.find(trajectory->id());
+  if (found == serial_of_id_.end()) return false;
+  Game& game = games_[found->second - games_.front().serial];
+  if (game.trajectory->actions() != trajectory->actions()) return false;
+  for (SharedTrajectory& best : best_[trajectory->program_sha256()]) {
+    if (best == game.trajectory) best = trajectory;
+  }
+  bytes_ -= game.bytes;
+  game.bytes = trajectory->SpaceUsedLong();
+  bytes_ += game.bytes;
+  game.trajectory = std::move(trajectory);
+  return true;
+}
+
+std::vector<DrawnPosition> TrajectoryBuffer::Draw(size_t count, std::mt19937_64& random) const {
+  std::vector<DrawnPosition> drawn;
+  if (games_.empty()) return drawn;
+  drawn.reserve(count);
+  std::uniform_real_distribution<double> point(0, weights_.total());
+  for (size_t i = 0; i < count; ++i) {
+    const size_t slot = weights_.Find(point(random));
+    const Game& game = *Find(slot_game_[slot]);
+    const size_t position = (slot + priorities_.size() - game.first_slot) % priorities_.size();
+    drawn.push_back({.trajectory = game.trajectory,
+                     .key = {game.serial, static_cast<uint32_t>(position)},
+                     .probability = weights_.weight(slot) / weights_.total()});
+  }
+  return drawn;
+}
+
+std::vector<DrawnPosition> TrajectoryBuffer::DrawBest(size_t count, std::mt19937_64& random) const {
+  std::vector<DrawnPosition> drawn;
+  if (best_.empty()) return drawn;
+  drawn.reserve(count);
+  const auto below = [&](size_t n) {
+    return std::uniform_int_distribution<size_t>(0, n - 1)(random);
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const std::vector<SharedTrajectory>& best =
+        std::next(best_.begin(), below(best_.size()))->second;
+    const SharedTrajectory& game = best[below(best.size())];
+    const size_t length = game->actions().size();
+    drawn.push_back(
+        {.trajectory = game,
+         .key = {UINT64_MAX, static_cast<uint32_t>(below(length))},
+         .probability = 1.0 / static_cast<double>(best_.size() * best.size() * length)});
+  }
+  return drawn;
+}
+
+void TrajectoryBuffer::SetPriority(const PositionKey& key, double priority) {
+  const Game* game = Find(key.serial);
+  if (game == nullptr) return;
+  const size_t slot = Slot(*game, key.position);
+  priorities_[slot] = priority;
+  highest_priority_ = std::max(highest_priority_, priority);
+  weights_.Set(slot, WeightOf(priority));
+}
+
+double TrajectoryBuffer::priority(const PositionKey& key) const {
+  const Game* game = Find(key.serial);
+  return game == nullptr ? 0 : priorities_[Slot(*game, key.position)];
+}
+
+absl::Span<const SharedTrajectory> TrajectoryBuffer::BestGames(
+    absl::string_view program_sha256) const {
+  const auto found = best_.find(Key(program_sha256));
+  if (found == best_.end()) return {};
+  return found->second;
+}
+
+}  // namespace mallocmuzero

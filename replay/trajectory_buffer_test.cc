@@ -1,0 +1,181 @@
+#include "replay/trajectory_buffer.h"
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::IsEmpty;
+
+v1::ReplayOptions Options() {
+  v1::ReplayOptions options;
+  options.set_max_decisions(100);
+  options.set_max_bytes(1 << 20);
+  options.set_best_games(2);
+  options.set_priority_exponent(1);
+  options.set_importance_exponent(1);
+  return options;
+}
+
+// A game of `length` decisions that brings `value` in all.
+v1::Trajectory MakeGame(int id, int length, double value, const std::string& program = "p") {
+  v1::Trajectory game;
+  game.set_id(absl::StrCat("game ", id));
+  game.set_program_sha256(program);
+  // Distinct decisions for distinct ids.
+  for (int i = 0; i < length; ++i) {
+    game.mutable_actions()->push_back(static_cast<char>(id >> i % 7 & 1));
+    game.add_rewards(i == 0 ? value : 0);
+  }
+  return game;
+}
+
+SharedTrajectory Shared(const v1::Trajectory& game) {
+  return std::make_shared<const v1::Trajectory>(game);
+}
+
+TEST(TrajectoryBuffer, AnIdIsTakenOnce) {
+  TrajectoryBuffer buffer(Options());
+  EXPECT_TRUE(buffer.Insert(Shared(MakeGame(1, 10, 0.5))));
+  EXPECT_FALSE(buffer.Insert(Shared(MakeGame(1, 10, 0.5))));
+  EXPECT_EQ(buffer.games(), 1);
+  EXPECT_EQ(buffer.decisions(), 10);
+}
+
+TEST(TrajectoryBuffer, TheOldestLeavesForTheNewest) {
+  TrajectoryBuffer buffer(Options());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 30, 0))));
+  // 100 decisions have room for three games of 30.
+  ASSERT_EQ(buffer.games(), 3);
+  EXPECT_EQ(buffer.game(0)->id(), "game 2");
+  EXPECT_EQ(buffer.decisions(), 90);
+  EXPECT_EQ(buffer.inserted_decisions(), 150);
+  // Who has left may come again.
+  EXPECT_TRUE(buffer.Insert(Shared(MakeGame(0, 30, 0))));
+}
+
+TEST(TrajectoryBuffer, BytesAreBoundedToo) {
+  v1::ReplayOptions options = Options();
+  options.set_max_bytes(static_cast<uint64_t>(2.5 * MakeGame(1, 10, 0).SpaceUsedLong()));
+  TrajectoryBuffer buffer(options);
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 10, 0))));
+  EXPECT_EQ(buffer.games(), 2);
+  EXPECT_LE(buffer.bytes(), options.max_bytes());
+}
+
+TEST(TrajectoryBuffer, AGameAboveTheBoundsIsRefused) {
+  TrajectoryBuffer buffer(Options());
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(1, 10, 0))));
+  EXPECT_FALSE(buffer.Insert(Shared(MakeGame(2, 101, 0))));
+  EXPECT_EQ(buffer.games(), 1);
+}
+
+// Chi-square of 200 bins (199 degrees of freedom): 0.999 quantile 267.5.
+TEST(TrajectoryBuffer, DrawsFollowPriorities) {
+  v1::ReplayOptions options = Options();
+  options.set_max_decisions(230);
+  options.set_priority_exponent(0.6F);
+  TrajectoryBuffer buffer(options);
+  std::mt19937_64 random(3);
+  // Some games leave again, and slots wrap around.
+  for (int i = 0; i < 9; ++i) ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 50, 0))));
+  ASSERT_EQ(buffer.games(), 4);
+  std::vector<double> expected(200);
+  double sum = 0;
+  for (uint32_t i = 0; i < 200; ++i) {
+    const double priority = 0.1 + static_cast<double>(random() % 1000) / 100;
+    buffer.SetPriority({buffer.serial(i / 50), i % 50}, priority);
+    expected[i] = std::pow(priority, 0.6F);
+    sum += expected[i];
+  }
+  constexpr int kDraws = 200'000;
+  std::vector<int> seen(200);
+  for (const DrawnPosition& drawn : buffer.Draw(kDraws, random)) {
+    const size_t index = (drawn.key.serial - buffer.serial(0)) * 50 + drawn.key.position;
+    ASSERT_LT(index, seen.size());
+    ++seen[index];
+    EXPECT_NEAR(drawn.probability, expected[index] / sum, 1e-12);
+    EXPECT_EQ(drawn.trajectory, buffer.game(index / 50));
+  }
+  double chi_square = 0;
+  for (size_t i = 0; i < seen.size(); ++i) {
+    const double mean = kDraws * expected[i] / sum;
+    chi_square += (seen[i] - mean) * (seen[i] - mean) / mean;
+  }
+  EXPECT_LT(chi_square, 267.5);
+}
+
+TEST(TrajectoryBuffer, NewPositionsEnterWithTheHighestPriority) {
+  TrajectoryBuffer buffer(Options());
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(1, 10, 0))));
+  buffer.SetPriority({0, 4}, 7);
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(2, 10, 0))));
+  EXPECT_EQ(buffer.priority({1, 0}), 7);
+}
+
+TEST(TrajectoryBuffer, APriorityForAGameThatHasLeftChangesNothing) {
+  TrajectoryBuffer buffer(Options());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 30, 0))));
+  buffer.SetPriority({0, 3}, 1000);
+  for (uint64_t serial = 2; serial < 5; ++serial) {
+    for (uint32_t i = 0; i < 30; ++i) EXPECT_EQ(buffer.priority({serial, i}), 1);
+  }
+  EXPECT_EQ(buffer.priority({0, 3}), 0);
+}
+
+TEST(TrajectoryBuffer, KeepsTheBestGamesOfEachProgramForGood) {
+  TrajectoryBuffer buffer(Options());
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(1, 40, 0.9))));
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(2, 40, 0.1))));
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(3, 40, 0.5))));
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(4, 40, 0.2))));
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(5, 40, 0.3, "q"))));
+  ASSERT_EQ(buffer.BestGames("p").size(), 2);
+  EXPECT_EQ(buffer.BestGames("p")[0]->id(), "game 1");  // it has left the latest ones
+  EXPECT_EQ(buffer.BestGames("p")[1]->id(), "game 3");
+  EXPECT_EQ(buffer.BestGames("q").size(), 1);
+  EXPECT_THAT(buffer.BestGames("r"), IsEmpty());
+}
+
+TEST(TrajectoryBuffer, TheSameDecisionsAreOneBestGame) {
+  TrajectoryBuffer buffer(Options());
+  v1::Trajectory game = MakeGame(1, 10, 0.9);
+  ASSERT_TRUE(buffer.Insert(Shared(game)));
+  game.set_id("again");
+  ASSERT_TRUE(buffer.Insert(Shared(game)));
+  EXPECT_EQ(buffer.BestGames("p").size(), 1);
+}
+
+TEST(TrajectoryBuffer, AGameSearchedAgainTakesItsOldPlace) {
+  TrajectoryBuffer buffer(Options());
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(1, 10, 0.9))));
+  buffer.SetPriority({0, 4}, 7);
+  v1::Trajectory again = MakeGame(1, 10, 0.9);
+  again.set_network_step(12);
+  EXPECT_TRUE(buffer.Replace(Shared(again)));
+  EXPECT_EQ(buffer.game(0)->network_step(), 12);
+  EXPECT_EQ(buffer.BestGames("p")[0]->network_step(), 12);
+  EXPECT_EQ(buffer.priority({0, 4}), 7);
+  again.mutable_actions()->front() ^= 1;
+  EXPECT_FALSE(buffer.Replace(Shared(again)));
+  EXPECT_FALSE(buffer.Replace(Shared(MakeGame(2, 10, 0))));
+}
+
+TEST(TrajectoryBuffer, AnEmptyOneGivesNothing) {
+  const TrajectoryBuffer buffer(Options());
+  std::mt19937_64 random(1);
+  EXPECT_THAT(buffer.Draw(3, random), IsEmpty());
+  EXPECT_THAT(buffer.DrawBest(3, random), IsEmpty());
+}
+
+}  // namespace
+}  // namespace mallocmuzero
