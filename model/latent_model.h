@@ -39,8 +39,8 @@ class LatentModel {
 
   // The representation and prediction networks: row i of `observations` [batch, observation_size]
   // becomes the latent state of roots[i].
-  virtual void EvaluateRoots(absl::Span<const float> observations,
-                             absl::Span<const uint32_t> roots, const Evaluations& out) = 0;
+  virtual void EvaluateRoots(absl::Span<const float> observations, absl::Span<const uint32_t> roots,
+                             const Evaluations& out) = 0;
 
   // The dynamics and prediction networks. A slot is no child twice in a batch, and no child is a
   // parent in the same batch.

@@ -1,0 +1,261 @@
+#include "model/modules.h"
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "env/observation_layout.h"
+#include "env/solvers/random.h"
+#include "model/network_config.h"
+
+namespace mallocmuzero {
+namespace {
+
+namespace layout = observation;
+namespace nn = torch::nn;
+
+using TensorType = v1::CheckpointHeader::Tensor;
+
+constexpr int64_t kRows = 1 + layout::kWindow;
+constexpr int64_t kMemoryInputs = layout::kMemoryChannels * layout::kAddressBins + 1;
+
+nn::Linear UnbiasedLinear(int64_t inputs, int64_t outputs) {
+  return nn::Linear(nn::LinearOptions(inputs, outputs).bias(false));
+}
+
+// Columns [begin, begin + size) of the observations.
+torch::Tensor Columns(const torch::Tensor& observations, size_t begin, size_t size) {
+  return observations.narrow(1, static_cast<int64_t>(begin), static_cast<int64_t>(size));
+}
+
+// Uniform with variance 1 / inputs; biases 0. By our own generator: those of LibTorch may change.
+void InitializeWeights(nn::Module& module, uint64_t seed) {
+  const torch::NoGradGuard no_gradient;
+  Random random(seed);
+  for (const auto& parameter : module.named_parameters()) {
+    torch::Tensor tensor = parameter.value();
+    if (tensor.dim() < 2) {
+      tensor.zero_();
+      continue;
+    }
+    const double bound = std::sqrt(3.0 / static_cast<double>(tensor.size(1)));
+    float* weights = tensor.data_ptr<float>();
+    for (int64_t k = 0; k < tensor.numel(); ++k) {
+      weights[k] = static_cast<float>((2 * random.Unit() - 1) * bound);
+    }
+  }
+}
+
+void SetZero(nn::Linear& layer) {
+  const torch::NoGradGuard no_gradient;
+  layer->weight.zero_();
+  layer->bias.zero_();
+}
+
+torch::Tensor Centers(const ValueCodec& codec, const torch::Device& device) {
+  const absl::Span<const float> centers = codec.centers();
+  return torch::tensor(at::ArrayRef<float>(centers.data(), centers.size())).to(device);
+}
+
+}  // namespace
+
+torch::Tensor NormalizeLatent(const torch::Tensor& latent) {
+  return torch::layer_norm(latent, {latent.size(-1)});
+}
+
+torch::Tensor HalveGradient(const torch::Tensor& tensor) {
+  // Halves of floats are exact, and so is their sum.
+  return tensor * 0.5 + tensor.detach() * 0.5;
+}
+
+ResidualBlockImpl::ResidualBlockImpl(int64_t inputs, int64_t width) {
+  in = register_module("in", nn::Linear(inputs, width));
+  out = register_module("out", UnbiasedLinear(width, width));
+}
+
+torch::Tensor ResidualBlockImpl::forward(const torch::Tensor& x, const torch::Tensor& inputs) {
+  return x + out(torch::relu(in(inputs)));
+}
+
+TimeConvolutionImpl::TimeConvolutionImpl(int64_t channels) {
+  taps = register_module("taps", nn::Linear(3 * channels, channels));
+}
+
+torch::Tensor TimeConvolutionImpl::forward(const torch::Tensor& x) {
+  const int64_t times = x.size(1);
+  const torch::Tensor outside = x.new_zeros({x.size(0), 1, x.size(2)});
+  const torch::Tensor before = torch::cat({outside, x.narrow(1, 0, times - 1)}, 1);
+  const torch::Tensor after = torch::cat({x.narrow(1, 1, times - 1), outside}, 1);
+  return x + torch::relu(taps(torch::cat({before, x, after}, 2)));
+}
+
+AccessAttentionImpl::AccessAttentionImpl(int64_t features, int64_t channels, int64_t heads)
+    : heads(heads) {
+  embed = register_module("embed", nn::Linear(features, channels));
+  query = register_module("query", nn::Linear(channels, heads * channels));
+}
+
+torch::Tensor AccessAttentionImpl::forward(const torch::Tensor& accesses) {
+  const torch::Tensor rows = torch::relu(embed(accesses));
+  const int64_t channels = rows.size(2);
+  const double scale = 1 / std::sqrt(static_cast<double>(channels));
+  const torch::Tensor queries = query(rows.select(1, 0) * scale).view({-1, heads, channels});
+  // Far below all scores, but finite: softmax of a row of them is defined.
+  constexpr double kMissing = -1e4;
+  const torch::Tensor missing = (1 - accesses.select(2, layout::kIsThere)) * kMissing;
+  const torch::Tensor scores = torch::baddbmm(missing.unsqueeze(1), queries, rows.transpose(1, 2));
+  return torch::bmm(torch::softmax(scores, -1), rows).flatten(1);
+}
+
+RepresentationImpl::RepresentationImpl(const v1::NetworkConfig& config) {
+  const int64_t channels = config.memory_channels();
+  memory_stem = register_module("memory_stem", nn::Linear(kMemoryInputs, channels));
+  for (uint32_t k = 0; k < config.memory_blocks(); ++k) {
+    memory_blocks.push_back(
+        register_module(absl::StrCat("memory_block_", k), TimeConvolution(channels)));
+  }
+  accesses = register_module("accesses", AccessAttention(layout::kAccessFeatures,
+                                                         config.access_channels(), config.heads()));
+  const int64_t inputs = static_cast<int64_t>(layout::kTimes) * channels +
+                         int64_t{config.heads()} * config.access_channels() + PlainFeatures();
+  trunk = register_module("trunk", nn::Linear(inputs, config.latent()));
+  for (uint32_t k = 0; k < config.representation_blocks(); ++k) {
+    blocks.push_back(register_module(absl::StrCat("block_", k),
+                                     ResidualBlock(config.latent(), config.latent())));
+  }
+}
+
+torch::Tensor RepresentationImpl::forward(const torch::Tensor& observations) {
+  const torch::Tensor picture =
+      Columns(observations, layout::kMemoryOffset, layout::kCapacityOffset)
+          .view({-1, layout::kMemoryChannels, layout::kTimes, layout::kAddressBins});
+  const torch::Tensor capacity = Columns(observations, layout::kCapacityOffset, layout::kTimes);
+  torch::Tensor memory = torch::relu(memory_stem(
+      torch::cat({picture.select(1, 0), picture.select(1, 1), capacity.unsqueeze(2)}, 2)));
+  for (TimeConvolution& block : memory_blocks) memory = block(memory);
+
+  const torch::Tensor window =
+      Columns(observations, layout::kAccessesOffset, kRows * layout::kAccessFeatures)
+          .view({-1, kRows, layout::kAccessFeatures});
+  // The current access follows these blocks in the row.
+  const torch::Tensor now =
+      Columns(observations, layout::kCapacityOffset,
+              layout::kAccessesOffset + layout::kAccessFeatures - layout::kCapacityOffset);
+  const torch::Tensor rest =
+      Columns(observations, layout::kActionsOffset, layout::kSize - layout::kActionsOffset);
+  torch::Tensor latent =
+      torch::relu(trunk(torch::cat({memory.flatten(1), accesses(window), now, rest}, 1)));
+  for (ResidualBlock& block : blocks) latent = block(latent, NormalizeLatent(latent));
+  return NormalizeLatent(latent);
+}
+
+DynamicsImpl::DynamicsImpl(const v1::NetworkConfig& config) : actions(config.actions()) {
+  const int64_t latent = config.latent();
+  for (uint32_t k = 0; k < config.dynamics_blocks(); ++k) {
+    blocks.push_back(register_module(absl::StrCat("block_", k),
+                                     ResidualBlock(k == 0 ? latent + actions : latent, latent)));
+  }
+  reward_hidden = register_module("reward_hidden", nn::Linear(latent, config.head_hidden()));
+  reward = register_module("reward", nn::Linear(config.head_hidden(), config.bins()));
+}
+
+DynamicsOutput DynamicsImpl::forward(const torch::Tensor& latent, const torch::Tensor& actions) {
+  const torch::Tensor one_hot = torch::one_hot(actions, this->actions).to(latent.scalar_type());
+  torch::Tensor next = blocks[0](latent, torch::cat({latent, one_hot}, 1));
+  for (size_t k = 1; k < blocks.size(); ++k) next = blocks[k](next, NormalizeLatent(next));
+  next = NormalizeLatent(next);
+  return {.latent = next, .reward_logits = reward(torch::relu(reward_hidden(next)))};
+}
+
+PredictionImpl::PredictionImpl(const v1::NetworkConfig& config) {
+  hidden = register_module("hidden", nn::Linear(config.latent(), config.head_hidden()));
+  policy = register_module("policy", nn::Linear(config.head_hidden(), config.actions()));
+  value = register_module("value", nn::Linear(config.head_hidden(), config.bins()));
+}
+
+PredictionOutput PredictionImpl::forward(const torch::Tensor& latent) {
+  const torch::Tensor features = torch::relu(hidden(latent));
+  return {.policy_logits = policy(features), .value_logits = value(features)};
+}
+
+MuZeroNetImpl::MuZeroNetImpl(const v1::NetworkConfig& config, uint64_t seed) {
+  representation = register_module("representation", Representation(config));
+  dynamics = register_module("dynamics", Dynamics(config));
+  prediction = register_module("prediction", Prediction(config));
+  InitializeWeights(*this, seed);
+  SetZero(dynamics->reward);
+  SetZero(prediction->policy);
+  SetZero(prediction->value);
+}
+
+InitialOutput MuZeroNetImpl::Initial(const torch::Tensor& observations) {
+  const torch::Tensor latent = representation(observations);
+  PredictionOutput prediction = this->prediction(latent);
+  return {.latent = latent,
+          .policy_logits = std::move(prediction.policy_logits),
+          .value_logits = std::move(prediction.value_logits)};
+}
+
+RecurrentOutput MuZeroNetImpl::Recurrent(const torch::Tensor& latent,
+                                         const torch::Tensor& actions) {
+  DynamicsOutput dynamics = this->dynamics(HalveGradient(latent), actions);
+  PredictionOutput prediction = this->prediction(dynamics.latent);
+  return {.latent = std::move(dynamics.latent),
+          .reward_logits = std::move(dynamics.reward_logits),
+          .policy_logits = std::move(prediction.policy_logits),
+          .value_logits = std::move(prediction.value_logits)};
+}
+
+torch::Tensor EncodeTwoHot(const ValueCodec& codec, const torch::Tensor& numbers) {
+  const double limit = codec.limit();
+  const int64_t last = static_cast<int64_t>(codec.bins()) - 1;
+  const torch::Tensor x = numbers.to(torch::kFloat32);
+  const torch::Tensor scale = torch::sign(x) * torch::log1p(torch::abs(x) / codec.resolution());
+  const torch::Tensor position =
+      (torch::clamp(scale, -limit, limit) + limit) * (static_cast<double>(last) / (2 * limit));
+  const torch::Tensor lower = torch::clamp(torch::floor(position), 0, last - 1);
+  const torch::Tensor upper_weight = (position - lower).unsqueeze(-1);
+  const torch::Tensor index = lower.to(torch::kInt64).unsqueeze(-1);
+  std::vector<int64_t> shape = x.sizes().vec();
+  shape.push_back(last + 1);
+  return torch::zeros(shape, x.options())
+      .scatter_(-1, index, 1 - upper_weight)
+      .scatter_(-1, index + 1, upper_weight);
+}
+
+torch::Tensor DecodeLogits(const ValueCodec& codec, const torch::Tensor& logits) {
+  const torch::Tensor probabilities = torch::softmax(logits, -1, torch::kFloat32);
+  const torch::Tensor z = torch::matmul(probabilities, Centers(codec, logits.device()));
+  return torch::sign(z) * torch::expm1(torch::abs(z)) * codec.resolution();
+}
+
+absl::StatusOr<NamedTensor> ToNamedTensor(absl::string_view name, const torch::Tensor& tensor) {
+  NamedTensor named = {.name = std::string(name), .shape = tensor.sizes().vec()};
+  if (tensor.scalar_type() == torch::kFloat32) {
+    named.type = TensorType::TYPE_FLOAT32;
+  } else if (tensor.scalar_type() == torch::kInt64) {
+    named.type = TensorType::TYPE_INT64;
+  } else if (tensor.scalar_type() == torch::kUInt8) {
+    named.type = TensorType::TYPE_UINT8;
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor ", name, ": type ", c10::toString(tensor.scalar_type()),
+                     " cannot be stored, only float32, int64 and uint8"));
+  }
+  const torch::Tensor local = tensor.detach().to(torch::kCPU).contiguous();
+  named.bytes.assign(static_cast<const char*>(local.data_ptr()), local.nbytes());
+  return named;
+}
+
+torch::Tensor ToTorch(const NamedTensor& tensor) {
+  torch::ScalarType type = torch::kFloat32;
+  if (tensor.type == TensorType::TYPE_INT64) type = torch::kInt64;
+  if (tensor.type == TensorType::TYPE_UINT8) type = torch::kUInt8;
+  torch::Tensor result = torch::empty(tensor.shape, type);
+  std::memcpy(result.data_ptr(), tensor.bytes.data(), tensor.bytes.size());
+  return result;
+}
+
+}  // namespace mallocmuzero

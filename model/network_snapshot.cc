@@ -1,0 +1,285 @@
+// Evaluation of a network's weights as they were: prepared once, then few operations a batch.
+
+#include <cassert>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "model/modules.h"
+#include "model/network.h"
+
+// Of OpenBLAS; null where LibTorch came with another library.
+extern "C" void openblas_set_num_threads(int threads) __attribute__((weak));
+
+namespace mallocmuzero {
+namespace {
+
+// What one layer does: inputs x weight + bias.
+struct Layer {
+  torch::Tensor weight;  // [inputs, outputs]
+  torch::Tensor bias;    // [outputs]
+};
+
+torch::ScalarType TypeOf(Precision precision) {
+  return precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat32;
+}
+
+torch::Device DeviceOf(Device device) {
+  return device == Device::kCuda ? torch::Device(torch::kCUDA) : torch::Device(torch::kCPU);
+}
+
+// A tensor over memory of the caller, which must outlive it; it is only read.
+template <typename T>
+torch::Tensor View(absl::Span<const T> values, at::IntArrayRef shape, torch::ScalarType type) {
+  return torch::from_blob(const_cast<T*>(values.data()), shape, torch::TensorOptions(type));
+}
+
+void CopyOut(const torch::Tensor& tensor, absl::Span<float> out) {
+  const torch::Tensor local = tensor.to(torch::kCPU, torch::kFloat32).contiguous();
+  assert(static_cast<size_t>(local.numel()) == out.size());
+  std::memcpy(out.data(), local.data_ptr<float>(), out.size() * sizeof(float));
+}
+
+}  // namespace
+
+struct NetworkSnapshot::Weights {
+  Weights(const v1::NetworkConfig& config, const EvaluationOptions& options,
+          const MuZeroNetImpl& net);
+
+  Layer Prepare(const torch::nn::Linear& linear) const;
+  torch::Tensor Place(const torch::Tensor& tensor) const;
+
+  // [batch, observation_size] to [batch, latent].
+  torch::Tensor Represent(absl::Span<const float> observations) const;
+
+  // Latent states [batch, latent], which it may overwrite, and actions [batch] to the next ones.
+  torch::Tensor Advance(torch::Tensor latent, const torch::Tensor& actions) const;
+
+  // Heads of latent states [batch, latent]; rewards only if `out` has some.
+  void Predict(const torch::Tensor& latent, const Evaluations& out) const;
+
+  v1::NetworkConfig config;
+  ValueCodec codec;
+  torch::Device device;
+  torch::ScalarType type;
+
+  Representation representation{nullptr};
+
+  // Dynamics. The part of the first layer that reads the one-hot action is a row of its own for
+  // each action, with the bias: [actions, latent].
+  torch::Tensor actions;
+  std::vector<Layer> in;
+  std::vector<torch::Tensor> out;
+
+  // Hidden layers of the reward and of the prediction, side by side, and what follows them.
+  Layer hidden;
+  Layer reward;
+  Layer value;
+  Layer policy;
+  torch::Tensor centers;  // of the bins, float32
+};
+
+NetworkSnapshot::Weights::Weights(const v1::NetworkConfig& config, const EvaluationOptions& options,
+                                  const MuZeroNetImpl& net)
+    : config(config),
+      codec(config),
+      device(DeviceOf(options.device)),
+      type(TypeOf(options.precision)),
+      representation(config) {
+  const auto source = net.representation->named_parameters();
+  for (const auto& parameter : representation->named_parameters()) {
+    torch::Tensor target = parameter.value();
+    target.copy_(source[parameter.key()]);
+  }
+  representation->to(device);
+  representation->eval();
+
+  for (const ResidualBlock& block : net.dynamics->blocks) {
+    in.push_back(Prepare(block->in));
+    out.push_back(Prepare(block->out).weight);
+  }
+  const int64_t latent = config.latent();
+  const torch::Tensor first = net.dynamics->blocks[0]->in->weight.detach().t();
+  actions =
+      Place(first.narrow(0, latent, config.actions()) + net.dynamics->blocks[0]->in->bias.detach());
+  in[0].weight = Place(first.narrow(0, 0, latent));
+
+  const torch::nn::Linear& reward_hidden = net.dynamics->reward_hidden;
+  const torch::nn::Linear& prediction_hidden = net.prediction->hidden;
+  hidden = {.weight = Place(torch::cat({reward_hidden->weight, prediction_hidden->weight}).t()),
+            .bias = Place(torch::cat({reward_hidden->bias, prediction_hidden->bias}))};
+  reward = Prepare(net.dynamics->reward);
+  value = Prepare(net.prediction->value);
+  policy = Prepare(net.prediction->policy);
+  const std::vector<float> bins(codec.centers().begin(), codec.centers().end());
+  centers = torch::tensor(bins).to(device);
+}
+
+torch::Tensor NetworkSnapshot::Weights::Place(const torch::Tensor& tensor) const {
+  // Never the learner's own memory.
+  return tensor.detach().to(device, type, /*non_blocking=*/false, /*copy=*/true).contiguous();
+}
+
+Layer NetworkSnapshot::Weights::Prepare(const torch::nn::Linear& linear) const {
+  return {.weight = Place(linear->weight.t()),
+          .bias = linear->bias.defined() ? Place(linear->bias) : torch::Tensor()};
+}
+
+torch::Tensor NetworkSnapshot::Weights::Represent(absl::Span<const float> observations) const {
+  const int64_t size = config.observation_size();
+  const int64_t batch = static_cast<int64_t>(observations.size()) / size;
+  const torch::Tensor rows = View(observations, {batch, size}, torch::kFloat32).to(device);
+  return representation.ptr()->forward(rows).to(type);
+}
+
+torch::Tensor NetworkSnapshot::Weights::Advance(torch::Tensor latent,
+                                                const torch::Tensor& actions) const {
+  for (size_t k = 0; k < in.size(); ++k) {
+    torch::Tensor features;
+    if (k == 0) {
+      features = this->actions.index_select(0, actions).addmm_(latent, in[0].weight);
+    } else {
+      features = torch::addmm(in[k].bias, NormalizeLatent(latent), in[k].weight);
+    }
+    latent.addmm_(features.relu_(), out[k]);
+  }
+  return NormalizeLatent(latent);
+}
+
+void NetworkSnapshot::Weights::Predict(const torch::Tensor& latent, const Evaluations& out) const {
+  const int64_t batch = latent.size(0);
+  const int64_t width = config.head_hidden();
+  const torch::Tensor features = torch::addmm(hidden.bias, latent, hidden.weight).relu_();
+  const torch::Tensor for_reward = features.narrow(1, 0, width);
+  const torch::Tensor for_prediction = features.narrow(1, width, width);
+  CopyOut(torch::addmm(policy.bias, for_prediction, policy.weight), out.logits);
+
+  const int64_t heads = out.rewards.empty() ? 1 : 2;
+  torch::Tensor logits = torch::empty({heads, batch, int64_t{config.bins()}}, features.options());
+  torch::Tensor values = logits.select(0, 0);
+  torch::addmm_out(values, value.bias, for_prediction, value.weight);
+  if (heads == 2) {
+    torch::Tensor rewards = logits.select(0, 1);
+    torch::addmm_out(rewards, reward.bias, for_reward, reward.weight);
+  }
+  const torch::Tensor scaled =
+      torch::matmul(torch::softmax(logits, -1, torch::kFloat32), centers).to(torch::kCPU);
+  const float* numbers = scaled.data_ptr<float>();
+  for (float& number : out.values) number = codec.FromScale(*numbers++);
+  for (float& number : out.rewards) number = codec.FromScale(*numbers++);
+}
+
+namespace {
+
+// All latent states are rows of one tensor.
+class SnapshotLatentModel final : public LatentModel {
+ public:
+  SnapshotLatentModel(std::shared_ptr<const NetworkSnapshot> snapshot, uint32_t slots)
+      : snapshot_(std::move(snapshot)) {
+    const NetworkSnapshot::Weights& weights = snapshot_->weights();
+    latents_ = torch::zeros({int64_t{slots}, int64_t{weights.config.latent()}},
+                            torch::TensorOptions(weights.type).device(weights.device));
+  }
+
+  uint32_t slots() const override { return static_cast<uint32_t>(latents_.size(0)); }
+  uint32_t actions() const override { return snapshot_->config().actions(); }
+  uint32_t observation_size() const override { return snapshot_->config().observation_size(); }
+
+  void EvaluateRoots(absl::Span<const float> observations, absl::Span<const uint32_t> roots,
+                     const Evaluations& out) override {
+    assert(observations.size() == roots.size() * observation_size());
+    if (roots.empty()) return;
+    const c10::InferenceMode inference;
+    const NetworkSnapshot::Weights& weights = snapshot_->weights();
+    children_.assign(roots.begin(), roots.end());
+    const torch::Tensor latent = weights.Represent(observations);
+    latents_.index_copy_(0, Indices(children_), latent);
+    weights.Predict(latent, {.values = out.values, .rewards = {}, .logits = out.logits});
+    for (float& reward : out.rewards) reward = 0;
+  }
+
+  void EvaluateSteps(absl::Span<const LatentStep> steps, const Evaluations& out) override {
+    assert(out.rewards.size() == steps.size());
+    if (steps.empty()) return;
+    const c10::InferenceMode inference;
+    const NetworkSnapshot::Weights& weights = snapshot_->weights();
+    parents_.clear();
+    children_.clear();
+    taken_.clear();
+    for (const LatentStep& step : steps) {
+      parents_.push_back(step.parent);
+      children_.push_back(step.child);
+      taken_.push_back(step.action);
+    }
+    const torch::Tensor latent =
+        weights.Advance(latents_.index_select(0, Indices(parents_)), Indices(taken_));
+    latents_.index_copy_(0, Indices(children_), latent);
+    weights.Predict(latent, out);
+  }
+
+ private:
+  torch::Tensor Indices(const std::vector<int64_t>& indices) const {
+    return View<int64_t>(indices, {static_cast<int64_t>(indices.size())}, torch::kInt64)
+        .to(latents_.device());
+  }
+
+  std::shared_ptr<const NetworkSnapshot> snapshot_;
+  torch::Tensor latents_;  // [slots, latent]
+  std::vector<int64_t> parents_;
+  std::vector<int64_t> children_;
+  std::vector<int64_t> taken_;
+};
+
+}  // namespace
+
+void SetComputeThreads(int threads) {
+  at::set_num_threads(threads);
+  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(threads);
+}
+
+bool HasCuda() { return torch::cuda::is_available(); }
+
+NetworkSnapshot::NetworkSnapshot(std::unique_ptr<const Weights> weights)
+    : weights_(std::move(weights)) {}
+
+NetworkSnapshot::~NetworkSnapshot() = default;
+
+const v1::NetworkConfig& NetworkSnapshot::config() const { return weights_->config; }
+
+absl::StatusOr<std::unique_ptr<LatentModel>> NetworkSnapshot::MakeLatentModel(
+    const std::shared_ptr<const NetworkSnapshot>& snapshot, uint32_t slots) {
+  try {
+    const c10::InferenceMode inference;
+    return std::make_unique<SnapshotLatentModel>(snapshot, slots);
+  } catch (const c10::Error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot keep ", slots, " latent states: ", error.what_without_backtrace()));
+  }
+}
+
+void NetworkSnapshot::Evaluate(absl::Span<const float> observations, absl::Span<float> values,
+                               absl::Span<float> logits) const {
+  assert(observations.size() == values.size() * config().observation_size());
+  if (values.empty()) return;
+  const c10::InferenceMode inference;
+  weights_->Predict(weights_->Represent(observations),
+                    {.values = values, .rewards = {}, .logits = logits});
+}
+
+absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> Network::Snapshot(
+    const EvaluationOptions& options) const {
+  if (options.device == Device::kCuda && !HasCuda()) {
+    return absl::InvalidArgumentError("device is cuda, but LibTorch finds no CUDA device here");
+  }
+  try {
+    const c10::InferenceMode inference;
+    return std::make_shared<const NetworkSnapshot>(
+        std::make_unique<const NetworkSnapshot::Weights>(config_, options, *module_));
+  } catch (const c10::Error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot prepare the network: ", error.what_without_backtrace()));
+  }
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,57 @@
+// Values and rewards as the networks give them: distributions over bins of a logarithmic scale.
+
+#ifndef MALLOCMUZERO_MODEL_VALUE_CODEC_H_
+#define MALLOCMUZERO_MODEL_VALUE_CODEC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "mallocmuzero/v1/network.pb.h"
+
+namespace mallocmuzero {
+
+// The categorical representation of MuZero (Schrittwieser et al., 2020, appendix F) with another
+// scale: h(x) = sign(x) log(1 + |x| / resolution), close to linear below the resolution. A number
+// is a distribution whose expectation on that scale is h(x); what h maps beyond the outer bins
+// counts as the outer bin. Immutable.
+class ValueCodec {
+ public:
+  // bins: odd, 3 or more, at equal distances over [-limit, limit]. limit and resolution: positive.
+  ValueCodec(size_t bins, float limit, float resolution);
+  explicit ValueCodec(const v1::NetworkConfig& config)
+      : ValueCodec(config.bins(), config.limit(), config.resolution()) {}
+
+  size_t bins() const { return centers_.size(); }
+  float limit() const { return centers_.back(); }
+  float resolution() const { return resolution_; }
+
+  // Where the bins are on the scale, ascending; the middle one is 0.
+  absl::Span<const float> centers() const { return centers_; }
+
+  // The largest number that is not clamped.
+  float max_value() const { return FromScale(limit()); }
+
+  // h(x), not clamped, and its inverse.
+  float ToScale(float x) const;
+  float FromScale(float z) const;
+
+  // A distribution over two neighbouring bins: `upper_weight` on lower + 1, the rest on lower.
+  struct TwoHot {
+    uint32_t lower = 0;
+    float upper_weight = 0;
+  };
+  TwoHot Encode(float x) const;
+
+  // The number that a distribution [bins] stands for.
+  float Decode(absl::Span<const float> probabilities) const;
+
+ private:
+  std::vector<float> centers_;
+  float resolution_ = 1;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_MODEL_VALUE_CODEC_H_
