@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
@@ -21,6 +23,12 @@ namespace {
 constexpr double kLeastPriority = 1e-6;
 
 std::string Key(absl::string_view bytes) { return std::string(bytes.data(), bytes.size()); }
+
+// Ids break ties, so that the order in which games came does not matter.
+bool IsBetter(const SharedTrajectory& a, const SharedTrajectory& b) {
+  const double difference = TotalReturn(*a) - TotalReturn(*b);
+  return difference > 0 || (difference == 0 && a->id() < b->id());
+}
 
 }  // namespace
 
@@ -59,6 +67,13 @@ bool TrajectoryBuffer::Insert(SharedTrajectory trajectory) {
     EvictOldest();
   }
   RememberIfBest(trajectory);
+  inserted_decisions_ += length;
+  Append(std::move(trajectory), bytes, highest_priority_);
+  return true;
+}
+
+void TrajectoryBuffer::Append(SharedTrajectory trajectory, size_t bytes, double priority) {
+  const size_t length = trajectory->actions().size();
   const Game game = {.trajectory = std::move(trajectory),
                      .serial = next_serial_++,
                      .first_slot = next_slot_,
@@ -66,15 +81,13 @@ bool TrajectoryBuffer::Insert(SharedTrajectory trajectory) {
   for (uint32_t position = 0; position < length; ++position) {
     const size_t slot = Slot(game, position);
     slot_game_[slot] = game.serial;
-    priorities_[slot] = highest_priority_;
-    weights_.Set(slot, WeightOf(highest_priority_));
+    priorities_[slot] = priority;
+    weights_.Set(slot, WeightOf(priority));
   }
   next_slot_ = Slot(game, length);
   decisions_ += length;
-  inserted_decisions_ += length;
   bytes_ += bytes;
   games_.push_back(game);
-  return true;
 }
 
 void TrajectoryBuffer::EvictOldest() {
@@ -92,9 +105,7 @@ void TrajectoryBuffer::RememberIfBest(const SharedTrajectory& trajectory) {
   for (const SharedTrajectory& known : best) {
     if (known->actions() == trajectory->actions()) return;
   }
-  const auto place = std::upper_bound(
-      best.begin(), best.end(), TotalReturn(*trajectory),
-      [](double value, const SharedTrajectory& game) { return value > TotalReturn(*game); });
+  const auto place = std::lower_bound(best.begin(), best.end(), trajectory, IsBetter);
   best.insert(place, trajectory);
   if (best.size() > options_.best_games()) best.pop_back();
 }
@@ -162,6 +173,68 @@ void TrajectoryBuffer::SetPriority(const PositionKey& key, double priority) {
 double TrajectoryBuffer::priority(const PositionKey& key) const {
   const Game* game = Find(key.serial);
   return game == nullptr ? 0 : priorities_[Slot(*game, key.position)];
+}
+
+v1::ReplayState TrajectoryBuffer::Save() const {
+  v1::ReplayState state;
+  state.set_first_slot(games_.empty() ? next_slot_ : games_.front().first_slot);
+  for (const Game& game : games_) {
+    for (uint32_t position = 0; position < game.trajectory->actions().size(); ++position) {
+      state.add_priorities(priorities_[Slot(game, position)]);
+    }
+  }
+  state.set_highest_priority(highest_priority_);
+  state.set_inserted_games(next_serial_);
+  state.set_inserted_decisions(inserted_decisions_);
+  state.set_latest_games(games_.size());
+  return state;
+}
+
+std::vector<SharedTrajectory> TrajectoryBuffer::SavedGames() const {
+  std::vector<SharedTrajectory> saved;
+  for (const Game& game : games_) saved.push_back(game.trajectory);
+  for (const auto& [program, best] : best_) {
+    for (const SharedTrajectory& game : best) {
+      if (!serial_of_id_.contains(game->id())) saved.push_back(game);
+    }
+  }
+  return saved;
+}
+
+absl::Status TrajectoryBuffer::Restore(const v1::ReplayState& state,
+                                       absl::Span<const SharedTrajectory> games) {
+  assert(games_.empty());
+  const auto fail = [](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat("stored games: ", what));
+  };
+  if (games.size() < state.latest_games() || state.inserted_games() < state.latest_games() ||
+      state.first_slot() >= priorities_.size()) {
+    return fail("fewer than the checkpoint says");
+  }
+  // The best first: in their own order they come back to it.
+  for (const SharedTrajectory& game : games) RememberIfBest(game);
+  next_serial_ = state.inserted_games() - state.latest_games();
+  next_slot_ = state.first_slot();
+  int next_priority = 0;
+  for (const SharedTrajectory& game : games.first(state.latest_games())) {
+    const size_t length = game->actions().size();
+    if (length == 0 || decisions_ + length > priorities_.size() ||
+        next_priority + length > state.priorities_size() ||
+        !serial_of_id_.try_emplace(game->id(), next_serial_).second) {
+      return fail("a game is empty, is there twice, or has no priorities");
+    }
+    const size_t first_slot = next_slot_;
+    const size_t game_bytes = game->SpaceUsedLong();
+    Append(game, game_bytes, 0);
+    for (size_t i = 0; i < length; ++i) {
+      const size_t slot = (first_slot + i) % priorities_.size();
+      priorities_[slot] = state.priorities(next_priority++);
+      weights_.Set(slot, WeightOf(priorities_[slot]));
+    }
+  }
+  highest_priority_ = state.highest_priority();
+  inserted_decisions_ = state.inserted_decisions();
+  return absl::OkStatus();
 }
 
 absl::Span<const SharedTrajectory> TrajectoryBuffer::BestGames(

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/train.pb.h"
+#include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/sum_tree.h"
 
@@ -77,6 +79,14 @@ class TrajectoryBuffer {
   SharedTrajectory game(size_t index) const { return games_[index].trajectory; }
   uint64_t serial(size_t index) const { return games_[index].serial; }
 
+  // What it takes to go on with the same draws, and the games in the order it says.
+  v1::ReplayState Save() const;
+  std::vector<SharedTrajectory> SavedGames() const;
+
+  // Fills an empty buffer of the same options. InvalidArgument if the two do not fit together; the
+  // buffer is then of no use.
+  absl::Status Restore(const v1::ReplayState& state, absl::Span<const SharedTrajectory> games);
+
   // The best games of a program (SHA-256), highest return first; empty if there is none.
   absl::Span<const SharedTrajectory> BestGames(absl::string_view program_sha256) const;
 
@@ -89,6 +99,7 @@ class TrajectoryBuffer {
   };
 
   size_t Slot(const Game& game, uint32_t position) const;
+  void Append(SharedTrajectory trajectory, size_t bytes, double priority);
   const Game* Find(uint64_t serial) const;
   void EvictOldest();
   void RememberIfBest(const SharedTrajectory& trajectory);

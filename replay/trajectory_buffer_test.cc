@@ -170,6 +170,48 @@ TEST(TrajectoryBuffer, AGameSearchedAgainTakesItsOldPlace) {
   EXPECT_FALSE(buffer.Replace(Shared(MakeGame(2, 10, 0))));
 }
 
+TEST(TrajectoryBuffer, GoesOnWithTheSameDrawsAfterRestore) {
+  TrajectoryBuffer buffer(Options());
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 20 + i, 0.1 * (8 - i), i % 2 == 0 ? "p" : "q"))));
+    for (const DrawnPosition& drawn : buffer.Draw(10, random)) {
+      buffer.SetPriority(drawn.key, static_cast<double>(random() % 100));
+    }
+  }
+  TrajectoryBuffer again(Options());
+  ASSERT_TRUE(again.Restore(buffer.Save(), buffer.SavedGames()).ok());
+  EXPECT_EQ(again.Save().SerializeAsString(), buffer.Save().SerializeAsString());
+  EXPECT_EQ(again.bytes(), buffer.bytes());
+  for (const char* program : {"p", "q"}) {
+    ASSERT_EQ(again.BestGames(program).size(), buffer.BestGames(program).size());
+    for (size_t i = 0; i < buffer.BestGames(program).size(); ++i) {
+      EXPECT_EQ(again.BestGames(program)[i], buffer.BestGames(program)[i]);
+    }
+  }
+  // The next game goes to the same place, and the same numbers draw the same positions.
+  for (TrajectoryBuffer* one : {&buffer, &again})
+    ASSERT_TRUE(one->Insert(Shared(MakeGame(9, 33, 0))));
+  std::mt19937_64 other = random;
+  const std::vector<DrawnPosition> expected = buffer.Draw(200, random);
+  const std::vector<DrawnPosition> drawn = again.Draw(200, other);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(drawn[i].key.serial, expected[i].key.serial);
+    EXPECT_EQ(drawn[i].key.position, expected[i].key.position);
+  }
+}
+
+TEST(TrajectoryBuffer, RestoreRefusesWhatDoesNotFit) {
+  TrajectoryBuffer buffer(Options());
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(1, 20, 0.5))));
+  TrajectoryBuffer fewer(Options());
+  EXPECT_FALSE(fewer.Restore(buffer.Save(), {}).ok());
+  v1::ReplayState state = buffer.Save();
+  state.mutable_priorities()->RemoveLast();
+  TrajectoryBuffer without(Options());
+  EXPECT_FALSE(without.Restore(state, buffer.SavedGames()).ok());
+}
+
 TEST(TrajectoryBuffer, AnEmptyOneGivesNothing) {
   const TrajectoryBuffer buffer(Options());
   std::mt19937_64 random(1);

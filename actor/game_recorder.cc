@@ -1,0 +1,63 @@
+#include "actor/game_recorder.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "env/game_rules.h"
+#include "simulator/core/fingerprint.h"
+
+namespace mallocmuzero {
+
+GameRecorder::GameRecorder(const PlayedProgram& program, std::string id,
+                           v1::Trajectory::Source source, uint64_t network_step) {
+  trajectory_.set_id(std::move(id));
+  trajectory_.set_program_sha256(program.sha256());
+  trajectory_.set_rules_version(kGameRulesVersion);
+  trajectory_.set_source(source);
+  trajectory_.set_network_step(network_step);
+}
+
+void GameRecorder::Start(const Game& game) {
+  trajectory_.set_initial_return(game.initial_return());
+}
+
+void GameRecorder::Apply(Game& game, Action action, absl::Span<const float> policy, float value) {
+  trajectory_.mutable_actions()->push_back(static_cast<char>(action));
+  trajectory_.mutable_legal_actions()->push_back(static_cast<char>(game.legal_actions()));
+  trajectory_.add_accesses(game.access());
+  trajectory_.add_root_values(value);
+  for (int a = 0; a < kActionCount; ++a) trajectory_.add_policies(policy.empty() ? 0 : policy[a]);
+  trajectory_.add_rewards(game.Apply(action));
+}
+
+std::string TrajectoryId(uint64_t run, uint64_t iteration, uint64_t game) {
+  const uint64_t numbers[] = {run, iteration, game};
+  return Sha256(absl::string_view(reinterpret_cast<const char*>(numbers), sizeof(numbers)))
+      .substr(0, 16);
+}
+
+absl::StatusOr<v1::Trajectory> Demonstrate(const PlayedProgram& program, std::string id,
+                                           absl::Span<const Action> actions) {
+  GameRecorder recorder(program, std::move(id), v1::Trajectory::DEMONSTRATION, 0);
+  Game game(program.rules());
+  recorder.Start(game);
+  for (const Action action : actions) {
+    if (game.finished() || !game.IsLegal(action)) break;
+    float policy[kActionCount] = {};
+    policy[static_cast<int>(action)] = 1;
+    recorder.Apply(game, action, policy, std::numeric_limits<float>::quiet_NaN());
+  }
+  if (!game.finished() || game.history().size() != actions.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(program.name(), ": the decisions demonstrated are not a game of it"));
+  }
+  return std::move(recorder).Finish();
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,94 @@
+#include "actor/game_recorder.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "env/game.h"
+#include "env/players.h"
+#include "env/program_set.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "replay/trajectory_buffer.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<PlayedProgram> SomeProgram(uint64_t seed = 3) {
+  std::mt19937_64 random(seed);
+  for (;;) {
+    auto program = PlayedProgram::Create(testing::RandomGameProgram(random));
+    if (program.ok() && (*program)->decisions() > 5) return *std::move(program);
+  }
+}
+
+std::vector<Action> GreedyGame(const PlayedProgram& program) {
+  Game game(program.rules());
+  while (!game.finished()) game.Apply(GreedyAction(game.legal_actions()));
+  return {game.history().begin(), game.history().end()};
+}
+
+TEST(GameRecorder, WritesDownWhatWasPlayed) {
+  const std::unique_ptr<PlayedProgram> program = SomeProgram();
+  GameRecorder recorder(*program, "id", v1::Trajectory::SELF_PLAY, 7);
+  Game game(program->rules());
+  recorder.Start(game);
+  const float policy[] = {0.25F, 0.25F, 0.5F};
+  std::vector<ActionSet> legal;
+  while (!game.finished()) {
+    legal.push_back(game.legal_actions());
+    const bool searched = legal.size() % 2 == 1;
+    recorder.Apply(game, GreedyAction(game.legal_actions()),
+                   searched ? absl::Span<const float>(policy) : absl::Span<const float>(),
+                   searched ? 1.5F : std::numeric_limits<float>::quiet_NaN());
+  }
+  const v1::Trajectory trajectory = std::move(recorder).Finish();
+  ASSERT_EQ(trajectory.actions().size(), game.history().size());
+  EXPECT_EQ(trajectory.program_sha256(), program->sha256());
+  EXPECT_EQ(trajectory.network_step(), 7);
+  EXPECT_NEAR(TotalReturn(trajectory), game.total_return(), 1e-12);
+  for (size_t d = 0; d < legal.size(); ++d) {
+    EXPECT_EQ(trajectory.actions()[d], static_cast<char>(game.history()[d]));
+    EXPECT_EQ(trajectory.legal_actions()[d], static_cast<char>(legal[d]));
+    EXPECT_EQ(std::isnan(trajectory.root_values(d)), d % 2 == 1);
+    EXPECT_EQ(trajectory.policies(3 * d + 2), d % 2 == 0 ? 0.5F : 0.0F);
+  }
+}
+
+TEST(GameRecorder, IdsAreTheSameForTheSameNumbersOnly) {
+  EXPECT_EQ(TrajectoryId(1, 2, 3), TrajectoryId(1, 2, 3));
+  EXPECT_NE(TrajectoryId(1, 2, 3), TrajectoryId(1, 3, 2));
+  EXPECT_EQ(TrajectoryId(1, 2, 3).size(), 16);
+}
+
+TEST(GameRecorder, ADemonstrationIsItsOwnPolicy) {
+  const std::unique_ptr<PlayedProgram> program = SomeProgram();
+  const std::vector<Action> actions = GreedyGame(*program);
+  const absl::StatusOr<v1::Trajectory> shown = Demonstrate(*program, "id", actions);
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  EXPECT_EQ(shown->source(), v1::Trajectory::DEMONSTRATION);
+  EXPECT_NEAR(TotalReturn(*shown), program->greedy_return(), 1e-12);
+  for (size_t d = 0; d < actions.size(); ++d) {
+    EXPECT_EQ(shown->policies(3 * d + static_cast<int>(actions[d])), 1.0F);
+  }
+}
+
+TEST(GameRecorder, RefusesADemonstrationThatIsNoGame) {
+  const std::unique_ptr<PlayedProgram> program = SomeProgram();
+  std::vector<Action> actions = GreedyGame(*program);
+  actions.pop_back();
+  EXPECT_THAT(Demonstrate(*program, "id", actions).status().message(),
+              HasSubstr("not a game of it"));
+  actions.resize(actions.size() + 2, Action::kDrop);
+  EXPECT_FALSE(Demonstrate(*program, "id", actions).ok());
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,255 @@
+#include "actor/self_play.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "actor/game_recorder.h"
+#include "env/action.h"
+#include "env/game.h"
+#include "env/observation.h"
+#include "env/solvers/random.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Adds the time it lives to a number of seconds.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds), start_(absl::GetCurrentTimeNanos()) {}
+  ~Stopwatch() { seconds_ += static_cast<double>(absl::GetCurrentTimeNanos() - start_) * 1e-9; }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& seconds_;
+  int64_t start_;
+};
+
+// The legal action with the highest logit; with noise, one drawn from the policy (Gumbel-max).
+Action ChooseByPolicy(absl::Span<const float> logits, ActionSet legal, Random* noise) {
+  int best = -1;
+  double most = 0;
+  for (int a = 0; a < kActionCount; ++a) {
+    if (!Contains(legal, static_cast<Action>(a))) continue;
+    double score = logits[a];
+    if (noise != nullptr) score -= std::log(-std::log(noise->Unit() + 1e-300));
+    if (best < 0 || score > most) {
+      best = a;
+      most = score;
+    }
+  }
+  return static_cast<Action>(best);
+}
+
+// What the position is worth if the policy is followed.
+float ValueOf(const SearchResult& result) {
+  float value = 0;
+  for (size_t a = 0; a < result.policy.size(); ++a) value += result.policy[a] * result.q_values[a];
+  return value;
+}
+
+}  // namespace
+
+absl::StatusOr<SearchConfig> MakeSearchConfig(const v1::SearchOptions& options) {
+  SearchConfig config;
+  config.kind = options.kind() == v1::SearchOptions::PUCT ? SearchConfig::Kind::kPuct
+                                                          : SearchConfig::Kind::kGumbel;
+  config.simulations = std::max<uint32_t>(1, options.simulations());
+  config.max_considered_actions = options.max_considered_actions();
+  config.maxvisit_init = options.maxvisit_init();
+  config.value_scale = options.value_scale();
+  config.value_floor = options.value_floor();
+  const absl::Status status = CheckSearch(config, 1, kActionCount);
+  if (!status.ok()) return status;
+  return config;
+}
+
+void SelfPlayStats::Add(const SelfPlayStats& other) {
+  games += other.games;
+  decisions += other.decisions;
+  searches += other.searches;
+  simulations += other.simulations;
+  network_calls += other.network_calls;
+  network_rows += other.network_rows;
+  game_seconds += other.game_seconds;
+  network_seconds += other.network_seconds;
+  tree_seconds += other.tree_seconds;
+}
+
+struct SelfPlay::Seat {
+  Seat(const GameTask& game_task, size_t index, uint64_t network_step)
+      : task(&game_task),
+        task_index(index),
+        game(game_task.program->rules()),
+        writer(game_task.program->tables()),
+        random(game_task.seed),
+        recorder(*game_task.program, game_task.id,
+                 game_task.again == nullptr ? v1::Trajectory::SELF_PLAY : game_task.again->source(),
+                 network_step) {
+    recorder.Start(game);
+  }
+
+  const GameTask* task;
+  size_t task_index;
+  Game game;
+  ObservationWriter writer;
+  Random random;
+  GameRecorder recorder;
+
+  // Of the decision to take.
+  std::array<float, kActionCount> logits = {};
+  bool explored = false;
+  bool searched = false;
+};
+
+SelfPlay::SelfPlay(const SearchConfig& config, uint32_t games, std::unique_ptr<LatentModel> model)
+    : search_(config, games, kActionCount),
+      model_(std::move(model)),
+      seats_(games),
+      observations_(games * kObservationSize),
+      slots_(games),
+      steps_(games),
+      values_(games),
+      rewards_(games),
+      logits_(games * kActionCount) {}
+
+SelfPlay::~SelfPlay() = default;
+
+std::vector<v1::Trajectory> SelfPlay::Play(absl::Span<const GameTask> tasks, uint64_t network_step,
+                                           const std::function<bool()>& stop) {
+  std::vector<v1::Trajectory> played(tasks.size());
+  std::vector<uint32_t> active;
+  std::vector<uint32_t> searching;
+  size_t next = 0;
+  for (;;) {
+    active.clear();
+    searching.clear();
+    for (uint32_t s = 0; s < seats_.size(); ++s) {
+      if (seats_[s] == nullptr && next < tasks.size()) {
+        seats_[s] = std::make_unique<Seat>(tasks[next], next, network_step);
+        ++next;
+      }
+      if (seats_[s] != nullptr) active.push_back(s);
+    }
+    if (active.empty() || (stop && stop())) break;
+    EvaluateRoots(active);
+    for (size_t row = 0; row < active.size(); ++row) {
+      PlanDecision(active[row], row);
+      if (seats_[active[row]]->searched) searching.push_back(active[row]);
+    }
+    SearchAll(searching);
+    const Stopwatch watch(stats_.game_seconds);
+    for (const uint32_t s : active) {
+      Decide(s);
+      if (!seats_[s]->game.finished()) continue;
+      ++stats_.games;
+      played[seats_[s]->task_index] = std::move(seats_[s]->recorder).Finish();
+      seats_[s] = nullptr;
+    }
+  }
+  for (std::unique_ptr<Seat>& seat : seats_) seat = nullptr;
+  std::erase_if(played, [](const v1::Trajectory& game) { return game.id().empty(); });
+  return played;
+}
+
+void SelfPlay::EvaluateRoots(absl::Span<const uint32_t> seats) {
+  {
+    const Stopwatch watch(stats_.game_seconds);
+    for (size_t row = 0; row < seats.size(); ++row) {
+      Seat& seat = *seats_[seats[row]];
+      seat.writer.Write(
+          seat.game,
+          absl::MakeSpan(observations_).subspan(row * kObservationSize, kObservationSize));
+      slots_[row] = search_.RootSlot(seats[row]);
+    }
+  }
+  const Stopwatch watch(stats_.network_seconds);
+  const size_t rows = seats.size();
+  model_->EvaluateRoots(absl::MakeConstSpan(observations_).first(rows * kObservationSize),
+                        absl::MakeConstSpan(slots_).first(rows),
+                        {.values = absl::MakeSpan(values_).first(rows),
+                         .rewards = absl::MakeSpan(rewards_).first(rows),
+                         .logits = absl::MakeSpan(logits_).first(rows * kActionCount)});
+  ++stats_.network_calls;
+  stats_.network_rows += rows;
+}
+
+void SelfPlay::PlanDecision(uint32_t s, size_t row) {
+  Seat& seat = *seats_[s];
+  const absl::Span<const float> logits =
+      absl::MakeConstSpan(logits_).subspan(row * kActionCount, kActionCount);
+  std::copy(logits.begin(), logits.end(), seat.logits.begin());
+  // Drawn whether needed or not, so that one choice does not change the next.
+  const double explore = seat.random.Unit();
+  const double search = seat.random.Unit();
+  const uint64_t seed = seat.random.Next();
+  seat.explored = explore < seat.task->explored;
+  seat.searched = seat.task->searched > 0 && (seat.explored || search < seat.task->searched);
+  if (!seat.searched) return;
+  const Stopwatch watch(stats_.tree_seconds);
+  search_.Start(s, values_[row], logits,
+                {.legal = seat.game.legal_actions(),
+                 .gumbel_scale = seat.explored ? 1.0F : 0.0F,
+                 .seed = seed});
+}
+
+void SelfPlay::SearchAll(absl::Span<const uint32_t> seats) {
+  const size_t rows = seats.size();
+  if (rows == 0) return;
+  stats_.searches += rows;
+  const absl::Span<LatentStep> steps = absl::MakeSpan(steps_).first(rows);
+  const Evaluations evaluations = {.values = absl::MakeSpan(values_).first(rows),
+                                   .rewards = absl::MakeSpan(rewards_).first(rows),
+                                   .logits = absl::MakeSpan(logits_).first(rows * kActionCount)};
+  for (uint32_t i = 0; i < search_.config().simulations; ++i) {
+    {
+      const Stopwatch watch(stats_.tree_seconds);
+      search_.Select(seats, steps);
+    }
+    {
+      const Stopwatch watch(stats_.network_seconds);
+      model_->EvaluateSteps(steps, evaluations);
+    }
+    const Stopwatch watch(stats_.tree_seconds);
+    search_.Backup(seats, evaluations);
+    stats_.simulations += rows;
+    stats_.network_rows += rows;
+    ++stats_.network_calls;
+  }
+}
+
+void SelfPlay::Decide(uint32_t s) {
+  Seat& seat = *seats_[s];
+  ++stats_.decisions;
+  Action action;
+  absl::Span<const float> policy;
+  float value = std::numeric_limits<float>::quiet_NaN();
+  if (seat.searched) {
+    const SearchResult result = search_.Result(s);
+    action = static_cast<Action>(result.action);
+    policy = result.policy;
+    value = ValueOf(result);
+  } else {
+    action = ChooseByPolicy(seat.logits, seat.game.legal_actions(),
+                            seat.explored ? &seat.random : nullptr);
+  }
+  if (seat.task->again != nullptr) {
+    action = static_cast<Action>(seat.task->again->actions()[seat.game.history().size()]);
+  }
+  seat.recorder.Apply(seat.game, action, policy, value);
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,101 @@
+// Games played by the network and a search, many at a time.
+
+#ifndef MALLOCMUZERO_ACTOR_SELF_PLAY_H_
+#define MALLOCMUZERO_ACTOR_SELF_PLAY_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "actor/search/search.h"
+#include "env/program_set.h"
+#include "mallocmuzero/v1/train.pb.h"
+#include "mallocmuzero/v1/trajectory.pb.h"
+#include "model/latent_model.h"
+
+namespace mallocmuzero {
+
+// The search that the options describe. InvalidArgument names a field that is out of range.
+absl::StatusOr<SearchConfig> MakeSearchConfig(const v1::SearchOptions& options);
+
+// One game to play.
+struct GameTask {
+  const PlayedProgram* program = nullptr;
+  std::string id;     // of the trajectory
+  uint64_t seed = 0;  // of everything random in it
+
+  // Probabilities, for each decision: to explore (Gumbel noise in the search, or a draw from the
+  // policy if there is none), and to search although nothing is explored. An explored decision is
+  // searched.
+  float explored = 0;
+  float searched = 1;
+
+  // If given, its decisions are taken again, whatever the search finds; the trajectory has its id.
+  std::shared_ptr<const v1::Trajectory> again;
+};
+
+struct SelfPlayStats {
+  uint64_t games = 0;
+  uint64_t decisions = 0;
+  uint64_t searches = 0;
+  uint64_t simulations = 0;
+  uint64_t network_calls = 0;  // batches
+  uint64_t network_rows = 0;   // positions and latent states in them
+  double game_seconds = 0;     // rules and observations
+  double network_seconds = 0;
+  double tree_seconds = 0;
+
+  void Add(const SelfPlayStats& other);
+};
+
+// Plays on one thread. Games in flight advance together, one decision at a time, so that the
+// network sees one batch for all of them. The same tasks give the same games.
+class SelfPlay {
+ public:
+  // Latent slots that the model must have for `games` in flight.
+  static uint32_t SlotsNeeded(const SearchConfig& config, uint32_t games) {
+    return games * (config.simulations + 1);
+  }
+
+  // `games` is how many are in flight at most.
+  SelfPlay(const SearchConfig& config, uint32_t games, std::unique_ptr<LatentModel> model);
+  ~SelfPlay();
+
+  // Plays all tasks and returns their trajectories in order; `network_step` is written into them.
+  // If `stop` becomes true, games not finished are left out. Tasks' programs must stay.
+  std::vector<v1::Trajectory> Play(absl::Span<const GameTask> tasks, uint64_t network_step,
+                                   const std::function<bool()>& stop);
+
+  // Of all calls.
+  const SelfPlayStats& stats() const { return stats_; }
+
+ private:
+  // A game in flight.
+  struct Seat;
+
+  void EvaluateRoots(absl::Span<const uint32_t> seats);
+  void PlanDecision(uint32_t seat, size_t row);
+  void SearchAll(absl::Span<const uint32_t> seats);
+  void Decide(uint32_t seat);
+
+  Search search_;
+  std::unique_ptr<LatentModel> model_;
+  std::vector<std::unique_ptr<Seat>> seats_;
+  SelfPlayStats stats_;
+
+  // Of a batch, by row.
+  std::vector<float> observations_;
+  std::vector<uint32_t> slots_;
+  std::vector<LatentStep> steps_;
+  std::vector<float> values_;
+  std::vector<float> rewards_;
+  std::vector<float> logits_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_ACTOR_SELF_PLAY_H_

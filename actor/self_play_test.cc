@@ -1,0 +1,196 @@
+#include "actor/self_play.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "env/game.h"
+#include "env/observation_layout.h"
+#include "env/program_set.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "replay/trajectory_buffer.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::SizeIs;
+
+// Prefers NoCopy to Copy to Drop, and knows no values. A state is a number that follows from the
+// observation and the actions.
+class FixedModel : public LatentModel {
+ public:
+  explicit FixedModel(uint32_t slots) : states_(slots, 0) {}
+
+  uint32_t slots() const override { return static_cast<uint32_t>(states_.size()); }
+  uint32_t actions() const override { return kActionCount; }
+  uint32_t observation_size() const override { return kObservationSize; }
+
+  void EvaluateRoots(absl::Span<const float> observations, absl::Span<const uint32_t> roots,
+                     const Evaluations& out) override {
+    for (size_t row = 0; row < roots.size(); ++row) {
+      float sum = 0;
+      for (const float x : observations.subspan(row * kObservationSize, kObservationSize)) sum += x;
+      states_[roots[row]] = sum;
+      Write(row, sum, out);
+    }
+  }
+
+  void EvaluateSteps(absl::Span<const LatentStep> steps, const Evaluations& out) override {
+    for (size_t row = 0; row < steps.size(); ++row) {
+      const float state = std::sin(states_[steps[row].parent] + 0.1F * steps[row].action);
+      states_[steps[row].child] = state;
+      Write(row, state, out);
+    }
+  }
+
+ private:
+  static void Write(size_t row, float state, const Evaluations& out) {
+    out.values[row] = 0.01F * std::sin(state);
+    out.rewards[row] = 0;
+    out.logits[row * 3] = 1;
+    out.logits[row * 3 + 1] = 2;
+    out.logits[row * 3 + 2] = 0;
+  }
+
+  std::vector<float> states_;
+};
+
+std::vector<std::unique_ptr<PlayedProgram>> SomePrograms(int count) {
+  std::mt19937_64 random(3);
+  std::vector<std::unique_ptr<PlayedProgram>> programs;
+  while (programs.size() < count) {
+    auto program = PlayedProgram::Create(testing::RandomGameProgram(random));
+    if (program.ok() && (*program)->decisions() > 5) programs.push_back(*std::move(program));
+  }
+  return programs;
+}
+
+SearchConfig SmallSearch() { return {.simulations = 6}; }
+
+SelfPlay MakeSelfPlay(uint32_t games) {
+  return SelfPlay(SmallSearch(), games,
+                  std::make_unique<FixedModel>(SelfPlay::SlotsNeeded(SmallSearch(), games)));
+}
+
+std::vector<GameTask> Tasks(const std::vector<std::unique_ptr<PlayedProgram>>& programs, int count,
+                            float explored, float searched) {
+  std::vector<GameTask> tasks;
+  for (int i = 0; i < count; ++i) {
+    tasks.push_back({.program = programs[i % programs.size()].get(),
+                     .id = absl::StrCat("game ", i),
+                     .seed = static_cast<uint64_t>(i),
+                     .explored = explored,
+                     .searched = searched});
+  }
+  return tasks;
+}
+
+TEST(SelfPlay, PlaysEveryTaskToItsEnd) {
+  const auto programs = SomePrograms(3);
+  SelfPlay self_play = MakeSelfPlay(4);
+  const std::vector<v1::Trajectory> games =
+      self_play.Play(Tasks(programs, 11, 0.3F, 0.5F), 9, nullptr);
+  ASSERT_THAT(games, SizeIs(11));
+  for (int i = 0; i < 11; ++i) {
+    EXPECT_EQ(games[i].id(), absl::StrCat("game ", i));
+    EXPECT_EQ(games[i].network_step(), 9);
+    Game game(programs[i % 3]->rules());
+    for (const char action : games[i].actions()) {
+      ASSERT_FALSE(game.finished());
+      ASSERT_TRUE(game.IsLegal(static_cast<Action>(action)));
+      game.Apply(static_cast<Action>(action));
+    }
+    EXPECT_TRUE(game.finished());
+    EXPECT_NEAR(TotalReturn(games[i]), game.total_return(), 1e-12);
+  }
+  EXPECT_EQ(self_play.stats().games, 11);
+  EXPECT_EQ(self_play.stats().simulations, 6 * self_play.stats().searches);
+}
+
+TEST(SelfPlay, AGameDoesNotDependOnItsNeighbours) {
+  const auto programs = SomePrograms(2);
+  const std::vector<GameTask> tasks = Tasks(programs, 8, 0.3F, 0.5F);
+  SelfPlay many = MakeSelfPlay(8);
+  SelfPlay one = MakeSelfPlay(1);
+  const std::vector<v1::Trajectory> together = many.Play(tasks, 0, nullptr);
+  const std::vector<v1::Trajectory> alone = one.Play(tasks, 0, nullptr);
+  ASSERT_THAT(together, SizeIs(8));
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(together[i].actions(), alone[i].actions());
+    ASSERT_EQ(together[i].policies_size(), alone[i].policies_size());
+    for (int k = 0; k < alone[i].policies_size(); ++k) {
+      EXPECT_EQ(together[i].policies(k), alone[i].policies(k));
+    }
+  }
+}
+
+TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
+  const auto programs = SomePrograms(1);
+  SelfPlay self_play = MakeSelfPlay(2);
+  const std::vector<v1::Trajectory> games = self_play.Play(Tasks(programs, 1, 0, 0), 0, nullptr);
+  // NoCopy before Copy before Drop is what the greedy player does.
+  EXPECT_NEAR(TotalReturn(games[0]), programs[0]->greedy_return(), 1e-12);
+  EXPECT_EQ(self_play.stats().searches, 0);
+  EXPECT_TRUE(std::isnan(games[0].root_values(0)));
+}
+
+TEST(SelfPlay, ExploredGamesDiffer) {
+  const auto programs = SomePrograms(1);
+  SelfPlay self_play = MakeSelfPlay(4);
+  std::vector<std::string> seen;
+  for (const v1::Trajectory& game : self_play.Play(Tasks(programs, 8, 1, 0), 0, nullptr)) {
+    seen.push_back(game.actions());
+  }
+  std::sort(seen.begin(), seen.end());
+  EXPECT_GT(std::unique(seen.begin(), seen.end()) - seen.begin(), 4);
+}
+
+TEST(SelfPlay, SearchesAgainAlongAStoredGame) {
+  const auto programs = SomePrograms(1);
+  SelfPlay self_play = MakeSelfPlay(4);
+  std::vector<GameTask> tasks = Tasks(programs, 1, 1, 0);
+  const auto stored =
+      std::make_shared<const v1::Trajectory>(self_play.Play(tasks, 0, nullptr).front());
+  tasks[0].again = stored;
+  tasks[0].explored = 0;
+  tasks[0].searched = 1;
+  const v1::Trajectory again = self_play.Play(tasks, 5, nullptr).front();
+  EXPECT_EQ(again.actions(), stored->actions());
+  EXPECT_EQ(again.id(), stored->id());
+  EXPECT_EQ(again.network_step(), 5);
+  for (int d = 0; d < again.accesses_size(); ++d) {
+    EXPECT_NEAR(again.policies(3 * d) + again.policies(3 * d + 1) + again.policies(3 * d + 2), 1,
+                1e-5);
+    EXPECT_FALSE(std::isnan(again.root_values(d)));
+  }
+}
+
+TEST(SelfPlay, StopsWhenAskedAndStartsAnew) {
+  const auto programs = SomePrograms(1);
+  SelfPlay self_play = MakeSelfPlay(2);
+  int rounds = 0;
+  EXPECT_LT(self_play.Play(Tasks(programs, 6, 0, 0), 0, [&] { return ++rounds > 3; }).size(), 6);
+  EXPECT_THAT(self_play.Play(Tasks(programs, 2, 0, 0), 0, nullptr), SizeIs(2));
+}
+
+TEST(SelfPlay, RefusesASearchThatCannotBe) {
+  v1::SearchOptions options;
+  options.set_simulations(16);
+  options.set_max_considered_actions(16);
+  options.set_maxvisit_init(50);
+  options.set_value_scale(0.1F);
+  EXPECT_TRUE(MakeSearchConfig(options).ok());
+  options.set_value_floor(-1);
+  EXPECT_FALSE(MakeSearchConfig(options).ok());
+}
+
+}  // namespace
+}  // namespace mallocmuzero

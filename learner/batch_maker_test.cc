@@ -1,0 +1,193 @@
+#include "learner/batch_maker.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actor/game_recorder.h"
+#include "env/game.h"
+#include "env/observation.h"
+#include "env/players.h"
+#include "env/program_set.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// One random program, some random games of it and their baseline.
+class BatchMakerTest : public ::testing::Test {
+ protected:
+  BatchMakerTest() {
+    std::mt19937_64 random(4);
+    std::vector<Program> programs;
+    while (programs.empty()) {
+      Program program = testing::RandomGameProgram(random);
+      const auto played = PlayedProgram::Create(std::move(program));
+      if (!played.ok() || (*played)->decisions() < 12) continue;
+      programs.push_back(*Program::FromProto((*played)->program().proto()));
+    }
+    set_ = std::make_unique<ProgramSet>(*ProgramSet::Create(std::move(programs)));
+    const PlayedProgram& program = (*set_)[0];
+    ReturnBaseline baseline(program.rules().access_count());
+    Player player(PlayerKind::kRandom, 5);
+    for (int g = 0; g < 4; ++g) {
+      games_.push_back(PlayOne(program, player, g));
+      baseline.Add(*games_.back());
+    }
+    baseline.Refresh();
+    baselines_.emplace(program.sha256(), std::move(baseline));
+    options_.set_unroll_steps(3);
+  }
+
+  static SharedTrajectory PlayOne(const PlayedProgram& program, Player& player, int g) {
+    GameRecorder recorder(program, TrajectoryId(0, 0, g), v1::Trajectory::SELF_PLAY, 0);
+    Game game(program.rules());
+    recorder.Start(game);
+    player.StartGame();
+    const float policy[] = {0.5F, 0.25F, 0.25F};
+    while (!game.finished()) {
+      // Every second position has been searched.
+      const bool searched = game.history().size() % 2 == 0;
+      recorder.Apply(game, player.Choose(game),
+                     searched ? absl::Span<const float>(policy) : absl::Span<const float>(),
+                     searched ? 2.0F : kNan);
+    }
+    return std::make_shared<const v1::Trajectory>(std::move(recorder).Finish());
+  }
+
+  BatchRow Row(int game, uint32_t position) const {
+    return {.drawn = {.trajectory = games_[game], .key = {static_cast<uint64_t>(game), position}}};
+  }
+
+  const ReturnBaseline& baseline() const { return baselines_.begin()->second; }
+
+  // What is to come from a decision on, in units of the baseline.
+  double ValueAt(int game, int d) const {
+    const v1::Trajectory& t = *games_[game];
+    if (d >= t.accesses_size()) return 0;
+    double to_go = 0;
+    for (int i = d; i < t.accesses_size(); ++i) to_go += t.rewards(i);
+    return (to_go - baseline().At(t.accesses(d))) / baseline().scale();
+  }
+
+  std::unique_ptr<ProgramSet> set_;
+  Baselines baselines_;
+  v1::LearnerOptions options_;
+  std::vector<SharedTrajectory> games_;
+};
+
+TEST_F(BatchMakerTest, ObservationsAreThoseOfTheGamePlayedAgain) {
+  // Out of order, two of one game, on two threads.
+  const std::vector<BatchRow> rows = {Row(1, 7), Row(0, 0), Row(1, 2)};
+  UnrollBatch batch;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 2).Fill(rows, batch).ok());
+  ObservationWriter writer((*set_)[0].tables());
+  std::vector<float> expected(kObservationSize);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Game game((*set_)[0].rules());
+    for (uint32_t d = 0; d < rows[i].drawn.key.position; ++d) {
+      game.Apply(static_cast<Action>(rows[i].drawn.trajectory->actions()[d]));
+    }
+    writer.Write(game, absl::MakeSpan(expected));
+    const std::vector<float> row(batch.observations.begin() + i * kObservationSize,
+                                 batch.observations.begin() + (i + 1) * kObservationSize);
+    EXPECT_EQ(row, expected);
+    EXPECT_EQ(batch.keys[i].serial, rows[i].drawn.key.serial);
+  }
+}
+
+TEST_F(BatchMakerTest, AValueIsTheSumOfTheRewardsThatFollow) {
+  UnrollBatch batch;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(2, 3)}, batch).ok());
+  for (int k = 0; k < 3; ++k) {
+    EXPECT_NEAR(batch.values[k], ValueAt(2, 3 + k), 1e-4);
+    EXPECT_NEAR(batch.values[k], batch.rewards[k] + batch.values[k + 1], 1e-4);
+    EXPECT_EQ(batch.actions[k], games_[2]->actions()[3 + k]);
+  }
+}
+
+TEST_F(BatchMakerTest, PoliciesAreThereWhereASearchWas) {
+  UnrollBatch batch;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(0, 4)}, batch).ok());
+  for (int k = 0; k <= 3; ++k) EXPECT_EQ(batch.policies[3 * k], k % 2 == 0 ? 0.5F : 0.0F);
+}
+
+TEST_F(BatchMakerTest, AnImitatedRowTeachesWhatWasDone) {
+  BatchRow row = Row(0, 5);
+  row.imitate = true;
+  UnrollBatch batch;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({row}, batch).ok());
+  for (int k = 0; k <= 3; ++k) {
+    for (int a = 0; a < 3; ++a) {
+      EXPECT_EQ(batch.policies[3 * k + a], a == games_[0]->actions()[5 + k] ? 1.0F : 0.0F);
+    }
+  }
+}
+
+TEST_F(BatchMakerTest, NothingHappensBehindTheEnd) {
+  const auto last = static_cast<uint32_t>(games_[0]->accesses_size() - 1);
+  UnrollBatch batch;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(0, last)}, batch).ok());
+  EXPECT_NEAR(batch.values[0], ValueAt(0, static_cast<int>(last)), 1e-4);
+  for (int k = 1; k <= 3; ++k) {
+    EXPECT_EQ(batch.values[k], 0);
+    for (int a = 0; a < 3; ++a) EXPECT_EQ(batch.policies[3 * k + a], 0);
+  }
+  EXPECT_EQ(batch.rewards[1], 0);
+  // The last reward is all that was to come.
+  EXPECT_NEAR(batch.rewards[0], batch.values[0], 1e-4);
+}
+
+TEST_F(BatchMakerTest, BootstrapsWithTheSearchedValueAfterSomeSteps) {
+  options_.set_td_steps(2);
+  UnrollBatch batch;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(0, 4)}, batch).ok());
+  // Position 6 was searched: its value is 2 units above the baseline.
+  const v1::Trajectory& t = *games_[0];
+  const double expected = (t.rewards(4) + t.rewards(5) + 2 * baseline().scale() +
+                           baseline().At(t.accesses(6)) - baseline().At(t.accesses(4))) /
+                          baseline().scale();
+  EXPECT_NEAR(batch.values[0], expected, 1e-4);
+  // Position 7 was not: all rewards to the end.
+  EXPECT_NEAR(batch.values[1], ValueAt(0, 5), 1e-4);
+}
+
+TEST_F(BatchMakerTest, RefusesAGameThatTheRulesDoNotPlay) {
+  v1::Trajectory wrong = *games_[0];
+  wrong.set_accesses(6, wrong.accesses(6) + 1);
+  BatchRow row = Row(0, 9);
+  row.drawn.trajectory = std::make_shared<const v1::Trajectory>(wrong);
+  UnrollBatch batch;
+  const BatchMaker maker(*set_, baselines_, options_, 1);
+  EXPECT_THAT(maker.Fill({row}, batch).message(), HasSubstr("decision 6 of a stored game"));
+  wrong.set_program_sha256("another");
+  row.drawn.trajectory = std::make_shared<const v1::Trajectory>(wrong);
+  EXPECT_THAT(maker.Fill({row}, batch).message(), HasSubstr("not in this run"));
+}
+
+TEST(ImportanceWeights, CorrectWhatPrioritiesDistort) {
+  std::vector<DrawnPosition> drawn(3);
+  drawn[0].probability = 0.1;
+  drawn[1].probability = 0.2;
+  drawn[2].probability = 0.4;
+  const std::vector<float> weights = ImportanceWeights(drawn, 10, 1);
+  // 1 / (10 x 0.1) is the largest, which becomes 1.
+  EXPECT_FLOAT_EQ(weights[0], 1);
+  EXPECT_FLOAT_EQ(weights[1], 0.5);
+  EXPECT_FLOAT_EQ(weights[2], 0.25);
+  EXPECT_FLOAT_EQ(ImportanceWeights(drawn, 10, 0)[2], 1);
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,75 @@
+// Trains the networks, one batch at a time. Without LibTorch's headers.
+
+#ifndef MALLOCMUZERO_LEARNER_LEARNER_H_
+#define MALLOCMUZERO_LEARNER_LEARNER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "learner/batch_maker.h"
+#include "mallocmuzero/v1/train.pb.h"
+#include "model/network.h"
+#include "model/tensors.h"
+
+namespace mallocmuzero {
+
+// InvalidArgument, naming the field, if such learning cannot be.
+absl::Status CheckLearnerOptions(const v1::LearnerOptions& options);
+
+// Means over the rows of a batch, each by its weight.
+struct UpdateResult {
+  double total_loss = 0;   // what was minimised, weight decay aside
+  double policy_loss = 0;  // cross-entropy, over the steps that have a target
+  double value_loss = 0;   // cross-entropy, as the next
+  double reward_loss = 0;
+  double gradient_norm = 0;  // before it was clipped
+  double learning_rate = 0;
+
+  // |predicted - target| of each row's first value, in units of the baseline: what the position is
+  // a surprise by.
+  std::vector<float> value_errors;
+};
+
+// AdamW over the losses of K unrolled steps (Schrittwieser et al., appendix G): the first position
+// counts fully, each unrolled step 1 / K; the gradient is halved at each step of the dynamics. Not
+// thread-safe. The same updates give the same weights where LibTorch computes on one thread.
+class Learner {
+ public:
+  // Trains `network`, which must outlive it, on a device. InvalidArgument if the options are out of
+  // range or the device is not there.
+  static absl::StatusOr<std::unique_ptr<Learner>> Create(Network& network,
+                                                         const v1::LearnerOptions& options,
+                                                         Device device);
+  ~Learner();
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
+
+  // One update from the rows [first, first + rows) of a batch.
+  UpdateResult Update(const UnrollBatch& batch, size_t first, size_t rows);
+
+  // Updates so far.
+  uint64_t step() const { return step_; }
+
+  // What the optimiser keeps, by name, and back. InvalidArgument, with nothing changed, if it is
+  // not of these networks.
+  std::vector<NamedTensor> ExportOptimizer() const;
+  absl::Status ImportOptimizer(absl::Span<const NamedTensor> state, uint64_t step);
+
+ private:
+  struct Torch;  // learner.cc
+
+  Learner(Network& network, const v1::LearnerOptions& options, Device device);
+
+  v1::LearnerOptions options_;
+  uint64_t step_ = 0;
+  std::unique_ptr<Torch> torch_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_LEARNER_LEARNER_H_
