@@ -6,90 +6,127 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
-#include "actor/search/lanes.h"
+#include "actor/search/float4.h"
 #include "actor/search/search.h"
 #include "actor/search/search_node.h"
 #include "actor/search/sequential_halving.h"
 
 namespace mallocmuzero {
 
-template <int kLanes>
+// Works on four nodes at a time. Actions is an ActionCount.
+template <class Actions>
 class GumbelRule {
  public:
-  using Floats = Lanes<kLanes>;
-  using Node = TreeNode<kLanes>;
-  using Root = RootState<kLanes>;
+  static constexpr int kMax = Actions::kMax;
+  using Quad = NodeQuad<kMax>;
+  using Root = RootState<kMax>;
 
-  GumbelRule(const SearchConfig& config, uint32_t actions)
-      : config_(config),
+  GumbelRule(const SearchConfig& config, Actions actions)
+      : actions_(actions),
         least_range_(std::max(config.value_floor, kEpsilon)),
-        actions_(LaneMask<kLanes>::Of(LowBits(actions))),
-        considered_(std::min(config.max_considered_actions, actions), config.simulations) {}
+        maxvisit_init_(config.maxvisit_init),
+        value_scale_(config.value_scale),
+        considered_(std::min<uint32_t>(config.max_considered_actions, actions.count()),
+                    config.simulations) {}
 
   void StartRoot(uint32_t legal_actions, Root& root) const {
     root.considered_visits = considered_.Row(legal_actions);
   }
 
   // gumbel_muzero_root_action_selection: the best of those whose turn it is in the halving.
-  uint32_t SelectAtRoot(const Root& root, const Node& node) const {
-    const auto simulation = static_cast<uint32_t>(node.visits) - 1;
-    return Best(root, node, root.considered_visits[simulation]);
+  Int4 SelectAtRoot(const Root* const* roots, const Quad& nodes) const {
+    Float4 visits;
+    for (int k = 0; k < 4; ++k) {
+      const auto simulation = static_cast<int32_t>(nodes.visits[k]) - 1;
+      visits[k] = roots[k]->considered_visits[simulation];
+    }
+    return Best({roots, actions_.count()}, nodes, visits);
   }
 
   // gumbel_muzero_interior_action_selection: visits follow softmax(logits + completed Q-values).
-  uint32_t Select(const Node& node) const {
-    const Floats improved = Softmax(node.logits + Rescaled(node, Completed(node)));
-    return Argmax(improved - node.child_visits / node.visits, actions_, 0);
+  Int4 Select(const Quad& nodes) const {
+    Columns<kMax> scores = Improved(nodes);
+    for (int a = 0; a < actions_.count(); ++a) {
+      scores.at[a] -= nodes.child_visits.at[a] / nodes.visits;
+    }
+    return Argmax(scores, actions_.count());
   }
 
-  uint32_t Choose(const Root& root, const Node& node) const {
-    return Best(root, node, MaxOf(node.child_visits));
+  // Of the most visited actions the best.
+  Int4 Choose(const Root* const* roots, const Quad& nodes) const {
+    return Best({roots, actions_.count()}, nodes, MaxOf(nodes.child_visits, actions_.count()));
   }
 
-  Floats Policy(const Root& root, const Node& node) const {
-    const Floats policy = Softmax(node.logits + Rescaled(node, Completed(node)));
-    return Select0(root.legal, policy);
+  Columns<kMax> Policy(const Root* const* roots, const Quad& nodes) const {
+    const RootQuad<kMax> root(roots, actions_.count());
+    Columns<kMax> policy = Improved(nodes);
+    for (int a = 0; a < actions_.count(); ++a) {
+      policy.at[a] = OrZero(root.IsLegal(a), policy.at[a]);
+    }
+    return policy;
   }
 
   // The Q-values, and the mixed value (appendix D of the paper) where there was no visit.
-  Floats Completed(const Node& node) const {
-    const LaneMask<kLanes> visited = node.child_visits > 0;
-    const float prior_sum = Sum(Select0(visited, node.priors));
-    const Floats weighted = Select0(visited, node.priors * node.q_values / prior_sum);
-    const float mixed = (node.raw_value + (node.visits - 1) * Sum(weighted)) / node.visits;
-    return mallocmuzero::Select(visited, node.q_values, Floats::All(mixed));
+  Columns<kMax> Completed(const Quad& nodes) const {
+    Columns<kMax> q_values;
+    Float4 prior_sum = All(0);
+    Float4 weighted = All(0);
+    for (int a = 0; a < actions_.count(); ++a) {
+      prior_sum += OrZero(nodes.child_visits.at[a] > 0, nodes.priors.at[a]);
+    }
+    for (int a = 0; a < actions_.count(); ++a) {
+      weighted += OrZero(nodes.child_visits.at[a] > 0,
+                         nodes.priors.at[a] * nodes.q_values.at[a] / prior_sum);
+    }
+    const Float4 mixed = (nodes.raw_value + (nodes.visits - 1) * weighted) / nodes.visits;
+    for (int a = 0; a < actions_.count(); ++a) {
+      q_values.at[a] = nodes.child_visits.at[a] > 0 ? nodes.q_values.at[a] : mixed;
+    }
+    return q_values;
   }
 
  private:
   static constexpr float kEpsilon = 1e-8F;
   static constexpr float kLowScore = -1e9F;  // an action alone in its turn is still visited
 
-  static Floats Select0(const LaneMask<kLanes>& mask, const Floats& a) {
-    return mallocmuzero::Select(mask, a, Floats::All(0));
+  // qtransform_completed_by_mix_value.
+  Columns<kMax> Rescaled(const Quad& nodes) const {
+    Columns<kMax> q_values = Completed(nodes);
+    Float4 low = q_values.at[0];
+    for (int a = 1; a < actions_.count(); ++a) low = Min(low, q_values.at[a]);
+    const Float4 high = MaxOf(q_values, actions_.count());
+    const Float4 range = Max(high - low, All(least_range_));
+    const Float4 most_visits = MaxOf(nodes.child_visits, actions_.count());
+    const Float4 scale = (maxvisit_init_ + most_visits) * value_scale_;
+    for (int a = 0; a < actions_.count(); ++a) {
+      q_values.at[a] = scale * ((q_values.at[a] - low) / range);
+    }
+    return q_values;
   }
 
-  // qtransform_completed_by_mix_value.
-  Floats Rescaled(const Node& node, const Floats& completed) const {
-    constexpr float kHighest = std::numeric_limits<float>::infinity();
-    const float low = MinOf(mallocmuzero::Select(actions_, completed, Floats::All(kHighest)));
-    const float high = MaxOf(mallocmuzero::Select(actions_, completed, Floats::All(-kHighest)));
-    const float scale = (config_.maxvisit_init + MaxOf(node.child_visits)) * config_.value_scale;
-    return scale * ((completed - low) / std::max(high - low, least_range_));
+  Columns<kMax> Improved(const Quad& nodes) const {
+    Columns<kMax> logits = Rescaled(nodes);
+    for (int a = 0; a < actions_.count(); ++a) logits.at[a] += nodes.logits.at[a];
+    return Softmax(logits, actions_.count());
   }
 
   // score_considered, then the argmax: of the legal actions with so many visits.
-  uint32_t Best(const Root& root, const Node& node, float visits) const {
-    const Floats logits = node.logits - MaxOf(node.logits);
-    const Floats score = root.gumbel + logits + Rescaled(node, Completed(node));
-    const LaneMask<kLanes> considered = (node.child_visits == visits) & root.legal;
-    return Argmax(Max(score, kLowScore), considered, root.first_legal);
+  Int4 Best(const RootQuad<kMax>& root, const Quad& nodes, Float4 visits) const {
+    const Float4 max_logit = MaxOf(nodes.logits, actions_.count());
+    Columns<kMax> scores = Rescaled(nodes);
+    for (int a = 0; a < actions_.count(); ++a) {
+      const Float4 noisy = root.gumbel.at[a] + (nodes.logits.at[a] - max_logit);
+      scores.at[a] = Max(noisy + scores.at[a], All(kLowScore));
+    }
+    return ArgmaxAtRoot(root, scores, actions_.count(),
+                        [&](int a) { return nodes.child_visits.at[a] == visits; });
   }
 
-  SearchConfig config_;
+  Actions actions_;
   float least_range_;
-  LaneMask<kLanes> actions_;
+  float maxvisit_init_;
+  float value_scale_;
   ConsideredVisits considered_;
 };
 

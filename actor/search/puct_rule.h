@@ -10,24 +10,24 @@
 #include <limits>
 #include <vector>
 
-#include "actor/search/lanes.h"
+#include "actor/search/float4.h"
 #include "actor/search/search.h"
 #include "actor/search/search_node.h"
 
 namespace mallocmuzero {
 
-// mctx adds noise of up to 1e-7 to scores; here the lower action wins a tie, so that only the root
-// has noise.
-template <int kLanes>
+// Works on four nodes at a time. Actions is an ActionCount. mctx adds noise of up to 1e-7 to
+// scores; here the lower action wins a tie, so that only the root has noise.
+template <class Actions>
 class PuctRule {
  public:
-  using Floats = Lanes<kLanes>;
-  using Node = TreeNode<kLanes>;
-  using Root = RootState<kLanes>;
+  static constexpr int kMax = Actions::kMax;
+  using Quad = NodeQuad<kMax>;
+  using Root = RootState<kMax>;
 
-  PuctRule(const SearchConfig& config, uint32_t actions)
-      : least_range_(std::max(config.value_floor, kEpsilon)),
-        actions_(LaneMask<kLanes>::Of(LowBits(actions))),
+  PuctRule(const SearchConfig& config, Actions actions)
+      : actions_(actions),
+        least_range_(std::max(config.value_floor, kEpsilon)),
         exploration_(config.simulations + 2) {
     for (uint32_t visits = 0; visits < exploration_.size(); ++visits) {
       const auto n = static_cast<float>(visits);
@@ -38,57 +38,74 @@ class PuctRule {
 
   void StartRoot(uint32_t /*legal_actions*/, Root& /*root*/) const {}
 
-  uint32_t SelectAtRoot(const Root& root, const Node& node) const {
-    return Argmax(Score(node), root.legal, root.first_legal);
+  Int4 SelectAtRoot(const Root* const* roots, const Quad& nodes) const {
+    return ArgmaxAtRoot({roots, actions_.count()}, Scores(nodes), actions_.count(), Every);
   }
 
-  uint32_t Select(const Node& node) const { return Argmax(Score(node), actions_, 0); }
+  Int4 Select(const Quad& nodes) const { return Argmax(Scores(nodes), actions_.count()); }
 
   // Draws in proportion to visits^(1 / temperature): the highest of noise + logit has that
   // distribution.
-  uint32_t Choose(const Root& root, const Node& node) const {
+  Int4 Choose(const Root* const* roots, const Quad& nodes) const {
     constexpr float kTiny = std::numeric_limits<float>::min();
-    const float temperature = std::max(kTiny, root.temperature);
-    float visits[kLanes];
-    float score[kLanes];
-    node.child_visits.Store(visits);
-    root.gumbel.Store(score);
-    const float most = std::max(MaxOf(node.child_visits), 1.0F);
-    for (int lane = 0; lane < kLanes; ++lane) {
-      score[lane] += std::log(std::max(kTiny, visits[lane] / most)) / temperature;
+    const RootQuad<kMax> root(roots, actions_.count());
+    const Float4 most = Max(MaxOf(nodes.child_visits, actions_.count()), All(1));
+    Columns<kMax> scores = root.gumbel;
+    for (int a = 0; a < actions_.count(); ++a) {
+      const Float4 share = Max(nodes.child_visits.at[a] / most, All(kTiny));
+      for (int k = 0; k < 4; ++k) {
+        scores.at[a][k] += std::log(share[k]) / std::max(kTiny, roots[k]->temperature);
+      }
     }
-    return Argmax(Floats::Load(score), root.legal, root.first_legal);
+    return ArgmaxAtRoot(root, scores, actions_.count(), Every);
   }
 
-  // Before the first visit: the prior.
-  Floats Policy(const Root& root, const Node& node) const {
-    if (node.visits == 1) return mallocmuzero::Select(root.legal, node.priors, Floats::All(0));
-    return node.child_visits / (node.visits - 1);
+  // Shares of the visits; before the first one the prior.
+  Columns<kMax> Policy(const Root* const* roots, const Quad& nodes) const {
+    const RootQuad<kMax> root(roots, actions_.count());
+    Columns<kMax> policy;
+    for (int a = 0; a < actions_.count(); ++a) {
+      const Float4 share = nodes.child_visits.at[a] / Max(nodes.visits - 1, All(1));
+      policy.at[a] = OrZero(root.IsLegal(a), nodes.visits == 1 ? nodes.priors.at[a] : share);
+    }
+    return policy;
   }
 
-  Floats Completed(const Node& node) const {
-    return mallocmuzero::Select(node.child_visits > 0, node.q_values, Floats::All(node.value));
+  // The Q-values, and the node's value where there was no visit.
+  Columns<kMax> Completed(const Quad& nodes) const {
+    Columns<kMax> q_values;
+    for (int a = 0; a < actions_.count(); ++a) {
+      q_values.at[a] = nodes.child_visits.at[a] > 0 ? nodes.q_values.at[a] : nodes.value;
+    }
+    return q_values;
   }
 
  private:
   static constexpr float kEpsilon = 1e-8F;
 
-  // muzero_action_selection with qtransform_by_parent_and_siblings. Lanes past the last action were
-  // never visited and so count as the node's own value, which is in the range anyway.
-  Floats Score(const Node& node) const {
-    const LaneMask<kLanes> visited = node.child_visits > 0;
-    const Floats known = Completed(node);
-    const float low = std::min(node.value, MinOf(known));
-    const float high = std::max(node.value, MaxOf(known));
-    const Floats q_values = mallocmuzero::Select(visited, node.q_values, Floats::All(low));
-    const Floats value_score = (q_values - low) / std::max(high - low, least_range_);
-    const float exploration = exploration_[static_cast<uint32_t>(node.visits)];
-    const Floats more_visits = node.child_visits + Floats::All(1);
-    return value_score + exploration * node.priors / more_visits;
+  static Int4 Every(int /*action*/) { return Int4{-1, -1, -1, -1}; }
+
+  // muzero_action_selection with qtransform_by_parent_and_siblings.
+  Columns<kMax> Scores(const Quad& nodes) const {
+    Columns<kMax> scores = Completed(nodes);
+    const Float4 high = Max(nodes.value, MaxOf(scores, actions_.count()));
+    Float4 low = nodes.value;
+    for (int a = 0; a < actions_.count(); ++a) low = Min(low, scores.at[a]);
+    const Float4 range = Max(high - low, All(least_range_));
+    Float4 exploration;
+    for (int k = 0; k < 4; ++k) {
+      exploration[k] = exploration_[static_cast<int32_t>(nodes.visits[k])];
+    }
+    for (int a = 0; a < actions_.count(); ++a) {
+      const Float4 visits = nodes.child_visits.at[a];
+      const Float4 q_value = visits > 0 ? nodes.q_values.at[a] : low;
+      scores.at[a] = (q_value - low) / range + exploration * nodes.priors.at[a] / (visits + 1);
+    }
+    return scores;
   }
 
+  Actions actions_;
   float least_range_;
-  LaneMask<kLanes> actions_;
   std::vector<float> exploration_;  // by visits of a node
 };
 

@@ -49,13 +49,23 @@ absl::Status CheckGumbel(const SearchConfig& config) {
   return absl::OkStatus();
 }
 
-template <int kLanes>
+template <int kActions, int kMaxActions>
 std::unique_ptr<SearchTrees> MakeTrees(const SearchConfig& config, uint32_t games,
                                        uint32_t actions) {
+  using Actions = ActionCount<kActions, kMaxActions>;
   if (config.kind == SearchConfig::Kind::kPuct) {
-    return std::make_unique<SearchTreesOf<kLanes, PuctRule<kLanes>>>(config, games, actions);
+    return std::make_unique<SearchTreesOf<Actions, PuctRule>>(config, games, actions);
   }
-  return std::make_unique<SearchTreesOf<kLanes, GumbelRule<kLanes>>>(config, games, actions);
+  return std::make_unique<SearchTreesOf<Actions, GumbelRule>>(config, games, actions);
+}
+
+// mallocGame has three actions.
+std::unique_ptr<SearchTrees> MakeTreesOf(const SearchConfig& config, uint32_t games,
+                                         uint32_t actions) {
+  assert(CheckSearch(config, games, actions).ok());
+  if (actions == 3) return MakeTrees<3, 4>(config, games, actions);
+  if (actions <= 8) return MakeTrees<0, 8>(config, games, actions);
+  return MakeTrees<0, kMaxSearchActions>(config, games, actions);
 }
 
 }  // namespace
@@ -79,18 +89,10 @@ absl::Status CheckSearch(const SearchConfig& config, uint32_t games, uint32_t ac
 }
 
 Search::Search(const SearchConfig& config, uint32_t games, uint32_t actions)
-    : config_(config), games_(games), actions_(actions) {
-  assert(CheckSearch(config, games, actions).ok());
-  if (actions <= 4) {
-    trees_ = MakeTrees<4>(config, games, actions);
-  } else if (actions <= 8) {
-    trees_ = MakeTrees<8>(config, games, actions);
-  } else if (actions <= 16) {
-    trees_ = MakeTrees<16>(config, games, actions);
-  } else {
-    trees_ = MakeTrees<32>(config, games, actions);
-  }
-}
+    : config_(config),
+      games_(games),
+      actions_(actions),
+      trees_(MakeTreesOf(config, games, actions)) {}
 
 Search::~Search() = default;
 Search::Search(Search&&) noexcept = default;
@@ -118,7 +120,7 @@ void Search::Start(uint32_t game, float value, absl::Span<const float> logits,
   trees_->Start(game, value, prior_span, absl::MakeConstSpan(gumbel.data(), actions_), options);
 }
 
-void Search::Select(absl::Span<const uint32_t> games, absl::Span<LatentStep> steps) const {
+void Search::Select(absl::Span<const uint32_t> games, absl::Span<LatentStep> steps) {
   assert(steps.size() >= games.size());
   trees_->Select(games, steps);
 }
@@ -132,6 +134,6 @@ uint32_t Search::simulations_done(uint32_t game) const { return trees_->Simulati
 
 SearchResult Search::Result(uint32_t game) { return trees_->Result(game); }
 
-SearchNode Search::Node(uint32_t game, uint32_t node) const { return trees_->Node(game, node); }
+SearchNode Search::Node(uint32_t game, uint32_t node) const { return trees_->NodeAt(game, node); }
 
 }  // namespace mallocmuzero

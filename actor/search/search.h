@@ -134,7 +134,7 @@ class Search {
 
   // The next step of each of `games`, none of which is done and none of which is there twice. May
   // be repeated: nothing changes before Backup.
-  void Select(absl::Span<const uint32_t> games, absl::Span<LatentStep> steps) const;
+  void Select(absl::Span<const uint32_t> games, absl::Span<LatentStep> steps);
 
   // Takes what the steps last selected for `games` led to, in the order of `games`.
   void Backup(absl::Span<const uint32_t> games, const Evaluations& evaluations);
