@@ -39,6 +39,11 @@ struct EvaluationOptions {
 // knows no other way, in matrix products of all threads.
 void SetComputeThreads(int threads);
 
+// Lets malloc keep what is freed, for the whole process. Else the buffers of a batch go back to the
+// kernel after each, which takes as long as the arithmetic. For programs that evaluate networks,
+// once.
+void KeepFreedMemory();
+
 // Whether there is a CUDA device that LibTorch can use.
 bool HasCuda();
 

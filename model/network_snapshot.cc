@@ -1,5 +1,8 @@
 // Evaluation of a network's weights as they were: prepared once, then few operations a batch.
 
+#include <malloc.h>
+#include <torch/cuda.h>
+
 #include <cassert>
 #include <cstring>
 #include <utility>
@@ -236,6 +239,15 @@ class SnapshotLatentModel final : public LatentModel {
 void SetComputeThreads(int threads) {
   at::set_num_threads(threads);
   if (openblas_set_num_threads != nullptr) openblas_set_num_threads(threads);
+}
+
+void KeepFreedMemory() {
+#ifdef __GLIBC__
+  constexpr int kBytes = 1 << 30;
+  constexpr int kLargestMmapThreshold = 32 << 20;  // that glibc takes
+  mallopt(M_TRIM_THRESHOLD, kBytes);
+  mallopt(M_MMAP_THRESHOLD, kLargestMmapThreshold);
+#endif
 }
 
 bool HasCuda() { return torch::cuda::is_available(); }

@@ -1,0 +1,223 @@
+#include "model/checkpoint.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "env/observation_layout.h"
+#include "google/protobuf/stubs/logging.h"
+#include "model/git_commit.h"
+#include "model/network_config.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+using TensorProto = v1::CheckpointHeader::Tensor;
+
+constexpr absl::string_view kMagic = "MMZMODEL";
+constexpr absl::string_view kOptimizerPrefix = "optimizer/";
+constexpr size_t kLengthBytes = 8;
+constexpr size_t kShaBytes = 32;
+constexpr uint64_t kMaxHeadBytes = uint64_t{1} << 30;  // protobuf takes twice that
+constexpr size_t kPreambleBytes = 8 + kLengthBytes + kShaBytes;
+
+// Both parts of a file that has been found whole.
+struct FileParts {
+  v1::CheckpointHeader head;
+  absl::string_view payload;  // into the file's bytes
+};
+
+absl::Status FileError(absl::string_view path, absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", message));
+}
+
+absl::Status InFile(absl::string_view path, const absl::Status& status) {
+  if (status.ok()) return status;
+  return {status.code(), absl::StrCat(path, ": ", status.message())};
+}
+
+std::string EncodeLength(uint64_t length) {
+  std::string bytes(kLengthBytes, '\0');
+  for (size_t k = 0; k < kLengthBytes; ++k) bytes[k] = static_cast<char>(length >> (8 * k));
+  return bytes;
+}
+
+uint64_t DecodeLength(absl::string_view bytes) {
+  uint64_t length = 0;
+  for (size_t k = 0; k < kLengthBytes; ++k) {
+    length |= uint64_t{static_cast<uint8_t>(bytes[k])} << (8 * k);
+  }
+  return length;
+}
+
+// Bytes of an element; 0 for an unknown type.
+uint64_t ElementBytes(TensorProto::Type type) {
+  switch (type) {
+    case TensorProto::TYPE_FLOAT32:
+      return 4;
+    case TensorProto::TYPE_INT64:
+      return 8;
+    case TensorProto::TYPE_UINT8:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+// What type and shape take, bytes; more than `limit` and nonsense are an error.
+absl::StatusOr<uint64_t> TensorBytes(const TensorProto& tensor, uint64_t limit) {
+  uint64_t bytes = ElementBytes(tensor.type());
+  if (bytes == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor ", tensor.name(), " is of unknown type ", tensor.type()));
+  }
+  for (const int64_t size : tensor.shape()) {
+    if (size < 0 || (size > 0 && bytes > limit / static_cast<uint64_t>(size))) {
+      return absl::InvalidArgumentError(absl::StrCat("cut short or damaged: tensor ", tensor.name(),
+                                                     " is larger than the ", limit,
+                                                     " bytes behind the head"));
+    }
+    bytes *= static_cast<uint64_t>(size);
+  }
+  return bytes;
+}
+
+void AddTensor(const NamedTensor& tensor, absl::string_view prefix, v1::CheckpointHeader& head,
+               std::string& payload) {
+  TensorProto& entry = *head.add_tensors();
+  entry.set_name(absl::StrCat(prefix, tensor.name));
+  entry.mutable_shape()->Assign(tensor.shape.begin(), tensor.shape.end());
+  entry.set_type(tensor.type);
+  entry.set_offset(payload.size());
+  payload += tensor.bytes;
+}
+
+// The bytes behind the head must be those of the tensors, one after the other.
+absl::Status CheckPayloadSize(const FileParts& parts) {
+  uint64_t end = 0;
+  for (const TensorProto& tensor : parts.head.tensors()) {
+    const absl::StatusOr<uint64_t> bytes = TensorBytes(tensor, parts.payload.size());
+    if (!bytes.ok()) return bytes.status();
+    if (tensor.offset() != end) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor ", tensor.name(), " begins at ",
+                                                     tensor.offset(), ", must begin at ", end));
+    }
+    end += *bytes;
+  }
+  if (end == parts.payload.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(end > parts.payload.size() ? "cut short" : "damaged", ": tensors take ", end,
+                   " bytes, there are ", parts.payload.size()));
+}
+
+absl::StatusOr<FileParts> TakeApart(absl::string_view bytes, const std::string& path) {
+  if (!absl::StartsWith(bytes, kMagic.substr(0, bytes.size())) || bytes.empty()) {
+    return FileError(path, "not a checkpoint: one begins with \"MMZMODEL\"");
+  }
+  if (bytes.size() < kPreambleBytes) return FileError(path, "cut short: checkpoint without a head");
+  const uint64_t length = DecodeLength(bytes.substr(kMagic.size(), kLengthBytes));
+  const absl::string_view sha = bytes.substr(kPreambleBytes - kShaBytes, kShaBytes);
+  const absl::string_view content = bytes.substr(kPreambleBytes);
+  if (length > content.size()) {
+    return FileError(path, absl::StrCat("cut short: the head takes ", length, " bytes, there are ",
+                                        content.size()));
+  }
+  if (length > kMaxHeadBytes) {
+    return FileError(path, absl::StrCat("damaged: a head of ", length, " bytes"));
+  }
+  const google::protobuf::LogSilencer silencer;  // the error is ours to report
+  FileParts parts = {.head = {}, .payload = content.substr(length)};
+  if (!parts.head.ParseFromArray(content.data(), static_cast<int>(length))) {
+    return FileError(path, "damaged: the head cannot be read");
+  }
+  // Before the sum, so that an older file is called that, whatever follows.
+  MMZ_RETURN_IF_ERROR(CheckHeader(parts.head, path));
+  MMZ_RETURN_IF_ERROR(InFile(path, CheckPayloadSize(parts)));
+  if (Sha256(content) != sha) {
+    return FileError(path, "damaged: the SHA-256 of its content is not the one it states");
+  }
+  return parts;
+}
+
+NamedTensor ToTensor(const TensorProto& entry, absl::string_view payload) {
+  // CheckPayloadSize has found the size to be right.
+  const uint64_t size = TensorBytes(entry, payload.size()).value_or(0);
+  return {.name = std::string(absl::StripPrefix(entry.name(), kOptimizerPrefix)),
+          .shape = {entry.shape().begin(), entry.shape().end()},
+          .type = entry.type(),
+          .bytes = std::string(payload.substr(entry.offset(), size))};
+}
+
+}  // namespace
+
+std::string BuildGitCommit() { return kGitCommit; }
+
+Checkpoint MakeCheckpoint(const Network& network) {
+  Checkpoint checkpoint;
+  checkpoint.network = network.config();
+  checkpoint.weights = network.ExportWeights();
+  checkpoint.git_commit = BuildGitCommit();
+  return checkpoint;
+}
+
+absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const Checkpoint& checkpoint) {
+  absl::StatusOr<std::unique_ptr<Network>> network = Network::Create(checkpoint.network, 0);
+  if (!network.ok()) return network.status();
+  MMZ_RETURN_IF_ERROR((*network)->ImportWeights(checkpoint.weights));
+  return network;
+}
+
+absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
+  v1::CheckpointHeader head;
+  FillHeader(head);
+  *head.mutable_network() = checkpoint.network;
+  *head.mutable_observation() = MakeObservationSpec();
+  head.set_step(checkpoint.step);
+  head.set_training_state(checkpoint.training_state);
+  head.set_git_commit(checkpoint.git_commit);
+  std::string payload;
+  for (const NamedTensor& tensor : checkpoint.weights) AddTensor(tensor, "", head, payload);
+  for (const NamedTensor& tensor : checkpoint.optimizer) {
+    AddTensor(tensor, kOptimizerPrefix, head, payload);
+  }
+  const std::string head_bytes = SerializeDeterministically(head);
+  const std::string content = absl::StrCat(head_bytes, payload);
+  return WriteFileAtomically(
+      path, absl::StrCat(kMagic, EncodeLength(head_bytes.size()), Sha256(content), content));
+}
+
+absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
+  const absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) return bytes.status();
+  const absl::StatusOr<FileParts> parts = TakeApart(*bytes, path);
+  if (!parts.ok()) return parts.status();
+  const v1::CheckpointHeader& head = parts->head;
+  MMZ_RETURN_IF_ERROR(InFile(path, CheckObservationSpec(head.observation())));
+  MMZ_RETURN_IF_ERROR(InFile(path, ValidateNetworkConfig(head.network())));
+  Checkpoint checkpoint;
+  checkpoint.network = head.network();
+  checkpoint.step = head.step();
+  checkpoint.training_state = head.training_state();
+  checkpoint.git_commit = head.git_commit();
+  for (const TensorProto& entry : head.tensors()) {
+    const bool of_optimizer = absl::StartsWith(entry.name(), kOptimizerPrefix);
+    (of_optimizer ? checkpoint.optimizer : checkpoint.weights)
+        .push_back(ToTensor(entry, parts->payload));
+  }
+  return checkpoint;
+}
+
+absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const std::string& path) {
+  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(path);
+  if (!checkpoint.ok()) return checkpoint.status();
+  absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
+  if (!network.ok()) return InFile(path, network.status());
+  return network;
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,52 @@
+// Checkpoints: the weights of a network and what its training needs to go on, in one file.
+
+#ifndef MALLOCMUZERO_MODEL_CHECKPOINT_H_
+#define MALLOCMUZERO_MODEL_CHECKPOINT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "mallocmuzero/v1/network.pb.h"
+#include "model/network.h"
+#include "model/tensors.h"
+
+namespace mallocmuzero {
+
+// A file is "MMZMODEL", the length of the head in bytes (8 bytes, little-endian), the SHA-256 of
+// all that follows (32 bytes), the head (a v1::CheckpointHeader), and the bytes of the tensors.
+struct Checkpoint {
+  v1::NetworkConfig network;
+  std::vector<NamedTensor> weights;
+  std::vector<NamedTensor> optimizer;  // empty in an exported checkpoint
+  uint64_t step = 0;                   // updates of the weights so far
+  std::string training_state;          // the training loop's own; empty in an exported checkpoint
+  std::string git_commit;              // of the program that wrote it, empty if unknown
+};
+
+// Commit that the build was configured from, 40 digits; empty if unknown.
+std::string BuildGitCommit();
+
+// The network's config and weights, copied, and this build's commit.
+Checkpoint MakeCheckpoint(const Network& network);
+
+// A network with the checkpoint's weights. InvalidArgument if they do not fit its config.
+absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const Checkpoint& checkpoint);
+
+// Replaces the file in one step, for this build's observations. Equal checkpoints give equal files.
+absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint);
+
+// An error of one line that names the file and what would be right: NotFound if there is none,
+// InvalidArgument if it is no checkpoint, cut short, damaged, of another version of the format or
+// of the observations, or has no valid config. The tensors' shapes are checked by MakeNetwork.
+absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path);
+
+// Both; errors name the file.
+absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const std::string& path);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_MODEL_CHECKPOINT_H_

@@ -1,0 +1,82 @@
+#include "model/network_config.h"
+
+#include <cmath>
+#include <string>
+
+#include "env/observation_layout.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::NetworkConfig Tiny() { return NetworkPreset("tiny").value(); }
+
+std::string ErrorOf(const v1::NetworkConfig& config) {
+  return std::string(ValidateNetworkConfig(config).message());
+}
+
+TEST(NetworkConfig, PresetsAreValid) {
+  for (const char* name : {"tiny", "small", "base"}) {
+    EXPECT_TRUE(ValidateNetworkConfig(NetworkPreset(name).value()).ok()) << name;
+  }
+  EXPECT_TRUE(ValidateNetworkConfig(ReferenceNetworkConfig(256, 601, 3)).ok());
+}
+
+TEST(NetworkConfig, NamesThePresetsThereAre) {
+  EXPECT_EQ(NetworkPreset("huge").status().message(),
+            "no network is called \"huge\"; there are tiny, small and base");
+}
+
+TEST(NetworkConfig, NamesTheFieldThatIsWrong) {
+  v1::NetworkConfig config = Tiny();
+  config.set_latent(0);
+  EXPECT_EQ(ErrorOf(config), "network config: latent is 0, must be 2 to 4096");
+  config = Tiny();
+  config.set_dynamics_blocks(1000000);
+  EXPECT_EQ(ErrorOf(config), "network config: dynamics_blocks is 1000000, must be 1 to 32");
+  config = Tiny();
+  config.set_bins(40);
+  EXPECT_EQ(ErrorOf(config), "network config: bins is 40, must be odd");
+  config = Tiny();
+  config.set_resolution(std::nanf(""));
+  EXPECT_EQ(ErrorOf(config), "network config: resolution is nan, must be positive");
+  config = Tiny();
+  config.set_limit(1000);
+  EXPECT_EQ(ErrorOf(config), "network config: limit is 1000, must be at most 60");
+}
+
+TEST(NetworkConfig, IsForOneVersionOfTheObservations) {
+  v1::NetworkConfig config = Tiny();
+  config.set_observation_version(kObservationVersion + 1);
+  EXPECT_THAT(ErrorOf(config), HasSubstr("network is for observations of version "));
+  config = Tiny();
+  config.set_observation_size(17);
+  EXPECT_THAT(ErrorOf(config), HasSubstr("network is for observations of 17 floats"));
+}
+
+TEST(NetworkConfig, SpecMustBeThisBuilds) {
+  v1::ObservationSpec spec = MakeObservationSpec();
+  EXPECT_TRUE(CheckObservationSpec(spec).ok());
+  spec.mutable_blocks(0)->set_name("other");
+  EXPECT_THAT(std::string(CheckObservationSpec(spec).message()), HasSubstr("other blocks"));
+}
+
+TEST(NetworkConfig, CountsTheFlopsOfTheReference) {
+  // 259 x 256 + 256 x 256 of the dynamics, 2 x 256 x 256 of hidden layers, 256 x 3 of the policy
+  // and 2 x 256 x 601 of reward and value are 571,392 multiplications.
+  EXPECT_EQ(CostOf(ReferenceNetworkConfig(256, 601, 3)).step_flops, 2 * 571392);
+}
+
+TEST(NetworkConfig, CountsTheFlopsOfARoot) {
+  // Memory 24 x (65 x 24 + 3 x 24 x 24) = 78,912; accesses 33 x 38 x 32 + 32 x 128 + 2 x 33 x 128 =
+  // 52,672; trunk (24 x 24 + 128 + 193) x 64 = 57,408; block 2 x 64 x 64 = 8,192; prediction
+  // 64 x (64 + 41 + 3) = 6,912. Plain: 24 + 40 + 9 + 38 + 24 + 40 + 18 = 193.
+  EXPECT_EQ(PlainFeatures(), 193);
+  EXPECT_EQ(CostOf(Tiny()).root_flops, 2 * (78912 + 52672 + 57408 + 8192 + 6912));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
