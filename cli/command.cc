@@ -19,6 +19,7 @@
 #include "cli/plot_command.h"
 #include "cli/readback_command.h"
 #include "cli/simulate_command.h"
+#include "cli/train_command.h"
 #include "cli/validate_command.h"
 
 namespace mallocmuzero::cli {
@@ -27,7 +28,7 @@ namespace {
 constexpr AddCommand kCommands[] = {AddImportCommand, AddSimulateCommand,  AddValidateCommand,
                                     AddCorpusCommand, AddOverridesCommand, AddReadbackCommand,
                                     AddPlotCommand,   AddExplainCommand,   AddBenchCommand,
-                                    AddMapCommand};
+                                    AddMapCommand,       AddTrainCommand};
 
 // One line whatever `message` holds, so that a caller can take stderr line by line.
 void PrintError(std::string_view message) {

@@ -138,6 +138,25 @@ absl::StatusOr<std::vector<std::string>> FindPrograms(const std::string& folder)
   return paths;
 }
 
+absl::StatusOr<std::vector<std::string>> FindSplit(const std::string& folder,
+                                                   const std::string& split) {
+  const absl::StatusOr<std::map<std::string, SplitEntry>> entries =
+      ReadSplit(folder + "/split.csv");
+  if (!entries.ok()) return entries.status();
+  absl::StatusOr<std::vector<std::string>> paths = FindPrograms(folder);
+  if (!paths.ok()) return paths;
+  std::erase_if(*paths, [&](const std::string& path) {
+    const std::string file = std::filesystem::path(path).filename().string();
+    const auto entry = entries->find(file.substr(0, file.find(".program")));
+    return entry == entries->end() || entry->second.split != split;
+  });
+  if (paths->empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, "/split.csv: no program here has the split '", split, "'"));
+  }
+  return paths;
+}
+
 absl::StatusOr<std::vector<CorpusProgram>> ReadCorpus(const std::string& folder) {
   const std::string split_path = folder + "/split.csv";
   const absl::StatusOr<std::map<std::string, SplitEntry>> split = ReadSplit(split_path);

@@ -23,6 +23,11 @@ struct CorpusProgram {
 // Paths of every .program and .program.zst below `folder`, sorted. NotFound if there is no folder.
 absl::StatusOr<std::vector<std::string>> FindPrograms(const std::string& folder);
 
+// Of those, the ones whose program `folder`/split.csv gives that split. InvalidArgument if there is
+// none.
+absl::StatusOr<std::vector<std::string>> FindSplit(const std::string& folder,
+                                                   const std::string& split);
+
 // Every .program or .program.zst in a subfolder of `folder`, by chip and name. Each must be in
 // `folder`/split.csv (columns name, family, split). Errors name the file.
 absl::StatusOr<std::vector<CorpusProgram>> ReadCorpus(const std::string& folder);

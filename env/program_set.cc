@@ -51,6 +51,13 @@ absl::StatusOr<ProgramSet> ProgramSet::Create(std::vector<Program> programs) {
       return absl::InvalidArgumentError(
           absl::StrCat((*played)->name(), ": the same program is there twice"));
     }
+    for (const std::unique_ptr<PlayedProgram>& other : set.programs_) {
+      if (other->name() == (*played)->name() &&
+          other->program().hardware().name() == (*played)->program().hardware().name()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat((*played)->name(), ": two different programs have this name"));
+      }
+    }
     set.programs_.push_back(*std::move(played));
   }
   if (set.programs_.empty()) {

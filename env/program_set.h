@@ -56,7 +56,8 @@ class PlayedProgram {
 class ProgramSet {
  public:
   // Programs with nothing to decide are left out; their names are in idle().
-  // InvalidArgument if a program is there twice, cannot be played, or if none is left.
+  // InvalidArgument if a program is there twice, has another one's name on the same chip, cannot be
+  // played, or if none is left.
   static absl::StatusOr<ProgramSet> Create(std::vector<Program> programs);
 
   size_t size() const { return programs_.size(); }
@@ -64,6 +65,9 @@ class ProgramSet {
 
   // Null if the program is not in the set.
   const PlayedProgram* Find(absl::string_view sha256) const;
+
+  // The program must be in the set.
+  size_t IndexOf(absl::string_view sha256) const { return by_sha256_.find(sha256)->second; }
 
   // Names of programs that leave nothing to decide.
   const std::vector<std::string>& idle() const { return idle_; }

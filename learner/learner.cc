@@ -1,5 +1,12 @@
 #include "learner/learner.h"
 
+// First: the next header uses what it declares.
+#include <torch/types.h>
+
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/optim/adamw.h>
+#include <torch/version.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

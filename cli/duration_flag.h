@@ -1,0 +1,19 @@
+// Flags that are a time.
+
+#ifndef MALLOCMUZERO_CLI_DURATION_FLAG_H_
+#define MALLOCMUZERO_CLI_DURATION_FLAG_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace mallocmuzero::cli {
+
+// A finite time above zero, such as "500ms", "60s" or "5m". InvalidArgument, with the flag's name,
+// for anything else.
+absl::StatusOr<absl::Duration> ParseDuration(const std::string& flag, const std::string& text);
+
+}  // namespace mallocmuzero::cli
+
+#endif  // MALLOCMUZERO_CLI_DURATION_FLAG_H_

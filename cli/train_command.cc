@@ -1,0 +1,249 @@
+#include "cli/train_command.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "cli/corpus.h"
+#include "cli/duration_flag.h"
+#include "cli/solve_progress.h"
+#include "cli/train_view.h"
+#include "env/program_set.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/train.pb.h"
+#include "model/network.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/message_json.h"
+#include "simulator/core/program.h"
+#include "train/metrics_exporter.h"
+#include "train/train_config.h"
+#include "train/training_run.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct TrainFlags {
+  std::string program;
+  std::string workloads;
+  std::string split;
+  std::string output;
+  std::string budget;
+  uint64_t iterations = 0;
+  bool resume = false;
+  std::string config;
+  std::string network = "tiny";
+  std::string device = "auto";
+  std::string metrics_address;
+  double demonstrations = 0;
+  uint32_t threads = 0;
+  uint64_t seed = 0;
+  bool json = false;
+
+  // Which of them were given.
+  CLI::Option* demonstrations_option = nullptr;
+  CLI::Option* threads_option = nullptr;
+  CLI::Option* seed_option = nullptr;
+};
+
+absl::StatusOr<ProgramSet> LoadPrograms(const TrainFlags& flags) {
+  std::vector<std::string> paths = {flags.program};
+  if (flags.program.empty()) {
+    absl::StatusOr<std::vector<std::string>> found = flags.split.empty()
+                                                         ? FindPrograms(flags.workloads)
+                                                         : FindSplit(flags.workloads, flags.split);
+    if (!found.ok()) return found.status();
+    paths = *std::move(found);
+  }
+  std::vector<Program> programs;
+  for (const std::string& path : paths) {
+    absl::StatusOr<Program> program = LoadProgram(path);
+    if (!program.ok()) return program.status();
+    programs.push_back(*std::move(program));
+  }
+  absl::StatusOr<ProgramSet> set = ProgramSet::Create(std::move(programs));
+  if (!set.ok()) {
+    return absl::Status(set.status().code(),
+                        absl::StrCat(flags.program.empty() ? flags.workloads : flags.program, ": ",
+                                     set.status().message()));
+  }
+  for (const std::string& name : set->idle()) {
+    std::fputs(absl::StrCat("mallocmuzero: ", name, ": nothing to decide, left out\n").c_str(),
+               stderr);
+  }
+  return set;
+}
+
+absl::StatusOr<v1::TrainConfig> MakeConfig(const TrainFlags& flags) {
+  absl::StatusOr<v1::TrainConfig> config = flags.config.empty()
+                                               ? DefaultTrainConfig(flags.network)
+                                               : ReadMessage<v1::TrainConfig>(flags.config);
+  if (!config.ok()) return config;
+  if (flags.demonstrations_option->count() > 0) {
+    config->set_demonstration_seconds(flags.demonstrations);
+  }
+  if (flags.threads_option->count() > 0) {
+    config->mutable_self_play()->set_threads(flags.threads);
+  }
+  if (flags.seed_option->count() > 0) config->set_seed(flags.seed);
+  const absl::Status status = CheckTrainConfig(*config);
+  if (status.ok()) return config;
+  return absl::Status(status.code(), absl::StrCat(flags.config.empty() ? "--" : flags.config + ": ",
+                                                  status.message()));
+}
+
+absl::StatusOr<Device> ChooseDevice(const std::string& name) {
+  if (name == "auto") return HasCuda() ? Device::kCuda : Device::kCpu;
+  return ParseDevice(name);
+}
+
+absl::StatusOr<std::unique_ptr<TrainingRun>> OpenRun(const TrainFlags& flags) {
+  const absl::StatusOr<Device> device = ChooseDevice(flags.device);
+  if (!device.ok()) return device.status();
+  if (flags.resume) {
+    absl::StatusOr<ProgramSet> programs = LoadPrograms(flags);
+    if (!programs.ok()) return programs.status();
+    return TrainingRun::Resume(flags.output, *std::move(programs), *device);
+  }
+  const absl::StatusOr<v1::TrainConfig> config = MakeConfig(flags);
+  if (!config.ok()) return config.status();
+  absl::StatusOr<ProgramSet> programs = LoadPrograms(flags);
+  if (!programs.ok()) return programs.status();
+  return TrainingRun::Start(flags.output, *config, *std::move(programs), *device);
+}
+
+v1::TrainReport MakeReport(const TrainFlags& flags, const TrainingRun& run, bool interrupted) {
+  v1::TrainReport report;
+  report.set_run(flags.output);
+  report.set_seconds(run.seconds());
+  report.set_iterations(static_cast<uint32_t>(run.iteration()));
+  report.set_games(static_cast<double>(run.games()));
+  report.set_updates(static_cast<double>(run.updates()));
+  report.set_interrupted(interrupted);
+  for (const ProgramProgress& progress : run.progress()) {
+    const PlayedProgram& program = *progress.program;
+    const double all_hbm = program.rules().all_hbm_cycles();
+    v1::TrainReport::Program& entry = *report.add_programs();
+    entry.set_program(program.name());
+    entry.set_hardware(program.program().hardware().name());
+    entry.set_all_hbm_cycles(all_hbm);
+    if (!std::isnan(program.default_return())) {
+      entry.set_default_cycles(all_hbm * (1 - program.default_return()));
+    }
+    entry.set_greedy_cycles(all_hbm * (1 - program.greedy_return()));
+    if (!std::isnan(progress.policy_return)) {
+      entry.set_policy_cycles(all_hbm * (1 - progress.policy_return));
+    }
+    entry.set_best_cycles(all_hbm * (1 - progress.best_return));
+    entry.set_best_player(progress.best_player);
+    entry.set_best_mapping(
+        run.directory().BestPath(program.program().hardware().name(), program.name()));
+  }
+  return report;
+}
+
+absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
+  RunLimits limits;
+  if (!flags.budget.empty()) {
+    const absl::StatusOr<absl::Duration> budget = ParseDuration("--budget", flags.budget);
+    if (!budget.ok()) return budget.status();
+    limits.deadline = absl::Now() + *budget;
+  }
+  if (flags.iterations > 0) limits.iterations = flags.iterations;
+  limits.stop = InterruptGuard::interrupted;
+  std::unique_ptr<MetricsExporter> exporter;
+  if (!flags.metrics_address.empty()) {
+    absl::StatusOr<std::unique_ptr<MetricsExporter>> listening =
+        MetricsExporter::Listen(flags.metrics_address);
+    if (!listening.ok()) return listening.status();
+    exporter = *std::move(listening);
+  }
+  const absl::StatusOr<std::unique_ptr<TrainingRun>> run = OpenRun(flags);
+  if (!run.ok()) return run.status();
+  bool interrupted = false;
+  {
+    const InterruptGuard guard;
+    TrainView view;
+    const absl::Status status = (*run)->Run(limits, [&](const v1::TrainMetrics& metrics) {
+      view.Show(metrics);
+      if (exporter != nullptr) exporter->Update(metrics);
+    });
+    if (!status.ok()) return status;
+    interrupted = InterruptGuard::interrupted();
+  }
+  const v1::TrainReport report = MakeReport(flags, **run, interrupted);
+  if (!flags.json) {
+    std::fputs(TrainText(report).c_str(), stdout);
+    return ExitCode::kSuccess;
+  }
+  const absl::StatusOr<std::string> json = MessageToJson(report);
+  if (!json.ok()) return json.status();
+  std::puts(json->c_str());
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddTrainCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "train", "Learn to place tensors by playing: self-play and learning on real programs");
+  const auto flags = std::make_shared<TrainFlags>();
+  auto* program =
+      command->add_option("--program", flags->program, "program to train on")->type_name("FILE");
+  auto* workloads =
+      command->add_option("--workloads", flags->workloads, "folder of programs to train on")
+          ->type_name("DIR")
+          ->excludes(program);
+  command
+      ->add_option("--split", flags->split,
+                   "of DIR, only the programs that DIR/split.csv gives this split")
+      ->type_name("train|validation|test")
+      ->needs(workloads);
+  command
+      ->add_option("--output", flags->output, "folder of the run: checkpoints, metrics, mappings")
+      ->type_name("RUN")
+      ->required();
+  command
+      ->add_option("--budget", flags->budget,
+                   "time to train in this sitting, such as 10m; default: until Ctrl-C")
+      ->type_name("TIME");
+  command->add_option("--iterations", flags->iterations,
+                      "iterations to train, those of earlier sittings counted");
+  command->add_flag("--resume", flags->resume, "go on with the run in RUN");
+  command->add_option("--config", flags->config, "TrainConfig to start a run with")
+      ->type_name("FILE");
+  command->add_option("--network", flags->network,
+                      "size of the networks: tiny, small or base; default: tiny");
+  command->add_option("--device", flags->device,
+                      "cpu, cuda or auto (a GPU if there is one); default: auto");
+  flags->demonstrations_option = command->add_option(
+      "--demonstrations", flags->demonstrations,
+      "seconds that solvers get, for each program, to show games first; default: 0");
+  flags->threads_option = command->add_option(
+      "--threads", flags->threads,
+      "threads that play and learn; 1 makes runs repeatable; default: one a core");
+  flags->seed_option =
+      command->add_option("--seed", flags->seed, "of everything random; default: 0");
+  command
+      ->add_option("--metrics", flags->metrics_address,
+                   "serve Prometheus metrics here, such as 127.0.0.1:9464")
+      ->type_name("HOST:PORT");
+  command->add_flag("--json", flags->json, "print one JSON object (TrainReport)");
+  command->footer("Ctrl-C saves the run and ends it; --resume goes on.");
+  command->callback([flags, program, workloads, &action] {
+    if (program->count() + workloads->count() == 0) {
+      throw CLI::RequiredError("--program or --workloads");
+    }
+    action = [flags] { return RunTrain(*flags); };
+  });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,142 @@
+#include "cli/train_view.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "cli/table.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr int kProgramsShown = 12;
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
+
+// Cycles saved against the default, of a return given as share of the all-HBM cycles.
+double Gain(const v1::TrainMetrics::Program& program, double value) {
+  if (!program.has_default_return()) return value;
+  return 1 - (1 - value) / (1 - program.default_return());
+}
+
+std::string GainText(const v1::TrainMetrics::Program& program, bool known, double value) {
+  return known ? absl::StrFormat("%+.2f %%", 100 * Gain(program, value)) : "";
+}
+
+std::string Change(double cycles, double against) {
+  return absl::StrFormat("%+.2f %%", 100 * (cycles / against - 1));
+}
+
+}  // namespace
+
+TrainView::TrainView() : is_terminal_(isatty(STDERR_FILENO) != 0), next_(absl::Now()) {}
+
+void TrainView::Show(const v1::TrainMetrics& metrics) {
+  if (!is_terminal_) {
+    const absl::Time now = absl::Now();
+    if (now < next_) return;
+    next_ = now + kLogInterval;
+    std::fputs(absl::StrCat("mallocmuzero: ", IterationLine(metrics), "\n").c_str(), stderr);
+    return;
+  }
+  const std::string text =
+      absl::StrCat(IterationLine(metrics), "\n", ProgramLines(metrics, kProgramsShown));
+  std::string screen;
+  if (lines_shown_ > 0) absl::StrAppend(&screen, "\x1b[", lines_shown_, "A\x1b[J");
+  absl::StrAppend(&screen, text);
+  std::fputs(screen.c_str(), stderr);
+  lines_shown_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
+
+std::string IterationLine(const v1::TrainMetrics& metrics) {
+  const double play = std::max(1e-9, metrics.play_seconds());
+  std::string line = absl::StrFormat(
+      "%.0f s, iteration %u: %.0f games, %.0f simulations/s, batches of %.0f, playing %.0f %% of "
+      "the time",
+      metrics.seconds(), metrics.iteration(), metrics.games(), metrics.simulations() / play,
+      metrics.batch_fill(), 100 * play / (play + metrics.learn_seconds()));
+  if (metrics.has_losses()) {
+    absl::StrAppendFormat(&line, "; %.0f updates, losses: policy %.3f, value %.3f, reward %.3f",
+                          metrics.updates(), metrics.losses().policy(), metrics.losses().value(),
+                          metrics.losses().reward());
+  }
+  if (metrics.programs_size() == 1) {
+    const v1::TrainMetrics::Program& program = metrics.programs(0);
+    absl::StrAppend(&line,
+                    program.has_default_return() ? "; against the default: best "
+                                                 : "; against all in HBM: best ",
+                    GainText(program, true, program.best_return()));
+    if (program.has_policy_return()) {
+      absl::StrAppend(&line, ", policy ", GainText(program, true, program.policy_return()));
+    }
+  } else if (metrics.programs_size() > 1) {
+    double sum = 0;
+    for (const v1::TrainMetrics::Program& program : metrics.programs()) {
+      sum += Gain(program, program.best_return());
+    }
+    absl::StrAppendFormat(&line, "; best games save %+.2f %% on average",
+                          100 * sum / metrics.programs_size());
+  }
+  return line;
+}
+
+std::string ProgramLines(const v1::TrainMetrics& metrics, int most) {
+  std::vector<const v1::TrainMetrics::Program*> programs;
+  for (const v1::TrainMetrics::Program& program : metrics.programs()) programs.push_back(&program);
+  std::stable_sort(programs.begin(), programs.end(), [](const auto* a, const auto* b) {
+    return Gain(*a, a->best_return()) > Gain(*b, b->best_return());
+  });
+  Table table({{"cycles saved", Table::Align::kLeft},
+               {"self-play", Table::Align::kRight},
+               {"policy", Table::Align::kRight},
+               {"best", Table::Align::kRight},
+               {"greedy", Table::Align::kRight}});
+  const auto shown = std::min<size_t>(programs.size(), most);
+  for (size_t i = 0; i < shown; ++i) {
+    const v1::TrainMetrics::Program& p = *programs[i];
+    table.AddRow({p.name(), GainText(p, p.has_mean_return(), p.mean_return()),
+                  GainText(p, p.has_policy_return(), p.policy_return()),
+                  GainText(p, true, p.best_return()), GainText(p, true, p.greedy_return())});
+  }
+  std::string text = table.ToText();
+  if (shown < programs.size()) {
+    absl::StrAppend(&text, "and ", programs.size() - shown, " programs more\n");
+  }
+  return text;
+}
+
+std::string TrainText(const v1::TrainReport& report) {
+  std::string text =
+      absl::StrFormat("%s: %u iterations, %.0f games, %.0f updates in %.0f s%s\n\n", report.run(),
+                      report.iterations(), report.games(), report.updates(), report.seconds(),
+                      report.interrupted() ? ", interrupted; --resume goes on" : "");
+  Table table({{"program", Table::Align::kLeft},
+               {"default Mcycles", Table::Align::kRight},
+               {"all in HBM", Table::Align::kRight},
+               {"greedy", Table::Align::kRight},
+               {"policy with search", Table::Align::kRight},
+               {"best", Table::Align::kRight},
+               {"found by", Table::Align::kLeft}});
+  for (const v1::TrainReport::Program& p : report.programs()) {
+    const double against = p.has_default_cycles() ? p.default_cycles() : p.all_hbm_cycles();
+    table.AddRow({p.program(), p.has_default_cycles() ? FormatMegacycles(p.default_cycles()) : "",
+                  Change(p.all_hbm_cycles(), against), Change(p.greedy_cycles(), against),
+                  p.has_policy_cycles() ? Change(p.policy_cycles(), against) : "",
+                  Change(p.best_cycles(), against), p.best_player()});
+  }
+  absl::StrAppend(&text, table.ToText());
+  if (report.programs_size() == 1) {
+    absl::StrAppend(&text, "\nbest mapping: ", report.programs(0).best_mapping(), "\n");
+  } else {
+    absl::StrAppend(&text, "\nbest mappings: ", report.run(), "/best\n");
+  }
+  return text;
+}
+
+}  // namespace mallocmuzero::cli

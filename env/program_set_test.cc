@@ -1,0 +1,86 @@
+#include "env/program_set.h"
+
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "env/game.h"
+#include "env/players.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/fingerprint.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Program Named(const std::string& name, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  v1::Program proto = testing::RandomGameProgram(random).proto();
+  proto.set_name(name);
+  SealProgram(proto);
+  return *Program::FromProto(std::move(proto));
+}
+
+// Nothing fits in its fast memory.
+Program WithoutDecisions(const std::string& name) {
+  v1::Program proto = Named(name, 1).proto();
+  proto.mutable_hardware()->set_fast_memory_bytes(proto.hardware().fast_memory_alignment_bytes());
+  for (v1::Instruction& i : *proto.mutable_instructions()) i.clear_scoped_fast_memory_bytes();
+  proto.clear_baseline();
+  SealProgram(proto);
+  return *Program::FromProto(std::move(proto));
+}
+
+std::vector<Program> Programs(Program a, Program b) {
+  std::vector<Program> programs;
+  programs.push_back(std::move(a));
+  programs.push_back(std::move(b));
+  return programs;
+}
+
+TEST(ProgramSet, FindsProgramsByFingerprint) {
+  const auto set = ProgramSet::Create(Programs(Named("a", 1), Named("b", 2)));
+  ASSERT_TRUE(set.ok()) << set.status();
+  ASSERT_EQ(set->size(), 2);
+  EXPECT_EQ((*set)[0].name(), "a");
+  EXPECT_EQ(set->Find((*set)[1].sha256()), &(*set)[1]);
+  EXPECT_EQ(set->IndexOf((*set)[1].sha256()), 1);
+  EXPECT_EQ(set->Find("other"), nullptr);
+}
+
+TEST(ProgramSet, KnowsTheGreedyGame) {
+  const auto set = ProgramSet::Create(Programs(Named("a", 1), Named("b", 2)));
+  const PlayedProgram& program = (*set)[0];
+  Game game(program.rules());
+  while (!game.finished()) game.Apply(GreedyAction(game.legal_actions()));
+  EXPECT_EQ(program.decisions(), game.history().size());
+  EXPECT_EQ(program.greedy_return(), game.total_return());
+}
+
+TEST(ProgramSet, LeavesOutProgramsWithNothingToDecide) {
+  const auto set = ProgramSet::Create(Programs(WithoutDecisions("idle"), Named("b", 2)));
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_EQ(set->size(), 1);
+  EXPECT_THAT(set->idle(), ElementsAre("idle"));
+  EXPECT_THAT(
+      ProgramSet::Create(Programs(WithoutDecisions("a"), WithoutDecisions("b"))).status().message(),
+      HasSubstr("anything to decide"));
+}
+
+TEST(ProgramSet, RefusesTheSameProgramTwice) {
+  EXPECT_THAT(ProgramSet::Create(Programs(Named("a", 1), Named("a", 1))).status().message(),
+              HasSubstr("there twice"));
+}
+
+TEST(ProgramSet, RefusesTwoProgramsOfOneName) {
+  EXPECT_THAT(ProgramSet::Create(Programs(Named("a", 1), Named("a", 2))).status().message(),
+              HasSubstr("a: two different programs"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

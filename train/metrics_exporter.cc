@@ -1,0 +1,133 @@
+#include "train/metrics_exporter.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/exposer.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace mallocmuzero {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Registry;
+
+Gauge& MakeGauge(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
+}
+
+Counter& MakeCounter(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
+}
+
+Family<Gauge>& MakeGauges(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+
+// A counter follows the run's total, that of earlier sittings included.
+void Raise(Counter& counter, double total) {
+  if (total > counter.Value()) counter.Increment(total - counter.Value());
+}
+
+}  // namespace
+
+struct MetricsExporter::Families {
+  std::shared_ptr<Registry> registry = std::make_shared<Registry>();
+  std::unique_ptr<prometheus::Exposer> exposer;
+
+  Counter& iterations = MakeCounter(*registry, "mallocmuzero_train_iterations_total",
+                                    "Rounds of self-play and learning.");
+  Counter& games =
+      MakeCounter(*registry, "mallocmuzero_train_games_total", "Games of self-play finished.");
+  Counter& decisions = MakeCounter(*registry, "mallocmuzero_train_decisions_total",
+                                   "Decisions taken in games of self-play.");
+  Counter& simulations =
+      MakeCounter(*registry, "mallocmuzero_train_simulations_total", "Steps of searches.");
+  Counter& updates =
+      MakeCounter(*registry, "mallocmuzero_train_updates_total", "Updates of the weights.");
+  Counter& play_seconds =
+      MakeCounter(*registry, "mallocmuzero_train_play_seconds_total", "Time spent playing.");
+  Counter& learn_seconds =
+      MakeCounter(*registry, "mallocmuzero_train_learn_seconds_total", "Time spent learning.");
+  Gauge& batch_fill = MakeGauge(*registry, "mallocmuzero_train_batch_fill_rows",
+                                "Rows of a network call in self-play, mean.");
+  Gauge& replay_games =
+      MakeGauge(*registry, "mallocmuzero_train_replay_games", "Games the learner draws from.");
+  Gauge& replay_decisions = MakeGauge(*registry, "mallocmuzero_train_replay_decisions",
+                                      "Decisions the learner draws from.");
+  Family<Gauge>& loss =
+      MakeGauges(*registry, "mallocmuzero_train_loss", "Mean loss of an iteration, by head.");
+  Gauge& policy_loss = loss.Add({{"head", "policy"}});
+  Gauge& value_loss = loss.Add({{"head", "value"}});
+  Gauge& reward_loss = loss.Add({{"head", "reward"}});
+  Gauge& gradient_norm = MakeGauge(*registry, "mallocmuzero_train_gradient_norm",
+                                   "Norm of the gradient before it is clipped, mean.");
+  Gauge& learning_rate =
+      MakeGauge(*registry, "mallocmuzero_train_learning_rate", "Of the last update.");
+  Gauge& value_error = MakeGauge(*registry, "mallocmuzero_train_value_error",
+                                 "Mean error of predicted values, in units of the baseline.");
+  Family<Gauge>& returns = MakeGauges(*registry, "mallocmuzero_train_return_ratio",
+                                      "Share of the all-HBM cycles saved, by program and player.");
+};
+
+absl::StatusOr<std::unique_ptr<MetricsExporter>> MetricsExporter::Listen(
+    const std::string& address) {
+  auto families = std::make_unique<Families>();
+  try {
+    families->exposer = std::make_unique<prometheus::Exposer>(address, 1);
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(address, ": cannot listen on this address (host:port): ", error.what()));
+  }
+  families->exposer->RegisterCollectable(families->registry);
+  return std::unique_ptr<MetricsExporter>(new MetricsExporter(std::move(families)));
+}
+
+MetricsExporter::MetricsExporter(std::unique_ptr<Families> families)
+    : families_(std::move(families)) {}
+
+MetricsExporter::~MetricsExporter() = default;
+
+void MetricsExporter::Update(const v1::TrainMetrics& metrics) {
+  Families& f = *families_;
+  Raise(f.iterations, metrics.iteration());
+  Raise(f.games, metrics.games());
+  Raise(f.decisions, metrics.decisions());
+  Raise(f.updates, metrics.updates());
+  f.simulations.Increment(metrics.simulations());
+  f.play_seconds.Increment(metrics.play_seconds());
+  f.learn_seconds.Increment(metrics.learn_seconds());
+  f.batch_fill.Set(metrics.batch_fill());
+  f.replay_games.Set(metrics.replay_games());
+  f.replay_decisions.Set(metrics.replay_decisions());
+  if (metrics.has_losses()) {
+    f.policy_loss.Set(metrics.losses().policy());
+    f.value_loss.Set(metrics.losses().value());
+    f.reward_loss.Set(metrics.losses().reward());
+    f.gradient_norm.Set(metrics.losses().gradient_norm());
+    f.learning_rate.Set(metrics.losses().learning_rate());
+    f.value_error.Set(metrics.losses().value_error());
+  }
+  for (const v1::TrainMetrics::Program& program : metrics.programs()) {
+    const auto set = [&](const char* player, double value) {
+      f.returns.Add({{"program", program.name()}, {"player", player}}).Set(value);
+    };
+    if (program.has_mean_return()) set("self_play", program.mean_return());
+    if (program.has_policy_return()) set("policy", program.policy_return());
+    set("best", program.best_return());
+    set("greedy", program.greedy_return());
+    if (program.has_default_return()) set("default", program.default_return());
+  }
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,36 @@
+// A run's figures for Prometheus.
+
+#ifndef MALLOCMUZERO_TRAIN_METRICS_EXPORTER_H_
+#define MALLOCMUZERO_TRAIN_METRICS_EXPORTER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "mallocmuzero/v1/train_metrics.pb.h"
+
+namespace mallocmuzero {
+
+// Serves http://ADDRESS/metrics while it lives; docs/training.md lists the names. Update may be
+// called from any one thread.
+class MetricsExporter {
+ public:
+  // `address` is host:port; port 0 is not one. InvalidArgument if it cannot be listened on.
+  static absl::StatusOr<std::unique_ptr<MetricsExporter>> Listen(const std::string& address);
+  ~MetricsExporter();
+  MetricsExporter(const MetricsExporter&) = delete;
+  MetricsExporter& operator=(const MetricsExporter&) = delete;
+
+  void Update(const v1::TrainMetrics& metrics);
+
+ private:
+  struct Families;
+
+  explicit MetricsExporter(std::unique_ptr<Families> families);
+
+  std::unique_ptr<Families> families_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_TRAIN_METRICS_EXPORTER_H_

@@ -1,0 +1,57 @@
+#include "train/player_pool.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace mallocmuzero {
+
+absl::StatusOr<PlayedGames> PlayOnThreads(absl::Span<const GameTask> tasks,
+                                          const SearchConfig& search, uint32_t threads,
+                                          uint32_t max_in_flight,
+                                          const std::shared_ptr<const NetworkSnapshot>& network,
+                                          uint64_t network_step,
+                                          const std::function<bool()>& stop) {
+  // Dealt like cards, so that every thread has its part of long and of short games.
+  threads = static_cast<uint32_t>(std::min<size_t>(threads, tasks.size()));
+  std::vector<std::vector<GameTask>> shares(threads);
+  for (size_t i = 0; i < tasks.size(); ++i) shares[i % threads].push_back(tasks[i]);
+  std::vector<std::unique_ptr<SelfPlay>> players;
+  for (const std::vector<GameTask>& share : shares) {
+    const auto in_flight = static_cast<uint32_t>(std::min<size_t>(share.size(), max_in_flight));
+    auto model =
+        NetworkSnapshot::MakeLatentModel(network, SelfPlay::SlotsNeeded(search, in_flight));
+    if (!model.ok()) return model.status();
+    players.push_back(std::make_unique<SelfPlay>(search, in_flight, *std::move(model)));
+  }
+  std::vector<std::vector<v1::Trajectory>> played(threads);
+  const auto play = [&](size_t t) {
+    SetComputeThreads(1);
+    played[t] = players[t]->Play(shares[t], network_step, stop);
+  };
+  std::vector<std::thread> others;
+  for (size_t t = 1; t < threads; ++t) others.emplace_back(play, t);
+  if (threads > 0) play(0);
+  for (std::thread& other : others) other.join();
+
+  PlayedGames result;
+  for (const std::unique_ptr<SelfPlay>& player : players) result.stats.Add(player->stats());
+  std::vector<size_t> next(threads, 0);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    std::vector<v1::Trajectory>& own = played[i % threads];
+    size_t& n = next[i % threads];
+    if (n < own.size() && own[n].id() == tasks[i].id) result.games.push_back(std::move(own[n++]));
+  }
+  return result;
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,146 @@
+#include "train/run_directory.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "mallocmuzero/v1/trajectory.pb.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/message_json.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr char kConfigFile[] = "/config.textproto";
+constexpr char kMetricsFile[] = "/metrics.jsonl";
+constexpr char kGamesFolder[] = "/replay";
+
+absl::Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(path, ": cannot make this folder: ", error.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<RunDirectory> RunDirectory::Create(const std::string& path,
+                                                  const v1::TrainConfig& config) {
+  if (std::filesystem::exists(path + kConfigFile)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": there is a run in this folder already; --resume goes on with it"));
+  }
+  for (const char* folder : {"", "/checkpoints", kGamesFolder, "/best"}) {
+    MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(path, folder)));
+  }
+  MMZ_RETURN_IF_ERROR(WriteMessage(path + kConfigFile, config));
+  return RunDirectory(path);
+}
+
+absl::StatusOr<RunDirectory> RunDirectory::Open(const std::string& path) {
+  if (!std::filesystem::exists(path + kConfigFile)) {
+    return absl::NotFoundError(
+        absl::StrCat(path, ": no training run here (config.textproto expected)"));
+  }
+  return RunDirectory(path);
+}
+
+absl::StatusOr<v1::TrainConfig> RunDirectory::ReadConfig() const {
+  return ReadMessage<v1::TrainConfig>(path_ + kConfigFile);
+}
+
+absl::Status RunDirectory::AppendMetrics(const v1::TrainMetrics& metrics) const {
+  absl::StatusOr<std::string> line = MessageToJson(metrics);
+  if (!line.ok()) return line.status();
+  line->push_back('\n');
+  const std::string path = path_ + kMetricsFile;
+  FILE* file = std::fopen(path.c_str(), "ab");
+  const bool written =
+      file != nullptr && std::fwrite(line->data(), 1, line->size(), file) == line->size();
+  const bool closed = file != nullptr && std::fclose(file) == 0;
+  if (written && closed) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+}
+
+absl::StatusOr<std::vector<v1::TrainMetrics>> RunDirectory::ReadMetrics() const {
+  const std::string path = path_ + kMetricsFile;
+  std::vector<v1::TrainMetrics> all;
+  const absl::StatusOr<std::string> content = ReadFile(path);
+  if (absl::IsNotFound(content.status())) return all;
+  if (!content.ok()) return content.status();
+  const std::vector<absl::string_view> lines = absl::StrSplit(*content, '\n');
+  // What follows the last newline was cut short, or is nothing.
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    const absl::Status status = MessageFromJson(lines[i], all.emplace_back());
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ":", i + 1, ": ", status.message()));
+    }
+  }
+  return all;
+}
+
+absl::Status RunDirectory::TruncateMetrics(uint64_t last_iteration) const {
+  const absl::StatusOr<std::vector<v1::TrainMetrics>> all = ReadMetrics();
+  if (!all.ok()) return all.status();
+  std::string kept;
+  for (const v1::TrainMetrics& metrics : *all) {
+    if (metrics.iteration() > last_iteration) break;
+    const absl::StatusOr<std::string> line = MessageToJson(metrics);
+    if (!line.ok()) return line.status();
+    absl::StrAppend(&kept, *line, "\n");
+  }
+  return WriteFileAtomically(path_ + kMetricsFile, kept);
+}
+
+absl::StatusOr<std::string> RunDirectory::WriteGames(
+    uint64_t iteration, absl::Span<const SharedTrajectory> games) const {
+  v1::TrajectorySegment segment;
+  for (const SharedTrajectory& game : games) *segment.add_trajectories() = *game;
+  FillHeader(segment);
+  const std::string name = absl::StrCat(iteration, ".games");
+  MMZ_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(path_, kGamesFolder, "/", name),
+                                          SerializeDeterministically(segment), true));
+  return name;
+}
+
+absl::StatusOr<std::vector<SharedTrajectory>> RunDirectory::ReadGames(
+    const std::string& name) const {
+  absl::StatusOr<v1::TrajectorySegment> segment =
+      ReadMessage<v1::TrajectorySegment>(absl::StrCat(path_, kGamesFolder, "/", name));
+  if (!segment.ok()) return segment.status();
+  std::vector<SharedTrajectory> games;
+  for (v1::Trajectory& game : *segment->mutable_trajectories()) {
+    games.push_back(std::make_shared<const v1::Trajectory>(std::move(game)));
+  }
+  return games;
+}
+
+void RunDirectory::RemoveGamesBut(const std::string& name) const {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path_ + kGamesFolder, error)) {
+    std::error_code ignored;
+    if (entry.path().filename() != name) std::filesystem::remove(entry.path(), ignored);
+  }
+}
+
+absl::Status RunDirectory::WriteBest(const std::string& chip, const std::string& program,
+                                     const v1::Mapping& mapping) const {
+  MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(path_, "/best/", chip)));
+  return WriteMessage(BestPath(chip, program), mapping);
+}
+
+}  // namespace mallocmuzero

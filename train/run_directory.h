@@ -1,0 +1,72 @@
+// The folder of a training run: what is where in it.
+
+#ifndef MALLOCMUZERO_TRAIN_RUN_DIRECTORY_H_
+#define MALLOCMUZERO_TRAIN_RUN_DIRECTORY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "mallocmuzero/v1/mapping.pb.h"
+#include "mallocmuzero/v1/train.pb.h"
+#include "mallocmuzero/v1/train_metrics.pb.h"
+#include "replay/trajectory_buffer.h"
+
+namespace mallocmuzero {
+
+//   RUN/config.textproto         TrainConfig
+//   RUN/metrics.jsonl            TrainMetrics, a line an iteration
+//   RUN/checkpoints/latest       networks, optimiser, TrainState
+//   RUN/replay/N.games           TrajectorySegment that the checkpoint of iteration N belongs to
+//   RUN/best/CHIP/PROGRAM.mapping    the best mapping found for each program
+//
+// Every file but metrics.jsonl is replaced in one step. Errors name the file.
+class RunDirectory {
+ public:
+  // Makes the folder. FailedPrecondition if a run has left a config there already.
+  static absl::StatusOr<RunDirectory> Create(const std::string& path,
+                                             const v1::TrainConfig& config);
+
+  // NotFound if there is no run.
+  static absl::StatusOr<RunDirectory> Open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string checkpoint_path() const { return path_ + "/checkpoints/latest"; }
+
+  absl::StatusOr<v1::TrainConfig> ReadConfig() const;
+
+  // Appends a line.
+  absl::Status AppendMetrics(const v1::TrainMetrics& metrics) const;
+
+  // All lines. A last line that was cut short, as by a crash, is left out.
+  absl::StatusOr<std::vector<v1::TrainMetrics>> ReadMetrics() const;
+
+  // Removes what is behind an iteration: a run goes on from its checkpoint.
+  absl::Status TruncateMetrics(uint64_t last_iteration) const;
+
+  // Returns the file's name in the run's folder, for ReadGames.
+  absl::StatusOr<std::string> WriteGames(uint64_t iteration,
+                                         absl::Span<const SharedTrajectory> games) const;
+  absl::StatusOr<std::vector<SharedTrajectory>> ReadGames(const std::string& name) const;
+
+  // Removes the files of games but that one.
+  void RemoveGamesBut(const std::string& name) const;
+
+  std::string BestPath(const std::string& chip, const std::string& program) const {
+    return path_ + "/best/" + chip + "/" + program + ".mapping";
+  }
+  absl::Status WriteBest(const std::string& chip, const std::string& program,
+                         const v1::Mapping& mapping) const;
+
+ private:
+  explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_TRAIN_RUN_DIRECTORY_H_

@@ -1,0 +1,99 @@
+#include "train/run_directory.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "train/train_config.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+std::string NewFolder(const std::string& name) {
+  const std::string path = ::testing::TempDir() + "/run_directory_test_" + name;
+  std::filesystem::remove_all(path);
+  return path;
+}
+
+v1::TrainMetrics MetricsOf(uint32_t iteration) {
+  v1::TrainMetrics metrics;
+  metrics.set_iteration(iteration);
+  metrics.set_games(10.0 * iteration);
+  metrics.add_programs()->set_name("p");
+  return metrics;
+}
+
+TEST(RunDirectory, RefusesAFolderWithARunInIt) {
+  const std::string path = NewFolder("twice");
+  const v1::TrainConfig config = *DefaultTrainConfig("tiny");
+  ASSERT_TRUE(RunDirectory::Create(path, config).ok());
+  EXPECT_THAT(RunDirectory::Create(path, config).status().message(), HasSubstr("--resume"));
+  EXPECT_TRUE(RunDirectory::Open(path).ok());
+}
+
+TEST(RunDirectory, OpensOnlyAFolderWithARun) {
+  EXPECT_TRUE(absl::IsNotFound(RunDirectory::Open(NewFolder("none")).status()));
+}
+
+TEST(RunDirectory, ReadsItsConfigBack) {
+  v1::TrainConfig config = *DefaultTrainConfig("tiny");
+  config.set_seed(5);
+  const auto directory = RunDirectory::Create(NewFolder("config"), config);
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  EXPECT_EQ(directory->ReadConfig()->seed(), 5);
+  EXPECT_EQ(directory->ReadConfig()->network().latent(), config.network().latent());
+}
+
+TEST(RunDirectory, MetricsAreLinesThatSurviveACutOne) {
+  const auto directory = RunDirectory::Create(NewFolder("metrics"), *DefaultTrainConfig("tiny"));
+  ASSERT_TRUE(directory.ok());
+  for (uint32_t i = 1; i <= 3; ++i) ASSERT_TRUE(directory->AppendMetrics(MetricsOf(i)).ok());
+  std::ofstream(directory->path() + "/metrics.jsonl", std::ios::app) << "{\"iteration\": 4, \"ga";
+  const auto metrics = directory->ReadMetrics();
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  ASSERT_THAT(*metrics, SizeIs(3));
+  EXPECT_EQ((*metrics)[2].games(), 30);
+  EXPECT_EQ((*metrics)[2].programs(0).name(), "p");
+}
+
+TEST(RunDirectory, NamesTheLineThatIsNoMetrics) {
+  const auto directory = RunDirectory::Create(NewFolder("bad"), *DefaultTrainConfig("tiny"));
+  ASSERT_TRUE(directory->AppendMetrics(MetricsOf(1)).ok());
+  std::ofstream(directory->path() + "/metrics.jsonl", std::ios::app) << "hello\n";
+  EXPECT_THAT(directory->ReadMetrics().status().message(), HasSubstr("metrics.jsonl:2"));
+}
+
+TEST(RunDirectory, TruncatesMetricsBehindAnIteration) {
+  const auto directory = RunDirectory::Create(NewFolder("truncate"), *DefaultTrainConfig("tiny"));
+  for (uint32_t i = 1; i <= 5; ++i) ASSERT_TRUE(directory->AppendMetrics(MetricsOf(i)).ok());
+  ASSERT_TRUE(directory->TruncateMetrics(2).ok());
+  ASSERT_TRUE(directory->AppendMetrics(MetricsOf(3)).ok());
+  EXPECT_THAT(*directory->ReadMetrics(), SizeIs(3));
+}
+
+TEST(RunDirectory, KeepsOnlyTheGamesOfTheLastCheckpoint) {
+  const auto directory = RunDirectory::Create(NewFolder("games"), *DefaultTrainConfig("tiny"));
+  v1::Trajectory game;
+  game.set_id("one");
+  game.set_actions("\1\2");
+  const std::vector<SharedTrajectory> games = {std::make_shared<const v1::Trajectory>(game)};
+  const auto first = directory->WriteGames(1, games);
+  const auto second = directory->WriteGames(2, games);
+  ASSERT_TRUE(second.ok()) << second.status();
+  directory->RemoveGamesBut(*second);
+  EXPECT_FALSE(directory->ReadGames(*first).ok());
+  const auto read = directory->ReadGames(*second);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ((*read)[0]->SerializeAsString(), game.SerializeAsString());
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,120 @@
+#include "train/train_config.h"
+
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "actor/self_play.h"
+#include "learner/learner.h"
+#include "model/network_config.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+absl::Status Check(bool ok, absl::string_view field, absl::string_view expected) {
+  if (ok) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", expected, " expected"));
+}
+
+bool IsShare(float x) { return x >= 0 && x <= 1; }
+
+void SetSearch(v1::SearchOptions& search) {
+  search.set_kind(v1::SearchOptions::GUMBEL);
+  search.set_simulations(16);
+  search.set_max_considered_actions(16);
+  search.set_maxvisit_init(50);
+  search.set_value_scale(0.1F);
+  search.set_value_floor(1);
+}
+
+void SetSelfPlay(v1::SelfPlayOptions& self_play) {
+  self_play.set_games_per_iteration(64);
+  self_play.set_explored_decisions(4);
+  self_play.set_searched_share(0.25F);
+  self_play.set_reanalysed_share(0.1F);
+}
+
+void SetReplay(v1::ReplayOptions& replay) {
+  replay.set_max_decisions(200'000);
+  replay.set_max_bytes(uint64_t{256} << 20);
+  replay.set_best_games(8);
+  replay.set_priority_exponent(0.6F);
+  replay.set_importance_exponent(0.4F);
+}
+
+void SetLearner(v1::LearnerOptions& learner) {
+  learner.set_batch_size(256);
+  learner.set_unroll_steps(5);
+  learner.set_samples_per_insert(1);
+  learner.set_best_share(0.25F);
+  learner.set_learning_rate(1e-3F);
+  learner.set_weight_decay(1e-4F);
+  learner.set_warmup_updates(100);
+  learner.set_max_gradient_norm(5);
+  learner.set_value_weight(0.5F);
+  learner.set_reward_weight(0.5F);
+}
+
+absl::Status CheckSelfPlay(const v1::SelfPlayOptions& options) {
+  MMZ_RETURN_IF_ERROR(
+      Check(options.games_per_iteration() >= 1, "self_play.games_per_iteration", "1 or more"));
+  MMZ_RETURN_IF_ERROR(Check(options.games_per_iteration() <= 65536, "self_play.games_per_iteration",
+                            "65536 or less"));
+  MMZ_RETURN_IF_ERROR(Check(options.explored_decisions() >= 0, "self_play.explored_decisions",
+                            "a number of decisions, 0 or more,"));
+  MMZ_RETURN_IF_ERROR(
+      Check(IsShare(options.searched_share()), "self_play.searched_share", "a share from 0 to 1"));
+  MMZ_RETURN_IF_ERROR(Check(IsShare(options.reanalysed_share()), "self_play.reanalysed_share",
+                            "a share from 0 to 1"));
+  return Check(options.threads() <= 1024, "self_play.threads", "1024 or less");
+}
+
+absl::Status CheckReplay(const v1::ReplayOptions& options) {
+  MMZ_RETURN_IF_ERROR(
+      Check(options.max_decisions() >= 1 && options.max_decisions() <= uint64_t{1} << 32,
+            "replay.max_decisions", "1 to 2^32"));
+  MMZ_RETURN_IF_ERROR(Check(options.max_bytes() >= 1, "replay.max_bytes", "1 or more"));
+  MMZ_RETURN_IF_ERROR(Check(options.best_games() >= 1, "replay.best_games", "1 or more"));
+  MMZ_RETURN_IF_ERROR(Check(IsShare(options.priority_exponent()), "replay.priority_exponent",
+                            "a number from 0 to 1"));
+  return Check(IsShare(options.importance_exponent()), "replay.importance_exponent",
+               "a number from 0 to 1");
+}
+
+}  // namespace
+
+absl::StatusOr<v1::TrainConfig> DefaultTrainConfig(absl::string_view network_size) {
+  const absl::StatusOr<v1::NetworkConfig> network = NetworkPreset(network_size);
+  if (!network.ok()) return network.status();
+  v1::TrainConfig config;
+  *config.mutable_network() = *network;
+  SetSearch(*config.mutable_search());
+  SetSelfPlay(*config.mutable_self_play());
+  SetReplay(*config.mutable_replay());
+  SetLearner(*config.mutable_learner());
+  config.set_checkpoint_iterations(10);
+  config.set_evaluation_iterations(5);
+  return config;
+}
+
+absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
+  MMZ_RETURN_IF_ERROR(ValidateNetworkConfig(config.network()));
+  MMZ_RETURN_IF_ERROR(Check(config.search().kind() != v1::SearchOptions::KIND_UNSPECIFIED,
+                            "search.kind", "GUMBEL or PUCT"));
+  const absl::StatusOr<SearchConfig> search = MakeSearchConfig(config.search());
+  if (!search.ok()) return search.status();
+  MMZ_RETURN_IF_ERROR(CheckSelfPlay(config.self_play()));
+  MMZ_RETURN_IF_ERROR(CheckReplay(config.replay()));
+  MMZ_RETURN_IF_ERROR(CheckLearnerOptions(config.learner()));
+  MMZ_RETURN_IF_ERROR(
+      Check(config.demonstration_seconds() >= 0 && std::isfinite(config.demonstration_seconds()),
+            "demonstration_seconds", "0 or more"));
+  MMZ_RETURN_IF_ERROR(
+      Check(config.checkpoint_iterations() >= 1, "checkpoint_iterations", "1 or more"));
+  return Check(config.evaluation_iterations() >= 1, "evaluation_iterations", "1 or more");
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,49 @@
+#include "train/train_config.h"
+
+#include <functional>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(TrainConfig, DefaultsAreValidForEverySize) {
+  for (const char* size : {"tiny", "small", "base"}) {
+    const absl::StatusOr<v1::TrainConfig> config = DefaultTrainConfig(size);
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_TRUE(CheckTrainConfig(*config).ok()) << CheckTrainConfig(*config);
+  }
+  EXPECT_FALSE(DefaultTrainConfig("huge").ok());
+}
+
+TEST(TrainConfig, NamesTheFieldThatIsWrong) {
+  const struct {
+    const char* field;
+    std::function<void(v1::TrainConfig&)> spoil;
+  } cases[] = {
+      {"search.kind", [](v1::TrainConfig& c) { c.mutable_search()->clear_kind(); }},
+      {"value_floor", [](v1::TrainConfig& c) { c.mutable_search()->set_value_floor(-1); }},
+      {"self_play.games_per_iteration",
+       [](v1::TrainConfig& c) { c.mutable_self_play()->set_games_per_iteration(0); }},
+      {"self_play.searched_share",
+       [](v1::TrainConfig& c) { c.mutable_self_play()->set_searched_share(2); }},
+      {"replay.max_decisions",
+       [](v1::TrainConfig& c) { c.mutable_replay()->set_max_decisions(0); }},
+      {"learner.batch_size", [](v1::TrainConfig& c) { c.mutable_learner()->set_batch_size(0); }},
+      {"demonstration_seconds", [](v1::TrainConfig& c) { c.set_demonstration_seconds(-1); }},
+      {"checkpoint_iterations", [](v1::TrainConfig& c) { c.set_checkpoint_iterations(0); }},
+      {"latent", [](v1::TrainConfig& c) { c.mutable_network()->set_latent(0); }},
+  };
+  for (const auto& test : cases) {
+    v1::TrainConfig config = *DefaultTrainConfig("tiny");
+    test.spoil(config);
+    EXPECT_THAT(CheckTrainConfig(config).message(), HasSubstr(test.field));
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,252 @@
+#include "train/training_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "actor/game_recorder.h"
+#include "env/solvers/random.h"
+#include "env/solvers/solver.h"
+#include "train/update_phase.h"
+
+namespace mallocmuzero {
+namespace {
+
+// What random numbers are for: each purpose of an iteration has its own.
+enum Purpose : uint64_t { kGames, kReanalysis, kUpdates };
+
+// Games of one thread that advance together: enough to fill a batch.
+constexpr uint32_t kMaxInFlight = 256;
+
+constexpr char kAgent[] = "agent";
+
+}  // namespace
+
+uint32_t TrainingRun::threads() const {
+  const uint32_t asked = config_.self_play().threads();
+  return asked > 0 ? asked : std::max(1U, std::thread::hardware_concurrency());
+}
+
+std::mt19937_64 TrainingRun::RandomOf(uint64_t purpose) const {
+  std::seed_seq seeds{config_.seed(), config_.seed() >> 32, state_.iteration(), purpose};
+  return std::mt19937_64(seeds);
+}
+
+bool TrainingRun::IsEvaluation() const {
+  return state_.iteration() % config_.evaluation_iterations() == 0;
+}
+
+absl::Status TrainingRun::Run(const RunLimits& limits,
+                              const std::function<void(const v1::TrainMetrics&)>& on_iteration) {
+  const auto over = [&] {
+    return state_.iteration() >= limits.iterations || absl::Now() >= limits.deadline ||
+           (limits.stop && limits.stop());
+  };
+  uint64_t saved = state_.iteration();
+  if (state_.iteration() == 0 && replay_.games() == 0) {
+    const absl::Status shown = Demonstrate(limits.stop);
+    if (!shown.ok()) return shown;
+  }
+  while (!over()) {
+    v1::TrainMetrics metrics;
+    const absl::Time start = absl::Now();
+    const absl::StatusOr<bool> finished = Iterate(limits, metrics);
+    if (!finished.ok()) return finished.status();
+    if (!*finished) break;
+    state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - start));
+    state_.set_iteration(state_.iteration() + 1);
+    Describe(metrics);
+    const absl::Status written = directory_.AppendMetrics(metrics);
+    if (!written.ok()) return written;
+    if (state_.iteration() % config_.checkpoint_iterations() == 0) {
+      const absl::Status status = Save();
+      if (!status.ok()) return status;
+      saved = state_.iteration();
+    }
+    if (on_iteration) on_iteration(metrics);
+  }
+  return saved == state_.iteration() && saved > 0 ? absl::OkStatus() : Save();
+}
+
+absl::Status TrainingRun::Demonstrate(const std::function<bool()>& stop) {
+  if (config_.demonstration_seconds() <= 0) return absl::OkStatus();
+  for (size_t p = 0; p < programs_.size() && !(stop && stop()); ++p) {
+    const absl::Time start = absl::Now();
+    SolveOptions options;
+    options.deadline = start + absl::Seconds(config_.demonstration_seconds());
+    options.stop = stop;
+    options.seed = config_.seed();
+    for (const char* name : {"greedy", "xla_like", "local_search"}) {
+      const absl::StatusOr<Solution> solution = Solve(name, programs_[p].rules(), options);
+      if (!solution.ok()) return solution.status();
+      absl::StatusOr<v1::Trajectory> game = mallocmuzero::Demonstrate(
+          programs_[p], TrajectoryId(config_.seed(), 0, replay_.games()), solution->actions);
+      if (!game.ok()) return game.status();
+      NoteBest(p, *game, name);
+      replay_.Insert(std::make_shared<const v1::Trajectory>(*std::move(game)));
+    }
+    state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - start));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<GameTask> TrainingRun::MakeTasks() const {
+  const v1::SelfPlayOptions& options = config_.self_play();
+  const bool searches = config_.search().simulations() > 0;
+  Random seeds(RandomOf(kGames)());
+  std::vector<GameTask> tasks;
+  const auto add = [&](const PlayedProgram& program, float explored, float searched) {
+    tasks.push_back({.program = &program,
+                     .id = TrajectoryId(config_.seed(), state_.iteration() + 1, tasks.size()),
+                     .seed = seeds.Next(),
+                     .explored = explored,
+                     .searched = searches ? searched : 0});
+  };
+  if (IsEvaluation()) {
+    for (size_t p = 0; p < programs_.size(); ++p) add(programs_[p], 0, 1);
+  }
+  for (uint32_t g = 0; g < options.games_per_iteration(); ++g) {
+    const uint64_t turn = state_.iteration() * options.games_per_iteration() + g;
+    const PlayedProgram& program = programs_[turn % programs_.size()];
+    add(program, options.explored_decisions() / static_cast<float>(program.decisions()),
+        options.searched_share());
+  }
+  if (replay_.games() == 0 || !searches) return tasks;
+  std::mt19937_64 random = RandomOf(kReanalysis);
+  const auto again = static_cast<size_t>(
+      std::lround(options.reanalysed_share() * static_cast<float>(options.games_per_iteration())));
+  for (size_t i = 0; i < again; ++i) {
+    const SharedTrajectory game =
+        replay_.game(std::uniform_int_distribution<size_t>(0, replay_.games() - 1)(random));
+    add(*programs_.Find(game->program_sha256()), 0, 1);
+    tasks.back().id = game->id();
+    tasks.back().again = game;
+  }
+  return tasks;
+}
+
+absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetrics& metrics) {
+  const absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> network =
+      network_->Snapshot(evaluation_);
+  if (!network.ok()) return network.status();
+  const std::vector<GameTask> tasks = MakeTasks();
+  const absl::Time start = absl::Now();
+  absl::StatusOr<PlayedGames> played = PlayOnThreads(
+      tasks, search_, threads(), kMaxInFlight, *network, learner_->step(),
+      [&] { return (limits.stop && limits.stop()) || absl::Now() >= limits.deadline; });
+  if (!played.ok()) return played.status();
+  // A part of an iteration would not be the same after --resume.
+  if (played->games.size() < tasks.size()) return false;
+  const absl::Time learn = absl::Now();
+  metrics.set_play_seconds(absl::ToDoubleSeconds(learn - start));
+  const SelfPlayStats& stats = played->stats;
+  const double busy = stats.game_seconds + stats.network_seconds + stats.tree_seconds;
+  metrics.set_searches(static_cast<double>(stats.searches));
+  metrics.set_simulations(static_cast<double>(stats.simulations));
+  metrics.set_game_share(stats.game_seconds / busy);
+  metrics.set_network_share(stats.network_seconds / busy);
+  metrics.set_tree_share(stats.tree_seconds / busy);
+  metrics.set_batch_fill(static_cast<double>(stats.network_rows) /
+                         static_cast<double>(stats.network_calls));
+  TakeGames(std::move(played->games), tasks, metrics);
+  const absl::Status learned = Learn(metrics);
+  if (!learned.ok()) return learned;
+  metrics.set_learn_seconds(absl::ToDoubleSeconds(absl::Now() - learn));
+  return true;
+}
+
+void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const GameTask> tasks,
+                            v1::TrainMetrics& metrics) {
+  std::vector<double> sums(programs_.size(), 0);
+  std::vector<int> counts(programs_.size(), 0);
+  const size_t evaluations = IsEvaluation() ? programs_.size() : 0;
+  for (size_t i = 0; i < games.size(); ++i) {
+    const size_t decisions = games[i].actions().size();
+    if (tasks[i].again != nullptr) {
+      replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
+      continue;
+    }
+    const size_t p = programs_.IndexOf(games[i].program_sha256());
+    const double value = TotalReturn(games[i]);
+    if (i < evaluations) {
+      progress_[p].policy_return = value;
+    } else {
+      sums[p] += value;
+      ++counts[p];
+    }
+    NoteBest(p, games[i], kAgent);
+    baselines_.at(games[i].program_sha256()).Add(games[i]);
+    state_.set_games(state_.games() + 1);
+    state_.set_decisions(state_.decisions() + decisions);
+    state_.set_draws_due(state_.draws_due() +
+                         config_.learner().samples_per_insert() * static_cast<double>(decisions));
+    replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[i])));
+  }
+  for (auto& [program, baseline] : baselines_) baseline.Refresh();
+  for (size_t p = 0; p < programs_.size(); ++p) {
+    v1::TrainMetrics::Program* program = metrics.add_programs();
+    program->set_name(programs_[p].name());
+    if (counts[p] > 0) program->set_mean_return(sums[p] / counts[p]);
+  }
+}
+
+void TrainingRun::NoteBest(size_t program, const v1::Trajectory& game, const std::string& player) {
+  ProgramProgress& progress = progress_[program];
+  const double value = TotalReturn(game);
+  if (!progress.best_actions.empty() && value <= progress.best_return) return;
+  progress.best_return = value;
+  progress.best_player = player;
+  progress.best_actions.clear();
+  for (const char action : game.actions()) {
+    progress.best_actions.push_back(static_cast<Action>(action));
+  }
+}
+
+absl::Status TrainingRun::Learn(v1::TrainMetrics& metrics) {
+  const double batch = config_.learner().batch_size();
+  const auto updates = static_cast<size_t>(state_.draws_due() / batch);
+  if (updates == 0 || replay_.games() == 0) return absl::OkStatus();
+  state_.set_draws_due(state_.draws_due() - static_cast<double>(updates) * batch);
+  SetComputeThreads(static_cast<int>(threads()));
+  std::mt19937_64 random = RandomOf(kUpdates);
+  const absl::StatusOr<v1::TrainMetrics::Losses> losses =
+      UpdatePhase(config_, *batches_, replay_, *learner_).Run(updates, random);
+  if (!losses.ok()) return losses.status();
+  *metrics.mutable_losses() = *losses;
+  return absl::OkStatus();
+}
+
+void TrainingRun::Describe(v1::TrainMetrics& metrics) const {
+  metrics.set_iteration(static_cast<uint32_t>(state_.iteration()));
+  metrics.set_seconds(state_.seconds());
+  metrics.set_games(static_cast<double>(state_.games()));
+  metrics.set_decisions(static_cast<double>(state_.decisions()));
+  metrics.set_updates(static_cast<double>(learner_->step()));
+  metrics.set_replay_games(static_cast<double>(replay_.games()));
+  metrics.set_replay_decisions(static_cast<double>(replay_.decisions()));
+  for (size_t p = 0; p < programs_.size(); ++p) {
+    v1::TrainMetrics::Program& program = *metrics.mutable_programs(static_cast<int>(p));
+    if (!std::isnan(progress_[p].policy_return)) {
+      program.set_policy_return(progress_[p].policy_return);
+    }
+    program.set_best_return(progress_[p].best_return);
+    program.set_greedy_return(programs_[p].greedy_return());
+    if (!std::isnan(programs_[p].default_return())) {
+      program.set_default_return(programs_[p].default_return());
+    }
+    program.set_scale(baselines_.at(programs_[p].sha256()).scale());
+  }
+}
+
+}  // namespace mallocmuzero

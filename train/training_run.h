@@ -1,0 +1,115 @@
+// One training run: self-play and learning in turn, in one process, that can be stopped and
+// resumed.
+
+#ifndef MALLOCMUZERO_TRAIN_TRAINING_RUN_H_
+#define MALLOCMUZERO_TRAIN_TRAINING_RUN_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "actor/self_play.h"
+#include "env/program_set.h"
+#include "learner/batch_maker.h"
+#include "learner/learner.h"
+#include "mallocmuzero/v1/train.pb.h"
+#include "mallocmuzero/v1/train_metrics.pb.h"
+#include "mallocmuzero/v1/train_state.pb.h"
+#include "model/network.h"
+#include "replay/trajectory_buffer.h"
+#include "train/player_pool.h"
+#include "train/run_directory.h"
+
+namespace mallocmuzero {
+
+// When Run returns.
+struct RunLimits {
+  absl::Time deadline = absl::InfiniteFuture();
+  uint64_t iterations = UINT64_MAX;  // of the run, those of earlier sittings counted
+  std::function<bool()> stop;        // asked often; true: as soon as possible
+};
+
+// What is known about a program at the end, or so far.
+struct ProgramProgress {
+  const PlayedProgram* program = nullptr;
+  double best_return = 0;
+  std::string best_player;  // "agent", or the solver whose demonstration it was
+  std::vector<Action> best_actions;
+  double policy_return = 0;  // at the last evaluation; NaN before the first
+};
+
+// With one thread, a run is a function of its config, however often it was stopped and resumed. Not
+// thread-safe.
+class TrainingRun {
+ public:
+  // A new run in a folder that has none. Errors name the config's field or the file.
+  static absl::StatusOr<std::unique_ptr<TrainingRun>> Start(const std::string& folder,
+                                                            const v1::TrainConfig& config,
+                                                            ProgramSet programs, Device device);
+
+  // Goes on from a run's last checkpoint, or from its beginning if there is none yet.
+  // InvalidArgument if the programs are not those of the run.
+  static absl::StatusOr<std::unique_ptr<TrainingRun>> Resume(const std::string& folder,
+                                                             ProgramSet programs, Device device);
+
+  // Plays and learns until a limit, then saves. `on_iteration` is called after each iteration.
+  absl::Status Run(const RunLimits& limits,
+                   const std::function<void(const v1::TrainMetrics&)>& on_iteration);
+
+  const v1::TrainConfig& config() const { return config_; }
+  const RunDirectory& directory() const { return directory_; }
+  const ProgramSet& programs() const { return programs_; }
+  const Network& network() const { return *network_; }
+  uint64_t iteration() const { return state_.iteration(); }
+  uint64_t games() const { return state_.games(); }
+  uint64_t updates() const { return learner_->step(); }
+  double seconds() const { return state_.seconds(); }
+  const std::vector<ProgramProgress>& progress() const { return progress_; }
+
+ private:
+  TrainingRun(RunDirectory directory, v1::TrainConfig config, ProgramSet programs);
+
+  // training_run.cc
+  absl::Status Demonstrate(const std::function<bool()>& stop);
+  absl::StatusOr<bool> Iterate(const RunLimits& limits, v1::TrainMetrics& metrics);
+  std::vector<GameTask> MakeTasks() const;
+  void TakeGames(std::vector<v1::Trajectory> games, absl::Span<const GameTask> tasks,
+                 v1::TrainMetrics& metrics);
+  void NoteBest(size_t program, const v1::Trajectory& game, const std::string& player);
+  absl::Status Learn(v1::TrainMetrics& metrics);
+  void Describe(v1::TrainMetrics& metrics) const;
+  bool IsEvaluation() const;
+  uint32_t threads() const;
+  std::mt19937_64 RandomOf(uint64_t purpose) const;
+
+  // training_state.cc
+  absl::Status SetUp(Device device);
+  absl::Status Save();
+  absl::Status Restore();
+  absl::Status RestorePrograms();
+  absl::Status WriteBestMappings() const;
+
+  RunDirectory directory_;
+  v1::TrainConfig config_;
+  ProgramSet programs_;
+  SearchConfig search_;
+  EvaluationOptions evaluation_;
+  Baselines baselines_;
+  TrajectoryBuffer replay_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<Learner> learner_;
+  std::unique_ptr<BatchMaker> batches_;
+  v1::TrainState state_;  // counters; the rest is filled in by Save
+  std::vector<ProgramProgress> progress_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_TRAIN_TRAINING_RUN_H_

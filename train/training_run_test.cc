@@ -1,0 +1,181 @@
+#include "train/training_run.h"
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "env/game.h"
+#include "env/program_set.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/simulate.h"
+#include "train/train_config.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string NewFolder(const std::string& name) {
+  const std::string path = ::testing::TempDir() + "/training_run_test_" + name;
+  std::filesystem::remove_all(path);
+  return path;
+}
+
+// The same two programs every time.
+ProgramSet SomePrograms(uint64_t seed = 11) {
+  std::mt19937_64 random(seed);
+  std::vector<Program> programs;
+  while (programs.size() < 2) {
+    v1::Program proto = testing::RandomGameProgram(random).proto();
+    proto.set_name(absl::StrCat("program ", programs.size()));
+    SealProgram(proto);
+    Program program = *Program::FromProto(proto);
+    const auto copy = PlayedProgram::Create(*Program::FromProto(proto));
+    if (copy.ok() && (*copy)->decisions() > 8 && (*copy)->decisions() < 40) {
+      programs.push_back(std::move(program));
+    }
+  }
+  return *ProgramSet::Create(std::move(programs));
+}
+
+// Small and on one thread, so that runs repeat bit for bit.
+v1::TrainConfig SmallConfig() {
+  v1::TrainConfig config = *DefaultTrainConfig("tiny");
+  config.mutable_search()->set_simulations(4);
+  config.mutable_self_play()->set_games_per_iteration(6);
+  config.mutable_self_play()->set_threads(1);
+  config.mutable_self_play()->set_reanalysed_share(0.5F);
+  config.mutable_learner()->set_batch_size(32);
+  config.mutable_replay()->set_max_decisions(400);
+  config.set_checkpoint_iterations(2);
+  config.set_evaluation_iterations(2);
+  config.set_seed(3);
+  return config;
+}
+
+std::unique_ptr<TrainingRun> StartRun(const std::string& folder, const v1::TrainConfig& config) {
+  auto run = TrainingRun::Start(folder, config, SomePrograms(), Device::kCpu);
+  EXPECT_TRUE(run.ok()) << run.status();
+  return *std::move(run);
+}
+
+std::unique_ptr<TrainingRun> ResumeRun(const std::string& folder) {
+  auto run = TrainingRun::Resume(folder, SomePrograms(), Device::kCpu);
+  EXPECT_TRUE(run.ok()) << run.status();
+  return *std::move(run);
+}
+
+std::string WeightBytes(const TrainingRun& run) {
+  std::string bytes;
+  for (const NamedTensor& tensor : run.network().ExportWeights()) bytes += tensor.bytes;
+  return bytes;
+}
+
+TEST(TrainingRun, LeavesMetricsACheckpointAndMappings) {
+  const std::string folder = NewFolder("leaves");
+  const std::unique_ptr<TrainingRun> run = StartRun(folder, SmallConfig());
+  int calls = 0;
+  ASSERT_TRUE(run->Run({.iterations = 3}, [&](const v1::TrainMetrics&) { ++calls; }).ok());
+  EXPECT_EQ(calls, 3);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/checkpoints/latest"));
+  const auto metrics = run->directory().ReadMetrics();
+  ASSERT_EQ(metrics->size(), 3);
+  EXPECT_GT(metrics->back().updates(), 0);
+  EXPECT_EQ(metrics->back().programs_size(), 2);
+  for (const ProgramProgress& progress : run->progress()) {
+    EXPECT_FALSE(std::isnan(progress.policy_return));
+    EXPECT_GE(progress.best_return, progress.policy_return);
+    const auto proto = ReadMessage<v1::Mapping>(run->directory().BestPath(
+        progress.program->program().hardware().name(), progress.program->name()));
+    ASSERT_TRUE(proto.ok()) << proto.status();
+    const auto mapping = MappingFromProto(*proto, progress.program->program());
+    ASSERT_TRUE(mapping.ok()) << mapping.status();
+    const double cycles = Simulate(progress.program->program(), *mapping).total_cycles;
+    EXPECT_NEAR(1 - cycles / progress.program->rules().all_hbm_cycles(), progress.best_return,
+                1e-9);
+  }
+}
+
+TEST(TrainingRun, StoppedTwiceItEndsWhereTheUnbrokenOneDoes) {
+  const std::unique_ptr<TrainingRun> unbroken = StartRun(NewFolder("unbroken"), SmallConfig());
+  ASSERT_TRUE(unbroken->Run({.iterations = 7}, nullptr).ok());
+
+  const std::string folder = NewFolder("broken");
+  // Killed after three iterations: what is behind the checkpoint of the second is lost.
+  {
+    const std::unique_ptr<TrainingRun> run = StartRun(folder, SmallConfig());
+    int left = 3;
+    EXPECT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
+    const std::string kept = folder + "_kept";
+    std::filesystem::remove_all(kept);
+    std::filesystem::copy(folder, kept, std::filesystem::copy_options::recursive);
+    EXPECT_TRUE(run->Run({.iterations = 3, .stop = [&] { return --left < 0; }}, nullptr).ok());
+    std::filesystem::remove_all(folder);
+    std::filesystem::rename(kept, folder);
+  }
+  // Ended by its user in the middle of an iteration.
+  {
+    const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
+    EXPECT_EQ(run->iteration(), 2);
+    int asked = 0;
+    EXPECT_TRUE(run->Run({.stop = [&] { return ++asked > 90; }}, nullptr).ok());
+    EXPECT_LT(run->iteration(), 7);
+  }
+  const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
+  ASSERT_TRUE(run->Run({.iterations = 7}, nullptr).ok());
+  EXPECT_EQ(run->games(), unbroken->games());
+  EXPECT_EQ(run->updates(), unbroken->updates());
+  EXPECT_TRUE(WeightBytes(*run) == WeightBytes(*unbroken));
+  for (size_t p = 0; p < run->progress().size(); ++p) {
+    EXPECT_EQ(run->progress()[p].best_return, unbroken->progress()[p].best_return);
+    EXPECT_EQ(run->progress()[p].policy_return, unbroken->progress()[p].policy_return);
+  }
+  EXPECT_EQ(run->directory().ReadMetrics()->size(), 7);
+}
+
+TEST(TrainingRun, DemonstrationsAreThereBeforeTheFirstGame) {
+  v1::TrainConfig config = SmallConfig();
+  config.set_demonstration_seconds(0.1);
+  const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("shown"), config);
+  ASSERT_TRUE(run->Run({.iterations = 1}, nullptr).ok());
+  for (const ProgramProgress& progress : run->progress()) {
+    EXPECT_GE(progress.best_return, progress.program->greedy_return());
+  }
+}
+
+TEST(TrainingRun, ResumesARunThatHasNoCheckpointYet) {
+  const std::string folder = NewFolder("fresh");
+  StartRun(folder, SmallConfig());
+  const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
+  EXPECT_EQ(run->iteration(), 0);
+  EXPECT_TRUE(run->Run({.iterations = 1}, nullptr).ok());
+}
+
+TEST(TrainingRun, RefusesOtherPrograms) {
+  const std::string folder = NewFolder("others");
+  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());
+  EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(12), Device::kCpu).status().message(),
+              HasSubstr("not the program that the run was started with"));
+}
+
+TEST(TrainingRun, RefusesACheckpointThatIsDamaged) {
+  const std::string folder = NewFolder("damaged");
+  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());
+  const std::string path = folder + "/checkpoints/latest";
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().message(),
+              HasSubstr(path));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,181 @@
+// TrainingRun: set-up, saving and resuming.
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "env/game.h"
+#include "model/checkpoint.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/status_macros.h"
+#include "train/train_config.h"
+#include "train/training_run.h"
+
+namespace mallocmuzero {
+
+TrainingRun::TrainingRun(RunDirectory directory, v1::TrainConfig config, ProgramSet programs)
+    : directory_(std::move(directory)),
+      config_(std::move(config)),
+      programs_(std::move(programs)),
+      replay_(config_.replay()) {}
+
+absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(const std::string& folder,
+                                                                const v1::TrainConfig& config,
+                                                                ProgramSet programs,
+                                                                Device device) {
+  MMZ_RETURN_IF_ERROR(CheckTrainConfig(config));
+  absl::StatusOr<RunDirectory> directory = RunDirectory::Create(folder, config);
+  if (!directory.ok()) return directory.status();
+  std::unique_ptr<TrainingRun> run(
+      new TrainingRun(*std::move(directory), config, std::move(programs)));
+  MMZ_RETURN_IF_ERROR(run->SetUp(device));
+  return run;
+}
+
+absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Resume(const std::string& folder,
+                                                                 ProgramSet programs,
+                                                                 Device device) {
+  absl::StatusOr<RunDirectory> directory = RunDirectory::Open(folder);
+  if (!directory.ok()) return directory.status();
+  const absl::StatusOr<v1::TrainConfig> config = directory->ReadConfig();
+  if (!config.ok()) return config.status();
+  const absl::Status valid = CheckTrainConfig(*config);
+  if (!valid.ok()) {
+    return absl::Status(valid.code(), absl::StrCat(folder, "/config.textproto: ", valid.message()));
+  }
+  std::unique_ptr<TrainingRun> run(
+      new TrainingRun(*std::move(directory), *config, std::move(programs)));
+  MMZ_RETURN_IF_ERROR(run->SetUp(device));
+  MMZ_RETURN_IF_ERROR(run->Restore());
+  return run;
+}
+
+absl::Status TrainingRun::SetUp(Device device) {
+  const absl::StatusOr<SearchConfig> search = MakeSearchConfig(config_.search());
+  if (!search.ok()) return search.status();
+  search_ = *search;
+  evaluation_.device = device;
+  absl::StatusOr<std::unique_ptr<Network>> network =
+      Network::Create(config_.network(), config_.seed());
+  if (!network.ok()) return network.status();
+  network_ = *std::move(network);
+  absl::StatusOr<std::unique_ptr<Learner>> learner =
+      Learner::Create(*network_, config_.learner(), device);
+  if (!learner.ok()) return learner.status();
+  learner_ = *std::move(learner);
+  for (size_t p = 0; p < programs_.size(); ++p) {
+    baselines_.emplace(programs_[p].sha256(), ReturnBaseline(programs_[p].rules().access_count()));
+    progress_.push_back(
+        {.program = &programs_[p], .policy_return = std::numeric_limits<double>::quiet_NaN()});
+  }
+  batches_ = std::make_unique<BatchMaker>(programs_, baselines_, config_.learner(), threads());
+  return absl::OkStatus();
+}
+
+absl::Status TrainingRun::Save() {
+  const absl::StatusOr<std::string> games =
+      directory_.WriteGames(state_.iteration(), replay_.SavedGames());
+  if (!games.ok()) return games.status();
+  state_.set_replay_file(*games);
+  *state_.mutable_replay() = replay_.Save();
+  state_.clear_programs();
+  for (const ProgramProgress& progress : progress_) {
+    v1::TrainState::Program& program = *state_.add_programs();
+    program.set_sha256(progress.program->sha256());
+    *program.mutable_baseline() = baselines_.at(progress.program->sha256()).Save();
+    program.set_best_return(progress.best_return);
+    program.set_best_player(progress.best_player);
+    for (const Action action : progress.best_actions) {
+      program.mutable_best_actions()->push_back(static_cast<char>(action));
+    }
+    program.set_policy_return(progress.policy_return);
+  }
+  Checkpoint checkpoint = MakeCheckpoint(*network_);
+  checkpoint.optimizer = learner_->ExportOptimizer();
+  checkpoint.step = learner_->step();
+  checkpoint.training_state = state_.SerializeAsString();
+  MMZ_RETURN_IF_ERROR(SaveCheckpoint(directory_.checkpoint_path(), checkpoint));
+  // Only now does nothing need the older games.
+  directory_.RemoveGamesBut(*games);
+  return WriteBestMappings();
+}
+
+absl::Status TrainingRun::WriteBestMappings() const {
+  for (const ProgramProgress& progress : progress_) {
+    if (progress.best_actions.empty()) continue;
+    const PlayedProgram& program = *progress.program;
+    Game game(program.rules());
+    for (const Action action : progress.best_actions) game.Apply(action);
+    MMZ_RETURN_IF_ERROR(directory_.WriteBest(program.program().hardware().name(), program.name(),
+                                             MappingToProto(game.ToMapping(), program.program())));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingRun::Restore() {
+  const std::string path = directory_.checkpoint_path();
+  const auto in_file = [&](const absl::Status& status) {
+    return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+  };
+  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(path);
+  if (absl::IsNotFound(checkpoint.status())) {
+    // Stopped before its first checkpoint: the same run from its beginning.
+    return directory_.TruncateMetrics(0);
+  }
+  if (!checkpoint.ok()) return checkpoint.status();
+  if (!state_.ParseFromString(checkpoint->training_state) || state_.replay_file().empty()) {
+    return in_file(absl::InvalidArgumentError("the checkpoint of a training run expected"));
+  }
+  absl::Status status = network_->ImportWeights(checkpoint->weights);
+  if (!status.ok()) return in_file(status);
+  status = learner_->ImportOptimizer(checkpoint->optimizer, checkpoint->step);
+  if (!status.ok()) return in_file(status);
+  status = RestorePrograms();
+  if (!status.ok()) return in_file(status);
+  const absl::StatusOr<std::vector<SharedTrajectory>> games =
+      directory_.ReadGames(state_.replay_file());
+  if (!games.ok()) return games.status();
+  for (const SharedTrajectory& game : *games) {
+    if (game->rules_version() != kGameRulesVersion) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(directory_.path(), ": games of rules ", game->rules_version(),
+                       "; this build plays ", kGameRulesVersion, ", so the run cannot go on"));
+    }
+  }
+  status = replay_.Restore(state_.replay(), *games);
+  if (!status.ok()) return in_file(status);
+  return directory_.TruncateMetrics(state_.iteration());
+}
+
+absl::Status TrainingRun::RestorePrograms() {
+  if (state_.programs_size() != progress_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a run of ", state_.programs_size(),
+                                                   " programs; ", progress_.size(),
+                                                   " were given: give the same ones"));
+  }
+  for (size_t p = 0; p < progress_.size(); ++p) {
+    const v1::TrainState::Program& saved = state_.programs(static_cast<int>(p));
+    ProgramProgress& progress = progress_[p];
+    if (saved.sha256() != progress.program->sha256() ||
+        !baselines_.at(saved.sha256()).Restore(saved.baseline())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          progress.program->name(), ": not the program that the run was started with"));
+    }
+    progress.best_return = saved.best_return();
+    progress.best_player = saved.best_player();
+    progress.policy_return = saved.policy_return();
+    for (const char action : saved.best_actions()) {
+      progress.best_actions.push_back(static_cast<Action>(action));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mallocmuzero

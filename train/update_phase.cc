@@ -1,0 +1,78 @@
+#include "train/update_phase.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Updates whose rows are drawn at once: a game is played again once for all its rows in them. The
+// price is that priorities are as old as that.
+constexpr size_t kUpdatesInBlock = 16;
+
+void AddLosses(const UpdateResult& result, double share, v1::TrainMetrics::Losses& losses) {
+  losses.set_total(losses.total() + share * result.total_loss);
+  losses.set_policy(losses.policy() + share * result.policy_loss);
+  losses.set_value(losses.value() + share * result.value_loss);
+  losses.set_reward(losses.reward() + share * result.reward_loss);
+  losses.set_gradient_norm(losses.gradient_norm() + share * result.gradient_norm);
+  losses.set_learning_rate(result.learning_rate);
+  double error = 0;
+  for (const float e : result.value_errors) error += e;
+  error /= static_cast<double>(result.value_errors.size());
+  losses.set_value_error(losses.value_error() + share * error);
+}
+
+}  // namespace
+
+std::vector<BatchRow> UpdatePhase::DrawRows(size_t updates, std::mt19937_64& random) const {
+  const size_t batch = config_.learner().batch_size();
+  const auto best =
+      static_cast<size_t>(std::lround(config_.learner().best_share() * static_cast<double>(batch)));
+  const size_t latest = batch - best;
+  std::vector<DrawnPosition> drawn = replay_.Draw(updates * latest, random);
+  std::vector<DrawnPosition> imitated = replay_.DrawBest(updates * best, random);
+  const std::vector<float> weights =
+      ImportanceWeights(drawn, replay_.decisions(), config_.replay().importance_exponent());
+  std::vector<BatchRow> rows;
+  rows.reserve(updates * batch);
+  for (size_t u = 0; u < updates; ++u) {
+    for (size_t i = u * latest; i < (u + 1) * latest; ++i) {
+      rows.push_back({.drawn = std::move(drawn[i]), .weight = weights[i]});
+    }
+    for (size_t i = u * best; i < (u + 1) * best; ++i) {
+      rows.push_back({.drawn = std::move(imitated[i]), .imitate = true});
+    }
+  }
+  return rows;
+}
+
+absl::StatusOr<v1::TrainMetrics::Losses> UpdatePhase::Run(size_t updates, std::mt19937_64& random) {
+  v1::TrainMetrics::Losses losses;
+  const size_t batch = config_.learner().batch_size();
+  for (size_t done = 0; done < updates; done += kUpdatesInBlock) {
+    const size_t block = std::min(kUpdatesInBlock, updates - done);
+    const std::vector<BatchRow> rows = DrawRows(block, random);
+    const absl::Status filled = batches_.Fill(rows, block_);
+    if (!filled.ok()) return filled;
+    for (size_t u = 0; u < block; ++u) {
+      const UpdateResult result = learner_.Update(block_, u * batch, batch);
+      AddLosses(result, 1.0 / static_cast<double>(updates), losses);
+      for (size_t i = 0; i < batch; ++i) {
+        if (!rows[u * batch + i].imitate) {
+          replay_.SetPriority(block_.keys[u * batch + i], result.value_errors[i]);
+        }
+      }
+    }
+  }
+  return losses;
+}
+
+}  // namespace mallocmuzero
