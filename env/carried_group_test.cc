@@ -293,5 +293,30 @@ TEST_F(CarriedGroupTest, ANestedReadThatTakesOverKeepsTheValueForAllItsPasses) {
   ExpectValidGames(program);
 }
 
+// 0 writes a; 1 reads it, and a parameter that is live-in, which no compiler makes: the group stays
+// in HBM. The wait for the write-back of a, 96 bytes, must not be forgotten over that.
+TEST(CarriedGroup, AReadOfALiveInParameterBeforeItsLoopWaitsForNothing) {
+  ProgramBuilder builder;
+  const uint32_t a = builder.AddBuffer(96);
+  const uint32_t initial = builder.AddBuffer(96);
+  const uint32_t parameter = builder.AddBuffer(96, {.live_in = true});
+  const uint32_t result = builder.AddBuffer(96);
+  builder.AddInstruction(20, {Write(a, 5), Write(initial)});
+  builder.AddInstruction(20, {Read(a, 5), Read(parameter)});
+  const uint32_t loop = builder.BeginLoop(10);
+  builder.AddInstruction(20, {Read(parameter)});
+  builder.EndLoop();
+  builder.AddInstruction(20, {Read(result)});
+  builder.AddCarriedGroup(loop, initial, parameter, parameter, result);
+  const Program program = builder.Build();
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  game.Apply(kCopy);
+  game.Apply(kDrop);
+  EXPECT_TRUE(game.finished());
+  EXPECT_NEAR(game.total_return(), (5 - 9.6) / (20 + 20 + 10 * 20 + 20), kRounding);
+  EXPECT_THAT(Validate(program, game.ToMapping()), IsEmpty());
+}
+
 }  // namespace
 }  // namespace mallocmuzero

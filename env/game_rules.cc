@@ -102,9 +102,12 @@ void GameRules::Builder::DropBuffersBeyondTheRules() {
     live_at(group.root_buffer, loop.end);
     live_at(group.result_buffer, loop.end);
   }
+  std::vector<int32_t> last_user(program_.buffer_count(), kNone);
   for (uint32_t a = 0; a < program_.access_count(); ++a) {
     const Access& access = program_.accesses()[a];
     BufferRule& rule = rules_.buffers_[access.buffer];
+    const auto user = static_cast<int32_t>(access.instruction);
+    const bool used_twice = std::exchange(last_user[access.buffer], user) == user;
     const bool inside = rules_.IsInLoop(LoopOf(a), rule.home);
     const bool changes = access.kind != AccessKind::kRead;
     const bool made_inside = changes && LoopOf(a) != rule.home;
@@ -112,7 +115,9 @@ void GameRules::Builder::DropBuffersBeyondTheRules() {
     const bool carried_alone = changes && rule.home != kNone && rule.starts_in_hbm;
     const bool dies_early =
         rules_.SpanEnd(access.instruction, rule.home) > live_until[access.buffer];
-    if (!inside || made_inside || carried_alone || dies_early) rule.stays_in_hbm = true;
+    if (!inside || made_inside || carried_alone || dies_early || used_twice) {
+      rule.stays_in_hbm = true;
+    }
   }
 }
 
@@ -129,6 +134,8 @@ void GameRules::Builder::DropNegligibleBuffers() {
   const double least = options_.negligible_share * rules_.all_hbm_cycles_;
   for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
     if (together[b] <= least) rules_.buffers_[b].stays_in_hbm = true;
+    // Nobody asks when its values are there: all its accesses go to HBM, wherever they stand.
+    if (rules_.buffers_[b].stays_in_hbm) rules_.buffers_[b].starts_in_hbm = true;
   }
 }
 
@@ -204,6 +211,7 @@ void GameRules::Builder::FindPrefetch() {
     const uint32_t b = interval.buffer();
     const BufferRule& rule = rules_.buffers_[b];
     if (program_.buffers()[b].pinned_to_hbm || !program_.buffers()[b].live_in) return;
+    if (roles_[b].inside > 0 || roles_[b].result > 0) return;  // a loop changes its value
     if (rules_.Capacity(0, interval.last()) < rule.bytes) return;
     for (const uint32_t a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];

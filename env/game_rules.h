@@ -56,7 +56,6 @@ class GameRules {
     bool may_be_fast = false;
     bool writes_back = false;    // the result is written back right after the loop
     int32_t keep_until = kNone;  // last instruction for which the result must be kept
-    int32_t root_write = kNone;  // first access of the root buffer, kNone if it is the parameter
   };
 
   // InvalidArgument if the hardware has no fast memory. `program` must outlive the rules.

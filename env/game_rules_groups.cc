@@ -53,12 +53,7 @@ void GameRules::Builder::MakeGroups() {
   for (uint32_t g = 0; g < groups.size(); ++g) {
     GroupRule& rule = rules_.groups_[g];
     rule.may_be_fast = MayBeFast(groups[g]);
-    if (!rule.may_be_fast) continue;
-    if (groups[g].root_buffer != groups[g].parameter_buffer) {
-      rule.root_write =
-          static_cast<int32_t>(program_.AccessesOfBuffer(groups[g].root_buffer).front());
-    }
-    SetResultDuty(groups[g], rule);
+    if (rule.may_be_fast) SetResultDuty(groups[g], rule);
   }
 }
 

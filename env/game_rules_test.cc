@@ -257,6 +257,43 @@ TEST(GameRules, KeepsThePrefetchOfTheBaseline) {
   EXPECT_FALSE(rules.UsesPrefetch(2));  // the stay has ended
 }
 
+// The loop gives the buffer another value while the baseline has the old one in fast memory.
+TEST(GameRules, KeepsNoPrefetchOfABufferThatALoopChanges) {
+  ProgramBuilder builder;
+  const uint32_t initial = builder.AddBuffer(16);
+  const uint32_t parameter = builder.AddBuffer(16, {.live_in = true});
+  const uint32_t result = builder.AddBuffer(16);
+  builder.AddInstruction(10, {Read(parameter), Write(initial)});
+  const uint32_t loop = builder.BeginLoop(2);
+  builder.AddInstruction(10, {Read(parameter)});
+  builder.EndLoop();
+  builder.AddInstruction(10, {Read(result)});
+  builder.AddCarriedGroup(loop, initial, parameter, parameter, result);
+  v1::Program proto = builder.BuildProto();
+  v1::Mapping& mapping = *proto.mutable_baseline()->mutable_mapping();
+  for (const bool fast : {true, false, true, false}) mapping.add_in_fast_memory(fast);
+  v1::Interval& interval = *mapping.add_intervals();
+  interval.set_buffer(parameter);
+  interval.set_last(3);
+  interval.set_cross_program_prefetch(true);
+  SealProgram(proto);
+  const Program program = *Program::FromProto(std::move(proto));
+  EXPECT_EQ(EverythingMatters(program).prefetch().buffer, kNone);
+}
+
+// It would need its old and its new value at one time.
+TEST(GameRules, ABufferThatAnInstructionReadsAndWritesAnewStaysInHbm) {
+  ProgramBuilder builder;
+  builder.AddBuffer(16, {.live_in = true});
+  builder.AddBuffer(16, {.live_in = true});
+  builder.AddInstruction(10, {Read(0), Read(1), Write(0)});
+  builder.AddInstruction(10, {Read(0), Update(1)});
+  const Program program = builder.Build();
+  const GameRules rules = EverythingMatters(program);
+  EXPECT_TRUE(rules.buffer(0).stays_in_hbm);
+  EXPECT_FALSE(rules.buffer(1).stays_in_hbm);
+}
+
 TEST(GameRules, PricesEverythingInHbm) {
   ProgramBuilder builder;
   builder.AddInstruction(30);
