@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "actor/search/float4.h"
+#include "actor/search/node_quad.h"
 #include "actor/search/search.h"
 #include "actor/search/search_node.h"
 #include "actor/search/sequential_halving.h"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "actor/search/float4.h"
+#include "actor/search/node_quad.h"
 #include "actor/search/search.h"
 #include "actor/search/search_node.h"
 

@@ -11,6 +11,7 @@
 #include "actor/search/gumbel_rule.h"
 #include "actor/search/noise.h"
 #include "actor/search/puct_rule.h"
+#include "actor/search/search_arena.h"
 #include "actor/search/search_trees.h"
 
 namespace mallocmuzero {
@@ -54,9 +55,9 @@ std::unique_ptr<SearchTrees> MakeTrees(const SearchConfig& config, uint32_t game
                                        uint32_t actions) {
   using Actions = ActionCount<kActions, kMaxActions>;
   if (config.kind == SearchConfig::Kind::kPuct) {
-    return std::make_unique<SearchTreesOf<Actions, PuctRule>>(config, games, actions);
+    return std::make_unique<SearchArena<Actions, PuctRule>>(config, games, actions);
   }
-  return std::make_unique<SearchTreesOf<Actions, GumbelRule>>(config, games, actions);
+  return std::make_unique<SearchArena<Actions, GumbelRule>>(config, games, actions);
 }
 
 // mallocGame has three actions.
