@@ -29,7 +29,8 @@ Program Named(const std::string& name, uint64_t seed) {
 // Nothing fits in its fast memory.
 Program WithoutDecisions(const std::string& name) {
   v1::Program proto = Named(name, 1).proto();
-  proto.mutable_hardware()->set_fast_memory_bytes(proto.hardware().fast_memory_alignment_bytes());
+  proto.mutable_hardware()->set_fast_memory_bytes(1);
+  proto.mutable_hardware()->set_fast_memory_alignment_bytes(1);
   for (v1::Instruction& i : *proto.mutable_instructions()) i.clear_scoped_fast_memory_bytes();
   proto.clear_baseline();
   SealProgram(proto);

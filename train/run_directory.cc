@@ -106,21 +106,21 @@ absl::Status RunDirectory::TruncateMetrics(uint64_t last_iteration) const {
   return WriteFileAtomically(path_ + kMetricsFile, kept);
 }
 
-absl::StatusOr<std::string> RunDirectory::WriteGames(
-    uint64_t iteration, absl::Span<const SharedTrajectory> games) const {
+std::string RunDirectory::GamesPath(uint64_t iteration) const {
+  return absl::StrCat(path_, kGamesFolder, "/", iteration, ".games");
+}
+
+absl::Status RunDirectory::WriteGames(uint64_t iteration,
+                                      absl::Span<const SharedTrajectory> games) const {
   v1::TrajectorySegment segment;
   for (const SharedTrajectory& game : games) *segment.add_trajectories() = *game;
   FillHeader(segment);
-  const std::string name = absl::StrCat(iteration, ".games");
-  MMZ_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(path_, kGamesFolder, "/", name),
-                                          SerializeDeterministically(segment), true));
-  return name;
+  return WriteFileAtomically(GamesPath(iteration), SerializeDeterministically(segment), true);
 }
 
-absl::StatusOr<std::vector<SharedTrajectory>> RunDirectory::ReadGames(
-    const std::string& name) const {
+absl::StatusOr<std::vector<SharedTrajectory>> RunDirectory::ReadGames(uint64_t iteration) const {
   absl::StatusOr<v1::TrajectorySegment> segment =
-      ReadMessage<v1::TrajectorySegment>(absl::StrCat(path_, kGamesFolder, "/", name));
+      ReadMessage<v1::TrajectorySegment>(GamesPath(iteration));
   if (!segment.ok()) return segment.status();
   std::vector<SharedTrajectory> games;
   for (v1::Trajectory& game : *segment->mutable_trajectories()) {
@@ -129,11 +129,11 @@ absl::StatusOr<std::vector<SharedTrajectory>> RunDirectory::ReadGames(
   return games;
 }
 
-void RunDirectory::RemoveGamesBut(const std::string& name) const {
+void RunDirectory::RemoveGamesBut(uint64_t iteration) const {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(path_ + kGamesFolder, error)) {
     std::error_code ignored;
-    if (entry.path().filename() != name) std::filesystem::remove(entry.path(), ignored);
+    if (entry.path() != GamesPath(iteration)) std::filesystem::remove(entry.path(), ignored);
   }
 }
 

@@ -47,13 +47,12 @@ class RunDirectory {
   // Removes what is behind an iteration: a run goes on from its checkpoint.
   absl::Status TruncateMetrics(uint64_t last_iteration) const;
 
-  // Returns the file's name in the run's folder, for ReadGames.
-  absl::StatusOr<std::string> WriteGames(uint64_t iteration,
-                                         absl::Span<const SharedTrajectory> games) const;
-  absl::StatusOr<std::vector<SharedTrajectory>> ReadGames(const std::string& name) const;
+  // The games that belong to the checkpoint of an iteration.
+  absl::Status WriteGames(uint64_t iteration, absl::Span<const SharedTrajectory> games) const;
+  absl::StatusOr<std::vector<SharedTrajectory>> ReadGames(uint64_t iteration) const;
 
-  // Removes the files of games but that one.
-  void RemoveGamesBut(const std::string& name) const;
+  // Removes the games of all other iterations.
+  void RemoveGamesBut(uint64_t iteration) const;
 
   std::string BestPath(const std::string& chip, const std::string& program) const {
     return path_ + "/best/" + chip + "/" + program + ".mapping";
@@ -62,6 +61,8 @@ class RunDirectory {
                          const v1::Mapping& mapping) const;
 
  private:
+  std::string GamesPath(uint64_t iteration) const;
+
   explicit RunDirectory(std::string path) : path_(std::move(path)) {}
 
   std::string path_;

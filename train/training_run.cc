@@ -18,6 +18,7 @@
 #include "actor/game_recorder.h"
 #include "env/solvers/random.h"
 #include "env/solvers/solver.h"
+#include "simulator/core/status_macros.h"
 #include "train/update_phase.h"
 
 namespace mallocmuzero {
@@ -53,11 +54,11 @@ absl::Status TrainingRun::Run(const RunLimits& limits,
     return state_.iteration() >= limits.iterations || absl::Now() >= limits.deadline ||
            (limits.stop && limits.stop());
   };
-  uint64_t saved = state_.iteration();
   if (state_.iteration() == 0 && replay_.games() == 0) {
-    const absl::Status shown = Demonstrate(limits.stop);
-    if (!shown.ok()) return shown;
+    MMZ_RETURN_IF_ERROR(Demonstrate(limits.stop));
   }
+  Saved last = Capture();
+  bool written = false;
   while (!over()) {
     v1::TrainMetrics metrics;
     const absl::Time start = absl::Now();
@@ -67,16 +68,13 @@ absl::Status TrainingRun::Run(const RunLimits& limits,
     state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - start));
     state_.set_iteration(state_.iteration() + 1);
     Describe(metrics);
-    const absl::Status written = directory_.AppendMetrics(metrics);
-    if (!written.ok()) return written;
-    if (state_.iteration() % config_.checkpoint_iterations() == 0) {
-      const absl::Status status = Save();
-      if (!status.ok()) return status;
-      saved = state_.iteration();
-    }
+    MMZ_RETURN_IF_ERROR(directory_.AppendMetrics(metrics));
+    last = Capture();
+    written = state_.iteration() % config_.checkpoint_iterations() == 0;
+    if (written) MMZ_RETURN_IF_ERROR(Save(last));
     if (on_iteration) on_iteration(metrics);
   }
-  return saved == state_.iteration() && saved > 0 ? absl::OkStatus() : Save();
+  return written ? absl::OkStatus() : Save(last);
 }
 
 absl::Status TrainingRun::Demonstrate(const std::function<bool()>& stop) {
@@ -141,17 +139,40 @@ absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetr
       network_->Snapshot(evaluation_);
   if (!network.ok()) return network.status();
   const std::vector<GameTask> tasks = MakeTasks();
-  const absl::Time start = absl::Now();
-  absl::StatusOr<PlayedGames> played = PlayOnThreads(
-      tasks, search_, threads(), kMaxInFlight, *network, learner_->step(),
-      [&] { return (limits.stop && limits.stop()) || absl::Now() >= limits.deadline; });
+  const uint64_t step = learner_->step();
+  absl::StatusOr<PlayedGames> played = PlayedGames();
+  const auto play = [&] { played = Play(tasks, limits, *network, step, metrics); };
+  absl::Status learned;
+  if (threads() == 1) {
+    play();
+    learned = Learn(metrics);
+  } else {
+    std::thread players(play);
+    learned = Learn(metrics);
+    players.join();
+  }
   if (!played.ok()) return played.status();
-  // A part of an iteration would not be the same after --resume.
+  if (!learned.ok()) return learned;
   if (played->games.size() < tasks.size()) return false;
-  const absl::Time learn = absl::Now();
-  metrics.set_play_seconds(absl::ToDoubleSeconds(learn - start));
+  TakeGames(std::move(played->games), tasks, metrics);
+  return true;
+}
+
+absl::StatusOr<PlayedGames> TrainingRun::Play(absl::Span<const GameTask> tasks,
+                                              const RunLimits& limits,
+                                              const std::shared_ptr<const NetworkSnapshot>& network,
+                                              uint64_t network_step,
+                                              v1::TrainMetrics& metrics) const {
+  const absl::Time start = absl::Now();
+  const auto over = [&] {
+    return (limits.stop && limits.stop()) || absl::Now() >= limits.deadline;
+  };
+  absl::StatusOr<PlayedGames> played = PlayOnThreads(tasks, search_, std::max(1U, threads() - 1),
+                                                     kMaxInFlight, network, network_step, over);
+  if (!played.ok()) return played;
   const SelfPlayStats& stats = played->stats;
   const double busy = stats.game_seconds + stats.network_seconds + stats.tree_seconds;
+  metrics.set_play_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   metrics.set_searches(static_cast<double>(stats.searches));
   metrics.set_simulations(static_cast<double>(stats.simulations));
   metrics.set_game_share(stats.game_seconds / busy);
@@ -159,11 +180,7 @@ absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetr
   metrics.set_tree_share(stats.tree_seconds / busy);
   metrics.set_batch_fill(static_cast<double>(stats.network_rows) /
                          static_cast<double>(stats.network_calls));
-  TakeGames(std::move(played->games), tasks, metrics);
-  const absl::Status learned = Learn(metrics);
-  if (!learned.ok()) return learned;
-  metrics.set_learn_seconds(absl::ToDoubleSeconds(absl::Now() - learn));
-  return true;
+  return played;
 }
 
 void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const GameTask> tasks,
@@ -214,16 +231,18 @@ void TrainingRun::NoteBest(size_t program, const v1::Trajectory& game, const std
 }
 
 absl::Status TrainingRun::Learn(v1::TrainMetrics& metrics) {
+  const absl::Time start = absl::Now();
   const double batch = config_.learner().batch_size();
   const auto updates = static_cast<size_t>(state_.draws_due() / batch);
   if (updates == 0 || replay_.games() == 0) return absl::OkStatus();
   state_.set_draws_due(state_.draws_due() - static_cast<double>(updates) * batch);
-  SetComputeThreads(static_cast<int>(threads()));
+  SetComputeThreads(1);
   std::mt19937_64 random = RandomOf(kUpdates);
   const absl::StatusOr<v1::TrainMetrics::Losses> losses =
       UpdatePhase(config_, *batches_, replay_, *learner_).Run(updates, random);
   if (!losses.ok()) return losses.status();
   *metrics.mutable_losses() = *losses;
+  metrics.set_learn_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   return absl::OkStatus();
 }
 

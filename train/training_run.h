@@ -22,6 +22,7 @@
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
+#include "model/checkpoint.h"
 #include "model/network.h"
 #include "replay/trajectory_buffer.h"
 #include "train/player_pool.h"
@@ -45,8 +46,10 @@ struct ProgramProgress {
   double policy_return = 0;  // at the last evaluation; NaN before the first
 };
 
-// With one thread, a run is a function of its config, however often it was stopped and resumed. Not
-// thread-safe.
+// In each iteration, games are played with the weights that the last one left while the learner
+// trains on the games before, so that neither waits for the other and yet a run is a function of
+// its config, however long each takes and however often it was stopped and resumed. (Another number
+// of threads makes other batches, which round otherwise.) Not thread-safe.
 class TrainingRun {
  public:
   // A new run in a folder that has none. Errors name the config's field or the file.
@@ -59,7 +62,8 @@ class TrainingRun {
   static absl::StatusOr<std::unique_ptr<TrainingRun>> Resume(const std::string& folder,
                                                              ProgramSet programs, Device device);
 
-  // Plays and learns until a limit, then saves. `on_iteration` is called after each iteration.
+  // Plays and learns until a limit, then saves. `on_iteration` is called after each iteration. An
+  // iteration that `stop` or the deadline cuts short has not been: call Run once, then Resume.
   absl::Status Run(const RunLimits& limits,
                    const std::function<void(const v1::TrainMetrics&)>& on_iteration);
 
@@ -76,9 +80,19 @@ class TrainingRun {
  private:
   TrainingRun(RunDirectory directory, v1::TrainConfig config, ProgramSet programs);
 
+  // All that a checkpoint and its games hold.
+  struct Saved {
+    uint64_t iteration = 0;
+    Checkpoint checkpoint;
+    std::vector<SharedTrajectory> games;
+  };
+
   // training_run.cc
   absl::Status Demonstrate(const std::function<bool()>& stop);
   absl::StatusOr<bool> Iterate(const RunLimits& limits, v1::TrainMetrics& metrics);
+  absl::StatusOr<PlayedGames> Play(absl::Span<const GameTask> tasks, const RunLimits& limits,
+                                   const std::shared_ptr<const NetworkSnapshot>& network,
+                                   uint64_t network_step, v1::TrainMetrics& metrics) const;
   std::vector<GameTask> MakeTasks() const;
   void TakeGames(std::vector<v1::Trajectory> games, absl::Span<const GameTask> tasks,
                  v1::TrainMetrics& metrics);
@@ -91,7 +105,8 @@ class TrainingRun {
 
   // training_state.cc
   absl::Status SetUp(Device device);
-  absl::Status Save();
+  Saved Capture() const;
+  absl::Status Save(const Saved& saved);
   absl::Status Restore();
   absl::Status RestorePrograms();
   absl::Status WriteBestMappings() const;
@@ -106,7 +121,7 @@ class TrainingRun {
   std::unique_ptr<Network> network_;
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<BatchMaker> batches_;
-  v1::TrainState state_;  // counters; the rest is filled in by Save
+  v1::TrainState state_;  // counters; the rest is filled in by Capture
   std::vector<ProgramProgress> progress_;
 };
 

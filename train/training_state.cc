@@ -79,15 +79,12 @@ absl::Status TrainingRun::SetUp(Device device) {
   return absl::OkStatus();
 }
 
-absl::Status TrainingRun::Save() {
-  const absl::StatusOr<std::string> games =
-      directory_.WriteGames(state_.iteration(), replay_.SavedGames());
-  if (!games.ok()) return games.status();
-  state_.set_replay_file(*games);
-  *state_.mutable_replay() = replay_.Save();
-  state_.clear_programs();
+TrainingRun::Saved TrainingRun::Capture() const {
+  v1::TrainState state = state_;
+  *state.mutable_replay() = replay_.Save();
+  state.clear_programs();
   for (const ProgramProgress& progress : progress_) {
-    v1::TrainState::Program& program = *state_.add_programs();
+    v1::TrainState::Program& program = *state.add_programs();
     program.set_sha256(progress.program->sha256());
     *program.mutable_baseline() = baselines_.at(progress.program->sha256()).Save();
     program.set_best_return(progress.best_return);
@@ -97,13 +94,20 @@ absl::Status TrainingRun::Save() {
     }
     program.set_policy_return(progress.policy_return);
   }
-  Checkpoint checkpoint = MakeCheckpoint(*network_);
-  checkpoint.optimizer = learner_->ExportOptimizer();
-  checkpoint.step = learner_->step();
-  checkpoint.training_state = state_.SerializeAsString();
-  MMZ_RETURN_IF_ERROR(SaveCheckpoint(directory_.checkpoint_path(), checkpoint));
+  Saved saved = {.iteration = state.iteration(),
+                 .checkpoint = MakeCheckpoint(*network_),
+                 .games = replay_.SavedGames()};
+  saved.checkpoint.optimizer = learner_->ExportOptimizer();
+  saved.checkpoint.step = learner_->step();
+  saved.checkpoint.training_state = state.SerializeAsString();
+  return saved;
+}
+
+absl::Status TrainingRun::Save(const Saved& saved) {
+  MMZ_RETURN_IF_ERROR(directory_.WriteGames(saved.iteration, saved.games));
+  MMZ_RETURN_IF_ERROR(SaveCheckpoint(directory_.checkpoint_path(), saved.checkpoint));
   // Only now does nothing need the older games.
-  directory_.RemoveGamesBut(*games);
+  directory_.RemoveGamesBut(saved.iteration);
   return WriteBestMappings();
 }
 
@@ -130,7 +134,7 @@ absl::Status TrainingRun::Restore() {
     return directory_.TruncateMetrics(0);
   }
   if (!checkpoint.ok()) return checkpoint.status();
-  if (!state_.ParseFromString(checkpoint->training_state) || state_.replay_file().empty()) {
+  if (checkpoint->training_state.empty() || !state_.ParseFromString(checkpoint->training_state)) {
     return in_file(absl::InvalidArgumentError("the checkpoint of a training run expected"));
   }
   absl::Status status = network_->ImportWeights(checkpoint->weights);
@@ -140,7 +144,7 @@ absl::Status TrainingRun::Restore() {
   status = RestorePrograms();
   if (!status.ok()) return in_file(status);
   const absl::StatusOr<std::vector<SharedTrajectory>> games =
-      directory_.ReadGames(state_.replay_file());
+      directory_.ReadGames(state_.iteration());
   if (!games.ok()) return games.status();
   for (const SharedTrajectory& game : *games) {
     if (game->rules_version() != kGameRulesVersion) {
