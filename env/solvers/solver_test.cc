@@ -4,10 +4,15 @@
 
 #include <cstdint>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "env/testing/corpus_programs.h"
 #include "env/testing/random_game_program.h"
+#include "env/testing/tiny_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/simulate.h"
@@ -54,28 +59,111 @@ TEST(Solve, LocalSearchIsNoWorseThanItsStarts) {
 }
 
 TEST(Solve, TheSameSeedGivesTheSameAnswer) {
-  std::mt19937_64 random(5);
-  const Program program = testing::RandomGameProgram(random);
-  const GameRules rules = *GameRules::Create(program);
-  const absl::StatusOr<Solution> one = Solve("local_search", rules, Games(300));
-  const absl::StatusOr<Solution> two = Solve("local_search", rules, Games(300));
-  EXPECT_EQ(one->actions, two->actions);
-  EXPECT_EQ(one->mapping, two->mapping);
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = testing::TinyProgram(random, 16);
+    const GameRules rules = *GameRules::Create(program);
+    for (const absl::string_view name : SolverNames()) {
+      if (name == "default") continue;
+      const absl::StatusOr<Solution> one = Solve(name, rules, Games(300));
+      const absl::StatusOr<Solution> two = Solve(name, rules, Games(300));
+      ASSERT_TRUE(one.ok() && two.ok()) << one.status();
+      EXPECT_EQ(one->actions, two->actions) << name;
+      EXPECT_EQ(one->mapping, two->mapping) << name;
+      EXPECT_EQ(one->games, two->games) << name;
+    }
+  }
 }
 
-TEST(Solve, AnswersEvenAfterTheDeadlineAndWhenToldToStop) {
+TEST(Solve, ThePortfolioIsNoWorseThanItsMembers) {
+  for (uint64_t seed = 0; seed < kPrograms; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = testing::RandomGameProgram(random);
+    const GameRules rules = *GameRules::Create(program);
+    const absl::StatusOr<Solution> portfolio = Solve("portfolio", rules, Games(300));
+    ASSERT_TRUE(portfolio.ok()) << portfolio.status();
+    for (const absl::string_view name : {"all_hbm", "greedy", "xla_like", "local_search"}) {
+      EXPECT_LE(portfolio->cycles, Solve(name, rules, Games(300))->cycles * (1 + 1e-12))
+          << name << ", seed " << seed;
+    }
+  }
+}
+
+TEST(Solve, ThePortfolioIsNoWorseThanTheCompiler) {
+  const std::vector<std::string> paths = testing::CorpusPaths(MALLOCMUZERO_SOURCE_DIR);
+  ASSERT_GE(paths.size(), 50);
+  for (size_t k = 0; k < paths.size(); k += 8) {
+    const absl::StatusOr<Program> program = LoadProgram(paths[k]);
+    ASSERT_TRUE(program.ok()) << program.status();
+    const GameRules rules = *GameRules::Create(*program);
+    const absl::StatusOr<Solution> compiler = Solve("default", rules, Games(1));
+    const absl::StatusOr<Solution> portfolio = Solve("portfolio", rules, Games(1));
+    ASSERT_TRUE(compiler.ok() && portfolio.ok()) << compiler.status() << portfolio.status();
+    EXPECT_LE(portfolio->cycles, compiler->cycles) << paths[k];
+  }
+}
+
+// A search plays no more than the game at hand and a start or two.
+constexpr uint64_t kGamesAfterTheEnd = 4;
+
+TEST(Solve, EndsSoonAfterItIsToldToStop) {
+  std::mt19937_64 random(6);
+  const Program program = testing::TinyProgram(random, 16);
+  const GameRules rules = *GameRules::Create(program);
+  for (const absl::string_view name : {"local_search", "exhaustive", "portfolio"}) {
+    for (const uint64_t games : {1, 2, 9, 30}) {
+      uint64_t asked = 0;
+      SolveOptions options;
+      options.stop = [&asked, games] { return ++asked >= games; };
+      const absl::StatusOr<Solution> stopped = Solve(name, rules, options);
+      ASSERT_TRUE(stopped.ok()) << stopped.status();
+      EXPECT_EQ(asked, games) << name;  // after every game, and not again once it said so
+      EXPECT_LE(stopped->games, games + kGamesAfterTheEnd) << name;
+      EXPECT_TRUE(stopped->interrupted) << name;
+      EXPECT_THAT(Validate(program, stopped->mapping), IsEmpty()) << name;
+    }
+  }
+}
+
+TEST(Solve, EndsSoonAfterItsGamesArePlayed) {
+  std::mt19937_64 random(6);
+  const Program program = testing::RandomGameProgram(random);
+  const GameRules rules = *GameRules::Create(program);
+  for (const absl::string_view name : {"local_search", "portfolio"}) {
+    for (const uint64_t games : {1, 2, 9, 100, 500}) {
+      const absl::StatusOr<Solution> solution = Solve(name, rules, Games(games));
+      ASSERT_TRUE(solution.ok()) << solution.status();
+      EXPECT_GE(solution->games, games) << name;
+      EXPECT_LE(solution->games, games + kGamesAfterTheEnd) << name;
+      EXPECT_FALSE(solution->interrupted) << name;
+    }
+  }
+}
+
+TEST(Solve, AnswersEvenAfterTheDeadline) {
+  std::mt19937_64 random(6);
+  const Program program = testing::RandomGameProgram(random);
+  const GameRules rules = *GameRules::Create(program);
+  for (const absl::string_view name : {"local_search", "portfolio"}) {
+    SolveOptions options;
+    options.deadline = absl::InfinitePast();
+    const absl::StatusOr<Solution> solution = Solve(name, rules, options);
+    ASSERT_TRUE(solution.ok()) << solution.status();
+    EXPECT_LE(solution->games, 1 + kGamesAfterTheEnd) << name;
+    EXPECT_FALSE(solution->interrupted) << name;
+    EXPECT_THAT(Validate(program, solution->mapping), IsEmpty()) << name;
+  }
+}
+
+TEST(Solve, SearchesUpToTheDeadline) {
   std::mt19937_64 random(6);
   const Program program = testing::RandomGameProgram(random);
   const GameRules rules = *GameRules::Create(program);
   SolveOptions options;
-  options.deadline = absl::InfinitePast();
-  EXPECT_THAT(Validate(program, Solve("local_search", rules, options)->mapping), IsEmpty());
-  options.deadline = absl::InfiniteFuture();
-  options.stop = [] { return true; };
-  const absl::StatusOr<Solution> stopped = Solve("portfolio", rules, options);
-  ASSERT_TRUE(stopped.ok()) << stopped.status();
-  EXPECT_TRUE(stopped->interrupted);
-  EXPECT_THAT(Validate(program, stopped->mapping), IsEmpty());
+  options.deadline = absl::Now() + absl::Milliseconds(50);
+  const absl::StatusOr<Solution> solution = Solve("local_search", rules, options);
+  EXPECT_GE(absl::Now(), options.deadline);
+  EXPECT_GT(solution->games, 1);
 }
 
 TEST(Solve, AnUnknownNameIsRefused) {

@@ -1,0 +1,58 @@
+// The heuristic's choices on programs small enough to make them by hand. 1024 bytes of fast memory;
+// HBM moves 10 bytes a cycle.
+
+#include "env/solvers/xla_like.h"
+
+#include "env/game_rules.h"
+#include "env/solvers/solver.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::ProgramBuilder;
+using testing::Read;
+
+// Instruction 0 leaves time for copies, 1 reads two buffers that do not both fit.
+Solution SolveFor(int64_t first_bytes, double first_saves, int64_t second_bytes,
+                  double second_saves, double cycles_before = 100) {
+  ProgramBuilder builder;
+  const uint32_t first = builder.AddBuffer(first_bytes, {.live_in = true});
+  const uint32_t second = builder.AddBuffer(second_bytes, {.live_in = true});
+  builder.AddInstruction(cycles_before);
+  builder.AddInstruction(200, {Read(first, first_saves), Read(second, second_saves)});
+  const Program program = builder.Build();
+  const GameRules rules = *GameRules::Create(program);
+  return *Solve("xla_like", rules, {});
+}
+
+TEST(XlaLike, PrefersTheBufferOfMoreBenefit) {
+  const Solution solution = SolveFor(600, 10, 600, 30);
+  EXPECT_THAT(solution.mapping.in_fast_memory, ElementsAre(0, 1));
+  EXPECT_EQ(solution.cycles, 100 + 200 - 30);
+}
+
+TEST(XlaLike, WeighsTheBenefitByTheRootOfTheSize) {
+  // 30 / sqrt(900) = 1 and 25 / sqrt(400) = 1.25.
+  const Solution solution = SolveFor(900, 30, 400, 25);
+  EXPECT_THAT(solution.mapping.in_fast_memory, ElementsAre(0, 1));
+  EXPECT_EQ(solution.cycles, 100 + 200 - 25);
+}
+
+TEST(XlaLike, TakesWhatIsLeftForTheNextBest) {
+  const Solution solution = SolveFor(600, 30, 400, 10);
+  EXPECT_THAT(solution.mapping.in_fast_memory, ElementsAre(1, 1));
+  EXPECT_EQ(solution.cycles, 100 + 200 - 40);
+}
+
+TEST(XlaLike, CopiesOnlyBesideEnoughWork) {
+  // A copy of 600 bytes takes 60 cycles and wants 0.8 x 60 = 48 beside it.
+  EXPECT_THAT(SolveFor(600, 30, 900, 0, 47).mapping.in_fast_memory, ElementsAre(0, 0));
+  EXPECT_THAT(SolveFor(600, 30, 900, 0, 60).mapping.in_fast_memory, ElementsAre(1, 0));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,48 @@
+#include "env/testing/tiny_program.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero::testing {
+
+Program TinyProgram(std::mt19937_64& random, uint32_t max_accesses) {
+  const auto uniform = [&random](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  ProgramBuilder builder;
+  builder.hardware().set_fast_memory_bytes(256);
+  std::vector<uint32_t> visible;
+  for (int k = 0; k < 2; ++k) {
+    visible.push_back(builder.AddBuffer(int64_t{16} * uniform(3, 10), {.live_in = true}));
+  }
+  const int steps = uniform(4, 7);
+  const int loop_at = uniform(0, 2 * steps);  // beyond the program: none
+  uint32_t accesses_left = max_accesses;
+  for (int step = 0; step < steps && accesses_left >= 2; ++step) {
+    const bool in_loop = step == loop_at;
+    if (in_loop) builder.BeginLoop(uniform(2, 4));
+    std::vector<uint32_t> chosen;
+    std::sample(visible.begin(), visible.end(), std::back_inserter(chosen),
+                uniform(1, accesses_left >= 3 ? 2 : 1), random);
+    std::vector<AccessSpec> accesses;
+    for (const uint32_t b : chosen) accesses.push_back(Read(b, uniform(0, 12)));
+    if (!in_loop && uniform(0, 3) == 0) {
+      accesses.back() = Update(chosen.back(), uniform(0, 12));
+    } else {
+      const int64_t bytes = int64_t{16} * uniform(3, 10);
+      const uint32_t made = builder.AddBuffer(bytes, {.live_out = uniform(0, 3) == 0});
+      accesses.push_back(Write(made, uniform(0, 12)));
+      if (!in_loop) visible.push_back(made);
+    }
+    builder.AddInstruction(uniform(10, 40), accesses);
+    accesses_left -= static_cast<uint32_t>(accesses.size());
+    if (in_loop) builder.EndLoop();
+  }
+  return builder.Build();
+}
+
+}  // namespace mallocmuzero::testing
