@@ -1,7 +1,7 @@
 #include "env/game_rules.h"
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <utility>
 
 #include "env/testing/games.h"
@@ -151,7 +151,7 @@ TEST(GameRules, AReadHasNoDuty) {
 // the result.
 class Carried : public ::testing::Test {
  protected:
-  enum : uint32_t { kInitial, kParameter, kRoot, kResult };
+  enum : uint8_t { kInitial, kParameter, kRoot, kResult };
 
   struct Variant {
     int64_t root_bytes = 16;
@@ -177,64 +177,67 @@ class Carried : public ::testing::Test {
     builder.AddInstruction(10, {variant.result_updated ? Update(kResult) : Read(kResult)});
     if (variant.initial_after_loop) builder.AddInstruction(10, {Read(kInitial)});
     builder.AddCarriedGroup(loop, kInitial, kParameter, kRoot, kResult);
-    program_ = builder.Build();
-    rules_ = EverythingMatters(*program_);
+    program_ = std::make_unique<Program>(builder.Build());
+    rules_ = std::make_unique<GameRules>(EverythingMatters(*program_));
   }
 
-  std::optional<Program> program_;
-  std::optional<GameRules> rules_;
+  const GameRules& rules() const { return *rules_; }
+
+ private:
+  std::unique_ptr<const Program> program_;
+  std::unique_ptr<const GameRules> rules_;
 };
 
 TEST_F(Carried, CommitsItsInitialValueUpToTheResultsLastUse) {
   Make({});
-  EXPECT_TRUE(rules_->group(0).may_be_fast);
-  EXPECT_EQ(rules_->group(0).keep_until, 5);
-  EXPECT_FALSE(rules_->group(0).writes_back);
-  EXPECT_EQ(rules_->access(0).feeds_group, 0);
-  EXPECT_EQ(rules_->access(0).keep_until, 5);
-  EXPECT_EQ(rules_->access(1).take_over, 0);
-  EXPECT_EQ(rules_->access(2).keep_until, kNone);  // in HBM the next pass needs the root there
-  EXPECT_EQ(rules_->GroupInside(kParameter), 0);
-  EXPECT_EQ(rules_->GroupInside(kRoot), 0);
-  EXPECT_EQ(rules_->GroupInside(kInitial), kNone);
-  EXPECT_THAT(rules_->GroupsOfLoop(0), ElementsAre(0));
-  EXPECT_EQ(rules_->buffer(kParameter).home, 0);
-  EXPECT_EQ(rules_->buffer(kParameter).available, 2);
-  EXPECT_EQ(rules_->buffer(kResult).home, kNone);
-  EXPECT_EQ(rules_->buffer(kResult).available, 5);
+  EXPECT_TRUE(rules().group(0).may_be_fast);
+  EXPECT_EQ(rules().group(0).keep_until, 5);
+  EXPECT_FALSE(rules().group(0).writes_back);
+  EXPECT_EQ(rules().access(0).feeds_group, 0);
+  EXPECT_EQ(rules().access(0).keep_until, 5);
+  EXPECT_EQ(rules().access(1).take_over, 0);
+  EXPECT_EQ(rules().access(2).keep_until, kNone);  // in HBM the next pass needs the root there
+  EXPECT_EQ(rules().GroupInside(kParameter), 0);
+  EXPECT_EQ(rules().GroupInside(kRoot), 0);
+  EXPECT_EQ(rules().GroupInside(kInitial), kNone);
+  EXPECT_THAT(rules().GroupsOfLoop(0), ElementsAre(0));
+  EXPECT_EQ(rules().buffer(kParameter).home, 0);
+  EXPECT_EQ(rules().buffer(kParameter).available, 2);
+  EXPECT_EQ(rules().buffer(kResult).home, kNone);
+  EXPECT_EQ(rules().buffer(kResult).available, 5);
 }
 
 TEST_F(Carried, ALiveOutResultIsKeptForItsWriteBack) {
   Make({.result = {.live_out = true}});
-  EXPECT_TRUE(rules_->group(0).writes_back);
-  EXPECT_EQ(rules_->group(0).keep_until, 4);
+  EXPECT_TRUE(rules().group(0).writes_back);
+  EXPECT_EQ(rules().group(0).keep_until, 4);
 }
 
 TEST_F(Carried, AnUpdateOfALiveOutResultWritesItBackItself) {
   Make({.result = {.live_out = true}, .result_updated = true});
-  EXPECT_FALSE(rules_->group(0).writes_back);
-  EXPECT_EQ(rules_->group(0).keep_until, 5);
+  EXPECT_FALSE(rules().group(0).writes_back);
+  EXPECT_EQ(rules().group(0).keep_until, 5);
 }
 
 TEST_F(Carried, StaysInHbmIfItsBuffersDifferInSize) {
   Make({.root_bytes = 32});
-  EXPECT_FALSE(rules_->group(0).may_be_fast);
-  EXPECT_EQ(rules_->access(0).keep_until, kNone);
+  EXPECT_FALSE(rules().group(0).may_be_fast);
+  EXPECT_EQ(rules().access(0).keep_until, kNone);
 }
 
 TEST_F(Carried, StaysInHbmIfTheParameterIsUsedAfterTheRootIsMade) {
   Make({.parameter_after_root = true});
-  EXPECT_FALSE(rules_->group(0).may_be_fast);
+  EXPECT_FALSE(rules().group(0).may_be_fast);
 }
 
 TEST_F(Carried, StaysInHbmIfTheInitialValueIsUsedAfterwards) {
   Make({.initial_after_loop = true});
-  EXPECT_FALSE(rules_->group(0).may_be_fast);
+  EXPECT_FALSE(rules().group(0).may_be_fast);
 }
 
 TEST_F(Carried, StaysInHbmIfTheInitialValueIsLiveOut) {
   Make({.initial = {.live_out = true}});
-  EXPECT_FALSE(rules_->group(0).may_be_fast);
+  EXPECT_FALSE(rules().group(0).may_be_fast);
 }
 
 TEST(GameRules, KeepsThePrefetchOfTheBaseline) {
