@@ -27,6 +27,11 @@ TEST(ConsideredVisits, RoundsPhasesUpAndVisitsDown) {
   EXPECT_THAT(Row(3, 16), ElementsAre(0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6));
 }
 
+// Half of five is two. 12 / (3 * 5) rounds down to no visit and one is the least; 12 / (3 * 2) = 2.
+TEST(ConsideredVisits, HalvesOddNumbersDown) {
+  EXPECT_THAT(Row(5, 12), ElementsAre(0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4));
+}
+
 TEST(ConsideredVisits, StopsWhenSimulationsAreSpent) {
   EXPECT_THAT(Row(8, 5), Each(0));
   EXPECT_THAT(Row(2, 3), ElementsAre(0, 0, 1));

@@ -185,7 +185,7 @@ def cases(config: Config, number: int) -> list[dict[str, object]]:
     run = functools.partial(search, config, number)
     output, noise = run(number)
     tree = output.search_tree
-    decided = np.ones(ROOTS, dtype=bool)
+    decided: np.ndarray = np.ones(ROOTS, dtype=bool)
     if config.kind == "puct":
         # mctx breaks ties of PUCT by noise; where other noise gives another tree, there was one.
         other = run(number + 1000)[0].search_tree
