@@ -35,7 +35,7 @@ void InitializeWeights(nn::Module& module, uint64_t seed) {
   const torch::NoGradGuard no_gradient;
   Random random(seed);
   for (const auto& parameter : module.named_parameters()) {
-    torch::Tensor tensor = parameter.value();
+    const torch::Tensor& tensor = parameter.value();
     if (tensor.dim() < 2) {
       tensor.zero_();
       continue;

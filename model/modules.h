@@ -4,6 +4,8 @@
 #ifndef MALLOCMUZERO_MODEL_MODULES_H_
 #define MALLOCMUZERO_MODEL_MODULES_H_
 
+// ivalue.h first, for clang: in C++20 it wants this type complete where other headers only name it.
+#include <ATen/core/ivalue.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 

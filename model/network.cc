@@ -115,8 +115,7 @@ absl::Status Network::ImportWeights(absl::Span<const NamedTensor> weights) {
   }
   const torch::NoGradGuard no_gradient;
   for (const auto& parameter : parameters) {
-    torch::Tensor target = parameter.value();
-    target.copy_(ToTorch(*by_name[parameter.key()]));
+    parameter.value().copy_(ToTorch(*by_name[parameter.key()]));
   }
   return absl::OkStatus();
 }

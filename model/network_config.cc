@@ -169,7 +169,7 @@ NetworkCost CostOf(const v1::NetworkConfig& config) {
   const uint64_t block = 2 * latent * latent;
   const uint64_t memory =
       layout::kTimes * channels *
-      (layout::kMemoryChannels * layout::kAddressBins + 1 + config.memory_blocks() * 3 * channels);
+      (layout::kMemoryChannels * layout::kAddressBins + 1 + 3 * channels * config.memory_blocks());
   const uint64_t accesses =
       rows * layout::kAccessFeatures * embedded + embedded * attended + 2 * rows * attended;
   const uint64_t trunk = (layout::kTimes * channels + attended + PlainFeatures()) * latent;

@@ -1,5 +1,6 @@
 // Evaluation of a network's weights as they were: prepared once, then few operations a batch.
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <torch/cuda.h>
 
@@ -11,9 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "model/modules.h"
 #include "model/network.h"
-
-// Of OpenBLAS; null where LibTorch came with another library.
-extern "C" void openblas_set_num_threads(int threads) __attribute__((weak));
 
 namespace mallocmuzero {
 namespace {
@@ -56,8 +54,8 @@ struct NetworkSnapshot::Weights {
   // [batch, observation_size] to [batch, latent].
   torch::Tensor Represent(absl::Span<const float> observations) const;
 
-  // Latent states [batch, latent], which it may overwrite, and actions [batch] to the next ones.
-  torch::Tensor Advance(torch::Tensor latent, const torch::Tensor& actions) const;
+  // Latent states [batch, latent], which it overwrites, and actions [batch] to the next ones.
+  torch::Tensor Advance(const torch::Tensor& latent, const torch::Tensor& actions) const;
 
   // Heads of latent states [batch, latent]; rewards only if `out` has some.
   void Predict(const torch::Tensor& latent, const Evaluations& out) const;
@@ -92,8 +90,7 @@ NetworkSnapshot::Weights::Weights(const v1::NetworkConfig& config, const Evaluat
       representation(config) {
   const auto source = net.representation->named_parameters();
   for (const auto& parameter : representation->named_parameters()) {
-    torch::Tensor target = parameter.value();
-    target.copy_(source[parameter.key()]);
+    parameter.value().copy_(source[parameter.key()]);
   }
   representation->to(device);
   representation->eval();
@@ -136,7 +133,7 @@ torch::Tensor NetworkSnapshot::Weights::Represent(absl::Span<const float> observ
   return representation.ptr()->forward(rows).to(type);
 }
 
-torch::Tensor NetworkSnapshot::Weights::Advance(torch::Tensor latent,
+torch::Tensor NetworkSnapshot::Weights::Advance(const torch::Tensor& latent,
                                                 const torch::Tensor& actions) const {
   for (size_t k = 0; k < in.size(); ++k) {
     torch::Tensor features;
@@ -238,7 +235,11 @@ class SnapshotLatentModel final : public LatentModel {
 
 void SetComputeThreads(int threads) {
   at::set_num_threads(threads);
-  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(threads);
+  // Looked up at run time: a weak reference is null where the linker settles it, and LibTorch may
+  // have come with another library.
+  static const auto set_threads =
+      reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
+  if (set_threads != nullptr) set_threads(threads);
 }
 
 void KeepFreedMemory() {
