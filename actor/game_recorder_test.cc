@@ -29,10 +29,10 @@ std::unique_ptr<PlayedProgram> SomeProgram(uint64_t seed = 3) {
   }
 }
 
-std::vector<Action> GreedyGame(const PlayedProgram& program) {
+Game GreedyGame(const PlayedProgram& program) {
   Game game(program.rules());
   while (!game.finished()) game.Apply(GreedyAction(game.legal_actions()));
-  return {game.history().begin(), game.history().end()};
+  return game;
 }
 
 TEST(GameRecorder, WritesDownWhatWasPlayed) {
@@ -70,11 +70,12 @@ TEST(GameRecorder, IdsAreTheSameForTheSameNumbersOnly) {
 
 TEST(GameRecorder, ADemonstrationIsItsOwnPolicy) {
   const std::unique_ptr<PlayedProgram> program = SomeProgram();
-  const std::vector<Action> actions = GreedyGame(*program);
+  const Game game = GreedyGame(*program);
+  const absl::Span<const Action> actions = game.history();
   const absl::StatusOr<v1::Trajectory> shown = Demonstrate(*program, "id", actions);
   ASSERT_TRUE(shown.ok()) << shown.status();
   EXPECT_EQ(shown->source(), v1::Trajectory::DEMONSTRATION);
-  EXPECT_NEAR(TotalReturn(*shown), program->greedy_return(), 1e-12);
+  EXPECT_NEAR(TotalReturn(*shown), game.total_return(), 1e-12);
   for (size_t d = 0; d < actions.size(); ++d) {
     EXPECT_EQ(shown->policies(3 * d + static_cast<int>(actions[d])), 1.0F);
   }
@@ -82,7 +83,8 @@ TEST(GameRecorder, ADemonstrationIsItsOwnPolicy) {
 
 TEST(GameRecorder, RefusesADemonstrationThatIsNoGame) {
   const std::unique_ptr<PlayedProgram> program = SomeProgram();
-  std::vector<Action> actions = GreedyGame(*program);
+  const Game game = GreedyGame(*program);
+  std::vector<Action> actions(game.history().begin(), game.history().end());
   actions.pop_back();
   EXPECT_THAT(Demonstrate(*program, "id", actions).status().message(),
               HasSubstr("not a game of it"));

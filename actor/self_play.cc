@@ -25,6 +25,10 @@
 namespace mallocmuzero {
 namespace {
 
+// Of the explored decisions, how many take any legal action. A policy that has made up its mind
+// would never again try what it has given up, however noisy its search.
+constexpr double kAnyActionShare = 0.5;
+
 // Adds the time it lives to a number of seconds.
 class Stopwatch {
  public:
@@ -52,6 +56,14 @@ Action ChooseByPolicy(absl::Span<const float> logits, ActionSet legal, Random* n
     }
   }
   return static_cast<Action>(best);
+}
+
+Action AnyAction(ActionSet legal, Random& random) {
+  uint32_t left = random.Below(CountOf(legal));
+  for (const Action action : kActions) {
+    if (Contains(legal, action) && left-- == 0) return action;
+  }
+  return Action::kDrop;
 }
 
 // What the position is worth if the policy is followed.
@@ -112,6 +124,7 @@ struct SelfPlay::Seat {
   // Of the decision to take.
   std::array<float, kActionCount> logits = {};
   bool explored = false;
+  bool any_action = false;
   bool searched = false;
 };
 
@@ -197,6 +210,7 @@ void SelfPlay::PlanDecision(uint32_t s, size_t row) {
   const double search = seat.random.Unit();
   const uint64_t seed = seat.random.Next();
   seat.explored = explore < seat.task->explored;
+  seat.any_action = explore < kAnyActionShare * seat.task->explored;
   seat.searched = seat.task->searched > 0 && (seat.explored || search < seat.task->searched);
   if (!seat.searched) return;
   const Stopwatch watch(stats_.tree_seconds);
@@ -246,6 +260,7 @@ void SelfPlay::Decide(uint32_t s) {
     action = ChooseByPolicy(seat.logits, seat.game.legal_actions(),
                             seat.explored ? &seat.random : nullptr);
   }
+  if (seat.any_action) action = AnyAction(seat.game.legal_actions(), seat.random);
   if (seat.task->again != nullptr) {
     action = static_cast<Action>(seat.task->again->actions()[seat.game.history().size()]);
   }

@@ -138,7 +138,7 @@ v1::TrainReport MakeReport(const TrainFlags& flags, const TrainingRun& run, bool
     if (!std::isnan(program.default_return())) {
       entry.set_default_cycles(all_hbm * (1 - program.default_return()));
     }
-    entry.set_greedy_cycles(all_hbm * (1 - program.greedy_return()));
+    entry.set_greedy_cycles(all_hbm * (1 - progress.greedy_return));
     if (!std::isnan(progress.policy_return)) {
       entry.set_policy_cycles(all_hbm * (1 - progress.policy_return));
     }

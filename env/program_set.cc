@@ -29,7 +29,6 @@ PlayedProgram::PlayedProgram(std::unique_ptr<const Program> program, GameRules r
   Game game(rules_);
   while (!game.finished()) game.Apply(GreedyAction(game.legal_actions()));
   decisions_ = static_cast<uint32_t>(game.history().size());
-  greedy_return_ = game.total_return();
   const v1::Program& proto = program_->proto();
   default_return_ =
       proto.has_baseline()

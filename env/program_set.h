@@ -32,13 +32,10 @@ class PlayedProgram {
   const GameRules& rules() const { return rules_; }
   const ObservationTables& tables() const { return tables_; }
 
-  // Decisions of the greedy player's game: how long games are, roughly.
+  // Decisions of one game, the greedy player's: how long games are, roughly.
   uint32_t decisions() const { return decisions_; }
 
-  // Of the greedy player's game, share of the all-HBM cycles.
-  double greedy_return() const { return greedy_return_; }
-
-  // Of the compiler's own placement, the same; NaN if there is none.
+  // Of the compiler's own placement, share of the all-HBM cycles saved; NaN if there is none.
   double default_return() const { return default_return_; }
 
  private:
@@ -48,7 +45,6 @@ class PlayedProgram {
   GameRules rules_;
   ObservationTables tables_;
   uint32_t decisions_ = 0;
-  double greedy_return_ = 0;
   double default_return_ = 0;
 };
 

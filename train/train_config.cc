@@ -27,7 +27,7 @@ void SetSearch(v1::SearchOptions& search) {
   search.set_max_considered_actions(16);
   search.set_maxvisit_init(50);
   search.set_value_scale(0.1F);
-  search.set_value_floor(1);
+  search.set_value_floor(0.2F);
 }
 
 void SetSelfPlay(v1::SelfPlayOptions& self_play) {

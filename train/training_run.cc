@@ -260,7 +260,7 @@ void TrainingRun::Describe(v1::TrainMetrics& metrics) const {
       program.set_policy_return(progress_[p].policy_return);
     }
     program.set_best_return(progress_[p].best_return);
-    program.set_greedy_return(programs_[p].greedy_return());
+    program.set_greedy_return(progress_[p].greedy_return);
     if (!std::isnan(programs_[p].default_return())) {
       program.set_default_return(programs_[p].default_return());
     }

@@ -40,6 +40,7 @@ struct RunLimits {
 // What is known about a program at the end, or so far.
 struct ProgramProgress {
   const PlayedProgram* program = nullptr;
+  double greedy_return = 0;  // of the greedy solver's game
   double best_return = 0;
   std::string best_player;  // "agent", or the solver whose demonstration it was
   std::vector<Action> best_actions;

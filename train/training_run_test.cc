@@ -149,7 +149,7 @@ TEST(TrainingRun, DemonstrationsAreThereBeforeTheFirstGame) {
   const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("shown"), config);
   ASSERT_TRUE(run->Run({.iterations = 1}, nullptr).ok());
   for (const ProgramProgress& progress : run->progress()) {
-    EXPECT_GE(progress.best_return, progress.program->greedy_return());
+    EXPECT_GE(progress.best_return, progress.greedy_return);
   }
 }
 

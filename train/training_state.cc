@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "env/game.h"
+#include "env/solvers/solver.h"
 #include "model/checkpoint.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/status_macros.h"
