@@ -3,8 +3,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -55,6 +57,27 @@ absl::StatusOr<absl::Duration> ParseBudget(const std::string& text) {
 }
 
 bool HasDefault(const Program& program) { return program.proto().baseline().has_mapping(); }
+
+// A search may take hours: what would make its end useless is said before.
+absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
+  if (flags.explain && !HasDefault(program)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--explain: ", flags.program, " has no default mapping to compare with"));
+  }
+  for (const std::string& path : {flags.output, flags.plot}) {
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
+      return OutputError(absl::NotFoundError(
+          absl::StrCat(path, ": cannot write: no folder '", folder.string(), "'")));
+    }
+    if (std::filesystem::is_directory(path, error)) {
+      return OutputError(
+          absl::FailedPreconditionError(absl::StrCat(path, ": cannot write: a folder")));
+    }
+  }
+  return absl::OkStatus();
+}
 
 // A portfolio's best is compared with the compiler's mapping as our simulator prices it. What
 // counts is the module as compiled: where that is cheaper, the answer is to leave it alone.
@@ -129,6 +152,8 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
   if (!budget.ok()) return budget.status();
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
+  absl::Status checked = CheckFlags(flags, *program);
+  if (!checked.ok()) return checked;
   const absl::StatusOr<GameRules> rules = GameRules::Create(*program);
   if (!rules.ok()) {
     return absl::Status(rules.status().code(),
@@ -148,7 +173,7 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
     solution = SolveNoWorseThanDefault(flags, *rules, options);
   }
   if (!solution.ok()) return solution.status();
-  const absl::Status written = WriteOutputs(flags, *program, *solution);
+  absl::Status written = WriteOutputs(flags, *program, *solution);
   if (!written.ok()) return written;
   v1::MapReport report = MakeReport(*program, *rules, *solution, absl::Now() - start);
   if (flags.explain) {
@@ -186,7 +211,8 @@ void AddMapCommand(CLI::App& app, Action& action) {
       ->add_option("--budget", flags->budget,
                    "time to search, such as 500ms, 60s or 5m; default: 60s")
       ->type_name("TIME");
-  command->add_option("--seed", flags->seed, "of the solver's random choices; default: 0");
+  command->add_option("--seed", flags->seed, "of the solver's random choices; default: 0")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--output", flags->output, "mapping file to write")
       ->type_name("FILE")
       ->required();
