@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/bench_search.h"
 #include "cli/command.h"
 #include "cli/corpus.h"
 #include "cli/report_json.h"
@@ -169,6 +170,7 @@ void AddBenchCommand(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("bench", "Measure a part of the software");
   command->require_subcommand(1);
   AddGame(*command, action);
+  AddBenchSearch(*command, action);
 }
 
 }  // namespace mallocmuzero::cli

@@ -17,17 +17,21 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "cli/agent_player.h"
+#include "cli/duration_flag.h"
 #include "cli/explain_report.h"
 #include "cli/program_inputs.h"
 #include "cli/report_json.h"
 #include "cli/solve_progress.h"
 #include "env/game_rules.h"
+#include "env/program_set.h"
 #include "env/solvers/solver.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/core/simulate.h"
+#include "simulator/core/status_macros.h"
 #include "view/mapping_svg.h"
 
 namespace mallocmuzero::cli {
@@ -35,9 +39,18 @@ namespace {
 
 constexpr int kReasonsShown = 10;
 
+// The solver that plays the checkpoint's network and polishes its games by local search.
+constexpr char kAgent[] = "agent";
+constexpr char kPortfolio[] = "portfolio";
+
+// Parts of the budget that the agent plays, before local search goes on from its games.
+constexpr double kAgentShare = 0.5;
+constexpr double kAgentShareInPortfolio = 0.25;
+
 struct MapFlags {
   std::string program;
-  std::string solver = "portfolio";
+  std::string solver = kPortfolio;
+  std::string checkpoint;
   std::string budget = "60s";
   uint64_t seed = 0;
   std::string output;
@@ -45,16 +58,6 @@ struct MapFlags {
   bool explain = false;
   bool json = false;
 };
-
-absl::StatusOr<absl::Duration> ParseBudget(const std::string& text) {
-  absl::Duration budget;
-  if (!absl::ParseDuration(text, &budget) || budget <= absl::ZeroDuration() ||
-      budget == absl::InfiniteDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--budget: '", text, "': a time above zero such as 500ms, 60s or 5m expected"));
-  }
-  return budget;
-}
 
 bool HasDefault(const Program& program) { return program.proto().baseline().has_mapping(); }
 
@@ -79,12 +82,41 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   return absl::OkStatus();
 }
 
+// What the agent plays within its part of the budget; nothing for solvers that do not ask for it.
+absl::Status AddProposals(const MapFlags& flags, const PlayedProgram& program, absl::Time start,
+                          absl::Duration budget, SolveOptions& options) {
+  if (flags.solver != kAgent && flags.solver != kPortfolio) return absl::OkStatus();
+  const std::string checkpoint = flags.checkpoint.empty() ? ShippedCheckpoint() : flags.checkpoint;
+  if (checkpoint.empty()) {
+    if (flags.solver == kPortfolio) return absl::OkStatus();
+    return absl::InvalidArgumentError("--solver agent: --checkpoint expected, none is installed");
+  }
+  const double share = flags.solver == kAgent ? kAgentShare : kAgentShareInPortfolio;
+  absl::StatusOr<std::vector<Proposal>> proposals =
+      ProposeWithAgent(program, checkpoint,
+                       {.deadline = start + share * budget,
+                        .end = start + 1.5 * share * budget,
+                        .stop = options.stop,
+                        .seed = options.seed});
+  if (!proposals.ok()) return proposals.status();
+  options.proposals = *std::move(proposals);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Solution> SolveAsAsked(const MapFlags& flags, const GameRules& rules,
+                                      const SolveOptions& options) {
+  if (flags.solver != kAgent) return Solve(flags.solver, rules, options);
+  absl::StatusOr<Solution> polished = Solve("local_search", rules, options);
+  if (polished.ok()) polished->solver = kAgent;
+  return polished;
+}
+
 // A portfolio's best is compared with the compiler's mapping as our simulator prices it. What
 // counts is the module as compiled: where that is cheaper, the answer is to leave it alone.
 absl::StatusOr<Solution> SolveNoWorseThanDefault(const MapFlags& flags, const GameRules& rules,
                                                  const SolveOptions& options) {
-  absl::StatusOr<Solution> best = Solve(flags.solver, rules, options);
-  if (!best.ok() || flags.solver != "portfolio" || !HasDefault(rules.program())) return best;
+  absl::StatusOr<Solution> best = SolveAsAsked(flags, rules, options);
+  if (!best.ok() || flags.solver != kPortfolio || !HasDefault(rules.program())) return best;
   if (best->cycles < rules.program().proto().baseline().total_cycles()) return best;
   absl::StatusOr<Solution> standing = Solve("default", rules, options);
   if (!standing.ok()) return standing;
@@ -148,39 +180,41 @@ absl::Status WriteOutputs(const MapFlags& flags, const Program& program, const S
 }
 
 absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
-  const absl::StatusOr<absl::Duration> budget = ParseBudget(flags.budget);
+  const absl::StatusOr<absl::Duration> budget = ParseDuration("--budget", flags.budget);
   if (!budget.ok()) return budget.status();
-  const absl::StatusOr<Program> program = LoadProgram(flags.program);
-  if (!program.ok()) return program.status();
-  absl::Status checked = CheckFlags(flags, *program);
-  if (!checked.ok()) return checked;
-  const absl::StatusOr<GameRules> rules = GameRules::Create(*program);
-  if (!rules.ok()) {
-    return absl::Status(rules.status().code(),
-                        absl::StrCat(flags.program, ": ", rules.status().message()));
+  absl::StatusOr<Program> loaded = LoadProgram(flags.program);
+  if (!loaded.ok()) return loaded.status();
+  MMZ_RETURN_IF_ERROR(CheckFlags(flags, *loaded));
+  const absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
+      PlayedProgram::Create(*std::move(loaded));
+  if (!played.ok()) {
+    return absl::Status(played.status().code(),
+                        absl::StrCat(flags.program, ": ", played.status().message()));
   }
+  const Program& program = (*played)->program();
+  const GameRules& rules = (*played)->rules();
   const absl::Time start = absl::Now();
   absl::StatusOr<Solution> solution;
   {
     const InterruptGuard guard;
     SolveProgressBar bar(start, *budget,
-                         HasDefault(*program) ? program->proto().baseline().total_cycles() : 0);
+                         HasDefault(program) ? program.proto().baseline().total_cycles() : 0);
     SolveOptions options;
     options.deadline = start + *budget;
     options.seed = flags.seed;
     options.stop = InterruptGuard::interrupted;
     options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
-    solution = SolveNoWorseThanDefault(flags, *rules, options);
+    MMZ_RETURN_IF_ERROR(AddProposals(flags, **played, start, *budget, options));
+    solution = SolveNoWorseThanDefault(flags, rules, options);
   }
   if (!solution.ok()) return solution.status();
-  absl::Status written = WriteOutputs(flags, *program, *solution);
-  if (!written.ok()) return written;
-  v1::MapReport report = MakeReport(*program, *rules, *solution, absl::Now() - start);
+  MMZ_RETURN_IF_ERROR(WriteOutputs(flags, program, *solution));
+  v1::MapReport report = MakeReport(program, rules, *solution, absl::Now() - start);
   if (flags.explain) {
-    const absl::StatusOr<Mapping> standing = BaselineMapping(*program);
+    const absl::StatusOr<Mapping> standing = BaselineMapping(program);
     if (!standing.ok()) return standing.status();
     *report.mutable_explanation() =
-        MakeExplainReport(*program, {solution->solver, solution->mapping},
+        MakeExplainReport(program, {solution->solver, solution->mapping},
                           {kDefaultMappingName, *standing}, kReasonsShown);
   }
   if (!flags.json) {
@@ -203,10 +237,15 @@ void AddMapCommand(CLI::App& app, Action& action) {
       ->type_name("FILE")
       ->required();
   command
-      ->add_option(
-          "--solver", flags->solver,
-          absl::StrCat("one of ", absl::StrJoin(SolverNames(), ", "), "; default: portfolio"))
+      ->add_option("--solver", flags->solver,
+                   absl::StrCat("one of ", absl::StrJoin(SolverNames(), ", "),
+                                ", agent; default: portfolio"))
       ->type_name("NAME");
+  command
+      ->add_option("--checkpoint", flags->checkpoint,
+                   "network of the agent, which plays a part of the budget in agent and portfolio; "
+                   "default: the one that comes with the software")
+      ->type_name("FILE");
   command
       ->add_option("--budget", flags->budget,
                    "time to search, such as 500ms, 60s or 5m; default: 60s")

@@ -17,10 +17,7 @@ namespace mallocmuzero {
 absl::StatusOr<std::unique_ptr<PlayedProgram>> PlayedProgram::Create(Program program) {
   auto shared = std::make_unique<const Program>(std::move(program));
   absl::StatusOr<GameRules> rules = GameRules::Create(*shared);
-  if (!rules.ok()) {
-    return absl::Status(rules.status().code(),
-                        absl::StrCat(shared->proto().name(), ": ", rules.status().message()));
-  }
+  if (!rules.ok()) return rules.status();
   return std::unique_ptr<PlayedProgram>(new PlayedProgram(std::move(shared), *std::move(rules)));
 }
 
@@ -39,9 +36,13 @@ PlayedProgram::PlayedProgram(std::unique_ptr<const Program> program, GameRules r
 absl::StatusOr<ProgramSet> ProgramSet::Create(std::vector<Program> programs) {
   ProgramSet set;
   for (Program& program : programs) {
+    const std::string name = program.proto().name();
     absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
         PlayedProgram::Create(std::move(program));
-    if (!played.ok()) return played.status();
+    if (!played.ok()) {
+      return absl::Status(played.status().code(),
+                          absl::StrCat(name, ": ", played.status().message()));
+    }
     if ((*played)->decisions() == 0) {
       set.idle_.push_back((*played)->name());
       continue;

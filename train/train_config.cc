@@ -21,15 +21,6 @@ absl::Status Check(bool ok, absl::string_view field, absl::string_view expected)
 
 bool IsShare(float x) { return x >= 0 && x <= 1; }
 
-void SetSearch(v1::SearchOptions& search) {
-  search.set_kind(v1::SearchOptions::GUMBEL);
-  search.set_simulations(16);
-  search.set_max_considered_actions(16);
-  search.set_maxvisit_init(50);
-  search.set_value_scale(0.1F);
-  search.set_value_floor(0.2F);
-}
-
 void SetSelfPlay(v1::SelfPlayOptions& self_play) {
   self_play.set_games_per_iteration(64);
   self_play.set_explored_decisions(4);
@@ -86,12 +77,23 @@ absl::Status CheckReplay(const v1::ReplayOptions& options) {
 
 }  // namespace
 
+v1::SearchOptions DefaultSearchOptions() {
+  v1::SearchOptions search;
+  search.set_kind(v1::SearchOptions::GUMBEL);
+  search.set_simulations(16);
+  search.set_max_considered_actions(16);
+  search.set_maxvisit_init(50);
+  search.set_value_scale(0.1F);
+  search.set_value_floor(0.2F);
+  return search;
+}
+
 absl::StatusOr<v1::TrainConfig> DefaultTrainConfig(absl::string_view network_size) {
   const absl::StatusOr<v1::NetworkConfig> network = NetworkPreset(network_size);
   if (!network.ok()) return network.status();
   v1::TrainConfig config;
   *config.mutable_network() = *network;
-  SetSearch(*config.mutable_search());
+  *config.mutable_search() = DefaultSearchOptions();
   SetSelfPlay(*config.mutable_self_play());
   SetReplay(*config.mutable_replay());
   SetLearner(*config.mutable_learner());

@@ -13,6 +13,9 @@ namespace mallocmuzero {
 // For a network of that size ("tiny", "small", "base"). InvalidArgument for another.
 absl::StatusOr<v1::TrainConfig> DefaultTrainConfig(absl::string_view network_size);
 
+// Of DefaultTrainConfig, whatever the network.
+v1::SearchOptions DefaultSearchOptions();
+
 // InvalidArgument, one line that names the field and what would be right.
 absl::Status CheckTrainConfig(const v1::TrainConfig& config);
 

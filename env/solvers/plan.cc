@@ -20,6 +20,12 @@ void PlayPlan(const Plan& plan, Game& game) {
   while (!game.finished()) game.Apply(Choose(plan[game.access()], game.legal_actions()));
 }
 
+Game PlayActions(const GameRules& rules, absl::Span<const Action> actions) {
+  Game game(rules);
+  for (const Action action : actions) game.Apply(action);
+  return game;
+}
+
 Plan PlanOf(const Game& game) {
   Plan plan = FollowPlan(game.program(), game.in_fast_memory());
   Game again(game.rules());

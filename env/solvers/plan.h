@@ -26,6 +26,9 @@ Action Choose(Action intended, ActionSet legal);
 // Plays the plan from the game's current decision to its end.
 void PlayPlan(const Plan& plan, Game& game);
 
+// The game that these actions play. Each must be legal, and the last one end it.
+Game PlayActions(const GameRules& rules, absl::Span<const Action> actions);
+
 // A plan that plays `game` again: its actions where it decided, what the rules did where they did.
 // The game must be finished.
 Plan PlanOf(const Game& game);

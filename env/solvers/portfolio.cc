@@ -18,6 +18,9 @@ std::vector<Plan> StartingPlans(const GameRules& rules, SearchBudget& budget) {
   std::vector<Plan> plans = {PlanOf(PlayGreedy(rules)), XlaLikePlan(rules)};
   const absl::StatusOr<Mapping> baseline = BaselineMapping(rules.program());
   if (baseline.ok()) plans.push_back(FollowPlan(rules.program(), baseline->in_fast_memory));
+  for (const Proposal& proposal : budget.options().proposals) {
+    plans.push_back(PlanOf(PlayActions(rules, proposal.actions)));
+  }
   for (Plan& plan : BestPricedPlans(rules, kPricedPlans, budget)) plans.push_back(std::move(plan));
   return plans;
 }
@@ -29,6 +32,9 @@ Solution RunPortfolio(const GameRules& rules, uint64_t seed, SearchBudget& budge
   solutions.push_back(AllHbmSolution(rules));
   solutions.push_back(SolutionOf(PlayGreedy(rules), "greedy"));
   solutions.push_back(SolutionOf(rules, XlaLikePlan(rules), "xla_like"));
+  for (const Proposal& proposal : budget.options().proposals) {
+    solutions.push_back(SolutionOf(PlayActions(rules, proposal.actions), proposal.player));
+  }
   for (const Solution& solution : solutions) budget.Found(solution.cycles);
   LocalSearch search(rules, seed, budget);
   search.Run(StartingPlans(rules, budget));

@@ -28,6 +28,7 @@ class SearchBudget {
     return spent_;
   }
 
+  const SolveOptions& options() const { return options_; }
   bool spent() const { return spent_; }
   bool interrupted() const { return interrupted_; }
   uint64_t games() const { return games_; }

@@ -5,7 +5,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "env/game.h"
 #include "env/solvers/exhaustive.h"
 #include "env/solvers/greedy.h"
 #include "env/solvers/local_search.h"
@@ -27,9 +26,7 @@ absl::StatusOr<Solution> SolveExhaustively(const GameRules& rules, uint64_t /*se
                                            SearchBudget& budget) {
   const absl::StatusOr<std::vector<Action>> actions = SearchExhaustively(rules, budget);
   if (!actions.ok()) return actions.status();
-  Game game(rules);
-  for (const Action action : *actions) game.Apply(action);
-  return SolutionOf(game, "exhaustive");
+  return SolutionOf(PlayActions(rules, *actions), "exhaustive");
 }
 
 absl::StatusOr<Solution> SolveByLocalSearch(const GameRules& rules, uint64_t seed,

@@ -25,6 +25,12 @@ struct SolveProgress {
   uint64_t games = 0;
 };
 
+// A game that someone else played, to start from.
+struct Proposal {
+  std::string player;  // "agent"
+  std::vector<Action> actions;
+};
+
 struct SolveOptions {
   // The search ends at the first of these; whatever has been found by then is the answer, and there
   // always is one. Without any, local_search and portfolio do not end.
@@ -34,6 +40,10 @@ struct SolveOptions {
 
   // Searches that `deadline` and `stop` do not cut short give the same answer for the same seed.
   uint64_t seed = 0;
+
+  // What local_search and portfolio start from beside their own, legal games all. A portfolio's
+  // answer may be one of them, with its player as the solver.
+  std::vector<Proposal> proposals;
 
   // Called now and then, whenever something better is found at least.
   std::function<void(const SolveProgress&)> progress;
