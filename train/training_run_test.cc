@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "env/game.h"
 #include "env/program_set.h"
+#include "env/solvers/solver.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -94,6 +95,9 @@ TEST(TrainingRun, LeavesMetricsACheckpointAndMappings) {
   EXPECT_EQ(metrics->back().programs_size(), 2);
   for (const ProgramProgress& progress : run->progress()) {
     EXPECT_FALSE(std::isnan(progress.policy_return));
+    EXPECT_EQ(progress.greedy_return,
+              1 - progress.program->rules().ShareOfAllHbm(
+                      Solve("greedy", progress.program->rules(), {})->cycles));
     EXPECT_GE(progress.best_return, progress.policy_return);
     const auto proto = ReadMessage<v1::Mapping>(run->directory().BestPath(
         progress.program->program().hardware().name(), progress.program->name()));

@@ -73,8 +73,11 @@ absl::Status TrainingRun::SetUp(Device device) {
   learner_ = *std::move(learner);
   for (size_t p = 0; p < programs_.size(); ++p) {
     baselines_.emplace(programs_[p].sha256(), ReturnBaseline(programs_[p].rules().access_count()));
-    progress_.push_back(
-        {.program = &programs_[p], .policy_return = std::numeric_limits<double>::quiet_NaN()});
+    const absl::StatusOr<Solution> greedy = Solve("greedy", programs_[p].rules(), {});
+    if (!greedy.ok()) return greedy.status();
+    progress_.push_back({.program = &programs_[p],
+                         .greedy_return = 1 - programs_[p].rules().ShareOfAllHbm(greedy->cycles),
+                         .policy_return = std::numeric_limits<double>::quiet_NaN()});
   }
   batches_ = std::make_unique<BatchMaker>(programs_, baselines_, config_.learner(), threads());
   return absl::OkStatus();
