@@ -84,7 +84,7 @@ absl::StatusOr<SearchConfig> MakeSearchConfig(const v1::SearchOptions& options) 
   config.maxvisit_init = options.maxvisit_init();
   config.value_scale = options.value_scale();
   config.value_floor = options.value_floor();
-  const absl::Status status = CheckSearch(config, 1, kActionCount);
+  absl::Status status = CheckSearch(config, 1, kActionCount);
   if (!status.ok()) return status;
   return config;
 }
@@ -132,12 +132,12 @@ SelfPlay::SelfPlay(const SearchConfig& config, uint32_t games, std::unique_ptr<L
     : search_(config, games, kActionCount),
       model_(std::move(model)),
       seats_(games),
-      observations_(games * kObservationSize),
+      observations_(size_t{games} * kObservationSize),
       slots_(games),
       steps_(games),
       values_(games),
       rewards_(games),
-      logits_(games * kActionCount) {}
+      logits_(size_t{games} * kActionCount) {}
 
 SelfPlay::~SelfPlay() = default;
 

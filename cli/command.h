@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_CLI_COMMAND_H_
 #define MALLOCMUZERO_CLI_COMMAND_H_
 
+#include <cstdint>
 #include <functional>
 
 #include "CLI/CLI.hpp"
@@ -12,7 +13,7 @@
 namespace mallocmuzero::cli {
 
 // Exit codes of the binary; other programs rely on them.
-enum class ExitCode {
+enum class ExitCode : uint8_t {
   kSuccess = 0,
   kFailure = 1,   // the work could not be done, or its verdict is negative (an invalid mapping)
   kBadInput = 2,  // bad usage, or input that cannot be read

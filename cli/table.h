@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_CLI_TABLE_H_
 #define MALLOCMUZERO_CLI_TABLE_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@ namespace mallocmuzero::cli {
 //   fusion.12            1.204  12.1 %
 class Table {
  public:
-  enum class Align { kLeft, kRight };
+  enum class Align : uint8_t { kLeft, kRight };
   struct Column {
     std::string header;
     Align align = Align::kLeft;

@@ -10,7 +10,6 @@
 namespace mallocmuzero::view {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 

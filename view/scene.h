@@ -50,7 +50,7 @@ inline const char* KindStyle(BufferKind kind, bool outlined) {
 
 // "fusion.3 (#12)", or "the end".
 inline std::string Place(const Scene& scene, uint32_t instruction) {
-  const std::string name = scene.names.Instruction(instruction);
+  std::string name = scene.names.Instruction(instruction);
   if (instruction >= scene.program.instruction_count()) return name;
   return name + " (#" + std::to_string(instruction) + ")";
 }

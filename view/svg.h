@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_VIEW_SVG_H_
 #define MALLOCMUZERO_VIEW_SVG_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ struct Box {
 };
 
 // Where a text stands relative to its point.
-enum class Anchor { kStart, kMiddle, kEnd };
+enum class Anchor : uint8_t { kStart, kMiddle, kEnd };
 
 // Builds an SVG document element by element. `style` is always the name of a CSS class.
 class Svg {

@@ -10,8 +10,6 @@
 namespace mallocmuzero::view {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(EscapeXml, ReplacesWhatXmlGivesAMeaning) {
   EXPECT_EQ(EscapeXml("a<b>&\"c'"), "a&lt;b&gt;&amp;&quot;c&apos;");

@@ -13,7 +13,7 @@
 
 namespace mallocmuzero::view {
 
-enum class Axis {
+enum class Axis : uint8_t {
   kCycles,        // an instruction is as wide as all its executions take, and so is a wait
   kInstructions,  // every instruction has width 1 and waits have none
 };

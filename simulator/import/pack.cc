@@ -1,6 +1,7 @@
 #include "simulator/import/pack.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -44,7 +45,7 @@ class Packer {
 
   const std::vector<Group>& groups() const { return groups_; }
 
-  enum class Fit { kLowest, kTightest };  // which of the holes that are large enough
+  enum class Fit : uint8_t { kLowest, kTightest };  // which of the holes that are large enough
 
   // Places the groups in that order, each in a hole left by those placed before. On failure returns
   // the group that did not fit in `failed`.

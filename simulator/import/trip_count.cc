@@ -18,7 +18,7 @@ using hlo::Opcode;
 // A scalar inside a loop's body or condition, as far as it is understood: a constant, element
 // `element` of the carried tuple plus `offset`, or unknown.
 struct Scalar {
-  enum class Kind { kUnknown, kConstant, kCounter };
+  enum class Kind : uint8_t { kUnknown, kConstant, kCounter };
   Kind kind = Kind::kUnknown;
   int64_t value = 0;  // constant, or offset of a counter
   int32_t element = -1;

@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_SIMULATOR_OVERRIDES_EXPORT_H_
 #define MALLOCMUZERO_SIMULATOR_OVERRIDES_EXPORT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,7 +17,7 @@ namespace mallocmuzero {
 inline constexpr char kTensorOverridesOption[] = "xla_tpu_msa_tensor_overrides";
 inline constexpr char kSortOrderOverridesOption[] = "xla_tpu_msa_sort_order_overrides";
 
-enum class OverrideScope {
+enum class OverrideScope : uint8_t {
   kValues,  // whole values only
   kUses,    // also single uses of values that differ from the default in part
 };

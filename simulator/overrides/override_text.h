@@ -35,7 +35,7 @@ struct Use {
 
 // When a copy from HBM is to start.
 struct PrefetchTime {
-  enum class Kind { kEarliest, kBefore, kAfter };
+  enum class Kind : uint8_t { kEarliest, kBefore, kAfter };
 
   Kind kind = Kind::kEarliest;
   std::string instruction;  // HLO name; unused for kEarliest

@@ -55,7 +55,7 @@ class Parser {
             (length > 0 && (rest_[length] == '-' || rest_[length] == ':')))) {
       ++length;
     }
-    const std::string name(rest_.substr(0, length));
+    std::string name(rest_.substr(0, length));
     rest_.remove_prefix(length);
     return name;
   }
