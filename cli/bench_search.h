@@ -1,0 +1,16 @@
+// `mallocmuzero bench search`.
+
+#ifndef MALLOCMUZERO_CLI_BENCH_SEARCH_H_
+#define MALLOCMUZERO_CLI_BENCH_SEARCH_H_
+
+#include "CLI/CLI.hpp"
+#include "cli/command.h"
+
+namespace mallocmuzero::cli {
+
+// Adds it to `bench`.
+void AddBenchSearch(CLI::App& bench, Action& action);
+
+}  // namespace mallocmuzero::cli
+
+#endif  // MALLOCMUZERO_CLI_BENCH_SEARCH_H_

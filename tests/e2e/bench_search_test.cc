@@ -1,0 +1,104 @@
+// The speed of the search, measured through the binary.
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/e2e/run_binary.h"
+
+namespace mallocmuzero::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Arguments = std::vector<std::string>;
+
+// Small enough for a sanitizer.
+RunResult BenchSearch(const Arguments& more) {
+  Arguments arguments = {"bench", "search",        "--batch", "4",         "--seconds",
+                         "0.2",   "--simulations", "8",       "--threads", "2"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return RunMallocmuzero(arguments);
+}
+
+json BenchSearchForJson(Arguments more) {
+  more.emplace_back("--json");
+  const RunResult result = BenchSearch(more);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+}
+
+void ExpectConsistentSpeeds(const json& report) {
+  const double search = report["simulations_per_second"];
+  const double tree_only = report["tree_only_per_second"];
+  EXPECT_GT(search, 0);
+  EXPECT_GT(report["network_only_per_second"], 0);
+  // A tree without a network is some hundred times as fast as with one.
+  EXPECT_GT(tree_only, 3 * search);
+  EXPECT_GT(report["tree_share"], 0);
+  EXPECT_LT(report["tree_share"], 0.5);
+  EXPECT_EQ(report["batch"], 4);
+  EXPECT_EQ(report["simulations"], 8);
+  EXPECT_EQ(report["threads"], 2);
+  EXPECT_EQ(report["seconds"], 0.2);
+}
+
+TEST(BenchSearch, MeasuresTheReferenceNetworkOfTheSizeAskedFor) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    const json report = BenchSearchForJson(
+        {"--hidden", "64", "--support", "101", "--actions", "5", "--precision", precision});
+    ExpectConsistentSpeeds(report);
+    EXPECT_EQ(report["network"], "reference");
+    EXPECT_EQ(report["hidden"], 64);
+    EXPECT_EQ(report["support"], 101);
+    EXPECT_EQ(report["actions"], 5);
+    EXPECT_EQ(report["precision"], precision);
+    // Two a weight: dynamics 69 x 64 and 64 x 64, both heads 64 x 64 and 64 x 101, policy 64 x 5.
+    EXPECT_EQ(report["flops"], 2 * (69 * 64 + 64 * 64 + 2 * (64 * 64 + 64 * 101) + 64 * 5));
+  }
+}
+
+TEST(BenchSearch, MeasuresAPresetAsItIs) {
+  const json report = BenchSearchForJson({"--network", "tiny"});
+  ExpectConsistentSpeeds(report);
+  EXPECT_EQ(report["network"], "tiny");
+  EXPECT_EQ(report["hidden"], 64);
+  EXPECT_EQ(report["support"], 41);
+}
+
+TEST(BenchSearch, PrintsATable) {
+  const RunResult result = BenchSearch({"--hidden", "8", "--support", "3"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("2 threads"));
+  EXPECT_THAT(result.out, ContainsRegex("network only +[0-9,]+\n"));
+  EXPECT_THAT(result.out, ContainsRegex("[0-9.]+ % of the search"));
+}
+
+TEST(BenchSearch, WhatCannotBeMeasuredIsBadUsage) {
+  const std::vector<Arguments> bad = {
+      {"--batch", "0"},    {"--precision", "fp8"}, {"--hidden", "0"},
+      {"--hidden", "1"},   {"--seconds", "-1"},    {"--seconds", "nan"},
+      {"--support", "64"}, {"--network", "huge"},  {"--batch", "1000000"},
+  };
+  for (const Arguments& arguments : bad) {
+    const RunResult result =
+        RunMallocmuzero({"bench", "search", arguments[0], arguments[1], "--json"});
+    EXPECT_EQ(result.exit_code, 2) << arguments[0] << " " << arguments[1];
+    EXPECT_THAT(result.out, IsEmpty());
+    EXPECT_THAT(result.err, ContainsRegex("^mallocmuzero: [^\n]+\n$"));
+    EXPECT_THAT(result.err, HasSubstr(arguments[0].substr(2)));
+  }
+}
+
+TEST(BenchSearch, APresetHasNoSizesToChoose) {
+  const RunResult result = BenchSearch({"--network", "tiny", "--hidden", "32"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("tiny has sizes of its own"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero::e2e
