@@ -25,10 +25,12 @@ class MetricsExporter {
 
  private:
   struct Families;
+  struct Server;
 
-  explicit MetricsExporter(std::unique_ptr<Families> families);
+  MetricsExporter();
 
   std::unique_ptr<Families> families_;
+  std::unique_ptr<Server> server_;
 };
 
 }  // namespace mallocmuzero

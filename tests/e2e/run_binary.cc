@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -21,9 +22,8 @@ namespace {
 
 constexpr char kBinary[] = MALLOCMUZERO_BINARY_DIR "/bin/mallocmuzero";
 
-// Starts the binary with its output going to two files; returns its wait status, or -1.
-int SpawnAndWait(std::vector<std::string> arguments, const std::string& out,
-                 const std::string& err) {
+// Starts the binary with stdout going to a file and stderr to a descriptor; -1 if that fails.
+pid_t Spawn(std::vector<std::string> arguments, const std::string& out, int err) {
   arguments.insert(arguments.begin(), kBinary);
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -34,29 +34,81 @@ int SpawnAndWait(std::vector<std::string> arguments, const std::string& out,
   const int flags = O_WRONLY | O_CREAT | O_TRUNC;
   posix_spawn_file_actions_addopen(&redirect, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&redirect, STDOUT_FILENO, out.c_str(), flags, 0600);
-  posix_spawn_file_actions_addopen(&redirect, STDERR_FILENO, err.c_str(), flags, 0600);
-  pid_t child = 0;
+  posix_spawn_file_actions_adddup2(&redirect, err, STDERR_FILENO);
+  pid_t child = -1;
   const int error = posix_spawn(&child, kBinary, &redirect, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&redirect);
-  int status = -1;
-  if (error != 0 || waitpid(child, &status, 0) != child) return -1;
-  return status;
+  if (error == 0) return child;
+  ADD_FAILURE() << "cannot start " << kBinary;
+  return -1;
+}
+
+// As a shell reports it.
+int ExitCodeOf(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace
 
 RunResult RunMallocmuzero(const std::vector<std::string>& arguments) {
-  const TemporaryFolder folder;
-  const std::string out = folder.Path("stdout");
-  const std::string err = folder.Path("stderr");
-  const int status = SpawnAndWait(arguments, out, err);
-  if (status == -1) {
-    ADD_FAILURE() << "cannot start " << kBinary;
-    return {};
+  return RunningMallocmuzero(arguments).Wait();
+}
+
+RunningMallocmuzero::RunningMallocmuzero(const std::vector<std::string>& arguments) {
+  std::string out = (std::filesystem::temp_directory_path() / "mallocmuzero-out-XXXXXX").string();
+  const int file = mkstemp(out.data());
+  if (file >= 0) close(file);
+  out_ = out;
+  int ends[2];
+  if (file < 0 || pipe2(ends, O_CLOEXEC) != 0) {
+    ADD_FAILURE() << "no file or pipe for the output of " << kBinary;
+    return;
   }
-  return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-          .out = ReadAll(out),
-          .err = ReadAll(err)};
+  child_ = Spawn(arguments, out, ends[1]);
+  close(ends[1]);
+  err_ = ends[0];
+}
+
+RunningMallocmuzero::~RunningMallocmuzero() {
+  if (child_ > 0) {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+  if (err_ >= 0) close(err_);
+  std::error_code ignored;
+  std::filesystem::remove(out_, ignored);
+}
+
+bool RunningMallocmuzero::WaitForLine(const std::string& text) {
+  std::string line;
+  for (char c = 0; read(err_, &c, 1) == 1;) {
+    if (c != '\n') {
+      line.push_back(c);
+      continue;
+    }
+    if (line.find(text) != std::string::npos) return true;
+    line.clear();
+  }
+  return false;
+}
+
+void RunningMallocmuzero::Signal(int signal) const {
+  if (child_ > 0) kill(child_, signal);
+}
+
+RunResult RunningMallocmuzero::Wait() {
+  RunResult result;
+  if (child_ < 0) return result;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = read(err_, buffer, sizeof(buffer))) > 0;) {
+    result.err.append(buffer, static_cast<size_t>(n));
+  }
+  int status = 0;
+  waitpid(child_, &status, 0);
+  child_ = -1;
+  result.exit_code = ExitCodeOf(status);
+  result.out = ReadAll(out_.string());
+  return result;
 }
 
 TemporaryFolder::TemporaryFolder() {

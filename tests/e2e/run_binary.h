@@ -1,6 +1,8 @@
 #ifndef MALLOCMUZERO_TESTS_E2E_RUN_BINARY_H_
 #define MALLOCMUZERO_TESTS_E2E_RUN_BINARY_H_
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -16,6 +18,28 @@ struct RunResult {
 
 // Runs build/bin/mallocmuzero with `arguments` and waits for it. Fails the test if it cannot start.
 RunResult RunMallocmuzero(const std::vector<std::string>& arguments);
+
+// The binary at work while the test goes on. Killed at the end if it still runs.
+class RunningMallocmuzero {
+ public:
+  explicit RunningMallocmuzero(const std::vector<std::string>& arguments);
+  ~RunningMallocmuzero();
+  RunningMallocmuzero(const RunningMallocmuzero&) = delete;
+  RunningMallocmuzero& operator=(const RunningMallocmuzero&) = delete;
+
+  // Blocks until a line of stderr contains `text`; false if stderr ends before.
+  bool WaitForLine(const std::string& text);
+
+  void Signal(int signal) const;
+
+  // Waits for the end. stderr is what WaitForLine has not read.
+  RunResult Wait();
+
+ private:
+  pid_t child_ = -1;
+  int err_ = -1;  // reading end of its stderr
+  std::filesystem::path out_;
+};
 
 // A folder of its own for each test, removed with its content at the end.
 class TemporaryFolder {

@@ -1,0 +1,158 @@
+// Training through the binary: a run, its resumption, its end by a signal, its metrics, and what it
+// teaches `map`.
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/e2e/http_get.h"
+#include "tests/e2e/run_binary.h"
+
+namespace mallocmuzero::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Arguments = std::vector<std::string>;
+
+class Train : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_small", program_)).exit_code, 0);
+  }
+
+  Arguments TrainArguments(Arguments more) const {
+    Arguments arguments = {"train", "--program", program_, "--output", run_, "--threads", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+
+  RunResult RunTrain(Arguments more) const { return RunMallocmuzero(TrainArguments(more)); }
+
+  const TemporaryFolder folder_;
+  const std::string program_ = folder_.Path("p.program");
+  const std::string run_ = folder_.Path("run");
+};
+
+TEST_F(Train, LeavesARunThatCanBeResumedAndAMappingThatIsValid) {
+  const RunResult first = RunTrain({"--iterations", "1", "--json"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(json::parse(first.out)["iterations"], 1);
+  const RunResult second = RunTrain({"--iterations", "3", "--resume", "--json"});
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  const json report = json::parse(second.out);
+  EXPECT_EQ(report["iterations"], 3);
+  EXPECT_GT(report["updates"], 0);
+  EXPECT_FALSE(report["interrupted"]);
+  const json& program = report["programs"][0];
+  EXPECT_LE(program["best_cycles"], program["policy_cycles"]);
+  const RunResult priced = RunMallocmuzero(
+      {"simulate", "--program", program_, "--mapping", program["best_mapping"], "--json"});
+  ASSERT_EQ(priced.exit_code, 0) << priced.err;
+  EXPECT_NEAR(
+      json::parse(priced.out)["total_cycles"].get<double>() / program["best_cycles"].get<double>(),
+      1, 1e-9);
+  EXPECT_EQ(
+      RunMallocmuzero({"validate", "--program", program_, "--mapping", program["best_mapping"]})
+          .exit_code,
+      0);
+}
+
+TEST_F(Train, SigtermSavesTheRun) {
+  RunningMallocmuzero train(TrainArguments({"--json"}));
+  ASSERT_TRUE(train.WaitForLine("iteration 1:"));
+  train.Signal(SIGTERM);
+  const RunResult ended = train.Wait();
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const json report = json::parse(ended.out);
+  EXPECT_TRUE(report["interrupted"]);
+  EXPECT_GE(report["iterations"], 1);
+  EXPECT_EQ(RunTrain({"--iterations", "1", "--resume"}).exit_code, 0);
+}
+
+TEST_F(Train, AKilledRunGoesOnFromItsCheckpoint) {
+  {
+    RunningMallocmuzero train(TrainArguments({}));
+    ASSERT_TRUE(train.WaitForLine("iteration 1:"));
+    train.Signal(SIGKILL);
+    train.Wait();
+  }
+  const RunResult resumed = RunTrain({"--iterations", "2", "--resume", "--json"});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(json::parse(resumed.out)["iterations"], 2);
+}
+
+TEST_F(Train, ServesMetrics) {
+  const std::string address = "127.0.0.1:39464";
+  RunningMallocmuzero train(TrainArguments({"--metrics", address}));
+  ASSERT_TRUE(train.WaitForLine("iteration 1:"));
+  const std::string metrics = HttpGet("127.0.0.1", 39464, "/metrics");
+  EXPECT_THAT(metrics, HasSubstr("mallocmuzero_train_iterations_total 1"));
+  EXPECT_THAT(metrics, HasSubstr("mallocmuzero_train_return_ratio{"));
+  // A second run cannot have the same port.
+  const RunResult second = RunMallocmuzero(
+      {"train", "--program", program_, "--output", folder_.Path("other"), "--metrics", address});
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_THAT(second.err, HasSubstr(address));
+  EXPECT_FALSE(std::filesystem::exists(folder_.Path("other")));
+}
+
+TEST_F(Train, TheAgentPlaysInMap) {
+  ASSERT_EQ(RunTrain({"--iterations", "1"}).exit_code, 0);
+  const std::string mapping = folder_.Path("m.mapping");
+  const RunResult found =
+      RunMallocmuzero({"map", "--program", program_, "--output", mapping, "--solver", "agent",
+                       "--checkpoint", run_ + "/checkpoints/latest", "--budget", "1s", "--json"});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  const json report = json::parse(found.out);
+  EXPECT_EQ(report["solver"], "agent");
+  EXPECT_LT(report["total_cycles"], report["all_hbm_cycles"]);
+  EXPECT_EQ(RunMallocmuzero({"validate", "--program", program_, "--mapping", mapping}).exit_code,
+            0);
+}
+
+TEST_F(Train, ACheckpointThatIsNoneIsBadInput) {
+  const std::string checkpoint = folder_.Write("c", "no checkpoint");
+  for (const std::string& path : {checkpoint, folder_.Path("none")}) {
+    const RunResult result =
+        RunMallocmuzero({"map", "--program", program_, "--output", folder_.Path("m.mapping"),
+                         "--solver", "agent", "--checkpoint", path, "--budget", "1s"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr(path));
+  }
+}
+
+TEST_F(Train, BadUsageIsOneLineAndLeavesNothing) {
+  const struct {
+    Arguments arguments;
+    const char* says;
+  } cases[] = {
+      {{"--budget", "0s"}, "--budget"},       {{"--network", "huge"}, "huge"},
+      {{"--resume"}, "no training run here"}, {{"--demonstrations", "-1"}, "demonstration"},
+      {{"--device", "tpu"}, "tpu"},           {{"--config", "/no/such/file"}, "/no/such/file"},
+      {{"--metrics", "nowhere"}, "nowhere"},
+  };
+  for (const auto& test : cases) {
+    const RunResult result = RunTrain(test.arguments);
+    EXPECT_EQ(result.exit_code, 2) << test.says;
+    EXPECT_THAT(result.err, StartsWith("mallocmuzero: "));
+    EXPECT_THAT(result.err, HasSubstr(test.says));
+    EXPECT_FALSE(std::filesystem::exists(run_)) << test.says;
+  }
+  EXPECT_EQ(RunMallocmuzero({"train", "--output", run_}).exit_code, 2);
+}
+
+TEST_F(Train, ASecondRunInTheSameFolderIsRefused) {
+  ASSERT_EQ(RunTrain({"--iterations", "1"}).exit_code, 0);
+  const RunResult again = RunTrain({"--iterations", "1"});
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.err, HasSubstr("--resume"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero::e2e
