@@ -15,6 +15,7 @@
 #include "view/names.h"
 #include "view/scene.h"
 #include "view/svg.h"
+#include "view/ticks.h"
 
 namespace mallocmuzero::view {
 namespace {
@@ -60,18 +61,7 @@ constexpr double kInstructionLane = 84;      // where a standing name fits in
 constexpr double kThinInstructionLane = 14;  // where none does
 constexpr double kAxis = 40;
 
-// The smallest of 1, 2 or 5 times a power of ten that divides `range` into at most `parts` steps.
-double NiceStep(double range, int parts) {
-  const double least = range / parts;
-  if (!(least > 0) || !std::isfinite(least)) return 1;
-  const double magnitude = std::pow(10, std::floor(std::log10(least)));
-  for (const double factor : {1, 2, 5}) {
-    if (factor * magnitude >= least) return factor * magnitude;
-  }
-  return 10 * magnitude;
-}
-
-// The same in powers of two.
+// The smallest power of two that divides `range` into at most `parts` steps.
 double BinaryStep(double range, int parts) {
   return std::exp2(std::ceil(std::log2(range / parts)));
 }
@@ -109,10 +99,11 @@ class Picture {
     svg.Text(kLeft, 27, title, "h1");
     svg.Text(kPageWidth - kRight, 27, Facts(), "", Anchor::kEnd);
     for (size_t p = 0; p < panels_.size(); ++p) {
+      const size_t row = p / columns;
+      const size_t column = p % columns;
       DrawPanel(p,
-                {panel_width * static_cast<double>(p % columns),
-                 kTitleHeight + panel_height * static_cast<double>(p / columns), panel_width,
-                 panel_height},
+                {panel_width * static_cast<double>(column),
+                 kTitleHeight + panel_height * static_cast<double>(row), panel_width, panel_height},
                 svg);
     }
     DrawLegend(height - kLegendHeight, svg);

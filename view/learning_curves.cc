@@ -1,0 +1,205 @@
+#include "view/learning_curves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "view/format.h"
+#include "view/line_chart.h"
+
+namespace mallocmuzero::view {
+namespace {
+
+using Program = v1::TrainMetrics::Program;
+using Iterations = absl::Span<const v1::TrainMetrics>;
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr char kTime[] = "time, minutes";
+constexpr char kSaved[] = "cycles saved, %";
+
+double Minutes(const v1::TrainMetrics& metrics) { return metrics.seconds() / 60; }
+
+// What ReturnsSvg says of a program in an iteration, percent. NaN where it is not known.
+struct Gains {
+  double self_play = kMissing;
+  double policy = kMissing;
+  double best = kMissing;
+  double greedy = kMissing;
+};
+
+Gains GainsOf(const v1::TrainMetrics& metrics, int index) {
+  if (index >= metrics.programs_size()) return {};
+  const Program& program = metrics.programs(index);
+  const auto percent = [&](bool known, double value) {
+    return known ? 100 * CyclesSaved(program, value) : kMissing;
+  };
+  return {.self_play = percent(program.has_mean_return(), program.mean_return()),
+          .policy = percent(program.has_policy_return(), program.policy_return()),
+          .best = percent(true, program.best_return()),
+          .greedy = percent(true, program.greedy_return())};
+}
+
+Gains MeanGains(const v1::TrainMetrics& metrics) {
+  if (metrics.programs_size() == 0) return {};
+  Gains mean = {0, 0, 0, 0};
+  const double share = 1.0 / metrics.programs_size();
+  for (int p = 0; p < metrics.programs_size(); ++p) {
+    const Gains gains = GainsOf(metrics, p);
+    mean.self_play += share * gains.self_play;
+    mean.policy += share * gains.policy;
+    mean.best += share * gains.best;
+    mean.greedy += share * gains.greedy;
+  }
+  return mean;
+}
+
+std::string SignedPercent(absl::string_view name, double percent) {
+  return std::isnan(percent) ? "" : absl::StrFormat("%s %+.2f %%", name, percent);
+}
+
+Chart ReturnsChart(std::string title, absl::string_view reference, Iterations iterations,
+                   const std::function<Gains(const v1::TrainMetrics&)>& gains_of) {
+  ChartLine self_play = {.name = "self-play, mean", .style = LineStyle::kOrange, .points = {}};
+  ChartLine policy = {.name = "policy with search", .style = LineStyle::kBlue, .points = {}};
+  ChartLine best = {.name = "best game", .style = LineStyle::kGreen, .points = {}};
+  Gains last;
+  for (const v1::TrainMetrics& metrics : iterations) {
+    last = gains_of(metrics);
+    // With many programs not every iteration plays each; that is no gap in what it can do.
+    if (!std::isnan(last.self_play)) self_play.points.push_back({Minutes(metrics), last.self_play});
+    policy.points.push_back({Minutes(metrics), last.policy});
+    best.points.push_back({Minutes(metrics), last.best});
+  }
+  std::string note = SignedPercent("best", last.best);
+  if (!std::isnan(last.policy)) {
+    absl::StrAppend(&note, ", ", SignedPercent("policy", last.policy));
+  }
+  return {.title = std::move(title),
+          .note = std::move(note),
+          .x_label = kTime,
+          .y_label = kSaved,
+          .lines = {std::move(self_play), std::move(best), std::move(policy)},
+          .levels = {{"greedy", LineStyle::kRedDashes, last.greedy},
+                     {std::string(reference), LineStyle::kGreyDashes, 0}}};
+}
+
+std::string Facts(Iterations iterations) {
+  if (iterations.empty()) return "no iterations yet";
+  const v1::TrainMetrics& last = iterations.back();
+  return absl::StrCat(FormatCounted(last.iteration(), "iteration"), ", ",
+                      FormatCounted(last.games(), "game"), ", ",
+                      FormatCounted(last.updates(), "update"), " in ",
+                      absl::StrFormat("%.1f minutes", Minutes(last)));
+}
+
+// A chart of one line, which needs no legend.
+Chart SingleLine(std::string title, std::string x_label, std::string y_label,
+                 std::vector<ChartPoint> points) {
+  return {.title = std::move(title),
+          .note = "",
+          .x_label = std::move(x_label),
+          .y_label = std::move(y_label),
+          .lines = {{.name = "", .style = LineStyle::kBlue, .points = std::move(points)}},
+          .levels = {}};
+}
+
+}  // namespace
+
+double CyclesSaved(const Program& program, double value) {
+  const double reference = program.has_default_return() ? program.default_return() : 0;
+  return 1 - (1 - value) / (1 - reference);
+}
+
+std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics) {
+  std::vector<int> order(metrics.programs_size());
+  std::iota(order.begin(), order.end(), 0);
+  // NaN, which a damaged file may hold, goes last: comparisons with it are no order.
+  const auto gain = [&](int p) {
+    const double saved = CyclesSaved(metrics.programs(p), metrics.programs(p).best_return());
+    return std::isnan(saved) ? -std::numeric_limits<double>::infinity() : saved;
+  };
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return gain(a) != gain(b) ? gain(a) > gain(b) : a < b; });
+  return order;
+}
+
+std::string ReturnsSvg(absl::string_view run, Iterations iterations) {
+  std::vector<Chart> charts;
+  std::string facts = Facts(iterations);
+  std::vector<int> order;
+  if (!iterations.empty()) order = ProgramsByGain(iterations.back());
+  if (order.size() > 1) {
+    charts.push_back(ReturnsChart(absl::StrCat("mean of ", order.size(), " programs"), "default",
+                                  iterations, MeanGains));
+  }
+  if (order.size() > kMostProgramsDrawn) {
+    absl::StrAppend(&facts, "; ", kMostProgramsDrawn, " of ", order.size(), " programs are drawn");
+    order.resize(kMostProgramsDrawn);
+  }
+  for (const int p : order) {
+    const Program& program = iterations.back().programs(p);
+    charts.push_back(ReturnsChart(program.name(),
+                                  program.has_default_return() ? "default" : "all in HBM",
+                                  iterations, [p](const auto& m) { return GainsOf(m, p); }));
+  }
+  if (charts.empty()) {
+    charts.push_back(ReturnsChart("", "default", {}, [](const auto&) { return Gains{}; }));
+  }
+  return ChartsSvg(absl::StrCat(run, ": cycles saved against the default"), facts, charts);
+}
+
+std::string LossesSvg(absl::string_view run, Iterations iterations) {
+  using Losses = v1::TrainMetrics::Losses;
+  const auto chart = [&](const char* title, const char* y_label, double (Losses::*figure)() const) {
+    std::vector<ChartPoint> points;
+    for (const v1::TrainMetrics& metrics : iterations) {
+      points.push_back(
+          {metrics.updates(), metrics.has_losses() ? (metrics.losses().*figure)() : kMissing});
+    }
+    return SingleLine(title, "updates", y_label, std::move(points));
+  };
+  const Chart charts[] = {
+      chart("policy loss", "cross-entropy, nats", &Losses::policy),
+      chart("value loss", "cross-entropy, nats", &Losses::value),
+      chart("reward loss", "cross-entropy, nats", &Losses::reward),
+      chart("value error", "|predicted - target|, baseline scale", &Losses::value_error),
+  };
+  return ChartsSvg(absl::StrCat(run, ": losses"), Facts(iterations), charts);
+}
+
+std::string SpeedSvg(absl::string_view run, Iterations iterations) {
+  std::vector<ChartPoint> games;
+  std::vector<ChartPoint> simulations;
+  std::vector<ChartPoint> fill;
+  std::vector<ChartPoint> playing;
+  const v1::TrainMetrics* before = nullptr;
+  for (const v1::TrainMetrics& m : iterations) {
+    const double x = Minutes(m);
+    // The time up to the first iteration's end has demonstrations in it.
+    if (before != nullptr) {
+      games.push_back({x, (m.games() - before->games()) / (m.seconds() - before->seconds())});
+    }
+    simulations.push_back({x, m.simulations() / m.play_seconds()});
+    fill.push_back({x, m.batch_fill()});
+    playing.push_back({x, 100 * m.play_seconds() / (m.play_seconds() + m.learn_seconds())});
+    before = &m;
+  }
+  const Chart charts[] = {
+      SingleLine("games", kTime, "games per second", std::move(games)),
+      SingleLine("simulations while playing", kTime, "simulations per second",
+                 std::move(simulations)),
+      SingleLine("batches of self-play", kTime, "rows a network call", std::move(fill)),
+      SingleLine("time playing", kTime, "playing / (playing + learning), %", std::move(playing)),
+  };
+  return ChartsSvg(absl::StrCat(run, ": speed"), Facts(iterations), charts);
+}
+
+}  // namespace mallocmuzero::view

@@ -1,0 +1,43 @@
+// Pictures of how a training run went.
+
+#ifndef MALLOCMUZERO_VIEW_LEARNING_CURVES_H_
+#define MALLOCMUZERO_VIEW_LEARNING_CURVES_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "mallocmuzero/v1/train_metrics.pb.h"
+
+namespace mallocmuzero::view {
+
+// Programs that ReturnsSvg shows one by one.
+inline constexpr size_t kMostProgramsDrawn = 12;
+
+// Share of the default's cycles that a game saves (of the all-HBM cycles where the program has no
+// default), given its return: with d the default's return, 1 - (1 - value) / (1 - d).
+double CyclesSaved(const v1::TrainMetrics::Program& program, double value);
+
+// Indices of the programs of an iteration by what their best games save, most first.
+std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics);
+
+// SVG pages of a run's iterations, in their order; `run` is named in the titles. Each is a page of
+// empty charts if there are no iterations, and an iteration that lacks a figure is a gap.
+//
+// Returns: for the kMostProgramsDrawn programs with most gain, and for the mean of all if there are
+// several, cycles saved by self-play, by the policy with search and by the best game, over time.
+// Self-play goes on over iterations that did not play the program.
+std::string ReturnsSvg(absl::string_view run, absl::Span<const v1::TrainMetrics> iterations);
+
+// Losses of the heads and error of the values, over updates.
+std::string LossesSvg(absl::string_view run, absl::Span<const v1::TrainMetrics> iterations);
+
+// Games and simulations per second, rows a network call, share of the time that is played, over
+// time.
+std::string SpeedSvg(absl::string_view run, absl::Span<const v1::TrainMetrics> iterations);
+
+}  // namespace mallocmuzero::view
+
+#endif  // MALLOCMUZERO_VIEW_LEARNING_CURVES_H_

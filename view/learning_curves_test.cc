@@ -1,0 +1,163 @@
+#include "view/learning_curves.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "view/testing/xml.h"
+
+namespace mallocmuzero::view {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+using Program = v1::TrainMetrics::Program;
+
+Program MakeProgram(const std::string& name, double best) {
+  Program program;
+  program.set_name(name);
+  program.set_best_return(best);
+  program.set_default_return(0.2);
+  program.set_greedy_return(0.2);
+  return program;
+}
+
+// `count` iterations of a minute, 10 updates and 30 games each.
+std::vector<v1::TrainMetrics> MakeRun(int count, int programs) {
+  std::vector<v1::TrainMetrics> run(count);
+  for (int i = 0; i < count; ++i) {
+    v1::TrainMetrics& metrics = run[i];
+    metrics.set_iteration(i + 1);
+    metrics.set_seconds(60 * (i + 1));
+    metrics.set_games(30 * (i + 1));
+    metrics.set_updates(10 * i);
+    metrics.set_simulations(1000);
+    metrics.set_play_seconds(10);
+    metrics.set_learn_seconds(30);
+    metrics.set_batch_fill(7);
+    if (i > 0) metrics.mutable_losses()->set_policy(1.0 / i);
+    for (int p = 0; p < programs; ++p) {
+      *metrics.add_programs() = MakeProgram(absl::StrCat("p", p), 0.2 + 0.02 * p);
+    }
+  }
+  return run;
+}
+
+testing::Element Parse(const std::string& svg) {
+  const absl::StatusOr<testing::Element> root = testing::ParseXml(svg);
+  EXPECT_TRUE(root.ok()) << root.status();
+  return root.ok() ? *root : testing::Element();
+}
+
+std::vector<std::string> Texts(const testing::Element& root) {
+  std::vector<std::string> texts;
+  for (const testing::Element* text : root.Find("text")) texts.push_back(text->text);
+  return texts;
+}
+
+TEST(CyclesSaved, IsOfTheDefaultOrOfAllInHbm) {
+  Program program;
+  program.set_default_return(0.2);
+  EXPECT_NEAR(CyclesSaved(program, 0.28), 0.1, 1e-12);  // 0.72 instead of 0.8
+  EXPECT_DOUBLE_EQ(CyclesSaved(program, 0), -0.25);     // 1 instead of 0.8
+  program.clear_default_return();
+  EXPECT_DOUBLE_EQ(CyclesSaved(program, 0.28), 0.28);
+}
+
+TEST(ProgramsByGain, ComparesWhatIsSavedAgainstTheDefault) {
+  v1::TrainMetrics metrics;
+  *metrics.add_programs() = MakeProgram("a", 0.3);
+  *metrics.add_programs() = MakeProgram("b", 0.5);
+  *metrics.add_programs() = MakeProgram("c", 0.5);
+  metrics.mutable_programs(2)->set_default_return(0.49);
+  EXPECT_THAT(ProgramsByGain(metrics), ElementsAre(1, 0, 2));
+}
+
+TEST(ReturnsSvg, ShowsOneProgramWithItsLastFigures) {
+  std::vector<v1::TrainMetrics> run = MakeRun(3, 1);
+  run.back().mutable_programs(0)->set_best_return(0.28);
+  run.back().mutable_programs(0)->set_policy_return(0.24);
+  const testing::Element root = Parse(ReturnsSvg("runs/a", run));
+  EXPECT_EQ(root.Find("g", "chart").size(), 1);
+  EXPECT_THAT(Texts(root),
+              IsSupersetOf({"runs/a: cycles saved against the default", "p0",
+                            "3 iterations, 90 games, 20 updates in 3.0 minutes",
+                            "best +10.00 %, policy +5.00 %", "time, minutes", "cycles saved, %"}));
+  ASSERT_EQ(root.Find("g", "legend").size(), 1);
+  EXPECT_THAT(
+      Texts(*root.Find("g", "legend")[0]),
+      ElementsAre("self-play, mean", "best game", "policy with search", "greedy", "default"));
+}
+
+TEST(ReturnsSvg, JoinsSelfPlayOverIterationsThatDidNotPlay) {
+  std::vector<v1::TrainMetrics> run = MakeRun(4, 1);
+  run[0].mutable_programs(0)->set_mean_return(0.2);
+  run[3].mutable_programs(0)->set_mean_return(0.2);
+  const testing::Element root = Parse(ReturnsSvg("run", run));
+  const testing::Element& chart = *root.Find("g", "chart")[0];
+  // From a quarter of the way, x from 86 to 862, to its end; zero is in the middle of -1 to 1.
+  ASSERT_EQ(chart.Find("path", "line orange").size(), 1);
+  EXPECT_EQ(chart.Find("path", "line orange")[0]->attributes.at("d"), "M280 296L862 296");
+}
+
+TEST(ReturnsSvg, ShowsTheMeanAndTheTwelveProgramsWithMostGain) {
+  const testing::Element root = Parse(ReturnsSvg("run", MakeRun(2, 14)));
+  EXPECT_EQ(root.Find("g", "chart").size(), 13);
+  EXPECT_THAT(Texts(root),
+              AllOf(IsSupersetOf({"mean of 14 programs", "p13", "p2"}), Not(Contains("p1")),
+                    Not(Contains("p0")), Contains(HasSubstr("12 of 14 programs are drawn"))));
+  // The mean of 2.5 % times 0 to 13.
+  EXPECT_THAT(Texts(root), Contains("best +16.25 %"));
+}
+
+TEST(ReturnsSvg, NamesWhatAProgramWithoutDefaultIsComparedWith) {
+  std::vector<v1::TrainMetrics> run = MakeRun(2, 1);
+  run.back().mutable_programs(0)->clear_default_return();
+  EXPECT_THAT(Texts(Parse(ReturnsSvg("run", run))), Contains(HasSubstr("all in HBM")));
+}
+
+TEST(LossesSvg, DrawsIterationsThatLearned) {
+  const testing::Element root = Parse(LossesSvg("run", MakeRun(4, 1)));
+  EXPECT_THAT(Texts(root),
+              IsSupersetOf({"policy loss", "value loss", "reward loss", "value error", "updates"}));
+  // Losses at 10, 20 and 30 updates: 1, 1/2, 1/3 on an axis from 0.2 to 1. The plot is at x from 86
+  // to 572 and y from 98 to 324.
+  const std::vector<const testing::Element*> lines = root.Find("path", "line blue");
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines[0]->attributes.at("d"), "M248 98L410 239.25L572 286.33");
+}
+
+TEST(SpeedSvg, DividesByTheTimeBetweenIterations) {
+  const testing::Element root = Parse(SpeedSvg("run", MakeRun(3, 1)));
+  // Constants: 30 games in 60 s, 1000 simulations in 10 s of play, 10 s of 40 spent playing.
+  EXPECT_THAT(Texts(root), IsSupersetOf({"0.50", "100", "25", "7.0", "games per second",
+                                         "simulations per second", "rows a network call",
+                                         "playing / (playing + learning), %"}));
+}
+
+TEST(LearningCurves, AreEmptyPagesWithoutIterations) {
+  for (const auto& draw : {ReturnsSvg, LossesSvg, SpeedSvg}) {
+    EXPECT_THAT(Texts(Parse(draw("run", {}))),
+                IsSupersetOf({"no iterations yet", "nothing measured yet"}));
+  }
+}
+
+TEST(LearningCurves, TakeIterationsThatLackProgramsOrTime) {
+  std::vector<v1::TrainMetrics> run = MakeRun(3, 3);
+  run[0].clear_programs();
+  run[1].set_play_seconds(0);
+  run[1].set_learn_seconds(0);
+  run[2].set_seconds(run[1].seconds());
+  run[2].mutable_programs(0)->set_default_return(1);  // a share of nothing is saved
+  for (const auto& draw : {ReturnsSvg, LossesSvg, SpeedSvg}) Parse(draw("run", run));
+}
+
+}  // namespace
+}  // namespace mallocmuzero::view

@@ -1,0 +1,159 @@
+#include "view/line_chart.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "view/testing/xml.h"
+
+namespace mallocmuzero::view {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+testing::Element Parse(const std::string& svg) {
+  const absl::StatusOr<testing::Element> root = testing::ParseXml(svg);
+  EXPECT_TRUE(root.ok()) << root.status();
+  return root.ok() ? *root : testing::Element();
+}
+
+std::vector<std::string> Texts(const testing::Element& root) {
+  std::vector<std::string> texts;
+  for (const testing::Element* text : root.Find("text")) texts.push_back(text->text);
+  return texts;
+}
+
+// The d attributes of paths of a class.
+std::vector<std::string> Paths(const testing::Element& root, const std::string& style) {
+  std::vector<std::string> paths;
+  for (const testing::Element* path : root.Find("path")) {
+    if (path->attributes.at("class") == style) paths.push_back(path->attributes.at("d"));
+  }
+  return paths;
+}
+
+Chart OneLine(std::vector<ChartPoint> points) {
+  return {.title = "loss",
+          .note = "",
+          .x_label = "updates",
+          .y_label = "nats",
+          .lines = {{.name = "policy", .style = LineStyle::kBlue, .points = std::move(points)}},
+          .levels = {}};
+}
+
+// A page of one chart has its plot at x from 86 to 862 and, without a legend, y from 98 to 434.
+TEST(ChartsSvg, DrawsALineFromCornerToCorner) {
+  const testing::Element root = Parse(ChartsSvg("run", "3 facts", {OneLine({{0, 0}, {10, 5}})}));
+  EXPECT_THAT(Paths(root, "line blue"), ElementsAre("M86 434L862 98"));
+}
+
+TEST(ChartsSvg, NamesAxesAndTicksAtRoundNumbers) {
+  const testing::Element root =
+      Parse(ChartsSvg("a < b", "3 facts", {OneLine({{0, 0.1}, {55, 1.9}})}));
+  // 1.8 in 5 steps: 0.5; 55 in 6: 10.
+  EXPECT_THAT(Texts(root),
+              IsSupersetOf({"a < b", "3 facts", "loss", "updates", "nats", "0.0", "0.5", "1.0",
+                            "1.5", "2.0", "0", "10", "20", "30", "40", "50"}));
+  EXPECT_THAT(Texts(root), Not(Contains("60")));
+}
+
+TEST(ChartsSvg, HasALegendIfThereIsMoreThanOneName) {
+  Chart chart = OneLine({{1, 1}, {2, 2}});
+  EXPECT_THAT(Parse(ChartsSvg("", "", {chart})).Find("g", "legend"), IsEmpty());
+  chart.levels = {{"greedy", LineStyle::kGreyDashes, 1.5}};
+  const testing::Element root = Parse(ChartsSvg("", "", {chart, chart}));
+  const std::vector<const testing::Element*> legends = root.Find("g", "legend");
+  ASSERT_EQ(legends.size(), 1);
+  EXPECT_THAT(Texts(*legends[0]), ElementsAre("policy", "greedy"));
+  EXPECT_EQ(root.Find("g", "chart").size(), 2);
+}
+
+TEST(ChartsSvg, SaysSoIfThereAreNoPoints) {
+  for (const Chart& chart : {Chart(), OneLine({}), OneLine({{1, kNan}, {kInfinity, 2}})}) {
+    const testing::Element root = Parse(ChartsSvg("", "", {chart}));
+    EXPECT_THAT(Texts(root), Contains("nothing measured yet"));
+    EXPECT_THAT(Paths(root, "line blue"), IsEmpty());
+  }
+  EXPECT_THAT(Parse(ChartsSvg("", "", {})).Find("g", "chart"), IsEmpty());
+}
+
+TEST(ChartsSvg, LeavesGapsWhereThereIsNoNumber) {
+  const testing::Element root = Parse(ChartsSvg(
+      "", "",
+      {OneLine({{0, 0}, {2, 5}, {3, kNan}, {4, 5}, {5, kInfinity}, {6, 1e40}, {8, 0}, {10, 5}})}));
+  EXPECT_THAT(Paths(root, "line blue"), ElementsAre("M86 434L241.2 98M706.8 434L862 98"));
+  // The point that stands alone.
+  EXPECT_THAT(Paths(root, "line dot blue"), ElementsAre("M396.4 98h0"));
+}
+
+TEST(ChartsSvg, DrawsOnePointAsADot) {
+  const testing::Element root = Parse(ChartsSvg("", "", {OneLine({{5, 3}})}));
+  ASSERT_EQ(Paths(root, "line dot blue").size(), 1);
+  EXPECT_THAT(Paths(root, "line dot blue")[0], HasSubstr("M862 "));
+}
+
+TEST(ChartsSvg, PutsAConstantInTheMiddle) {
+  // 45 to 55 around 50 is 44 to 56.
+  const testing::Element root = Parse(ChartsSvg("", "", {OneLine({{0, 50}, {1, 50}})}));
+  EXPECT_THAT(Paths(root, "line blue"), ElementsAre("M86 266L862 266"));
+  EXPECT_THAT(Texts(root), IsSupersetOf({"44", "50", "56"}));
+  EXPECT_THAT(Texts(Parse(ChartsSvg("", "", {OneLine({{0, 0}, {0, 0}})}))),
+              IsSupersetOf({"-1.0", "0.0", "1.0"}));
+}
+
+TEST(ChartsSvg, DrawsNearLevelsAndNamesFarOnes) {
+  Chart chart = OneLine({{0, 9}, {10, 10}});
+  chart.levels = {{"greedy", LineStyle::kRedDashes, 8.5},
+                  {"default", LineStyle::kGreyDashes, 0},
+                  {"hope", LineStyle::kGreyDashes, 99.96},
+                  {"unknown", LineStyle::kGreyDashes, kNan}};
+  const testing::Element root = Parse(ChartsSvg("", "", {chart}));
+  const testing::Element& drawn = *root.Find("g", "chart")[0];
+  EXPECT_EQ(Paths(drawn, "level red").size(), 1);
+  EXPECT_THAT(Paths(drawn, "level grey"), IsEmpty());
+  EXPECT_THAT(Texts(drawn), IsSupersetOf({"↓ default 0.0", "↑ hope 100.0"}));
+  EXPECT_THAT(Texts(drawn), Not(Contains(HasSubstr("unknown"))));
+}
+
+TEST(ChartsSvg, StaysSmallHoweverManyPointsThereAre) {
+  std::vector<ChartPoint> points;
+  for (int i = 0; i < 200'000; ++i) points.push_back({1.0 * i, 1.0 * (i * 7919 % 1000)});
+  EXPECT_LT(ChartsSvg("", "", {OneLine(points)}).size(), 100'000);
+}
+
+TEST(ChartsSvg, SurvivesNamesThatAreNoXmlAndNumbersWithoutScale) {
+  Chart chart = OneLine({{-5, -1e30}, {0, 1e30}, {1e30, 1e-300}});
+  chart.title = "<&\xff";
+  chart.lines[0].name = "\"'";
+  Parse(ChartsSvg("</svg>", "\x01", {chart}));
+}
+
+TEST(ThinOut, KeepsFirstLowestHighestAndLastOfAColumn) {
+  const std::vector<ChartPoint> points = {{0, 5}, {1, 9}, {2, 4}, {3, 6}, {4, 5}, {6, 1}};
+  std::vector<double> kept;
+  for (const ChartPoint& point : ThinOut(points, 10, 2)) kept.push_back(point.x);
+  EXPECT_THAT(kept, ElementsAre(0, 1, 2, 4, 6));  // 3 is neither; 6 has a column of its own
+}
+
+TEST(ThinOut, KeepsGapsAsOne) {
+  const std::vector<ChartPoint> points = {{0, kNan}, {1, 1}, {2, kNan}, {3, kNan}, {4, 2}};
+  std::vector<double> kept;
+  for (const ChartPoint& point : ThinOut(points, 10, 1)) kept.push_back(point.x);
+  EXPECT_THAT(kept, ElementsAre(1, 2, 4));
+}
+
+}  // namespace
+}  // namespace mallocmuzero::view
