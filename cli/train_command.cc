@@ -172,7 +172,7 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
   {
     const InterruptGuard guard;
     TrainView view;
-    const absl::Status status = (*run)->Run(limits, [&](const v1::TrainMetrics& metrics) {
+    absl::Status status = (*run)->Run(limits, [&](const v1::TrainMetrics& metrics) {
       view.Show(metrics);
       if (exporter != nullptr) exporter->Update(metrics);
     });

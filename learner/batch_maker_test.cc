@@ -120,7 +120,7 @@ TEST_F(BatchMakerTest, AValueIsTheSumOfTheRewardsThatFollow) {
 TEST_F(BatchMakerTest, PoliciesAreThereWhereASearchWas) {
   UnrollBatch batch;
   ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(0, 4)}, batch).ok());
-  for (int k = 0; k <= 3; ++k) EXPECT_EQ(batch.policies[3 * k], k % 2 == 0 ? 0.5F : 0.0F);
+  for (size_t k = 0; k <= 3; ++k) EXPECT_EQ(batch.policies[3 * k], k % 2 == 0 ? 0.5F : 0.0F);
 }
 
 TEST_F(BatchMakerTest, AnImitatedRowTeachesWhatWasDone) {

@@ -1,6 +1,8 @@
 #include "learner/learner.h"
 
-// First: the next header uses what it declares.
+// First: the next headers use what they declare, and clang wants IValue complete where others only
+// name it.
+#include <ATen/core/ivalue.h>
 #include <torch/types.h>
 
 #include <torch/nn/utils/clip_grad.h>

@@ -25,7 +25,7 @@ namespace mallocmuzero {
 namespace {
 
 // What random numbers are for: each purpose of an iteration has its own.
-enum Purpose : uint64_t { kGames, kReanalysis, kUpdates };
+enum Purpose : uint8_t { kGames, kReanalysis, kUpdates };
 
 // Games of one thread that advance together: enough to fill a batch.
 constexpr uint32_t kMaxInFlight = 256;

@@ -60,7 +60,7 @@ absl::StatusOr<v1::TrainMetrics::Losses> UpdatePhase::Run(size_t updates, std::m
   for (size_t done = 0; done < updates; done += kUpdatesInBlock) {
     const size_t block = std::min(kUpdatesInBlock, updates - done);
     const std::vector<BatchRow> rows = DrawRows(block, random);
-    const absl::Status filled = batches_.Fill(rows, block_);
+    absl::Status filled = batches_.Fill(rows, block_);
     if (!filled.ok()) return filled;
     for (size_t u = 0; u < block; ++u) {
       const UpdateResult result = learner_.Update(block_, u * batch, batch);

@@ -199,7 +199,7 @@ absl::StatusOr<Program> LoadBytes(const std::string& bytes) {
   const absl::StatusOr<std::string> content = Decompress(bytes, "f");
   if (!content.ok()) return content.status();
   v1::Program proto;
-  const absl::Status status = ParseMessage(*content, /*text=*/false, "f", proto);
+  absl::Status status = ParseMessage(*content, /*text=*/false, "f", proto);
   if (!status.ok()) return status;
   return Program::FromProto(proto);
 }

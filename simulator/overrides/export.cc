@@ -44,8 +44,8 @@ class Exporter {
       *report.add_items() = std::move(item);
     }
     auto& options = *report.mutable_options();
-    if (!tensor_overrides.empty()) options[kTensorOverridesOption] = tensor_overrides;
-    if (!sort_overrides.empty()) options[kSortOrderOverridesOption] = sort_overrides;
+    if (!tensor_overrides.empty()) options[kTensorOverridesOption] = std::move(tensor_overrides);
+    if (!sort_overrides.empty()) options[kSortOrderOverridesOption] = std::move(sort_overrides);
     return report;
   }
 
