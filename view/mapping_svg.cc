@@ -208,7 +208,8 @@ class Picture {
     }
     const double capacity = static_cast<double>(program_.hardware().fast_memory_bytes());
     const double step = BinaryStep(capacity, 8);
-    for (double address = 0; address <= capacity; address += step) {
+    for (int tick = 0; tick * step <= capacity; ++tick) {
+      const double address = tick * step;
       const double y = field.box.bottom() - field.box.height * address / capacity;
       svg.Line(field.box.x, y, field.box.right(), y, "grid");
       svg.Text(field.box.x - 6, y + 4, FormatBytes(address), "t", Anchor::kEnd);
