@@ -10,7 +10,6 @@
 namespace mallocmuzero::view {
 namespace {
 
-
 TEST(EscapeXml, ReplacesWhatXmlGivesAMeaning) {
   EXPECT_EQ(EscapeXml("a<b>&\"c'"), "a&lt;b&gt;&amp;&quot;c&apos;");
   EXPECT_EQ(EscapeXml("&amp;"), "&amp;amp;");
