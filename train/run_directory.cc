@@ -29,6 +29,12 @@ constexpr char kConfigFile[] = "/config.textproto";
 constexpr char kMetricsFile[] = "/metrics.jsonl";
 constexpr char kGamesFolder[] = "/replay";
 
+// A path that cannot be looked at, such as one too long, is as good as none.
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error) && !error;
+}
+
 absl::Status MakeFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -40,7 +46,7 @@ absl::Status MakeFolder(const std::string& path) {
 
 absl::StatusOr<RunDirectory> RunDirectory::Create(const std::string& path,
                                                   const v1::TrainConfig& config) {
-  if (std::filesystem::exists(path + kConfigFile)) {
+  if (Exists(path + kConfigFile)) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": there is a run in this folder already; --resume goes on with it"));
   }
@@ -52,7 +58,7 @@ absl::StatusOr<RunDirectory> RunDirectory::Create(const std::string& path,
 }
 
 absl::StatusOr<RunDirectory> RunDirectory::Open(const std::string& path) {
-  if (!std::filesystem::exists(path + kConfigFile)) {
+  if (!Exists(path + kConfigFile)) {
     return absl::NotFoundError(
         absl::StrCat(path, ": no training run here (config.textproto expected)"));
   }

@@ -43,6 +43,12 @@ TEST(RunDirectory, OpensOnlyAFolderWithARun) {
   EXPECT_TRUE(absl::IsNotFound(RunDirectory::Open(NewFolder("none")).status()));
 }
 
+TEST(RunDirectory, APathThatIsTooLongIsAnError) {
+  const std::string path(5000, 'x');
+  EXPECT_TRUE(absl::IsNotFound(RunDirectory::Open(path).status()));
+  EXPECT_FALSE(RunDirectory::Create(path, *DefaultTrainConfig("tiny")).ok());
+}
+
 TEST(RunDirectory, ReadsItsConfigBack) {
   v1::TrainConfig config = *DefaultTrainConfig("tiny");
   config.set_seed(5);

@@ -1,0 +1,68 @@
+// Writes tiny programs of which the best game is known: tiny_programs FOLDER COUNT SEED.
+//
+// FOLDER/tiny_N.program and FOLDER/optimum.csv (name, decisions, optimum and greedy in cycles), for
+// scripts/learning-tiny. Each has 12 or more decisions in the greedy player's game, which is not
+// optimal.
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "env/program_set.h"
+#include "env/solvers/solver.h"
+#include "env/testing/tiny_program.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr uint32_t kAccesses = 16;
+constexpr uint32_t kLeastDecisions = 12;
+
+absl::Status WritePrograms(const std::string& folder, int count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::string table = "name,decisions,optimum,greedy\n";
+  for (int written = 0; written < count;) {
+    v1::Program proto = testing::TinyProgram(random, kAccesses).proto();
+    proto.set_name(absl::StrCat("tiny_", written));
+    SealProgram(proto);
+    const auto program = PlayedProgram::Create(*Program::FromProto(proto));
+    if (!program.ok() || (*program)->decisions() < kLeastDecisions) continue;
+    const absl::StatusOr<Solution> greedy = Solve("greedy", (*program)->rules(), {});
+    if (!greedy.ok()) return greedy.status();
+    const absl::StatusOr<Solution> optimum = Solve("exhaustive", (*program)->rules(), {});
+    if (!optimum.ok()) return optimum.status();
+    if (greedy->cycles <= optimum->cycles) continue;
+    MMZ_RETURN_IF_ERROR(WriteMessage(absl::StrCat(folder, "/", proto.name(), ".program"), proto));
+    absl::StrAppendFormat(&table, "%s,%u,%.17g,%.17g\n", proto.name(), (*program)->decisions(),
+                          optimum->cycles, greedy->cycles);
+    ++written;
+  }
+  return WriteFileAtomically(folder + "/optimum.csv", table);
+}
+
+}  // namespace
+}  // namespace mallocmuzero
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fputs("usage: tiny_programs FOLDER COUNT SEED\n", stderr);
+    return 2;
+  }
+  std::error_code error;
+  std::filesystem::create_directories(argv[1], error);
+  const absl::Status status =
+      mallocmuzero::WritePrograms(argv[1], std::atoi(argv[2]), std::strtoull(argv[3], nullptr, 10));
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "tiny_programs: %s\n", status.ToString().c_str());
+  return 1;
+}
