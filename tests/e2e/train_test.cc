@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -32,7 +33,9 @@ class Train : public testing::Test {
     return arguments;
   }
 
-  RunResult RunTrain(Arguments more) const { return RunMallocmuzero(TrainArguments(more)); }
+  RunResult RunTrain(Arguments more) const {
+    return RunMallocmuzero(TrainArguments(std::move(more)));
+  }
 
   const TemporaryFolder folder_;
   const std::string program_ = folder_.Path("p.program");
