@@ -110,7 +110,7 @@ absl::StatusOr<std::unique_ptr<MetricsExporter>> MetricsExporter::Listen(
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
-  if (!http.bind_to_port(address.substr(0, colon).c_str(), port)) {
+  if (!http.bind_to_port(address.substr(0, colon), port)) {
     return absl::InvalidArgumentError(
         absl::StrCat(address, ": cannot listen on this address; is it in use?"));
   }
