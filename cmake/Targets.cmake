@@ -19,8 +19,7 @@ function(mmz_test name)
   endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  # Tests are compiled far more often than they are slow. (Behind the -O3 of a release build.)
-  target_compile_options(${name} PRIVATE ${MALLOCMUZERO_WARNINGS} $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${name} PRIVATE ${MALLOCMUZERO_WARNINGS})
   target_compile_definitions(${name} PRIVATE
     MALLOCMUZERO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     MALLOCMUZERO_BINARY_DIR="${CMAKE_BINARY_DIR}")
