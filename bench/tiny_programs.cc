@@ -6,13 +6,13 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "env/program_set.h"
@@ -54,14 +54,15 @@ absl::Status WritePrograms(const std::string& folder, int count, uint64_t seed) 
 }  // namespace mallocmuzero
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
+  int count = 0;
+  uint64_t seed = 0;
+  if (argc != 4 || !absl::SimpleAtoi(argv[2], &count) || !absl::SimpleAtoi(argv[3], &seed)) {
     std::fputs("usage: tiny_programs FOLDER COUNT SEED\n", stderr);
     return 2;
   }
   std::error_code error;
   std::filesystem::create_directories(argv[1], error);
-  const absl::Status status =
-      mallocmuzero::WritePrograms(argv[1], std::atoi(argv[2]), std::strtoull(argv[3], nullptr, 10));
+  const absl::Status status = mallocmuzero::WritePrograms(argv[1], count, seed);
   if (status.ok()) return 0;
   std::fprintf(stderr, "tiny_programs: %s\n", status.ToString().c_str());
   return 1;
