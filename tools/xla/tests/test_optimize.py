@@ -100,6 +100,7 @@ def test_larger_budget_searches_again_and_keeps_the_better(world: World) -> None
     assert len(world.log()) > lines
 
 
+@pytest.mark.usefixtures("world")
 def test_nothing_cached_is_no_options_and_no_warning(capsys: pytest.CaptureFixture[str]) -> None:
     assert load() == {}
     assert capsys.readouterr().err == ""
