@@ -31,7 +31,7 @@ void SetSelfPlay(v1::SelfPlayOptions& self_play) {
 void SetReplay(v1::ReplayOptions& replay) {
   replay.set_max_decisions(200'000);
   replay.set_max_bytes(uint64_t{256} << 20);
-  replay.set_best_games(8);
+  replay.set_best_games(1);
   replay.set_priority_exponent(0.6F);
   replay.set_importance_exponent(0.4F);
 }
@@ -84,7 +84,7 @@ v1::SearchOptions DefaultSearchOptions() {
   search.set_max_considered_actions(16);
   search.set_maxvisit_init(50);
   search.set_value_scale(0.1F);
-  search.set_value_floor(0.2F);
+  search.set_value_floor(1);
   return search;
 }
 
