@@ -25,7 +25,11 @@ using ::testing::MatchesRegex;
 
 using TensorProto = v1::CheckpointHeader::Tensor;
 
-std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + name; }
+// A file of the running test's own: tests run side by side.
+std::string Path(const std::string& name) {
+  const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
+  return ::testing::TempDir() + "/" + test.name() + "." + name;
+}
 
 // A file of its own: some file systems write one that is cut and filled again to disk at once.
 void WriteRaw(const std::string& path, const std::string& bytes) {
