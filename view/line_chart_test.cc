@@ -13,7 +13,6 @@
 namespace mallocmuzero::view {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
