@@ -10,9 +10,9 @@
 #include "cli/command.h"
 #include "cli/explain_report.h"
 #include "cli/program_inputs.h"
-#include "cli/report_json.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/mapping.h"
+#include "simulator/core/message_json.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero::cli {
@@ -41,7 +41,7 @@ absl::StatusOr<ExitCode> RunExplain(const ExplainFlags& flags) {
     std::fputs(ExplainText(report).c_str(), stdout);
     return ExitCode::kSuccess;
   }
-  const absl::StatusOr<std::string> json = ReportToJson(report);
+  const absl::StatusOr<std::string> json = MessageToJson(report);
   if (!json.ok()) return json.status();
   std::puts(json->c_str());
   return ExitCode::kSuccess;

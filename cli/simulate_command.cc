@@ -11,10 +11,10 @@
 #include "cli/command.h"
 #include "cli/price_report.h"
 #include "cli/program_inputs.h"
-#include "cli/report_json.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/hardware.h"
 #include "simulator/core/mapping.h"
+#include "simulator/core/message_json.h"
 #include "simulator/core/program.h"
 #include "simulator/import/price_module.h"
 
@@ -32,7 +32,7 @@ struct SimulateFlags {
 };
 
 absl::StatusOr<ExitCode> PrintJson(const v1::PriceReport& report) {
-  const absl::StatusOr<std::string> json = ReportToJson(report);
+  const absl::StatusOr<std::string> json = MessageToJson(report);
   if (!json.ok()) return json.status();
   std::puts(json->c_str());
   return ExitCode::kSuccess;

@@ -1,19 +1,19 @@
-#include "cli/report_json.h"
+#include "simulator/core/message_json.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "nlohmann/json.hpp"
 
-namespace mallocmuzero::cli {
+namespace mallocmuzero {
 namespace {
 
-TEST(ReportToJson, KeepsProtoNamesAndPrintsNumbersAsNumbers) {
+TEST(MessageToJson, KeepsProtoNamesAndPrintsNumbersAsNumbers) {
   v1::PriceReport report;
   report.set_name("gpt");
   report.set_total_cycles(9007199254740991.0);
   report.set_stall_cycles(0.5);
-  const auto json = ReportToJson(report);
+  const auto json = MessageToJson(report);
   ASSERT_TRUE(json.ok()) << json.status();
   const nlohmann::json parsed = nlohmann::json::parse(*json);
   EXPECT_EQ(parsed["name"], "gpt");
@@ -21,8 +21,8 @@ TEST(ReportToJson, KeepsProtoNamesAndPrintsNumbersAsNumbers) {
   EXPECT_TRUE(parsed["stall_cycles"].is_number());
 }
 
-TEST(ReportToJson, PrintsZerosButNotAbsentOptionalFields) {
-  const auto json = ReportToJson(v1::PriceReport());
+TEST(MessageToJson, PrintsZerosButNotAbsentOptionalFields) {
+  const auto json = MessageToJson(v1::PriceReport());
   ASSERT_TRUE(json.ok()) << json.status();
   const nlohmann::json parsed = nlohmann::json::parse(*json);
   EXPECT_EQ(parsed["copies"], 0);
@@ -30,13 +30,13 @@ TEST(ReportToJson, PrintsZerosButNotAbsentOptionalFields) {
   EXPECT_FALSE(parsed.contains("default_cycles"));
 }
 
-TEST(ReportToJson, IsOneLine) {
+TEST(MessageToJson, IsOneLine) {
   v1::ValidationReport report;
   report.add_violations()->set_message("two\nlines");
-  const auto json = ReportToJson(report);
+  const auto json = MessageToJson(report);
   ASSERT_TRUE(json.ok()) << json.status();
   EXPECT_THAT(*json, testing::Not(testing::HasSubstr("\n")));
 }
 
 }  // namespace
-}  // namespace mallocmuzero::cli
+}  // namespace mallocmuzero
