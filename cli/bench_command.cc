@@ -16,12 +16,12 @@
 #include "cli/bench_search.h"
 #include "cli/command.h"
 #include "cli/corpus.h"
+#include "cli/print_json.h"
 #include "cli/table.h"
 #include "env/check/game_bench.h"
 #include "env/game_rules.h"
 #include "env/players.h"
 #include "mallocmuzero/v1/bench.pb.h"
-#include "simulator/core/message_json.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero::cli {
@@ -127,14 +127,10 @@ std::string ReportText(const v1::GameBenchReport& report, bool checked) {
 absl::StatusOr<ExitCode> RunGame(const GameFlags& flags) {
   const absl::StatusOr<v1::GameBenchReport> report = MakeReport(flags);
   if (!report.ok()) return report.status();
-  if (flags.json) {
-    const absl::StatusOr<std::string> json = MessageToJson(*report);
-    if (!json.ok()) return json.status();
-    std::puts(json->c_str());
-  } else {
-    std::fputs(ReportText(*report, flags.check).c_str(), stdout);
-  }
-  return report->faults().empty() ? ExitCode::kSuccess : ExitCode::kFailure;
+  const ExitCode verdict = report->faults().empty() ? ExitCode::kSuccess : ExitCode::kFailure;
+  if (flags.json) return PrintJson(*report, verdict);
+  std::fputs(ReportText(*report, flags.check).c_str(), stdout);
+  return verdict;
 }
 
 void AddGame(CLI::App& bench, Action& action) {

@@ -12,13 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "actor/search/search.h"
 #include "cli/command.h"
+#include "cli/print_json.h"
 #include "cli/search_speed.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
 #include "mallocmuzero/v1/network.pb.h"
 #include "model/network.h"
 #include "model/network_config.h"
-#include "simulator/core/message_json.h"
 #include "simulator/core/status_macros.h"
 #include "view/format.h"
 
@@ -117,10 +117,7 @@ absl::StatusOr<ExitCode> RunSearch(const SearchFlags& flags) {
     std::fputs(ReportText(*report).c_str(), stdout);
     return ExitCode::kSuccess;
   }
-  const absl::StatusOr<std::string> json = MessageToJson(*report);
-  if (!json.ok()) return json.status();
-  std::puts(json->c_str());
-  return ExitCode::kSuccess;
+  return PrintJson(*report);
 }
 
 CLI::Option* AddCount(CLI::App& command, const std::string& flag, uint32_t& count,

@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/corpus.h"
+#include "cli/print_json.h"
 #include "simulator/core/file_io.h"
-#include "simulator/core/message_json.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -26,12 +26,7 @@ struct CorpusFlags {
 absl::StatusOr<ExitCode> RunCorpus(const CorpusFlags& flags) {
   const absl::StatusOr<std::vector<CorpusProgram>> programs = ReadCorpus(flags.workloads);
   if (!programs.ok()) return programs.status();
-  if (flags.json) {
-    const absl::StatusOr<std::string> json = MessageToJson(MakeCorpusReport(*programs));
-    if (!json.ok()) return json.status();
-    std::puts(json->c_str());
-    return ExitCode::kSuccess;
-  }
+  if (flags.json) return PrintJson(MakeCorpusReport(*programs));
   const std::string markdown = CorpusMarkdown(*programs);
   if (flags.write.empty()) {
     std::fputs(markdown.c_str(), stdout);

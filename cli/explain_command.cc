@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/explain_report.h"
+#include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/mapping.h"
-#include "simulator/core/message_json.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero::cli {
@@ -41,10 +41,7 @@ absl::StatusOr<ExitCode> RunExplain(const ExplainFlags& flags) {
     std::fputs(ExplainText(report).c_str(), stdout);
     return ExitCode::kSuccess;
   }
-  const absl::StatusOr<std::string> json = MessageToJson(report);
-  if (!json.ok()) return json.status();
-  std::puts(json->c_str());
-  return ExitCode::kSuccess;
+  return PrintJson(report);
 }
 
 }  // namespace

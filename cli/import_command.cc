@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/import_text.h"
+#include "cli/print_json.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/hardware.h"
-#include "simulator/core/message_json.h"
 #include "simulator/core/program.h"
 #include "simulator/import/import.h"
 
@@ -58,10 +58,7 @@ absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
     std::fputs(absl::StrCat("\nwrote ", flags.output, "\n").c_str(), stdout);
     return ExitCode::kSuccess;
   }
-  const absl::StatusOr<std::string> json = MessageToJson(report);
-  if (!json.ok()) return json.status();
-  std::puts(json->c_str());
-  return ExitCode::kSuccess;
+  return PrintJson(report);
 }
 
 }  // namespace

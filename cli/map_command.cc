@@ -20,6 +20,7 @@
 #include "cli/agent_player.h"
 #include "cli/duration_flag.h"
 #include "cli/explain_report.h"
+#include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/solve_progress.h"
 #include "env/game_rules.h"
@@ -28,7 +29,6 @@
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
-#include "simulator/core/message_json.h"
 #include "simulator/core/program.h"
 #include "simulator/core/simulate.h"
 #include "simulator/core/status_macros.h"
@@ -221,10 +221,7 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
     std::fputs(MapText(report).c_str(), stdout);
     return ExitCode::kSuccess;
   }
-  const absl::StatusOr<std::string> json = MessageToJson(report);
-  if (!json.ok()) return json.status();
-  std::puts(json->c_str());
-  return ExitCode::kSuccess;
+  return PrintJson(report);
 }
 
 }  // namespace

@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/command.h"
+#include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
-#include "simulator/core/message_json.h"
 #include "simulator/core/program.h"
 #include "simulator/overrides/export.h"
 
@@ -89,10 +89,7 @@ absl::StatusOr<ExitCode> RunOverrides(const OverridesFlags& flags) {
                stdout);
     return ExitCode::kSuccess;
   }
-  const absl::StatusOr<std::string> json = MessageToJson(*report);
-  if (!json.ok()) return json.status();
-  std::puts(json->c_str());
-  return ExitCode::kSuccess;
+  return PrintJson(*report);
 }
 
 }  // namespace

@@ -11,11 +11,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "cli/print_json.h"
 #include "cli/run_report.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "simulator/core/file_io.h"
-#include "simulator/core/message_json.h"
 #include "train/run_directory.h"
 #include "view/learning_curves.h"
 
@@ -71,10 +71,7 @@ absl::StatusOr<ExitCode> RunReportCommand(const ReportFlags& flags) {
     std::fputs(RunReportText(report).c_str(), stdout);
     return ExitCode::kSuccess;
   }
-  const absl::StatusOr<std::string> json = MessageToJson(report);
-  if (!json.ok()) return json.status();
-  std::puts(json->c_str());
-  return ExitCode::kSuccess;
+  return PrintJson(report);
 }
 
 }  // namespace

@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/price_report.h"
+#include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/hardware.h"
 #include "simulator/core/mapping.h"
-#include "simulator/core/message_json.h"
 #include "simulator/core/program.h"
 #include "simulator/import/price_module.h"
 
@@ -30,13 +30,6 @@ struct SimulateFlags {
   std::string mapping = kAllHbmMappingName;
   bool json = false;
 };
-
-absl::StatusOr<ExitCode> PrintJson(const v1::PriceReport& report) {
-  const absl::StatusOr<std::string> json = MessageToJson(report);
-  if (!json.ok()) return json.status();
-  std::puts(json->c_str());
-  return ExitCode::kSuccess;
-}
 
 absl::StatusOr<ExitCode> SimulateModule(const SimulateFlags& flags) {
   const absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "cli/corpus.h"
 #include "cli/duration_flag.h"
+#include "cli/print_json.h"
 #include "cli/solve_progress.h"
 #include "cli/train_view.h"
 #include "env/program_set.h"
@@ -22,7 +23,6 @@
 #include "mallocmuzero/v1/train.pb.h"
 #include "model/network.h"
 #include "simulator/core/file_io.h"
-#include "simulator/core/message_json.h"
 #include "simulator/core/program.h"
 #include "train/metrics_exporter.h"
 #include "train/train_config.h"
@@ -184,10 +184,7 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
     std::fputs(TrainText(report).c_str(), stdout);
     return ExitCode::kSuccess;
   }
-  const absl::StatusOr<std::string> json = MessageToJson(report);
-  if (!json.ok()) return json.status();
-  std::puts(json->c_str());
-  return ExitCode::kSuccess;
+  return PrintJson(report);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "cli/table.h"
+#include "view/learning_curves.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -19,14 +20,8 @@ namespace {
 constexpr int kProgramsShown = 12;
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
-// Cycles saved against the default, of a return given as share of the all-HBM cycles.
-double Gain(const v1::TrainMetrics::Program& program, double value) {
-  if (!program.has_default_return()) return value;
-  return 1 - (1 - value) / (1 - program.default_return());
-}
-
 std::string GainText(const v1::TrainMetrics::Program& program, bool known, double value) {
-  return known ? absl::StrFormat("%+.2f %%", 100 * Gain(program, value)) : "";
+  return known ? absl::StrFormat("%+.2f %%", 100 * view::CyclesSaved(program, value)) : "";
 }
 
 std::string Change(double cycles, double against) {
@@ -78,7 +73,7 @@ std::string IterationLine(const v1::TrainMetrics& metrics) {
   } else if (metrics.programs_size() > 1) {
     double sum = 0;
     for (const v1::TrainMetrics::Program& program : metrics.programs()) {
-      sum += Gain(program, program.best_return());
+      sum += view::CyclesSaved(program, program.best_return());
     }
     absl::StrAppendFormat(&line, "; best games save %+.2f %% on average",
                           100 * sum / metrics.programs_size());
@@ -87,11 +82,7 @@ std::string IterationLine(const v1::TrainMetrics& metrics) {
 }
 
 std::string ProgramLines(const v1::TrainMetrics& metrics, int most) {
-  std::vector<const v1::TrainMetrics::Program*> programs;
-  for (const v1::TrainMetrics::Program& program : metrics.programs()) programs.push_back(&program);
-  std::stable_sort(programs.begin(), programs.end(), [](const auto* a, const auto* b) {
-    return Gain(*a, a->best_return()) > Gain(*b, b->best_return());
-  });
+  const std::vector<int> programs = view::ProgramsByGain(metrics);
   Table table({{"cycles saved", Table::Align::kLeft},
                {"self-play", Table::Align::kRight},
                {"policy", Table::Align::kRight},
@@ -99,7 +90,7 @@ std::string ProgramLines(const v1::TrainMetrics& metrics, int most) {
                {"greedy", Table::Align::kRight}});
   const auto shown = std::min<size_t>(programs.size(), most);
   for (size_t i = 0; i < shown; ++i) {
-    const v1::TrainMetrics::Program& p = *programs[i];
+    const v1::TrainMetrics::Program& p = metrics.programs(programs[i]);
     table.AddRow({p.name(), GainText(p, p.has_mean_return(), p.mean_return()),
                   GainText(p, p.has_policy_return(), p.policy_return()),
                   GainText(p, true, p.best_return()), GainText(p, true, p.greedy_return())});

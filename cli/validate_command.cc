@@ -10,11 +10,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/mapping.h"
-#include "simulator/core/message_json.h"
 #include "simulator/core/program.h"
 #include "simulator/validate/validate.h"
 
@@ -77,10 +77,7 @@ absl::StatusOr<ExitCode> RunValidate(const ValidateFlags& flags) {
     std::fputs(ValidationText(violations, *mapping).c_str(), stdout);
     return verdict;
   }
-  const absl::StatusOr<std::string> json = MessageToJson(MakeReport(violations));
-  if (!json.ok()) return json.status();
-  std::puts(json->c_str());
-  return verdict;
+  return PrintJson(MakeReport(violations), verdict);
 }
 
 }  // namespace

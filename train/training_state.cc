@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "env/game.h"
+#include "env/solvers/plan.h"
 #include "env/solvers/solver.h"
 #include "model/checkpoint.h"
 #include "simulator/core/mapping.h"
@@ -119,8 +120,7 @@ absl::Status TrainingRun::WriteBestMappings() const {
   for (const ProgramProgress& progress : progress_) {
     if (progress.best_actions.empty()) continue;
     const PlayedProgram& program = *progress.program;
-    Game game(program.rules());
-    for (const Action action : progress.best_actions) game.Apply(action);
+    const Game game = PlayActions(program.rules(), progress.best_actions);
     MMZ_RETURN_IF_ERROR(directory_.WriteBest(program.program().hardware().name(), program.name(),
                                              MappingToProto(game.ToMapping(), program.program())));
   }
