@@ -1,0 +1,42 @@
+// How long to wait before trying again.
+
+#ifndef MALLOCMUZERO_RPC_BACKOFF_H_
+#define MALLOCMUZERO_RPC_BACKOFF_H_
+
+#include <cstdint>
+#include <random>
+
+#include "absl/time/time.h"
+
+namespace mallocmuzero {
+
+struct BackoffOptions {
+  absl::Duration initial = absl::Milliseconds(50);
+  absl::Duration maximum = absl::Seconds(5);
+  double multiplier = 1.6;
+
+  // Each delay is drawn from (1 - jitter, 1 + jitter) times its mean, so that a thousand clients do
+  // not come back at once.
+  double jitter = 0.25;
+};
+
+// Exponential backoff with jitter. Not thread-safe.
+class Backoff {
+ public:
+  explicit Backoff(uint64_t seed, const BackoffOptions& options = {});
+
+  // The delay before the next attempt; longer each time, until Reset.
+  absl::Duration Next();
+
+  // After a success.
+  void Reset() { mean_ = options_.initial; }
+
+ private:
+  BackoffOptions options_;
+  absl::Duration mean_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_RPC_BACKOFF_H_

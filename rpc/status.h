@@ -1,0 +1,22 @@
+// Between absl::Status, which the program speaks, and grpc::Status, which the wire speaks. The codes
+// are the same numbers.
+
+#ifndef MALLOCMUZERO_RPC_STATUS_H_
+#define MALLOCMUZERO_RPC_STATUS_H_
+
+#include <grpcpp/support/status.h>
+
+#include "absl/status/status.h"
+
+namespace mallocmuzero {
+
+absl::Status FromGrpc(const grpc::Status& status);
+grpc::Status ToGrpc(const absl::Status& status);
+
+// Whether the same call may succeed later: the peer is away, busy or restarting. Nothing else is
+// worth another attempt.
+bool IsRetryable(const grpc::Status& status);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_RPC_STATUS_H_
