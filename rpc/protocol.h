@@ -10,9 +10,10 @@ namespace mallocmuzero {
 // Raised when a peer of the previous version would misunderstand a message.
 inline constexpr uint32_t kProtocolVersion = 1;
 
-// Metadata of a call: the version in decimal digits, and the token if there is one ("Bearer ...").
+// Metadata of a call: the version in decimal digits, and the token if there is one.
 inline constexpr char kProtocolKey[] = "mallocmuzero-protocol";
 inline constexpr char kTokenKey[] = "authorization";
+inline constexpr char kTokenPrefix[] = "Bearer ";
 
 // Above it a message is refused. A stream's client and server cut what they send to about
 // kMessageBytes.

@@ -1,5 +1,5 @@
-// Between absl::Status, which the program speaks, and grpc::Status, which the wire speaks. The codes
-// are the same numbers.
+// Between absl::Status, which the program speaks, and grpc::Status, which the wire speaks. The
+// codes are the same numbers.
 
 #ifndef MALLOCMUZERO_RPC_STATUS_H_
 #define MALLOCMUZERO_RPC_STATUS_H_

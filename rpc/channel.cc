@@ -1,0 +1,44 @@
+#include "rpc/channel.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "rpc/protocol.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero {
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Security& security) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  // A stream that waits for the rate limiter moves no data for hours; its peer may die meanwhile.
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  return grpc::CreateCustomChannel(address, security.ChannelCredentials(), arguments);
+}
+
+void PrepareCall(grpc::ClientContext& context, const Security& security, absl::Duration timeout) {
+  context.AddMetadata(kProtocolKey, absl::StrCat(kProtocolVersion));
+  if (!security.token().empty()) {
+    context.AddMetadata(kTokenKey, absl::StrCat(kTokenPrefix, security.token()));
+  }
+  if (timeout != absl::InfiniteDuration()) {
+    context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout));
+  }
+}
+
+}  // namespace mallocmuzero

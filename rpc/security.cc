@@ -1,0 +1,152 @@
+#include "rpc/security.h"
+
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
+#include <openssl/crypto.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "rpc/protocol.h"
+
+namespace mallocmuzero {
+namespace {
+
+// The text of a small file. InvalidArgument names `field` and the file, never what is in it.
+absl::StatusOr<std::string> ReadSecret(absl::string_view field, const std::string& folder,
+                                       const std::string& name) {
+  const std::string path = (std::filesystem::path(folder) / name).string();
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file || text.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("security.", field, ": '", path, "' cannot be read or is empty"));
+  }
+  return text;
+}
+
+absl::Status ReadPem(absl::string_view field, const std::string& folder, const std::string& name,
+                     absl::string_view what, std::string& pem) {
+  absl::StatusOr<std::string> text = ReadSecret(field, folder, name);
+  if (!text.ok()) return text.status();
+  if (!absl::StrContains(*text, absl::StrCat(what, "-----"))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("security.", field, ": '", name, "' is no PEM file with a ", what));
+  }
+  pem = *std::move(text);
+  return absl::OkStatus();
+}
+
+// Of "host:port" or "[v6]:port".
+absl::string_view HostOf(absl::string_view address) {
+  const absl::string_view host = address.substr(0, address.rfind(':'));
+  return absl::StripSuffix(absl::StripPrefix(host, "["), "]");
+}
+
+// Equal or not, in a time that does not tell where they differ.
+bool SameSecret(absl::string_view a, absl::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// What the caller sent under `key`; empty if nothing.
+absl::string_view MetadataOf(const grpc::ServerContextBase& context, const char* key) {
+  const auto found = context.client_metadata().find(key);
+  if (found == context.client_metadata().end()) return {};
+  return absl::string_view(found->second.data(), found->second.size());
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Security>> Security::Load(const v1::Security& config,
+                                                               const std::string& folder) {
+  auto security = std::make_shared<Security>();
+  security->allow_insecure_network_ = config.allow_insecure_network();
+  const int files =
+      !config.ca_file().empty() + !config.certificate_file().empty() + !config.key_file().empty();
+  if (files != 0 && files != 3) {
+    return absl::InvalidArgumentError(
+        "security: TLS needs ca_file, certificate_file and key_file, all three");
+  }
+  if (files == 3) {
+    absl::Status status =
+        ReadPem("ca_file", folder, config.ca_file(), "CERTIFICATE", security->ca_);
+    status.Update(ReadPem("certificate_file", folder, config.certificate_file(), "CERTIFICATE",
+                          security->certificate_));
+    status.Update(ReadPem("key_file", folder, config.key_file(), "PRIVATE KEY", security->key_));
+    if (!status.ok()) return status;
+  }
+  if (!config.token_file().empty()) {
+    const absl::StatusOr<std::string> text = ReadSecret("token_file", folder, config.token_file());
+    if (!text.ok()) return text.status();
+    security->token_ = std::string(absl::StripAsciiWhitespace(text->substr(0, text->find('\n'))));
+    if (security->token_.size() < 16) {
+      return absl::InvalidArgumentError(absl::StrCat("security.token_file: the first line of '",
+                                                     config.token_file(),
+                                                     "' has fewer than 16 characters"));
+    }
+  }
+  return security;
+}
+
+std::shared_ptr<grpc::ServerCredentials> Security::ServerCredentials() const {
+  if (ca_.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = ca_;
+  options.pem_key_cert_pairs.push_back({key_, certificate_});
+  return grpc::SslServerCredentials(options);
+}
+
+std::shared_ptr<grpc::ChannelCredentials> Security::ChannelCredentials() const {
+  if (ca_.empty()) return grpc::InsecureChannelCredentials();
+  return grpc::SslCredentials(
+      {.pem_root_certs = ca_, .pem_private_key = key_, .pem_cert_chain = certificate_});
+}
+
+absl::Status Security::CheckListenAddress(const std::string& address) const {
+  const absl::string_view host = HostOf(address);
+  if (address.find(':') == std::string::npos || host.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("address '", address, "' is not host:port, such as 127.0.0.1:7001"));
+  }
+  const bool loopback = host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
+  if (loopback || !ca_.empty() || !token_.empty() || allow_insecure_network_) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "address '", address,
+      "' can be reached from other machines: give certificates or a token "
+      "in 'security', or set security.allow_insecure_network if the network is closed otherwise"));
+}
+
+grpc::Status Security::CheckCaller(const grpc::ServerContextBase& context) const {
+  if (!token_.empty() &&
+      !SameSecret(MetadataOf(context, kTokenKey), absl::StrCat(kTokenPrefix, token_))) {
+    return {grpc::StatusCode::UNAUTHENTICATED, "the call carries no token, or another one"};
+  }
+  const std::string ours = absl::StrCat(kProtocolVersion);
+  const absl::string_view theirs = MetadataOf(context, kProtocolKey);
+  if (theirs != ours) {
+    return {
+        grpc::StatusCode::FAILED_PRECONDITION,
+        absl::StrCat("the caller speaks protocol version '", absl::CHexEscape(theirs.substr(0, 20)),
+                     "', this server version ", ours, ": use the same release on both sides")};
+  }
+  return grpc::Status::OK;
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,91 @@
+#include "rpc/security.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "rpc/test_certificates.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class SecurityTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ + "/" + name) << text;
+  }
+
+  std::string ErrorOf(const v1::Security& config) {
+    return std::string(Security::Load(config, folder_).status().message());
+  }
+
+  const std::string folder_ = ::testing::TempDir();
+};
+
+TEST_F(SecurityTest, NothingConfiguredMeansLoopbackOnly) {
+  const Security security;
+  EXPECT_TRUE(security.CheckListenAddress("127.0.0.1:7001").ok());
+  EXPECT_TRUE(security.CheckListenAddress("localhost:7001").ok());
+  EXPECT_TRUE(security.CheckListenAddress("[::1]:7001").ok());
+  EXPECT_THAT(security.CheckListenAddress("0.0.0.0:7001").message(),
+              AllOf(HasSubstr("0.0.0.0:7001"), HasSubstr("allow_insecure_network")));
+  EXPECT_FALSE(security.CheckListenAddress("[::]:7001").ok());
+  EXPECT_FALSE(security.CheckListenAddress("10.1.2.3:7001").ok());
+}
+
+TEST_F(SecurityTest, AnAddressNeedsHostAndPort) {
+  EXPECT_THAT(Security().CheckListenAddress("7001").message(), HasSubstr("host:port"));
+  EXPECT_THAT(Security().CheckListenAddress(":7001").message(), HasSubstr("host:port"));
+}
+
+TEST_F(SecurityTest, ATokenOpensTheNetwork) {
+  Write("token", "0123456789abcdef  \nsecond line\n");
+  v1::Security config;
+  config.set_token_file("token");
+  const absl::StatusOr<std::shared_ptr<const Security>> security = Security::Load(config, folder_);
+  ASSERT_TRUE(security.ok()) << security.status();
+  EXPECT_EQ((*security)->token(), "0123456789abcdef");
+  EXPECT_TRUE((*security)->CheckListenAddress("0.0.0.0:7001").ok());
+}
+
+TEST_F(SecurityTest, AShortTokenIsRefusedWithoutBeingShown) {
+  Write("short", "hunter2\n");
+  v1::Security config;
+  config.set_token_file("short");
+  EXPECT_THAT(ErrorOf(config), AllOf(HasSubstr("16 characters"), Not(HasSubstr("hunter2"))));
+}
+
+TEST_F(SecurityTest, TlsTakesAllThreeFiles) {
+  v1::Security config;
+  config.set_ca_file("ca.pem");
+  EXPECT_THAT(ErrorOf(config), HasSubstr("all three"));
+}
+
+TEST_F(SecurityTest, NamesTheFileThatIsNotWhatItShouldBe) {
+  const TestCertificates certificates = MakeTestCertificates();
+  Write("ca.pem", certificates.ca);
+  Write("cert.pem", certificates.certificate);
+  Write("key.pem", certificates.key);
+  v1::Security config;
+  config.set_ca_file("ca.pem");
+  config.set_certificate_file("cert.pem");
+  config.set_key_file("key.pem");
+  EXPECT_EQ(ErrorOf(config), "");
+
+  config.set_key_file("cert.pem");
+  EXPECT_THAT(ErrorOf(config), AllOf(HasSubstr("key_file"), HasSubstr("PRIVATE KEY")));
+  config.set_key_file("absent.pem");
+  EXPECT_THAT(ErrorOf(config), AllOf(HasSubstr("key_file"), HasSubstr("absent.pem")));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,87 @@
+#include "rpc/server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <prometheus/registry.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "rpc/call_timer.h"
+#include "rpc/protocol.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero {
+namespace {
+
+// gRPC takes a service of every server of the process from here, so this is done once.
+void EnableHealthAndReflection() {
+  static const bool done = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+  (void)done;
+}
+
+void SetLimits(grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Clients ping every 10 s (MakeChannel); without these the server would call that abuse.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // Two servers on one port would share the connections between them.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptions& options) {
+  if (absl::Status status = options.security->CheckListenAddress(options.address); !status.ok()) {
+    return status;
+  }
+  EnableHealthAndReflection();
+  grpc::ServerBuilder builder;
+  SetLimits(builder);
+  int port = 0;
+  builder.AddListeningPort(options.address, options.security->ServerCredentials(), &port);
+  for (grpc::Service* service : options.services) builder.RegisterService(service);
+  if (options.registry != nullptr) {
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> creators;
+    creators.push_back(MakeCallTimer(*options.registry));
+    builder.experimental().SetInterceptorCreators(std::move(creators));
+  }
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot listen on '", options.address,
+        "': the port is taken, the host is not this machine's, or the certificates are not valid"));
+  }
+  const std::string host = options.address.substr(0, options.address.rfind(':'));
+  return std::unique_ptr<RpcServer>(
+      new RpcServer(std::move(server), absl::StrCat(host, ":", port)));
+}
+
+RpcServer::RpcServer(std::unique_ptr<grpc::Server> server, std::string address)
+    : server_(std::move(server)), address_(std::move(address)) {}
+
+RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
+
+void RpcServer::Shutdown(absl::Duration grace) {
+  server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(grace));
+  server_->Wait();
+}
+
+}  // namespace mallocmuzero

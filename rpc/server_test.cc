@@ -1,0 +1,247 @@
+#include "rpc/server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/status.grpc.pb.h"
+#include "rpc/channel.h"
+#include "rpc/protocol.h"
+#include "rpc/security.h"
+#include "rpc/test_certificates.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+using SharedSecurity = std::shared_ptr<const Security>;
+
+// Answers with its name.
+class NamedRole : public v1::Status::Service {
+ public:
+  explicit NamedRole(SharedSecurity security) : security_(std::move(security)) {}
+
+  grpc::Status GetStatus(grpc::ServerContext* context, const v1::GetStatusRequest* /*request*/,
+                         v1::RoleStatus* response) override {
+    if (grpc::Status status = security_->CheckCaller(*context); !status.ok()) return status;
+    response->set_name("shard-a");
+    return grpc::Status::OK;
+  }
+
+ private:
+  SharedSecurity security_;
+};
+
+class RpcServerTest : public ::testing::Test {
+ protected:
+  void StartServer(const SharedSecurity& security) {
+    role_ = std::make_unique<NamedRole>(security);
+    absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start({.address = "127.0.0.1:0",
+                                                                          .security = security,
+                                                                          .services = {role_.get()},
+                                                                          .registry = &registry_});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  // Calls as a client with its own idea of security.
+  grpc::Status Call(const Security& security) {
+    grpc::ClientContext context;
+    PrepareCall(context, security, absl::Seconds(20));
+    v1::RoleStatus response;
+    const auto stub = v1::Status::NewStub(MakeChannel(server_->address(), security));
+    return stub->GetStatus(&context, {}, &response);
+  }
+
+  SharedSecurity WithToken(const std::string& token) {
+    std::ofstream(folder_ + "/token") << token << '\n';
+    v1::Security config;
+    config.set_token_file("token");
+    return *Security::Load(config, folder_);
+  }
+
+  SharedSecurity WithTls(const TestCertificates& certificates, const std::string& ca) {
+    std::ofstream(folder_ + "/ca.pem") << ca;
+    std::ofstream(folder_ + "/cert.pem") << certificates.certificate;
+    std::ofstream(folder_ + "/key.pem") << certificates.key;
+    v1::Security config;
+    config.set_ca_file("ca.pem");
+    config.set_certificate_file("cert.pem");
+    config.set_key_file("key.pem");
+    return *Security::Load(config, folder_);
+  }
+
+  const std::string folder_ = ::testing::TempDir();
+  prometheus::Registry registry_;
+  std::unique_ptr<NamedRole> role_;
+  std::unique_ptr<RpcServer> server_;
+};
+
+TEST_F(RpcServerTest, AnswersACallerOfTheSameVersion) {
+  StartServer(std::make_shared<Security>());
+  EXPECT_TRUE(Call(Security()).ok());
+}
+
+TEST_F(RpcServerTest, RefusesAnotherProtocolVersionAndNoneAtAll) {
+  StartServer(std::make_shared<Security>());
+  const auto stub = v1::Status::NewStub(MakeChannel(server_->address(), Security()));
+  v1::RoleStatus response;
+  grpc::ClientContext newer;
+  newer.AddMetadata(kProtocolKey, absl::StrCat(kProtocolVersion + 1));
+  const grpc::Status status = stub->GetStatus(&newer, {}, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("'2'"), HasSubstr("same release")));
+  grpc::ClientContext none;
+  EXPECT_EQ(stub->GetStatus(&none, {}, &response).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(RpcServerTest, RefusesAWrongTokenAndNone) {
+  const SharedSecurity ours = WithToken("correct-horse-battery");
+  StartServer(ours);
+  EXPECT_TRUE(Call(*ours).ok());
+  EXPECT_EQ(Call(*WithToken("correct-horse-batterx")).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Call(Security()).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(RpcServerTest, RefusesAnUntrustedCertificateAndNone) {
+  const TestCertificates ours = MakeTestCertificates();
+  const TestCertificates theirs = MakeTestCertificates();
+  StartServer(WithTls(ours, ours.ca));
+  EXPECT_TRUE(Call(*WithTls(ours, ours.ca)).ok());
+  // Trusts us, but is not trusted.
+  EXPECT_EQ(Call(*WithTls(theirs, ours.ca)).error_code(), grpc::StatusCode::UNAVAILABLE);
+  // Is trusted, but does not trust us.
+  EXPECT_EQ(Call(*WithTls(ours, theirs.ca)).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(Call(Security()).error_code(),
+              AnyOf(grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::DEADLINE_EXCEEDED));
+}
+
+TEST_F(RpcServerTest, NamesTheAddressThatIsTaken) {
+  StartServer(std::make_shared<Security>());
+  NamedRole other(std::make_shared<Security>());
+  const auto second = RpcServer::Start({.address = server_->address(), .services = {&other}});
+  EXPECT_THAT(second.status().message(), HasSubstr(server_->address()));
+}
+
+TEST_F(RpcServerTest, DoesNotListenOnTheNetworkUnprotected) {
+  NamedRole role(std::make_shared<Security>());
+  EXPECT_FALSE(RpcServer::Start({.address = "0.0.0.0:0", .services = {&role}}).ok());
+}
+
+TEST_F(RpcServerTest, CountsCallsByMethodAndCode) {
+  StartServer(std::make_shared<Security>());
+  ASSERT_TRUE(Call(Security()).ok());
+  server_->Shutdown(absl::Seconds(5));
+  EXPECT_THAT(prometheus::TextSerializer().Serialize(registry_.Collect()),
+              HasSubstr("mallocmuzero_rpc_server_seconds_count{code=\"OK\",method=\""
+                        "mallocmuzero.v1.Status.GetStatus\"} 1"));
+}
+
+// Sends one message to a method by its path and returns the first answer's bytes.
+std::string CallUnary(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                      const std::string& message) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  grpc::CompletionQueue queue;
+  const auto call = grpc::GenericStub(channel).PrepareCall(&context, method, &queue);
+  void* tag = nullptr;
+  bool ok = false;
+  call->StartCall(nullptr);
+  queue.Next(&tag, &ok);
+  const grpc::Slice slice(message);
+  call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+  queue.Next(&tag, &ok);
+  grpc::ByteBuffer answer;
+  call->Read(&answer, nullptr);
+  queue.Next(&tag, &ok);
+  grpc::Slice bytes;
+  const std::string text = ok && answer.DumpToSingleSlice(&bytes).ok()
+                               ? std::string(bytes.begin(), bytes.end())
+                               : "no answer";
+  context.TryCancel();
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  queue.Next(&tag, &ok);
+  return text;
+}
+
+TEST_F(RpcServerTest, AnswersHealthChecksAndReflection) {
+  StartServer(std::make_shared<Security>());
+  const auto channel = MakeChannel(server_->address(), Security());
+  // An empty HealthCheckRequest; {status: SERVING} has the bytes 08 01.
+  EXPECT_EQ(CallUnary(channel, "/grpc.health.v1.Health/Check", ""), "\x08\x01");
+  // A ServerReflectionRequest {list_services: "*"}.
+  EXPECT_THAT(CallUnary(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                        "\x3a\x01*"),
+              HasSubstr("mallocmuzero.v1.Status"));
+}
+
+// A TCP connection to the server that sends `bytes` and closes.
+void SendBytes(const std::string& address, const std::string& bytes) {
+  int port = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+  send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  close(fd);
+}
+
+TEST_F(RpcServerTest, HostileBytesDoNoHarm) {
+  StartServer(std::make_shared<Security>());
+  const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200; ++i) {
+    std::string bytes = i % 2 == 0 ? preface : "";
+    for (uint64_t n = random() % 2000; n > 0; --n) bytes.push_back(static_cast<char>(random()));
+    SendBytes(server_->address(), bytes);
+  }
+  SendBytes(server_->address(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(Call(Security()).ok());
+}
+
+TEST_F(RpcServerTest, RefusesAMessageAboveTheLimit) {
+  StartServer(std::make_shared<Security>());
+  grpc::ClientContext context;
+  PrepareCall(context, Security(), absl::Seconds(20));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxSendMessageSize(-1);
+  const auto channel =
+      grpc::CreateCustomChannel(server_->address(), grpc::InsecureChannelCredentials(), arguments);
+  // An unknown field of an otherwise valid request: 65 MB that a careless reader would take.
+  v1::GetStatusRequest request;
+  request.GetReflection()->MutableUnknownFields(&request)->AddLengthDelimited(
+      1000, std::string(65 << 20, 'x'));
+  v1::RoleStatus response;
+  EXPECT_EQ(v1::Status::NewStub(channel)->GetStatus(&context, request, &response).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(Call(Security()).ok());
+}
+
+}  // namespace
+}  // namespace mallocmuzero
