@@ -1,21 +1,14 @@
 #include "train/metrics_exporter.h"
 
-#include <httplib.h>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
-#include <prometheus/text_serializer.h>
 
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 
 namespace mallocmuzero {
 namespace {
@@ -82,51 +75,19 @@ struct MetricsExporter::Families {
                                       "Share of the all-HBM cycles saved, by program and player.");
 };
 
-// Not prometheus-cpp's own server: its threads have stacks too small for the thread-local storage
-// that LibTorch brings, and do not start.
-struct MetricsExporter::Server {
-  httplib::Server http;
-  std::thread thread;
-};
-
 absl::StatusOr<std::unique_ptr<MetricsExporter>> MetricsExporter::Listen(
     const std::string& address) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos || colon == 0 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 1 || port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(address, ": host:port expected, such as 127.0.0.1:9464"));
-  }
   std::unique_ptr<MetricsExporter> exporter(new MetricsExporter());
-  httplib::Server& http = exporter->server_->http;
-  http.Get("/metrics", [registry = exporter->families_->registry](const httplib::Request&,
-                                                                  httplib::Response& response) {
-    response.set_content(prometheus::TextSerializer().Serialize(registry->Collect()),
-                         "text/plain; version=0.0.4; charset=utf-8");
-  });
-  // Without the library's SO_REUSEPORT, by which a second run would share the port.
-  http.set_socket_options([](socket_t socket) {
-    const int yes = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  });
-  if (!http.bind_to_port(address.substr(0, colon), port)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(address, ": cannot listen on this address; is it in use?"));
-  }
-  exporter->server_->thread = std::thread([&http] { http.listen_after_bind(); });
-  // A moment: the address is bound. stop() is for a server that has begun.
-  while (!http.is_running()) std::this_thread::yield();
+  absl::StatusOr<std::unique_ptr<MetricsServer>> server =
+      MetricsServer::Listen(address, exporter->families_->registry);
+  if (!server.ok()) return server.status();
+  exporter->server_ = *std::move(server);
   return exporter;
 }
 
-MetricsExporter::MetricsExporter()
-    : families_(std::make_unique<Families>()), server_(std::make_unique<Server>()) {}
+MetricsExporter::MetricsExporter() : families_(std::make_unique<Families>()) {}
 
-MetricsExporter::~MetricsExporter() {
-  server_->http.stop();
-  if (server_->thread.joinable()) server_->thread.join();
-}
+MetricsExporter::~MetricsExporter() = default;
 
 void MetricsExporter::Update(const v1::TrainMetrics& metrics) {
   Families& f = *families_;

@@ -8,14 +8,15 @@
 
 #include "absl/status/statusor.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
+#include "metrics/metrics_server.h"
 
 namespace mallocmuzero {
 
-// Serves http://ADDRESS/metrics while it lives; docs/training.md lists the names. Update may be
-// called from any one thread.
+// Serves http://ADDRESS/metrics while it lives (metrics/metrics_server.h); docs/training.md lists
+// the names. Update may be called from any one thread.
 class MetricsExporter {
  public:
-  // `address` is host:port; port 0 is not one. InvalidArgument if it cannot be listened on.
+  // `address` is host:port. InvalidArgument if it cannot be listened on.
   static absl::StatusOr<std::unique_ptr<MetricsExporter>> Listen(const std::string& address);
   ~MetricsExporter();
   MetricsExporter(const MetricsExporter&) = delete;
@@ -25,12 +26,11 @@ class MetricsExporter {
 
  private:
   struct Families;
-  struct Server;
 
   MetricsExporter();
 
   std::unique_ptr<Families> families_;
-  std::unique_ptr<Server> server_;
+  std::unique_ptr<MetricsServer> server_;
 };
 
 }  // namespace mallocmuzero

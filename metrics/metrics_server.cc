@@ -1,0 +1,94 @@
+#include "metrics/metrics_server.h"
+
+#include <httplib.h>
+#include <prometheus/text_serializer.h>
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "metrics/process_usage.h"
+
+namespace mallocmuzero {
+namespace {
+
+// A scraper or two; each may keep its connection for a while.
+constexpr size_t kThreads = 4;
+
+// A request is a line and a few headers.
+constexpr size_t kMostRequestBytes = 16 << 10;
+
+std::string MetricsText(const prometheus::Registry& registry) {
+  std::vector<prometheus::MetricFamily> families = registry.Collect();
+  for (prometheus::MetricFamily& family : ProcessCollector().Collect()) {
+    families.push_back(std::move(family));
+  }
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+// "[::1]" as "::1".
+std::string WithoutBrackets(const std::string& host) {
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+    return host.substr(1, host.size() - 2);
+  }
+  return host;
+}
+
+}  // namespace
+
+// Not prometheus-cpp's own server: its threads have stacks too small for the thread-local storage
+// that LibTorch brings, and do not start.
+struct MetricsServer::Http {
+  httplib::Server server;
+  std::thread thread;
+};
+
+absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
+    const std::string& address, const std::shared_ptr<prometheus::Registry>& registry) {
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  if (colon == std::string::npos || colon == 0 ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 || port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(address, ": host:port expected, such as 127.0.0.1:9464"));
+  }
+  std::unique_ptr<MetricsServer> metrics(new MetricsServer());
+  httplib::Server& http = metrics->http_->server;
+  http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  http.set_payload_max_length(kMostRequestBytes);
+  http.Get("/metrics", [registry](const httplib::Request&, httplib::Response& response) {
+    response.set_content(MetricsText(*registry), "text/plain; version=0.0.4; charset=utf-8");
+  });
+  http.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
+    response.set_content("ok\n", "text/plain; charset=utf-8");
+  });
+  // Without the library's SO_REUSEPORT, by which a second process would share the port.
+  http.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  });
+  const std::string host = WithoutBrackets(address.substr(0, colon));
+  const bool bound =
+      port == 0 ? (port = http.bind_to_any_port(host)) > 0 : http.bind_to_port(host, port);
+  if (!bound) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(address, ": cannot listen on this address; is it in use?"));
+  }
+  metrics->address_ = absl::StrCat(address.substr(0, colon), ":", port);
+  metrics->http_->thread = std::thread([&http] { http.listen_after_bind(); });
+  // A moment: the address is bound. stop() is for a server that has begun.
+  while (!http.is_running()) std::this_thread::yield();
+  return metrics;
+}
+
+MetricsServer::MetricsServer() : http_(std::make_unique<Http>()) {}
+
+MetricsServer::~MetricsServer() {
+  http_->server.stop();
+  if (http_->thread.joinable()) http_->thread.join();
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,76 @@
+#include "metrics/metrics_server.h"
+
+#include <httplib.h>
+#include <prometheus/counter.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::unique_ptr<MetricsServer> Listen(std::shared_ptr<prometheus::Registry> registry) {
+  absl::StatusOr<std::unique_ptr<MetricsServer>> server =
+      MetricsServer::Listen("127.0.0.1:0", std::move(registry));
+  EXPECT_TRUE(server.ok()) << server.status();
+  return server.ok() ? *std::move(server) : nullptr;
+}
+
+TEST(MetricsServer, ServesTheRegistryAndTheProcess) {
+  const auto registry = std::make_shared<prometheus::Registry>();
+  prometheus::BuildCounter()
+      .Name("apples_total")
+      .Help("Eaten.")
+      .Register(*registry)
+      .Add({})
+      .Increment(3);
+  const std::unique_ptr<MetricsServer> server = Listen(registry);
+  ASSERT_NE(server, nullptr);
+  const httplib::Result result = httplib::Client("http://" + server->address()).Get("/metrics");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 200);
+  EXPECT_THAT(result->get_header_value("Content-Type"), StartsWith("text/plain; version=0.0.4"));
+  EXPECT_THAT(result->body, HasSubstr("# HELP apples_total Eaten.\n# TYPE apples_total counter\n"
+                                      "apples_total 3\n"));
+  EXPECT_THAT(result->body, HasSubstr("\nprocess_resident_memory_bytes "));
+  EXPECT_THAT(result->body, HasSubstr("\nmallocmuzero_build_info{commit="));
+}
+
+TEST(MetricsServer, SaysThatItLives) {
+  const std::unique_ptr<MetricsServer> server = Listen(std::make_shared<prometheus::Registry>());
+  ASSERT_NE(server, nullptr);
+  const httplib::Result result = httplib::Client("http://" + server->address()).Get("/healthz");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 200);
+  const httplib::Result other = httplib::Client("http://" + server->address()).Get("/etc/passwd");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->status, 404);
+}
+
+TEST(MetricsServer, DoesNotShareItsPort) {
+  const std::unique_ptr<MetricsServer> server = Listen(std::make_shared<prometheus::Registry>());
+  ASSERT_NE(server, nullptr);
+  const absl::Status second =
+      MetricsServer::Listen(server->address(), std::make_shared<prometheus::Registry>()).status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(second.message()), StartsWith(server->address()));
+}
+
+TEST(MetricsServer, RefusesWhatIsNoAddress) {
+  for (const char* address : {"", "9464", ":9464", "127.0.0.1:", "127.0.0.1:65536", "host:-1"}) {
+    EXPECT_EQ(
+        MetricsServer::Listen(address, std::make_shared<prometheus::Registry>()).status().code(),
+        absl::StatusCode::kInvalidArgument)
+        << address;
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,130 @@
+#include "metrics/process_usage.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "metrics/build_info.h"
+
+namespace mallocmuzero {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+// Empty if it cannot be read. Files of /proc have no size, and these are short.
+std::string ReadProcFile(const char* path) {
+  std::FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return "";
+  char buffer[4096];
+  const size_t size = std::fread(buffer, 1, sizeof(buffer), file);
+  std::fclose(file);
+  return std::string(buffer, size);
+}
+
+double NumberAt(const std::vector<std::string>& fields, size_t index) {
+  double number = 0;
+  if (index >= fields.size() || !absl::SimpleAtod(fields[index], &number)) return 0;
+  return number;
+}
+
+// When the machine started, seconds since the epoch.
+double BootSeconds() {
+  for (absl::string_view line : absl::StrSplit(ReadProcFile("/proc/stat"), '\n')) {
+    const std::vector<std::string> fields = absl::StrSplit(line, ' ');
+    if (fields[0] == "btime") return NumberAt(fields, 1);
+  }
+  return 0;
+}
+
+uint32_t CountOpenFiles() {
+  DIR* folder = opendir("/proc/self/fd");
+  if (folder == nullptr) return 0;
+  uint32_t entries = 0;
+  while (readdir(folder) != nullptr) ++entries;
+  closedir(folder);
+  // ".", ".." and the folder itself.
+  return entries > 3 ? entries - 3 : 0;
+}
+
+MetricFamily MakeFamily(const char* name, const char* help, MetricType type, double value) {
+  MetricFamily family;
+  family.name = name;
+  family.help = help;
+  family.type = type;
+  ClientMetric metric;
+  (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+  family.metric.push_back(metric);
+  return family;
+}
+
+MetricFamily MakeBuildInfo() {
+  MetricFamily family = MakeFamily("mallocmuzero_build_info", "1; the labels say what was built.",
+                                   MetricType::Gauge, 1);
+  family.metric[0].label = {{"commit", kBuildCommit}, {"version", kVersion}};
+  return family;
+}
+
+}  // namespace
+
+ProcessUsage ReadProcessUsage() {
+  ProcessUsage usage;
+  const std::string stat = ReadProcFile("/proc/self/stat");
+  // The second field is the program's name in brackets and may hold blanks; proc(5) counts from 1,
+  // and the third field is the first one here.
+  const size_t name_end = stat.rfind(") ");
+  if (name_end != std::string::npos) {
+    const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 2), ' ');
+    const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+    usage.cpu_seconds = (NumberAt(fields, 14 - 3) + NumberAt(fields, 15 - 3)) / ticks;
+    usage.threads = static_cast<uint32_t>(NumberAt(fields, 20 - 3));
+    static const double kBoot = BootSeconds();
+    usage.start_seconds = kBoot + NumberAt(fields, 22 - 3) / ticks;
+    usage.virtual_bytes = static_cast<uint64_t>(NumberAt(fields, 23 - 3));
+  }
+  usage.resident_bytes = ResidentBytes();
+  usage.open_files = CountOpenFiles();
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) usage.most_open_files = limit.rlim_cur;
+  return usage;
+}
+
+uint64_t ResidentBytes() {
+  const std::vector<std::string> pages = absl::StrSplit(ReadProcFile("/proc/self/statm"), ' ');
+  return static_cast<uint64_t>(NumberAt(pages, 1)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+absl::string_view BuildVersion() { return kVersion; }
+
+std::vector<MetricFamily> ProcessCollector::Collect() const {
+  const ProcessUsage usage = ReadProcessUsage();
+  const auto gauge = [](const char* name, const char* help, double value) {
+    return MakeFamily(name, help, MetricType::Gauge, value);
+  };
+  std::vector<MetricFamily> families;
+  families.push_back(MakeFamily("process_cpu_seconds_total", "User and system time spent.",
+                                MetricType::Counter, usage.cpu_seconds));
+  families.push_back(gauge("process_resident_memory_bytes", "Memory in RAM.",
+                           static_cast<double>(usage.resident_bytes)));
+  families.push_back(gauge("process_virtual_memory_bytes", "Address space.",
+                           static_cast<double>(usage.virtual_bytes)));
+  families.push_back(gauge("process_open_fds", "Open files and sockets.", usage.open_files));
+  families.push_back(gauge("process_max_fds", "Files and sockets that may be open.",
+                           static_cast<double>(usage.most_open_files)));
+  families.push_back(gauge("process_threads", "Threads.", usage.threads));
+  families.push_back(gauge("process_start_time_seconds", "When the process began, since the epoch.",
+                           usage.start_seconds));
+  families.push_back(MakeBuildInfo());
+  return families;
+}
+
+}  // namespace mallocmuzero
