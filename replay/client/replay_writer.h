@@ -1,0 +1,91 @@
+// Sends trajectories to the replay shards, whatever happens to shards and connections meanwhile.
+
+#ifndef MALLOCMUZERO_REPLAY_CLIENT_REPLAY_WRITER_H_
+#define MALLOCMUZERO_REPLAY_CLIENT_REPLAY_WRITER_H_
+
+#include <prometheus/registry.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/client/shard_address.h"
+
+namespace mallocmuzero {
+
+class Security;
+
+struct ReplayWriterOptions {
+  std::vector<ShardAddress> shards;  // at least one
+  std::shared_ptr<const Security> security;
+
+  // Payload bytes that may wait, those sent and not yet acknowledged included. One trajectory may
+  // always wait, however large.
+  size_t spool_bytes = size_t{64} << 20;
+
+  // Where Close leaves what it could not deliver, in a file named after the writer, and where the
+  // next Start of the same name finds it. Empty: nowhere; Close then says how many are lost.
+  std::string spool_dir;
+  std::string name = "writer";  // letters, digits, hyphens, dots
+
+  // Not owned; outlives the writer. See replay/client/metrics.h.
+  prometheus::Registry* registry = nullptr;
+};
+
+// Each trajectory goes to the shard that its id names and stays in the spool until that shard has
+// acknowledged it; it is sent again after a lost connection, which changes nothing if it had
+// arrived. A shard that is away holds up no other, until the spool is full of what is meant for it.
+// Thread-safe.
+class ReplayWriter {
+ public:
+  // InvalidArgument for an option that cannot be, or a spool file that cannot be read.
+  static absl::StatusOr<std::unique_ptr<ReplayWriter>> Start(ReplayWriterOptions options);
+
+  // Stops at once. What Close has not dealt with is dropped.
+  ~ReplayWriter();
+
+  ReplayWriter(const ReplayWriter&) = delete;
+  ReplayWriter& operator=(const ReplayWriter&) = delete;
+
+  // Takes the trajectory (an id of 16 bytes, at least one decision); blocks while the spool is
+  // full. False, and not taken, once the writer is closing, or if no shard could ever take it.
+  bool Write(const v1::Trajectory& trajectory);
+
+  // The same, to take the place of the stored one of the same id: a game searched again. If that
+  // one has left, it is acknowledged and not stored.
+  bool Replace(const v1::Trajectory& trajectory);
+
+  size_t spooled_bytes() const;
+
+  // Whether a Write waits for room now.
+  bool blocked() const;
+
+  // Which shards are away and how much waits for them, in a few words; empty: all is well.
+  std::string blocked_on() const;
+
+  // Trajectories since Start: stored by their shards; refused by them, and dropped.
+  uint64_t acknowledged() const;
+  uint64_t refused() const;
+
+  // Takes no more, wakes blocked Writes, waits up to `grace` for acknowledgements, and writes what
+  // is left to the spool folder. Unavailable, with their number, if trajectories were left and
+  // could not be written there. Once.
+  absl::Status Close(absl::Duration grace);
+
+ private:
+  class Impl;
+
+  explicit ReplayWriter(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_CLIENT_REPLAY_WRITER_H_

@@ -1,0 +1,24 @@
+// Which replay shards there are, and which of them takes a trajectory.
+
+#ifndef MALLOCMUZERO_REPLAY_CLIENT_SHARD_ADDRESS_H_
+#define MALLOCMUZERO_REPLAY_CLIENT_SHARD_ADDRESS_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace mallocmuzero {
+
+struct ShardAddress {
+  std::string name;     // in messages and metrics
+  std::string address;  // host:port
+};
+
+// The index, below `shards`, of the shard that takes the trajectory of this id: the same in every
+// process and every build. `shards` is above 0.
+size_t ShardOfId(absl::string_view id, size_t shards);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_CLIENT_SHARD_ADDRESS_H_
