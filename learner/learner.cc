@@ -25,6 +25,7 @@
 #include "absl/types/span.h"
 #include "env/action.h"
 #include "env/observation_layout.h"
+#include "learner/data_parallel.h"
 #include "model/modules.h"
 #include "model/value_codec.h"
 #include "simulator/core/status_macros.h"
@@ -160,13 +161,25 @@ Learner::Learner(Network& network, const v1::LearnerOptions& options, Device dev
 Learner::~Learner() = default;
 
 UpdateResult Learner::Update(const UnrollBatch& batch, size_t first, size_t rows) {
-  UpdateResult result;
-  const double warm =
-      std::min(1.0, static_cast<double>(step_ + 1) / std::max(1U, options_.warmup_updates()));
-  result.learning_rate = options_.learning_rate() * warm;
-  for (auto& group : torch_->optimizer->param_groups()) {
-    static_cast<AdamWOptions&>(group.options()).lr(result.learning_rate);
-  }
+  UpdateResult result = ComputeGradients(batch, first, rows);
+  Step(result);
+  return result;
+}
+
+absl::StatusOr<UpdateResult> Learner::Update(const UnrollBatch& batch, size_t first, size_t rows,
+                                             DataParallel& processes) {
+  UpdateResult result = ComputeGradients(batch, first, rows);
+  double losses[] = {result.total_loss, result.policy_loss, result.value_loss, result.reward_loss};
+  MMZ_RETURN_IF_ERROR(processes.Average(torch_->network, absl::MakeSpan(losses)));
+  result.total_loss = losses[0];
+  result.policy_loss = losses[1];
+  result.value_loss = losses[2];
+  result.reward_loss = losses[3];
+  Step(result);
+  return result;
+}
+
+UpdateResult Learner::ComputeGradients(const UnrollBatch& batch, size_t first, size_t rows) {
   torch_->net->train();
   const Torch::Losses losses = torch_->ComputeLosses(batch, first, rows);
   const torch::Tensor weights =
@@ -176,15 +189,11 @@ UpdateResult Learner::Update(const UnrollBatch& batch, size_t first, size_t rows
                                   .mean();
   torch_->optimizer->zero_grad();
   total.backward();
-  result.gradient_norm =
-      torch::nn::utils::clip_grad_norm_(torch_->net->parameters(), options_.max_gradient_norm());
-  // A batch that gives no finite gradient teaches nothing and must not spoil the weights.
-  if (std::isfinite(result.gradient_norm)) torch_->optimizer->step();
-  ++step_;
 
   const auto mean = [&](const torch::Tensor& loss) {
     return (weights * loss).mean().item<double>();
   };
+  UpdateResult result;
   result.total_loss = total.item<double>();
   result.policy_loss = mean(losses.policy);
   result.value_loss = mean(losses.value);
@@ -192,6 +201,20 @@ UpdateResult Learner::Update(const UnrollBatch& batch, size_t first, size_t rows
   const torch::Tensor errors = losses.value_error.to(torch::kCPU).contiguous();
   result.value_errors.assign(errors.data_ptr<float>(), errors.data_ptr<float>() + rows);
   return result;
+}
+
+void Learner::Step(UpdateResult& result) {
+  const double warm =
+      std::min(1.0, static_cast<double>(step_ + 1) / std::max(1U, options_.warmup_updates()));
+  result.learning_rate = options_.learning_rate() * warm;
+  for (auto& group : torch_->optimizer->param_groups()) {
+    static_cast<AdamWOptions&>(group.options()).lr(result.learning_rate);
+  }
+  result.gradient_norm =
+      torch::nn::utils::clip_grad_norm_(torch_->net->parameters(), options_.max_gradient_norm());
+  // A batch that gives no finite gradient teaches nothing and must not spoil the weights.
+  if (std::isfinite(result.gradient_norm)) torch_->optimizer->step();
+  ++step_;
 }
 
 std::vector<NamedTensor> Learner::ExportOptimizer() const {

@@ -18,6 +18,8 @@
 
 namespace mallocmuzero {
 
+class DataParallel;  // learner/data_parallel.h
+
 // InvalidArgument, naming the field, if such learning cannot be.
 absl::Status CheckLearnerOptions(const v1::LearnerOptions& options);
 
@@ -52,6 +54,12 @@ class Learner {
   // One update from the rows [first, first + rows) of a batch.
   UpdateResult Update(const UnrollBatch& batch, size_t first, size_t rows);
 
+  // The same by several processes, each with as many rows: all make the update that one would make
+  // of all rows, and get the losses of all; value_errors are those of the own rows. An error is
+  // that of `processes`; then nothing has changed.
+  absl::StatusOr<UpdateResult> Update(const UnrollBatch& batch, size_t first, size_t rows,
+                                      DataParallel& processes);
+
   // Updates so far.
   uint64_t step() const { return step_; }
 
@@ -62,6 +70,9 @@ class Learner {
 
  private:
   struct Torch;  // learner.cc
+
+  UpdateResult ComputeGradients(const UnrollBatch& batch, size_t first, size_t rows);
+  void Step(UpdateResult& result);
 
   Learner(Network& network, const v1::LearnerOptions& options, Device device);
 

@@ -1,0 +1,193 @@
+#include "learner/data_parallel.h"
+
+// First: the next headers use what they declare, and clang wants IValue complete where others only
+// name it.
+#include <ATen/core/ivalue.h>
+#include <torch/types.h>
+
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#ifdef USE_C10D_NCCL
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#endif
+#include <torch/version.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "model/modules.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr uint32_t kMaxProcesses = 4096;
+
+// Runs what LibTorch answers with exceptions.
+absl::Status Guarded(absl::string_view what, const std::function<void()>& call) {
+  try {
+    call();
+    return absl::OkStatus();
+  } catch (const std::exception& error) {
+    // The rest is a stack trace.
+    const absl::string_view message = error.what();
+    return absl::UnavailableError(
+        absl::StrCat("learner processes: ", what, ": ", message.substr(0, message.find('\n'))));
+  }
+}
+
+// Gloo listens on one address; without this, on the one that the machine's name stands for.
+std::shared_ptr<gloo::transport::Device> GlooDevice(const std::string& rendezvous_host) {
+  const bool loopback = rendezvous_host == "localhost" || rendezvous_host == "::1" ||
+                        absl::StartsWith(rendezvous_host, "127.");
+  return loopback ? c10d::ProcessGroupGloo::createDeviceForHostname(
+                        rendezvous_host == "localhost" ? "127.0.0.1" : rendezvous_host)
+                  : c10d::ProcessGroupGloo::createDefaultDevice();
+}
+
+}  // namespace
+
+struct DataParallel::Group {
+#if TORCH_VERSION_MAJOR >= 2
+  using Backend = c10d::Backend;
+#else
+  using Backend = c10d::ProcessGroup;
+#endif
+
+  // Sets `tensor` to what `operation` makes of those of all processes.
+  void Reduce(const torch::Tensor& tensor, c10d::ReduceOp::RedOpType operation) const {
+    c10d::AllreduceOptions how;
+    how.reduceOp = operation;
+    std::vector<torch::Tensor> there = {tensor.to(device)};
+    backend->allreduce(there, how)->wait(timeout);
+    if (!there[0].is_same(tensor)) tensor.copy_(there[0]);
+  }
+
+  // Sets `tensor` to that of process 0.
+  void Broadcast(const torch::Tensor& tensor) const {
+    std::vector<torch::Tensor> there = {tensor.to(device)};
+    backend->broadcast(there)->wait(timeout);
+    if (!there[0].is_same(tensor)) tensor.copy_(there[0]);
+  }
+
+  c10::intrusive_ptr<c10d::TCPStore> store;
+  c10::intrusive_ptr<Backend> backend;
+  torch::Device device = torch::kCPU;  // of what it sends
+  std::chrono::milliseconds timeout = {};
+};
+
+absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
+    const DataParallelOptions& options) {
+  const size_t colon = options.address.rfind(':');
+  const std::string host = options.address.substr(0, colon);
+  uint32_t port = 0;
+  if (options.processes < 2 || options.processes > kMaxProcesses ||
+      options.rank >= options.processes) {
+    return absl::InvalidArgumentError(absl::StrCat("learner.processes: process ", options.rank,
+                                                   " of ", options.processes,
+                                                   ": 2 to 4096 processes, counted from 0, "
+                                                   "expected"));
+  }
+  if (colon == std::string::npos || host.empty() ||
+      !absl::SimpleAtoi(options.address.substr(colon + 1), &port) || port < 1 || port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("learner.rendezvous_address: ", options.address, ": host:port expected"));
+  }
+  auto group = std::make_unique<Group>();
+  group->timeout = absl::ToChronoMilliseconds(options.timeout);
+  MMZ_RETURN_IF_ERROR(Guarded(absl::StrCat("meeting at ", options.address), [&] {
+    c10d::TCPStoreOptions store;
+    store.port = static_cast<uint16_t>(port);
+    store.isServer = options.rank == 0;
+    store.numWorkers = options.processes;
+    store.timeout = group->timeout;
+    group->store = c10::make_intrusive<c10d::TCPStore>(host, store);
+    const auto rank = static_cast<int>(options.rank);
+    const auto size = static_cast<int>(options.processes);
+#ifdef USE_C10D_NCCL
+    if (options.device == Device::kCuda) {
+      auto nccl = c10d::ProcessGroupNCCL::Options::create();
+      nccl->timeout = group->timeout;
+      group->backend =
+          c10::make_intrusive<c10d::ProcessGroupNCCL>(group->store, rank, size, std::move(nccl));
+      group->device = torch::kCUDA;
+      return;
+    }
+#endif
+    auto gloo = c10d::ProcessGroupGloo::Options::create(group->timeout);
+    gloo->devices.push_back(GlooDevice(host));
+    gloo->threads = 1;
+    group->backend =
+        c10::make_intrusive<c10d::ProcessGroupGloo>(group->store, rank, size, std::move(gloo));
+  }));
+  return std::unique_ptr<DataParallel>(new DataParallel(options, std::move(group)));
+}
+
+DataParallel::DataParallel(const DataParallelOptions& options, std::unique_ptr<Group> group)
+    : options_(options), group_(std::move(group)) {}
+
+DataParallel::~DataParallel() = default;
+
+absl::Status DataParallel::Average(Network& network, absl::Span<double> numbers) {
+  return Guarded("averaging gradients", [&] {
+    const torch::NoGradGuard no_gradients;
+    std::vector<torch::Tensor> gradients;
+    std::vector<torch::Tensor> flat;
+    for (const torch::Tensor& parameter : network.module()->parameters()) {
+      if (!parameter.grad().defined()) continue;
+      gradients.push_back(parameter.grad());
+      flat.push_back(parameter.grad().reshape({-1}));
+    }
+    const torch::Tensor extra =
+        torch::tensor(std::vector<double>(numbers.begin(), numbers.end()), torch::kFloat64);
+    if (!flat.empty()) flat.push_back(extra.to(flat[0].options()));
+    // One message: most of the time is its latency.
+    const torch::Tensor all = flat.empty() ? extra : torch::cat(flat);
+    group_->Reduce(all, c10d::ReduceOp::SUM);
+    all.div_(static_cast<double>(options_.processes));
+    int64_t first = 0;
+    for (torch::Tensor& gradient : gradients) {
+      gradient.copy_(all.narrow(0, first, gradient.numel()).view_as(gradient));
+      first += gradient.numel();
+    }
+    const torch::Tensor means =
+        all.narrow(0, first, static_cast<int64_t>(numbers.size())).to(torch::kCPU, torch::kFloat64);
+    std::copy_n(means.data_ptr<double>(), numbers.size(), numbers.begin());
+  });
+}
+
+absl::Status DataParallel::Maximum(absl::Span<double> numbers) {
+  return Guarded("agreeing", [&] {
+    const torch::Tensor all =
+        torch::from_blob(numbers.data(), {static_cast<int64_t>(numbers.size())}, torch::kFloat64);
+    group_->Reduce(all, c10d::ReduceOp::MAX);
+  });
+}
+
+absl::Status DataParallel::Broadcast(std::string& bytes) {
+  return Guarded("taking over process 0's state", [&] {
+    const torch::Tensor size = torch::tensor({static_cast<int64_t>(bytes.size())}, torch::kInt64);
+    group_->Broadcast(size);
+    bytes.resize(static_cast<size_t>(size.item<int64_t>()));
+    if (bytes.empty()) return;
+    group_->Broadcast(
+        torch::from_blob(bytes.data(), {static_cast<int64_t>(bytes.size())}, torch::kUInt8));
+  });
+}
+
+}  // namespace mallocmuzero

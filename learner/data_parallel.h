@@ -1,0 +1,69 @@
+// Several processes that train the same networks together. Without LibTorch's headers.
+
+#ifndef MALLOCMUZERO_LEARNER_DATA_PARALLEL_H_
+#define MALLOCMUZERO_LEARNER_DATA_PARALLEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "model/network.h"
+
+namespace mallocmuzero {
+
+struct DataParallelOptions {
+  uint32_t rank = 0;       // below `processes`
+  uint32_t processes = 1;  // 2 or more
+
+  // host:port at which process 0 waits for the others. LibTorch has neither encryption nor tokens:
+  // this port, and those that processes open to each other, are for closed networks.
+  std::string address;
+
+  // How long to wait for the others, here and in every later call.
+  absl::Duration timeout = absl::Seconds(60);
+
+  // kCuda: by NCCL, if LibTorch was built with it; else by Gloo.
+  Device device = Device::kCpu;
+};
+
+// torch.distributed's c10d. All processes must make the same calls in the same order; each call
+// waits for the others. Unavailable if one of them is gone or does not come in time: then this
+// object is of no more use, and the processes must Connect again. Not thread-safe.
+class DataParallel {
+ public:
+  // InvalidArgument if the options cannot be; Unavailable if the others do not come.
+  static absl::StatusOr<std::unique_ptr<DataParallel>> Connect(const DataParallelOptions& options);
+
+  ~DataParallel();
+  DataParallel(const DataParallel&) = delete;
+  DataParallel& operator=(const DataParallel&) = delete;
+
+  uint32_t rank() const { return options_.rank; }
+  uint32_t processes() const { return options_.processes; }
+
+  // Sets the gradients of all parameters, and `numbers`, to their means over the processes. After
+  // an error the gradients are of no use.
+  absl::Status Average(Network& network, absl::Span<double> numbers);
+
+  // Sets each number to its maximum over the processes.
+  absl::Status Maximum(absl::Span<double> numbers);
+
+  // Sets `bytes` to those of process 0.
+  absl::Status Broadcast(std::string& bytes);
+
+ private:
+  struct Group;  // data_parallel.cc
+
+  DataParallel(const DataParallelOptions& options, std::unique_ptr<Group> group);
+
+  DataParallelOptions options_;
+  std::unique_ptr<Group> group_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_LEARNER_DATA_PARALLEL_H_

@@ -1,0 +1,226 @@
+#include "learner/data_parallel.h"
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "learner/learner.h"
+#include "model/network_config.h"
+
+extern char** environ;  // NOLINT: the C library's
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kAddressVariable[] = "DATA_PARALLEL_TEST_ADDRESS";
+constexpr size_t kRows = 16;
+constexpr int kUpdates = 5;
+
+// A port that nobody listens on.
+std::string FreeAddress() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(socket);
+  return absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+}
+
+// Another process that runs one of the tests below, which are no tests by themselves.
+pid_t StartPeer(const std::string& test, const std::string& address) {
+  setenv(kAddressVariable, address.c_str(), 1);
+  std::string arguments[] = {"data_parallel_test_peer",
+                             absl::StrCat("--gtest_filter=DataParallelPeer.DISABLED_", test),
+                             "--gtest_also_run_disabled_tests"};
+  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
+  pid_t pid = 0;
+  EXPECT_EQ(posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, argv, environ), 0);
+  return pid;
+}
+
+int ExitStatus(pid_t pid) {
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<DataParallel>> Connect(uint32_t rank, const std::string& address) {
+  return DataParallel::Connect(
+      {.rank = rank, .processes = 2, .address = address, .timeout = absl::Seconds(20)});
+}
+
+v1::LearnerOptions Options() {
+  v1::LearnerOptions options;
+  options.set_batch_size(kRows);
+  options.set_unroll_steps(2);
+  options.set_samples_per_insert(1);
+  options.set_learning_rate(1e-3F);
+  options.set_weight_decay(1e-4F);
+  // Below what the gradients of such rows are, so that clipping has to see the joint one.
+  options.set_max_gradient_norm(0.5F);
+  options.set_value_weight(1);
+  options.set_reward_weight(1);
+  return options;
+}
+
+// Rows of noise with weights of their own.
+UnrollBatch RandomBatch(uint64_t seed) {
+  UnrollBatch batch;
+  batch.Resize(2 * kRows, 2);
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<float> unit(-1, 1);
+  for (float& x : batch.observations) x = unit(random);
+  for (float& x : batch.values) x = unit(random);
+  for (float& x : batch.rewards) x = unit(random);
+  for (float& x : batch.weights) x = 0.5F + 0.5F * unit(random);
+  for (size_t i = 0; i < batch.policies.size(); i += 3) batch.policies[i + random() % 3] = 1;
+  for (int64_t& action : batch.actions) action = static_cast<int64_t>(random() % 3);
+  return batch;
+}
+
+struct Trained {
+  std::unique_ptr<Network> network;
+  std::unique_ptr<Learner> learner;
+};
+
+Trained MakeLearner() {
+  SetComputeThreads(1);
+  Trained trained;
+  trained.network = *Network::Create(*NetworkPreset("tiny"), 1);
+  trained.learner = *Learner::Create(*trained.network, Options(), Device::kCpu);
+  return trained;
+}
+
+// What a process does: half `rank` of each batch.
+std::vector<UpdateResult> TrainHalf(uint32_t rank, Learner& learner, DataParallel& processes) {
+  std::vector<UpdateResult> results;
+  for (int i = 0; i < kUpdates; ++i) {
+    absl::StatusOr<UpdateResult> result =
+        learner.Update(RandomBatch(i), rank * kRows, kRows, processes);
+    EXPECT_TRUE(result.ok()) << result.status();
+    results.push_back(result.value_or(UpdateResult()));
+  }
+  return results;
+}
+
+TEST(DataParallelPeer, DISABLED_Trains) {
+  const auto processes = Connect(1, std::getenv(kAddressVariable));
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  const Trained trained = MakeLearner();
+  TrainHalf(1, *trained.learner, **processes);
+  std::string state;
+  ASSERT_TRUE((*processes)->Broadcast(state).ok());
+  EXPECT_EQ(state, std::string(100'000, 'x'));
+  double numbers[] = {2, -7};
+  ASSERT_TRUE((*processes)->Maximum(absl::MakeSpan(numbers)).ok());
+  EXPECT_THAT(numbers, ::testing::ElementsAre(2, -3));
+}
+
+TEST(DataParallelPeer, DISABLED_Sleeps) {
+  const auto processes = Connect(1, std::getenv(kAddressVariable));
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  double number = 1;
+  ASSERT_TRUE((*processes)->Maximum(absl::MakeSpan(&number, 1)).ok());
+  pause();
+}
+
+TEST(DataParallel, TwoProcessesMakeTheUpdateOfTheJointBatch) {
+  const std::string address = FreeAddress();
+  const pid_t peer = StartPeer("Trains", address);
+  const auto processes = Connect(0, address);
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  const Trained half = MakeLearner();
+  const std::vector<UpdateResult> results = TrainHalf(0, *half.learner, **processes);
+
+  const Trained joint = MakeLearner();
+  for (int i = 0; i < kUpdates; ++i) {
+    const UpdateResult expected = joint.learner->Update(RandomBatch(i), 0, 2 * kRows);
+    EXPECT_GT(expected.gradient_norm, Options().max_gradient_norm());
+    EXPECT_NEAR(results[i].gradient_norm, expected.gradient_norm, 1e-4);
+    EXPECT_NEAR(results[i].total_loss, expected.total_loss, 1e-4);
+    EXPECT_NEAR(results[i].policy_loss, expected.policy_loss, 1e-4);
+    EXPECT_EQ(results[i].value_errors.size(), kRows);
+  }
+  const std::vector<NamedTensor> got = half.network->ExportWeights();
+  const std::vector<NamedTensor> wanted = joint.network->ExportWeights();
+  ASSERT_EQ(got.size(), wanted.size());
+  double worst = 0;
+  for (size_t t = 0; t < got.size(); ++t) {
+    ASSERT_EQ(got[t].bytes.size(), wanted[t].bytes.size());
+    for (size_t i = 0; i < got[t].bytes.size(); i += sizeof(float)) {
+      float a = 0;
+      float b = 0;
+      std::memcpy(&a, &got[t].bytes[i], sizeof(a));
+      std::memcpy(&b, &wanted[t].bytes[i], sizeof(b));
+      worst = std::max(worst, static_cast<double>(std::abs(a - b)));
+    }
+  }
+  EXPECT_LT(worst, 1e-5);
+
+  std::string state(100'000, 'x');
+  EXPECT_TRUE((*processes)->Broadcast(state).ok());
+  double numbers[] = {1, -3};
+  EXPECT_TRUE((*processes)->Maximum(absl::MakeSpan(numbers)).ok());
+  EXPECT_THAT(numbers, ::testing::ElementsAre(2, -3));
+  EXPECT_EQ(ExitStatus(peer), 0);
+}
+
+TEST(DataParallel, ALostProcessIsAnErrorAndTheNextOneIsWelcome) {
+  const std::string address = FreeAddress();
+  for (int life = 0; life < 2; ++life) {
+    const pid_t peer = StartPeer("Sleeps", address);
+    const auto processes = Connect(0, address);
+    ASSERT_TRUE(processes.ok()) << processes.status();
+    double number = 0;
+    ASSERT_TRUE((*processes)->Maximum(absl::MakeSpan(&number, 1)).ok());
+    EXPECT_EQ(number, 1);
+    kill(peer, SIGKILL);
+    EXPECT_EQ(ExitStatus(peer), SIGKILL);
+    const Trained trained = MakeLearner();
+    const absl::Time start = absl::Now();
+    const absl::Status lost =
+        trained.learner->Update(RandomBatch(0), 0, kRows, **processes).status();
+    EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
+    EXPECT_LT(absl::Now() - start, absl::Seconds(15));  // it is told, it does not time out
+    EXPECT_EQ(trained.learner->step(), 0);
+  }
+}
+
+TEST(DataParallel, NobodyComes) {
+  const auto processes = DataParallel::Connect(
+      {.rank = 0, .processes = 2, .address = FreeAddress(), .timeout = absl::Seconds(1)});
+  EXPECT_TRUE(absl::IsUnavailable(processes.status())) << processes.status();
+}
+
+TEST(DataParallel, SaysWhichOptionIsWrong) {
+  EXPECT_THAT(DataParallel::Connect({.processes = 1, .address = "localhost:1"}).status().message(),
+              HasSubstr("learner.processes"));
+  EXPECT_THAT(DataParallel::Connect({.processes = 2, .address = "localhost"}).status().message(),
+              HasSubstr("learner.rendezvous_address"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
