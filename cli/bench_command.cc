@@ -21,6 +21,7 @@
 #include "env/check/game_bench.h"
 #include "env/game_rules.h"
 #include "env/players.h"
+#include "env/program_files.h"
 #include "mallocmuzero/v1/bench.pb.h"
 #include "simulator/core/program.h"
 

@@ -4,18 +4,17 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "cli/table.h"
+#include "env/program_files.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/program.h"
@@ -122,21 +121,6 @@ std::string TotalsOfChip(const std::vector<const CorpusProgram*>& programs) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::vector<std::string>> FindPrograms(const std::string& folder) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string path = it->path().string();
-    if (absl::EndsWith(path, ".program") || absl::EndsWith(path, ".program.zst")) {
-      paths.push_back(path);
-    }
-  }
-  if (error) return absl::NotFoundError(absl::StrCat(folder, ": ", error.message()));
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
 
 absl::StatusOr<std::vector<std::string>> FindSplit(const std::string& folder,
                                                    const std::string& split) {

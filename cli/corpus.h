@@ -20,11 +20,8 @@ struct CorpusProgram {
   v1::Calibration calibration;
 };
 
-// Paths of every .program and .program.zst below `folder`, sorted. NotFound if there is no folder.
-absl::StatusOr<std::vector<std::string>> FindPrograms(const std::string& folder);
-
-// Of those, the ones whose program `folder`/split.csv gives that split. InvalidArgument if there is
-// none.
+// Of FindPrograms(folder), the ones whose program `folder`/split.csv gives that split.
+// InvalidArgument if there is none.
 absl::StatusOr<std::vector<std::string>> FindSplit(const std::string& folder,
                                                    const std::string& split);
 

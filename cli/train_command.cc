@@ -18,6 +18,7 @@
 #include "cli/print_json.h"
 #include "cli/solve_progress.h"
 #include "cli/train_view.h"
+#include "env/program_files.h"
 #include "env/program_set.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/v1/train.pb.h"

@@ -173,6 +173,10 @@ absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const Checkpoint& checkpoin
 }
 
 absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
+  return WriteFileAtomically(path, SerializeCheckpoint(checkpoint));
+}
+
+std::string SerializeCheckpoint(const Checkpoint& checkpoint) {
   v1::CheckpointHeader head;
   FillHeader(head);
   *head.mutable_network() = checkpoint.network;
@@ -187,18 +191,21 @@ absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoin
   }
   const std::string head_bytes = SerializeDeterministically(head);
   const std::string content = absl::StrCat(head_bytes, payload);
-  return WriteFileAtomically(
-      path, absl::StrCat(kMagic, EncodeLength(head_bytes.size()), Sha256(content), content));
+  return absl::StrCat(kMagic, EncodeLength(head_bytes.size()), Sha256(content), content);
 }
 
 absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
   const absl::StatusOr<std::string> bytes = ReadFile(path);
   if (!bytes.ok()) return bytes.status();
-  const absl::StatusOr<FileParts> parts = TakeApart(*bytes, path);
+  return ParseCheckpoint(*bytes, path);
+}
+
+absl::StatusOr<Checkpoint> ParseCheckpoint(absl::string_view bytes, const std::string& name) {
+  const absl::StatusOr<FileParts> parts = TakeApart(bytes, name);
   if (!parts.ok()) return parts.status();
   const v1::CheckpointHeader& head = parts->head;
-  MMZ_RETURN_IF_ERROR(InFile(path, CheckObservationSpec(head.observation())));
-  MMZ_RETURN_IF_ERROR(InFile(path, ValidateNetworkConfig(head.network())));
+  MMZ_RETURN_IF_ERROR(InFile(name, CheckObservationSpec(head.observation())));
+  MMZ_RETURN_IF_ERROR(InFile(name, ValidateNetworkConfig(head.network())));
   Checkpoint checkpoint;
   checkpoint.network = head.network();
   checkpoint.step = head.step();

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/network.pb.h"
 #include "model/network.h"
 #include "model/tensors.h"
@@ -44,7 +45,11 @@ absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoin
 // of the observations, or has no valid config. The tensors' shapes are checked by MakeNetwork.
 absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path);
 
-// Both; errors name the file.
+// What such a file holds, and back; `name` stands for the file in messages.
+std::string SerializeCheckpoint(const Checkpoint& checkpoint);
+absl::StatusOr<Checkpoint> ParseCheckpoint(absl::string_view bytes, const std::string& name);
+
+// LoadCheckpoint and MakeNetwork; errors name the file.
 absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const std::string& path);
 
 }  // namespace mallocmuzero

@@ -14,12 +14,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "simulator/core/compression.h"
 
 namespace mallocmuzero {
 namespace {
 
 constexpr absl::string_view kZstdMagic("\x28\xB5\x2F\xFD", 4);
-constexpr int kCompressionLevel = 9;
 
 absl::Status ErrnoStatus(const std::string& path, absl::string_view action, int error) {
   const std::string message = absl::StrCat(path, ": ", action, ": ", std::strerror(error));
@@ -30,23 +30,6 @@ absl::Status ErrnoStatus(const std::string& path, absl::string_view action, int 
 absl::Status TooLong(absl::string_view name, int64_t max_bytes) {
   return absl::InvalidArgumentError(
       absl::StrCat(name, ": content is longer than ", max_bytes, " bytes"));
-}
-
-// With a checksum, so that a flipped byte is an error of the file and not a strange program.
-absl::StatusOr<std::string> Compress(const std::string& name, absl::string_view bytes) {
-  const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(),
-                                                                     &ZSTD_freeCCtx);
-  if (context == nullptr) return absl::ResourceExhaustedError(absl::StrCat(name, ": no memory"));
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kCompressionLevel);
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
-  std::string compressed(ZSTD_compressBound(bytes.size()), '\0');
-  const size_t size = ZSTD_compress2(context.get(), compressed.data(), compressed.size(),
-                                     bytes.data(), bytes.size());
-  if (ZSTD_isError(size)) {
-    return absl::InternalError(absl::StrCat(name, ": compress: ", ZSTD_getErrorName(size)));
-  }
-  compressed.resize(size);
-  return compressed;
 }
 
 absl::Status WriteAll(int file, const std::string& path, absl::string_view bytes) {
@@ -129,7 +112,7 @@ absl::StatusOr<std::string> Decompress(std::string bytes, absl::string_view name
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes, bool compress) {
   std::string compressed;
   if (compress || absl::EndsWith(path, ".zst")) {
-    absl::StatusOr<std::string> result = Compress(path, bytes);
+    absl::StatusOr<std::string> result = Compress(bytes, path);
     if (!result.ok()) return result.status();
     compressed = *std::move(result);
     bytes = compressed;

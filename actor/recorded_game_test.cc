@@ -1,0 +1,84 @@
+#include "env/recorded_game.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "actor/game_recorder.h"
+#include "env/game.h"
+#include "env/players.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A program with a few decisions and a recorded game of it.
+class RecordedGame : public ::testing::Test {
+ protected:
+  RecordedGame() {
+    std::mt19937_64 random(5);
+    while (program_ == nullptr || program_->decisions() < 3) {
+      program_ = *PlayedProgram::Create(testing::RandomGameProgram(random));
+    }
+    std::vector<Action> actions;
+    Player player(PlayerKind::kRandom, 1);
+    player.StartGame();
+    for (Game game(program_->rules()); !game.finished();) {
+      actions.push_back(player.Choose(game));
+      game.Apply(actions.back());
+    }
+    game_ = *Demonstrate(*program_, TrajectoryId(1, 2, 3), actions);
+  }
+
+  std::string Error(const std::function<void(v1::Trajectory&)>& change) const {
+    v1::Trajectory changed = game_;
+    change(changed);
+    return std::string(CheckRecordedGame(*program_, changed).message());
+  }
+
+  std::unique_ptr<PlayedProgram> program_;
+  v1::Trajectory game_;
+};
+
+TEST_F(RecordedGame, IsAcceptedAsItWasPlayed) {
+  EXPECT_EQ(CheckRecordedGame(*program_, game_), absl::OkStatus());
+}
+
+TEST_F(RecordedGame, IsRefusedWithTheFieldThatIsWrong) {
+  EXPECT_THAT(Error([](auto& t) { t.set_program_sha256("other"); }), HasSubstr("program_sha256"));
+  EXPECT_THAT(Error([](auto& t) { t.set_rules_version(t.rules_version() + 1); }),
+              HasSubstr("rules_version"));
+  EXPECT_THAT(Error([](auto& t) { t.set_id("short"); }), HasSubstr("id"));
+  EXPECT_THAT(Error([](auto& t) { t = v1::Trajectory(); }), HasSubstr("program_sha256"));
+  EXPECT_THAT(Error([](auto& t) { t.clear_accesses(); }), HasSubstr("accesses"));
+  EXPECT_THAT(Error([](auto& t) { t.mutable_actions()->pop_back(); }), HasSubstr("as many as"));
+  EXPECT_THAT(Error([](auto& t) { t.mutable_policies()->RemoveLast(); }), HasSubstr("as many as"));
+  EXPECT_THAT(Error([](auto& t) { t.set_rewards(0, 1.0 / 0.0); }), HasSubstr("rewards"));
+  EXPECT_THAT(Error([](auto& t) { t.set_policies(0, -1); }), HasSubstr("policies"));
+  EXPECT_THAT(Error([](auto& t) { (*t.mutable_actions())[0] = 77; }), HasSubstr("actions[0]"));
+  EXPECT_THAT(Error([](auto& t) { t.set_accesses(1, t.accesses(1) + 1); }),
+              HasSubstr("actions[1]"));
+  EXPECT_THAT(Error([](auto& t) { t.set_rewards(0, t.rewards(0) + 1e-3); }), HasSubstr("a sum of"));
+}
+
+TEST_F(RecordedGame, MustBeWhole) {
+  EXPECT_THAT(Error([](auto& t) {
+                t.mutable_actions()->pop_back();
+                t.mutable_legal_actions()->pop_back();
+                t.mutable_accesses()->RemoveLast();
+                t.mutable_rewards()->RemoveLast();
+                t.mutable_root_values()->RemoveLast();
+                for (int a = 0; a < kActionCount; ++a) t.mutable_policies()->RemoveLast();
+              }),
+              HasSubstr("a whole game"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,51 @@
+#include "env/program_files.h"
+
+#include <filesystem>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/fingerprint.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+void WriteProgram(const std::string& path, const std::string& name, uint64_t seed) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::mt19937_64 random(seed);
+  v1::Program proto = testing::RandomGameProgram(random).proto();
+  proto.set_name(name);
+  SealProgram(proto);
+  ASSERT_TRUE(WriteMessage(path, proto).ok());
+}
+
+TEST(ProgramFiles, ReadsFilesAndWhatIsBelowFolders) {
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/program_files_test");
+  std::filesystem::remove_all(folder);
+  WriteProgram(folder + "/alone.program", "alone", 1);
+  WriteProgram(folder + "/below/chip/b.program.zst", "b", 2);
+  WriteProgram(folder + "/below/a.program", "a", 3);
+  EXPECT_THAT(*FindPrograms(folder + "/below"),
+              ElementsAre(folder + "/below/a.program", folder + "/below/chip/b.program.zst"));
+  const auto set = LoadPrograms({folder + "/alone.program", folder + "/below"});
+  ASSERT_TRUE(set.ok()) << set.status();
+  ASSERT_EQ(set->size(), 3);
+  EXPECT_EQ((*set)[0].name(), "alone");
+  EXPECT_EQ((*set)[1].name(), "a");
+  EXPECT_EQ((*set)[2].name(), "b");
+}
+
+TEST(ProgramFiles, NamesWhatIsNotThere) {
+  EXPECT_THAT(FindPrograms("/no/such/folder").status().message(), HasSubstr("/no/such/folder"));
+  EXPECT_THAT(LoadPrograms({"/no/such.program"}).status().message(), HasSubstr("/no/such.program"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,93 @@
+#include "env/recorded_game.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "env/action.h"
+#include "env/game.h"
+#include "env/game_rules.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr int kIdBytes = 16;
+
+// Of sums of float32 shares, and of rewards summed in another order.
+constexpr double kPolicyTolerance = 1e-3;
+constexpr double kReturnTolerance = 1e-9;
+
+absl::Status Wrong(const PlayedProgram& program, absl::string_view field,
+                   absl::string_view expected) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(program.name(), ": trajectory.", field, ": ", expected, " expected"));
+}
+
+bool IsPolicy(const v1::Trajectory& trajectory, int decision) {
+  double sum = 0;
+  for (int a = 0; a < kActionCount; ++a) {
+    const float share = trajectory.policies(decision * kActionCount + a);
+    if (!(share >= 0) || share > 1 + kPolicyTolerance) return false;
+    sum += share;
+  }
+  return sum == 0 || std::abs(sum - 1) < kPolicyTolerance;
+}
+
+}  // namespace
+
+absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory& trajectory) {
+  if (trajectory.program_sha256() != program.sha256()) {
+    return Wrong(program, "program_sha256", "that of this program");
+  }
+  if (trajectory.rules_version() != kGameRulesVersion) {
+    return Wrong(program, "rules_version", absl::StrCat(kGameRulesVersion));
+  }
+  if (trajectory.id().size() != kIdBytes) return Wrong(program, "id", "16 bytes");
+  const int decisions = trajectory.accesses_size();
+  if (decisions < 1) return Wrong(program, "accesses", "one or more");
+  if (trajectory.actions().size() != decisions || trajectory.legal_actions().size() != decisions ||
+      trajectory.rewards_size() != decisions || trajectory.root_values_size() != decisions ||
+      trajectory.policies_size() != decisions * kActionCount) {
+    return Wrong(program, "actions, legal_actions, rewards, root_values, policies",
+                 "as many as accesses (policies: times 3)");
+  }
+  if (!std::isfinite(trajectory.initial_return())) {
+    return Wrong(program, "initial_return", "a finite number");
+  }
+  for (int d = 0; d < decisions; ++d) {
+    if (!std::isfinite(trajectory.rewards(d))) {
+      return Wrong(program, "rewards", "finite numbers");
+    }
+    if (std::isinf(trajectory.root_values(d))) {
+      return Wrong(program, "root_values", "finite numbers or NaN");
+    }
+    if (!IsPolicy(trajectory, d)) return Wrong(program, "policies", "shares that sum to 1, or 0");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRecordedGame(const PlayedProgram& program, const v1::Trajectory& trajectory) {
+  MMZ_RETURN_IF_ERROR(CheckTrajectory(program, trajectory));
+  Game game(program.rules());
+  double sum = trajectory.initial_return();
+  for (int d = 0; d < trajectory.accesses_size(); ++d) {
+    const auto action = static_cast<uint8_t>(trajectory.actions()[d]);
+    if (game.finished() || game.access() != trajectory.accesses(d) || action >= kActionCount ||
+        !game.IsLegal(static_cast<Action>(action))) {
+      return Wrong(program, absl::StrCat("actions[", d, "]"), "a decision that the game asks for");
+    }
+    game.Apply(static_cast<Action>(action));
+    sum += trajectory.rewards(d);
+  }
+  if (!game.finished()) return Wrong(program, "actions", "a whole game");
+  if (std::abs(sum - game.total_return()) > kReturnTolerance) {
+    return Wrong(program, "rewards", absl::StrCat("a sum of ", game.total_return()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mallocmuzero
