@@ -1,0 +1,85 @@
+#include "cluster/cluster_config.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cluster/config_checks.h"
+#include "cluster/config_defaults.h"
+#include "cluster/config_mistakes.h"
+#include "cluster/config_text.h"
+#include "simulator/core/file_io.h"
+
+namespace mallocmuzero {
+namespace {
+
+// A few hundred lines are much.
+constexpr size_t kMostTextBytes = 1 << 20;
+
+void FillIn(v1::ClusterConfig& config, const ConfigSection& root) {
+  root.Nested("learner").FillIn(DefaultLearnerRole());
+  root.Nested("actor").FillIn(DefaultActorRole());
+  root.Nested("reanalyse").FillIn(DefaultReanalyseRole());
+  if (config.replay().empty()) {
+    v1::ReplayShard& shard = *config.add_replay();
+    shard = DefaultReplayShard(kDefaultShardName, config.learner().options());
+    shard.set_name(kDefaultShardName);
+    shard.set_address(kDefaultShardAddress);
+  }
+  for (int i = 0; i < config.replay_size(); ++i) {
+    root.Nested("replay", i)
+        .FillIn(DefaultReplayShard(config.replay(i).name(), config.learner().options()));
+  }
+}
+
+// Empty stays empty.
+void MakeAbsolute(const std::filesystem::path& folder, std::string* path) {
+  if (!path->empty()) *path = (folder / *path).lexically_normal().string();
+}
+
+void MakePathsAbsolute(const std::string& file, v1::ClusterConfig& config) {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::absolute(file, error).parent_path();
+  v1::Security& security = *config.mutable_security();
+  MakeAbsolute(folder, security.mutable_ca_file());
+  MakeAbsolute(folder, security.mutable_certificate_file());
+  MakeAbsolute(folder, security.mutable_key_file());
+  MakeAbsolute(folder, security.mutable_token_file());
+  for (v1::ReplayShard& shard : *config.mutable_replay()) {
+    MakeAbsolute(folder, shard.mutable_data_dir());
+  }
+  MakeAbsolute(folder, config.mutable_learner()->mutable_run_dir());
+  for (std::string& path : *config.mutable_learner()->mutable_workloads()) {
+    MakeAbsolute(folder, &path);
+  }
+  MakeAbsolute(folder, config.mutable_actor()->mutable_spool_dir());
+  MakeAbsolute(folder, config.mutable_actor()->mutable_audit_dir());
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ClusterConfig> ParseClusterConfig(absl::string_view text,
+                                                     const std::string& path, ConfigScope scope) {
+  if (text.size() > kMostTextBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", text.size(), " bytes: at most ", kMostTextBytes, " expected"));
+  }
+  v1::ClusterConfig config;
+  ConfigMistakes mistakes;
+  const ConfigPlaces places = ParseConfigText(text, config, mistakes);
+  if (!places.complete) return mistakes.ToStatus(path);
+  const ConfigSection root(config, places, mistakes);
+  FillIn(config, root);
+  MakePathsAbsolute(path, config);
+  CheckClusterConfig(config, scope == ConfigScope::kWithPrograms, root);
+  if (!mistakes.empty()) return mistakes.ToStatus(path);
+  return config;
+}
+
+absl::StatusOr<v1::ClusterConfig> ReadClusterConfig(const std::string& path, ConfigScope scope) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  return ParseClusterConfig(*text, path, scope);
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,284 @@
+#include "cluster/cluster_config.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+// A file c.textproto in a folder of its own, beside a folder "programs".
+class ClusterConfig : public testing::Test {
+ protected:
+  ClusterConfig() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "cluster-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    std::filesystem::create_directory(folder_ + "/programs");
+    path_ = folder_ + "/c.textproto";
+  }
+  ~ClusterConfig() override { std::filesystem::remove_all(folder_); }
+
+  absl::StatusOr<v1::ClusterConfig> Parse(const std::string& text) const {
+    return ParseClusterConfig(text, path_);
+  }
+
+  // What is wrong, a line each, without the file's name.
+  std::vector<std::string> Mistakes(const std::string& text) const {
+    const absl::Status status = Parse(text).status();
+    if (status.ok()) return {};
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    std::vector<std::string> lines;
+    for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+      EXPECT_EQ(line.substr(0, path_.size() + 1), path_ + ":");
+      lines.emplace_back(line.substr(path_.size() + 1));
+    }
+    return lines;
+  }
+
+  std::string Write(const std::string& name, const std::string& content) const {
+    std::ofstream(folder_ + "/" + name) << content;
+    return folder_ + "/" + name;
+  }
+
+  std::string folder_;
+  std::string path_;
+};
+
+constexpr char kLeast[] = "learner { workloads: 'programs' }\n";
+
+TEST_F(ClusterConfig, NeedsNothingButPrograms) {
+  const absl::StatusOr<v1::ClusterConfig> config = Parse(kLeast);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(config->learner().workloads(), ElementsAre(folder_ + "/programs"));
+  EXPECT_EQ(config->learner().run_dir(), folder_ + "/run");
+  EXPECT_EQ(config->learner().options().batch_size(), 256);
+  EXPECT_GT(config->learner().network().latent(), 0);
+  ASSERT_EQ(config->replay_size(), 1);
+  EXPECT_EQ(config->replay(0).mode(), v1::ReplayShard::DURABLE);
+  EXPECT_EQ(config->replay(0).data_dir(), folder_ + "/replay/replay-0");
+  // The shard's limiter follows the learner.
+  EXPECT_EQ(config->replay(0).rate_limit().samples_per_insert(), 1);
+  EXPECT_EQ(config->actor().count(), 1);
+  EXPECT_EQ(config->reanalyse().count(), 0);
+  EXPECT_EQ(config->actor().audit_dir(), "");
+}
+
+TEST_F(ClusterConfig, KeepsWhatTheFileSaysEvenIfItIsZero) {
+  const absl::StatusOr<v1::ClusterConfig> config = Parse(R"(
+    learner {
+      workloads: 'programs'
+      importance_exponent: 0
+      options { batch_size: 64 weight_decay: 0 samples_per_insert: 2 }
+    }
+    replay { name: 'a' address: '127.0.0.1:1001' data_dir: '/data/a' }
+    replay { name: 'b' address: '127.0.0.1:1002' rate_limit { min_positions: 0 } }
+    actor { count: 0 }
+  )");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->learner().importance_exponent(), 0);
+  EXPECT_EQ(config->learner().options().batch_size(), 64);
+  EXPECT_EQ(config->learner().options().weight_decay(), 0);
+  EXPECT_GT(config->learner().options().learning_rate(), 0);
+  EXPECT_EQ(config->actor().count(), 0);
+  EXPECT_EQ(config->replay(0).data_dir(), "/data/a");
+  EXPECT_EQ(config->replay(1).data_dir(), folder_ + "/replay/b");
+  EXPECT_EQ(config->replay(1).rate_limit().min_positions(), 0);
+  EXPECT_EQ(config->replay(1).rate_limit().samples_per_insert(), 2);
+}
+
+TEST_F(ClusterConfig, ReportsEveryMistakeOfTheTextWithItsLine) {
+  const std::vector<std::string> mistakes = Mistakes(
+      "learner {\n"
+      "  workloads: 'programs'\n"
+      "  adress: '127.0.0.1:1'\n"
+      "  publish_updates: many\n"
+      "  options { batch_sise: 3 }\n"
+      "}\n"
+      "replay {\n"
+      "  name: 'a'\n"
+      "  address: '127.0.0.1:1001'\n"
+      "  mode: FOREVER\n"
+      "  max_bytes: -5\n"
+      "}\n");
+  ASSERT_EQ(mistakes.size(), 5) << absl::StrJoin(mistakes, "\n");
+  EXPECT_EQ(mistakes[0], "3: adress: no such field; address is one");
+  EXPECT_THAT(mistakes[1], StartsWith("4: publish_updates: "));
+  EXPECT_EQ(mistakes[2], "5: batch_sise: no such field; batch_size is one");
+  EXPECT_THAT(mistakes[3], StartsWith("10: mode: "));
+  EXPECT_THAT(mistakes[3], HasSubstr("FOREVER"));
+  EXPECT_THAT(mistakes[4], StartsWith("11: max_bytes: "));
+}
+
+TEST_F(ClusterConfig, ReportsTextAndMeaningTogether) {
+  const std::vector<std::string> mistakes = Mistakes(
+      "learner {\n"
+      "  searched_share: 2\n"
+      "  nonsense_of_some_length: 1\n"
+      "}\n"
+      "actor {\n"
+      "  games_in_flight: 0\n"
+      "}\n");
+  ASSERT_EQ(mistakes.size(), 4) << absl::StrJoin(mistakes, "\n");
+  EXPECT_EQ(mistakes[0],
+            "1: learner.workloads: missing; a program or a folder of programs expected");
+  EXPECT_EQ(mistakes[1], "2: learner.searched_share: 2 given, 0 to 1 expected");
+  EXPECT_THAT(mistakes[2],
+              StartsWith("3: nonsense_of_some_length: no such field; here may be name"));
+  EXPECT_EQ(mistakes[3], "6: actor.games_in_flight: 0 given, 1 to 65536 expected");
+}
+
+TEST_F(ClusterConfig, EndsAtAMistakeOfStructure) {
+  EXPECT_THAT(Mistakes("learner {\n  workloads: 'programs'\n"), ElementsAre(StartsWith("3: ")));
+  EXPECT_THAT(Mistakes("learner {\n  name: \n  publish_updates: 5\n  workloads: 'programs'\n}\n"),
+              ElementsAre(StartsWith("2: name: ")));
+  EXPECT_THAT(Mistakes("}\n"), ElementsAre(StartsWith("1: ")));
+}
+
+TEST_F(ClusterConfig, NamesAndAddressesAreUnique) {
+  const std::vector<std::string> mistakes = Mistakes(
+      "learner { workloads: 'programs' metrics_address: 'localhost:1001' }\n"
+      "replay { name: 'a' address: '127.0.0.1:1001' }\n"
+      "replay { name: 'a' address: '127.0.0.1:7400' data_dir: 'replay/a' }\n"
+      "replay { name: 'learner' address: '127.0.0.1:1003' metrics_address: '127.0.0.1:9001' }\n"
+      "actor { count: 4 metrics_address: '127.0.0.1:8999' }\n");
+  EXPECT_THAT(
+      mistakes,
+      ElementsAre(
+          "1: learner.name: 'learner' is also replay[2].name; every shard and the learner "
+          "need their own",
+          "1: learner.address: 127.0.0.1:7400 is taken by replay[1].address in line 3; "
+          "another port expected",
+          "1: learner.metrics_address: localhost:1001 is taken by replay[0].address in line "
+          "2; another port expected",
+          StartsWith("3: replay[1].name: 'a' is also replay[0].name"),
+          StartsWith("3: replay[1].data_dir: "),
+          "5: actor.metrics_address: 127.0.0.1:9001 is taken by replay[2].metrics_address "
+          "in line 4; another port expected"));
+}
+
+TEST_F(ClusterConfig, AddressesAreHostAndPort) {
+  for (const char* address : {"localhost", ":1", "h:0", "h:65536", "h:-1", "h: 1", "a b:1", "[::1]",
+                              "::1:1", "h:1x", "http://h:1"}) {
+    EXPECT_THAT(Mistakes(absl::StrCat(kLeast, "replay { name: 'a' address: '", address, "' }")),
+                ElementsAre(HasSubstr("host:port")))
+        << address;
+  }
+  for (const char* address : {"localhost:1", "127.0.0.1:65535", "[::1]:80"}) {
+    EXPECT_THAT(Mistakes(absl::StrCat(kLeast, "replay { name: 'a' address: '", address, "' }")),
+                IsEmpty())
+        << address;
+  }
+  EXPECT_THAT(Mistakes(absl::StrCat(kLeast, "replay { name: 'a' address: '0.0.0.0:5' }")),
+              ElementsAre(HasSubstr("others look for it here")));
+  EXPECT_THAT(
+      Mistakes(absl::StrCat(kLeast, "replay { }")),
+      ElementsAre(HasSubstr("replay[0].name: missing"), HasSubstr("replay[0].address: missing")));
+  EXPECT_THAT(
+      Mistakes(absl::StrCat(kLeast, "actor { count: 3 metrics_address: '127.0.0.1:65534' }")),
+      ElementsAre(HasSubstr("65535 is the last one")));
+}
+
+TEST_F(ClusterConfig, WhatOthersCanReachIsSecured) {
+  const std::string open = absl::StrCat(kLeast, "replay { name: 'a' address: '10.0.0.7:1001' }\n");
+  EXPECT_THAT(Mistakes(open), ElementsAre(StartsWith("2: replay[0].address: ")));
+  EXPECT_THAT(Mistakes(open + "security { allow_insecure_network: true }"), IsEmpty());
+  Write("token", "0123456789abcdef\n");
+  EXPECT_THAT(Mistakes(open + "security { token_file: 'token' }"), IsEmpty());
+  Write("short", "0123\n");
+  EXPECT_THAT(Mistakes(open + "security { token_file: 'short' }"),
+              ElementsAre(StartsWith("3: security.token_file: ")));
+}
+
+TEST_F(ClusterConfig, TlsIsThreeFilesOrNone) {
+  Write("ca.pem", "x");
+  EXPECT_THAT(Mistakes(absl::StrCat(kLeast, "security {\n  ca_file: 'ca.pem'\n}")),
+              ElementsAre(StartsWith("2: security.certificate_file: missing; TLS needs"),
+                          StartsWith("2: security.key_file: missing; TLS needs")));
+  EXPECT_THAT(
+      Mistakes(absl::StrCat(kLeast,
+                            "security {\n  ca_file: 'ca.pem'\n  certificate_file: 'c.pem'\n"
+                            "  key_file: 'ca.pem'\n}")),
+      ElementsAre(absl::StrCat("4: security.certificate_file: no file ", folder_, "/c.pem")));
+  EXPECT_THAT(Mistakes(absl::StrCat(kLeast,
+                                    "security {\n  ca_file: 'ca.pem'\n  certificate_file: 'ca.pem'"
+                                    "\n  key_file: 'ca.pem'\n}")),
+              ElementsAre(HasSubstr("security.ca_file: ")));
+}
+
+TEST_F(ClusterConfig, LimitersThatWouldBlockForEverAreRefused) {
+  const auto shard = [](const std::string& limit) {
+    return absl::StrCat(kLeast,
+                        "replay { name: 'a' address: '127.0.0.1:1001' max_positions: 500\n"
+                        "  rate_limit { ",
+                        limit, " } }");
+  };
+  // The default of 1,000 is above this shard's size as well.
+  EXPECT_THAT(Mistakes(shard("")),
+              ElementsAre(HasSubstr("min_positions: 1000 given: draws would")));
+  EXPECT_THAT(Mistakes(shard("min_positions: 500")), IsEmpty());
+  EXPECT_THAT(Mistakes(shard("min_positions: 501")),
+              ElementsAre(StartsWith("3: replay[0].rate_limit")));
+  EXPECT_THAT(Mistakes(shard("min_positions: 5 error_buffer: 0")),
+              ElementsAre(HasSubstr("wait for each other; 1 or more")));
+  EXPECT_THAT(Mistakes(shard("min_positions: 5 samples_per_insert: 8 error_buffer: 7.5")),
+              ElementsAre(HasSubstr("8 or more expected")));
+  EXPECT_THAT(Mistakes(shard("min_positions: 5 samples_per_insert: 0 error_buffer: 0")), IsEmpty());
+  EXPECT_THAT(Mistakes(shard("min_positions: 5 samples_per_insert: nan")),
+              ElementsAre(HasSubstr("samples_per_insert: nan given")));
+}
+
+TEST_F(ClusterConfig, SectionsMustFitEachOther) {
+  const std::string shard = "replay { name: 'a' address: '127.0.0.1:1001' ";
+  EXPECT_THAT(Mistakes(absl::StrCat(kLeast, shard, "best_games: 0 }")),
+              ElementsAre(HasSubstr("learner.options.best_share")));
+  EXPECT_THAT(Mistakes(absl::StrCat("learner { workloads: 'programs' options { best_share: 0 } }\n",
+                                    shard, "best_games: 0 }")),
+              IsEmpty());
+  EXPECT_THAT(Mistakes(absl::StrCat(kLeast, shard, "remember_evicted_seconds: 59 }")),
+              ElementsAre(HasSubstr("60 to ")));
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs' processes: 2 }"),
+              ElementsAre(HasSubstr("learner.rendezvous_address: ")));
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs' network { heads: 1000000 } }"),
+              ElementsAre(StartsWith("1: learner.network: ")));
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs' search { kind: KIND_UNSPECIFIED } }"),
+              ElementsAre("1: learner.search.kind: GUMBEL or PUCT expected"));
+}
+
+TEST_F(ClusterConfig, OnlyTheLearnerNeedsThePrograms) {
+  const std::string text = "learner { workloads: 'programs' workloads: 'others' }";
+  EXPECT_THAT(
+      Mistakes(text),
+      ElementsAre(absl::StrCat("1: learner.workloads[1]: no file or folder ", folder_, "/others")));
+  EXPECT_TRUE(ParseClusterConfig(text, path_, ConfigScope::kWithoutPrograms).ok());
+}
+
+TEST_F(ClusterConfig, HostileTextIsRefused) {
+  EXPECT_EQ(Parse(std::string(2 << 20, ' ')).status().code(), absl::StatusCode::kInvalidArgument);
+  std::string deep;
+  for (int i = 0; i < 100000; ++i) deep += "learner{";
+  EXPECT_EQ(Parse(deep).status().code(), absl::StatusCode::kInvalidArgument);
+  std::string wrong;
+  for (int i = 0; i < 1000; ++i) wrong += "actor: 1\n";
+  EXPECT_EQ(Parse(wrong).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadClusterConfig(folder_ + "/none").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadClusterConfig(folder_).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,333 @@
+#include "cluster/config_checks.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "actor/self_play.h"
+#include "cluster/host_port.h"
+#include "learner/learner.h"
+#include "model/network_config.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr double kHuge = std::numeric_limits<double>::max();
+constexpr double kMebibyte = 1 << 20;
+constexpr double kMostThreads = 1024;
+
+bool IsName(absl::string_view name) {
+  if (name.empty() || name.size() > 63) return false;
+  for (const char c : name) {
+    if (!absl::ascii_isalnum(c) && c != '-') return false;
+  }
+  return true;
+}
+
+std::string Message(const absl::Status& status) {
+  return std::string(status.message().data(), status.message().size());
+}
+
+// Checks of sections, which share what has been seen in others: names, addresses, folders.
+class Checker {
+ public:
+  Checker(const v1::ClusterConfig& config, const ConfigSection& root)
+      : config_(config), root_(root) {}
+
+  void CheckSecurity();
+  void CheckShard(int index);
+  void CheckLearner(bool programs);
+  void CheckActors();
+
+ private:
+  struct Place {
+    HostPort address;
+    std::string field;
+    int line;
+  };
+
+  void CheckRateLimit(const v1::ReplayShard& shard, const ConfigSection& section);
+  void CheckOptions(const ConfigSection& learner);
+  void CheckSearch(const ConfigSection& learner);
+  void CheckName(const std::string& name, const ConfigSection& section);
+
+  // Of an RPC server, which others must find and strangers must not.
+  void CheckListen(const std::string& address, const ConfigSection& section);
+
+  // `count` servers with ports in a row; none if `address` is empty.
+  void CheckMetrics(const std::string& address, uint32_t count, const ConfigSection& section);
+  void CheckFree(const Place& place, const ConfigSection& section, const std::string& field);
+
+  const v1::ClusterConfig& config_;
+  const ConfigSection& root_;
+  std::shared_ptr<const Security> security_;  // null: it is wrong itself
+  std::vector<Place> places_;
+  std::vector<std::pair<std::string, std::string>> names_;    // and whose they are
+  std::vector<std::pair<std::string, std::string>> folders_;  // likewise
+};
+
+void Checker::CheckSecurity() {
+  const v1::Security& security = config_.security();
+  const ConfigSection section = root_.Nested("security");
+  const std::pair<const char*, const std::string*> files[] = {
+      {"ca_file", &security.ca_file()},
+      {"certificate_file", &security.certificate_file()},
+      {"key_file", &security.key_file()},
+      {"token_file", &security.token_file()}};
+  int tls_files = 0;
+  bool readable = true;
+  for (const auto& [field, path] : files) {
+    if (path->empty()) continue;
+    tls_files += path != &security.token_file() ? 1 : 0;
+    std::error_code error;
+    if (std::filesystem::is_regular_file(*path, error)) continue;
+    section.Complain(field, absl::StrCat("no file ", *path));
+    readable = false;
+  }
+  if (tls_files != 0 && tls_files != 3) {
+    for (int i = 0; i < 3; ++i) {
+      if (!files[i].second->empty()) continue;
+      section.Complain(
+          files[i].first,
+          "missing; TLS needs ca_file, certificate_file and key_file, all three or none");
+    }
+    return;
+  }
+  if (!readable) return;
+  absl::StatusOr<std::shared_ptr<const Security>> loaded = Security::Load(security, "/");
+  if (loaded.ok()) {
+    security_ = *std::move(loaded);
+    return;
+  }
+  // "security.FIELD: what is wrong".
+  const std::string message = Message(loaded.status());
+  for (const auto& [field, path] : files) {
+    const std::string prefix = absl::StrCat("security.", field, ": ");
+    if (absl::StartsWith(message, prefix)) {
+      return section.Complain(field, message.substr(prefix.size()));
+    }
+  }
+  section.Complain(message);
+}
+
+void Checker::CheckName(const std::string& name, const ConfigSection& section) {
+  if (!section.GivenOrUnreadable("name") && name.empty()) {
+    return section.Complain("name", "missing; letters, digits and hyphens expected");
+  }
+  if (!IsName(name)) {
+    return section.Complain(
+        "name", absl::StrCat("'", name, "': 1 to 63 letters, digits and hyphens expected"));
+  }
+  for (const auto& [other, field] : names_) {
+    if (other == name) {
+      return section.Complain("name", absl::StrCat("'", name, "' is also ", field,
+                                                   "; every shard and the learner need their own"));
+    }
+  }
+  names_.emplace_back(name, section.PathOf("name"));
+}
+
+void Checker::CheckListen(const std::string& address, const ConfigSection& section) {
+  if (address.empty()) {
+    if (section.GivenOrUnreadable("address") && !section.Given("address")) return;
+    return section.Complain("address", "missing; host:port expected, such as 127.0.0.1:7410");
+  }
+  const std::optional<HostPort> parsed = ParseHostPort(address);
+  if (!parsed.has_value()) {
+    return section.Complain("address", absl::StrCat("'", address,
+                                                    "': host:port with a port from 1 to 65535 "
+                                                    "expected, such as 127.0.0.1:7410"));
+  }
+  if (IsWildcard(*parsed)) {
+    return section.Complain("address",
+                            absl::StrCat(address,
+                                         ": others look for it here; the name or address "
+                                         "of one machine expected"));
+  }
+  if (security_ != nullptr) {
+    const absl::Status status = security_->CheckListenAddress(address);
+    if (!status.ok()) section.Complain("address", Message(status));
+  }
+  CheckFree({*parsed, section.PathOf("address"), section.LineOf("address")}, section, "address");
+}
+
+void Checker::CheckMetrics(const std::string& address, uint32_t count,
+                           const ConfigSection& section) {
+  if (address.empty()) return;
+  constexpr char kField[] = "metrics_address";
+  const std::optional<HostPort> parsed = ParseHostPort(address);
+  if (!parsed.has_value()) {
+    return section.Complain(kField, absl::StrCat("'", address,
+                                                 "': host:port with a port from 1 to 65535 "
+                                                 "expected, such as 127.0.0.1:9464"));
+  }
+  if (parsed->port + uint64_t{count} > 65536) {
+    return section.Complain(
+        kField, absl::StrCat(address, ": ", count, " processes take a port each, up to ",
+                             parsed->port + uint64_t{count} - 1, "; 65535 is the last one"));
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    CheckFree({{parsed->host, parsed->port + i}, section.PathOf(kField), section.LineOf(kField)},
+              section, kField);
+  }
+}
+
+void Checker::CheckFree(const Place& place, const ConfigSection& section,
+                        const std::string& field) {
+  for (const Place& other : places_) {
+    if (!Collide(other.address, place.address)) continue;
+    return section.Complain(
+        field, absl::StrCat(ToString(place.address), " is taken by ", other.field, " in line ",
+                            other.line + 1, "; another port expected"));
+  }
+  places_.push_back(place);
+}
+
+void Checker::CheckShard(int index) {
+  const v1::ReplayShard& shard = config_.replay(index);
+  const ConfigSection section = root_.Nested("replay", index);
+  CheckName(shard.name(), section);
+  CheckListen(shard.address(), section);
+  CheckMetrics(shard.metrics_address(), 1, section);
+  CheckRanges(section, {{"max_positions", 1, 4294967296.0},
+                        {"max_bytes", kMebibyte, kHuge},
+                        {"best_games", 0, 1 << 20},
+                        {"priority_exponent", 0, 1},
+                        // The least: an actor that was cut off sends again what it had sent.
+                        {"remember_evicted_seconds", 60, 366 * 86400.0}});
+  if (shard.mode() == v1::ReplayShard::MODE_UNSPECIFIED) {
+    section.Complain("mode", "MEMORY, DURABLE or DURABLE_SYNC expected");
+  }
+  if (shard.eviction() == v1::ReplayShard::EVICTION_UNSPECIFIED) {
+    section.Complain("eviction", "OLDEST_FIRST or LEAST_VALUED_FIRST expected");
+  }
+  CheckRateLimit(shard, section);
+  if (config_.learner().options().best_share() > 0 && shard.best_games() == 0) {
+    section.Complain("best_games",
+                     "0 given, 1 or more expected: learner.options.best_share of every batch is "
+                     "drawn from them");
+  }
+  if (shard.mode() == v1::ReplayShard::MEMORY) return;
+  if (shard.data_dir().empty()) {
+    return section.Complain("data_dir", "empty; the folder of a durable shard expected");
+  }
+  for (const auto& [folder, field] : folders_) {
+    if (folder == shard.data_dir()) {
+      return section.Complain("data_dir", absl::StrCat(folder, " is also ", field,
+                                                       "; every shard needs a folder of its own"));
+    }
+  }
+  folders_.emplace_back(shard.data_dir(), section.PathOf("data_dir"));
+}
+
+void Checker::CheckRateLimit(const v1::ReplayShard& shard, const ConfigSection& section) {
+  const v1::RateLimit& limit = shard.rate_limit();
+  const ConfigSection limiter = section.Nested("rate_limit");
+  CheckRanges(limiter, {{"samples_per_insert", 0, 1e6}, {"error_buffer", 0, kHuge}});
+  if (limit.min_positions() > shard.max_positions()) {
+    limiter.Complain("min_positions",
+                     absl::StrCat(limit.min_positions(), " given: draws would never begin, since ",
+                                  section.PathOf("max_positions"), " is ", shard.max_positions()));
+  }
+  const double least = std::max(1.0, limit.samples_per_insert());
+  if (limit.samples_per_insert() > 0 && limit.error_buffer() >= 0 && limit.error_buffer() < least) {
+    limiter.Complain(
+        "error_buffer",
+        absl::StrCat(limit.error_buffer(), " given: inserts and draws would wait for each other; ",
+                     least, " or more expected"));
+  }
+}
+
+void Checker::CheckOptions(const ConfigSection& learner) {
+  const ConfigSection options = learner.Nested("options");
+  CheckRanges(options, {{"batch_size", 1, 1 << 20},
+                        {"unroll_steps", 0, 64},
+                        {"samples_per_insert", 1e-6, 1e6},
+                        {"best_share", 0, 1},
+                        {"learning_rate", 1e-12, 1e3},
+                        {"weight_decay", 0, 1e3},
+                        {"max_gradient_norm", 1e-12, 1e12},
+                        {"value_weight", 0, 1e6},
+                        {"reward_weight", 0, 1e6}});
+}
+
+void Checker::CheckSearch(const ConfigSection& learner) {
+  const v1::SearchOptions& search = config_.learner().search();
+  const ConfigSection section = learner.Nested("search");
+  if (search.kind() == v1::SearchOptions::KIND_UNSPECIFIED) {
+    section.Complain("kind", "GUMBEL or PUCT expected");
+  }
+  const absl::StatusOr<SearchConfig> made = MakeSearchConfig(search);
+  if (!made.ok()) section.Complain(Message(made.status()));
+}
+
+void Checker::CheckLearner(bool programs) {
+  const v1::LearnerRole& learner = config_.learner();
+  const ConfigSection section = root_.Nested("learner");
+  CheckName(learner.name(), section);
+  CheckListen(learner.address(), section);
+  CheckMetrics(learner.metrics_address(), learner.processes(), section);
+  CheckRanges(section, {{"explored_decisions", 0, 1e6},
+                        {"searched_share", 0, 1},
+                        {"importance_exponent", 0, 1},
+                        {"publish_updates", 1, 1e9},
+                        {"checkpoint_seconds", 1, 86400},
+                        {"processes", 1, 1024},
+                        {"prefetched_batches", 1, 1024},
+                        {"threads", 0, kMostThreads}});
+  CheckOptions(section);
+  CheckSearch(section);
+  const absl::Status network = ValidateNetworkConfig(learner.network());
+  if (!network.ok()) section.Complain("network", Message(network));
+  if (learner.run_dir().empty()) section.Complain("run_dir", "empty; a folder expected");
+  if (learner.processes() > 1 && !ParseHostPort(learner.rendezvous_address()).has_value()) {
+    section.Complain(
+        "rendezvous_address",
+        absl::StrCat("'", learner.rendezvous_address(), "': host:port expected, where ",
+                     learner.processes(), " learner processes meet"));
+  }
+  if (learner.workloads().empty() && !section.GivenOrUnreadable("workloads") && programs) {
+    section.Complain("workloads", "missing; a program or a folder of programs expected");
+  }
+  for (int i = 0; i < learner.workloads_size() && programs; ++i) {
+    std::error_code error;
+    if (std::filesystem::exists(learner.workloads(i), error)) continue;
+    section.Complain("workloads", absl::StrCat("no file or folder ", learner.workloads(i)), i);
+  }
+}
+
+void Checker::CheckActors() {
+  const ConfigSection actor = root_.Nested("actor");
+  CheckRanges(actor, {{"count", 0, 10000},
+                      {"threads", 0, kMostThreads},
+                      {"games_in_flight", 1, 65536},
+                      {"spool_bytes", kMebibyte, kHuge}});
+  CheckMetrics(config_.actor().metrics_address(), config_.actor().count(), actor);
+  if (config_.actor().spool_dir().empty()) {
+    actor.Complain("spool_dir", "empty; a folder expected for games that no shard has taken yet");
+  }
+  const ConfigSection reanalyse = root_.Nested("reanalyse");
+  CheckRanges(reanalyse,
+              {{"count", 0, 10000}, {"threads", 0, kMostThreads}, {"games_in_flight", 1, 65536}});
+  CheckMetrics(config_.reanalyse().metrics_address(), config_.reanalyse().count(), reanalyse);
+}
+
+}  // namespace
+
+void CheckClusterConfig(const v1::ClusterConfig& config, bool programs, const ConfigSection& root) {
+  Checker checker(config, root);
+  checker.CheckSecurity();
+  for (int i = 0; i < config.replay_size(); ++i) checker.CheckShard(i);
+  checker.CheckLearner(programs);
+  checker.CheckActors();
+}
+
+}  // namespace mallocmuzero

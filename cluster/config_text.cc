@@ -1,0 +1,293 @@
+#include "cluster/config_text.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/tokenizer.h>
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace mallocmuzero {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using google::protobuf::TextFormat;
+
+// Lines left out before the parser gives up on the file.
+constexpr int kMostWrongLines = 100;
+
+// Real files have three levels; the parser recurses.
+constexpr int kMostLevels = 32;
+
+// What the parser says of a line.
+struct Entry {
+  int line;
+  std::string text;
+};
+
+// The parser's messages. It says a misspelt field in a warning and goes on; it ends at an error.
+class Collector : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int, const std::string& text) override {
+    entries_.push_back({line, text});
+    if (!error_.has_value()) error_ = entries_.back();
+  }
+  void AddWarning(int line, int, const std::string& text) override {
+    entries_.push_back({line, text});
+  }
+
+  // The first one.
+  const std::optional<Entry>& error() const { return error_; }
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  std::optional<Entry> error_;
+  std::vector<Entry> entries_;
+};
+
+size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+// "no such field" with the likeliest one. `text` is the parser's:
+//   Message type "mallocmuzero.v1.ReplayShard" has no field named "adress".
+void ComplainOfUnknownField(int line, const std::string& text, const Message& root,
+                            ConfigMistakes& mistakes) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '"');
+  const Descriptor* type = root.GetDescriptor()->file()->pool()->FindMessageTypeByName(parts[1]);
+  if (type == nullptr || parts[3].size() > 100) return mistakes.Add(line, "", text);
+  std::string nearest;
+  size_t least = 3;  // what is further off is another word
+  std::vector<absl::string_view> names;
+  for (int i = 0; i < type->field_count(); ++i) {
+    const std::string& name = type->field(i)->name();
+    names.push_back(name);
+    const size_t distance = EditDistance(parts[3], name);
+    if (distance < least) {
+      least = distance;
+      nearest = name;
+    }
+  }
+  mistakes.Add(line, parts[3],
+               nearest.empty()
+                   ? absl::StrCat("no such field; here may be ", absl::StrJoin(names, ", "))
+                   : absl::StrCat("no such field; ", nearest, " is one"));
+}
+
+// "field: value" without braces: leaving it out changes nothing for other lines. Its field's name,
+// empty if the line is not like that.
+std::string FieldOfPlainLine(absl::string_view line) {
+  const absl::string_view text = absl::StripAsciiWhitespace(line);
+  const size_t name_end =
+      std::find_if_not(text.begin(), text.end(),
+                       [](char c) { return absl::ascii_isalnum(c) || c == '_'; }) -
+      text.begin();
+  const absl::string_view rest = absl::StripLeadingAsciiWhitespace(text.substr(name_end));
+  if (name_end == 0 || !absl::StartsWith(rest, ":")) return "";
+  if (rest.find_first_of("{}<>[]") != absl::string_view::npos) return "";
+  return std::string(text.substr(0, name_end));
+}
+
+// The line to leave out because of the error `text` found in `line`; -1 if there is none. It is
+// this line, or one above: the parser finds some mistakes only behind the value.
+int FindPlainLine(const std::vector<std::string>& lines, int line, absl::string_view text) {
+  if (line < 0 || line >= static_cast<int>(lines.size())) return -1;
+  const size_t quoted = text.find("field \"");
+  if (quoted != absl::string_view::npos) {
+    const absl::string_view rest = text.substr(quoted + 7);
+    const absl::string_view field = rest.substr(0, rest.find('"'));
+    for (int i = line; i >= 0; --i) {
+      if (FieldOfPlainLine(lines[i]) == field) return i;
+    }
+    return -1;
+  }
+  if (line > 0 && !FieldOfPlainLine(lines[line - 1]).empty() &&
+      absl::EndsWith(absl::StripAsciiWhitespace(lines[line - 1]), ":")) {
+    return line - 1;
+  }
+  return FieldOfPlainLine(lines[line]).empty() ? -1 : line;
+}
+
+double NumberOf(const Message& message, const FieldDescriptor* field) {
+  const Reflection& reflection = *message.GetReflection();
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return reflection.GetUInt32(message, field);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return static_cast<double>(reflection.GetUInt64(message, field));
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return reflection.GetFloat(message, field);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return reflection.GetDouble(message, field);
+    default:
+      assert(false && "not a number");
+      return 0;
+  }
+}
+
+// Copies one singular field that is not a message.
+void CopyScalar(const Message& from, const FieldDescriptor* field, Message& to) {
+  const Reflection& get = *from.GetReflection();
+  const Reflection& set = *to.GetReflection();
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return set.SetUInt32(&to, field, get.GetUInt32(from, field));
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return set.SetUInt64(&to, field, get.GetUInt64(from, field));
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return set.SetFloat(&to, field, get.GetFloat(from, field));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return set.SetDouble(&to, field, get.GetDouble(from, field));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return set.SetBool(&to, field, get.GetBool(from, field));
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return set.SetEnumValue(&to, field, get.GetEnumValue(from, field));
+    case FieldDescriptor::CPPTYPE_STRING:
+      return set.SetString(&to, field, get.GetString(from, field));
+    default:
+      assert(false && "no such type in the configuration");
+  }
+}
+
+}  // namespace
+
+ConfigPlaces ParseConfigText(absl::string_view text, Message& message, ConfigMistakes& mistakes) {
+  ConfigPlaces places;
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  for (int attempt = 0;; ++attempt) {
+    Collector collector;
+    places.tree = std::make_unique<TextFormat::ParseInfoTree>();
+    TextFormat::Parser parser;
+    parser.RecordErrorsTo(&collector);
+    parser.WriteLocationsTo(places.tree.get());
+    parser.AllowUnknownField(true);
+    parser.SetRecursionLimit(kMostLevels);
+    const bool parsed = parser.ParseFromString(absl::StrJoin(lines, "\n"), &message);
+    const std::optional<Entry>& error = collector.error();
+    const int wrong = error.has_value() && attempt < kMostWrongLines
+                          ? FindPlainLine(lines, error->line, error->text)
+                          : -1;
+    // The errors of a text that is parsed once more come again, but for the line left out.
+    for (const Entry& entry : collector.entries()) {
+      const bool is_error = error.has_value() && entry.line == error->line;
+      if (wrong >= 0 && !is_error) continue;
+      if (absl::StrContains(entry.text, "\" has no field named \"")) {
+        ComplainOfUnknownField(entry.line, entry.text, message, mistakes);
+      } else {
+        const int line = is_error && wrong >= 0 ? wrong : entry.line;
+        mistakes.Add(line, wrong >= 0 ? FieldOfPlainLine(lines[wrong]) : "", entry.text);
+      }
+    }
+    places.complete = parsed;
+    if (parsed || wrong < 0) return places;
+    places.unreadable.push_back(FieldOfPlainLine(lines[wrong]));
+    lines[wrong].clear();
+  }
+}
+
+ConfigSection::ConfigSection(Message& message, const ConfigPlaces& places, ConfigMistakes& mistakes)
+    : message_(&message), places_(&places), mistakes_(&mistakes), tree_(places.tree.get()) {}
+
+const FieldDescriptor* ConfigSection::Find(const std::string& field) const {
+  const FieldDescriptor* found = message_->GetDescriptor()->FindFieldByName(field);
+  assert(found != nullptr);
+  return found;
+}
+
+bool ConfigSection::Given(const std::string& field) const { return PlaceOf(field, -1) >= 0; }
+
+bool ConfigSection::GivenOrUnreadable(const std::string& field) const {
+  return Given(field) || std::find(places_->unreadable.begin(), places_->unreadable.end(), field) !=
+                             places_->unreadable.end();
+}
+
+ConfigSection ConfigSection::Nested(const std::string& field, int index) const {
+  const FieldDescriptor* descriptor = Find(field);
+  const Reflection& reflection = *message_->GetReflection();
+  ConfigSection nested;
+  nested.message_ = index < 0 ? reflection.MutableMessage(message_, descriptor)
+                              : reflection.MutableRepeatedMessage(message_, descriptor, index);
+  nested.places_ = places_;
+  nested.mistakes_ = mistakes_;
+  nested.tree_ = tree_ == nullptr ? nullptr : tree_->GetTreeForNested(descriptor, index);
+  nested.path_ = PathOf(field, index);
+  nested.line_ = LineOf(field, index);
+  return nested;
+}
+
+void ConfigSection::FillIn(const Message& defaults) const {
+  std::vector<const FieldDescriptor*> fields;
+  defaults.GetReflection()->ListFields(defaults, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->is_repeated()) continue;
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      Nested(field->name()).FillIn(defaults.GetReflection()->GetMessage(defaults, field));
+    } else if (!Given(field->name())) {
+      CopyScalar(defaults, field, *message_);
+    }
+  }
+}
+
+void ConfigSection::Complain(const std::string& field, const std::string& message,
+                             int index) const {
+  mistakes_->Add(LineOf(field, index), PathOf(field, index), message);
+}
+
+void ConfigSection::Complain(const std::string& message) const {
+  mistakes_->Add(line_, path_, message);
+}
+
+std::string ConfigSection::PathOf(const std::string& field, int index) const {
+  std::string path = path_.empty() ? field : absl::StrCat(path_, ".", field);
+  if (index >= 0) absl::StrAppend(&path, "[", index, "]");
+  return path;
+}
+
+int ConfigSection::LineOf(const std::string& field, int index) const {
+  const int line = PlaceOf(field, index);
+  return line >= 0 ? line : line_;
+}
+
+int ConfigSection::PlaceOf(const std::string& field, int index) const {
+  if (tree_ == nullptr) return -1;
+  const FieldDescriptor* descriptor = Find(field);
+  // The first value stands for the whole of a repeated field.
+  return tree_->GetLocation(descriptor, descriptor->is_repeated() ? std::max(0, index) : -1).line;
+}
+
+double ConfigSection::Number(const std::string& field) const {
+  return NumberOf(*message_, Find(field));
+}
+
+void CheckRanges(const ConfigSection& section, absl::Span<const ConfigRange> ranges) {
+  for (const ConfigRange& range : ranges) {
+    if (!section.Given(range.field)) continue;
+    const double number = section.Number(range.field);
+    if (number >= range.least && number <= range.most) continue;
+    section.Complain(range.field, absl::StrFormat("%.12g given, %.12g to %.12g expected", number,
+                                                  range.least, range.most));
+  }
+}
+
+}  // namespace mallocmuzero
