@@ -13,10 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "cli/print_json.h"
 #include "cli/run_report.h"
+#include "learner/run_directory.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "simulator/core/file_io.h"
-#include "train/run_directory.h"
 #include "view/learning_curves.h"
 
 namespace mallocmuzero::cli {

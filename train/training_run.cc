@@ -91,7 +91,7 @@ absl::Status TrainingRun::Demonstrate(const std::function<bool()>& stop) {
       absl::StatusOr<v1::Trajectory> game = mallocmuzero::Demonstrate(
           programs_[p], TrajectoryId(config_.seed(), 0, replay_.games()), solution->actions);
       if (!game.ok()) return game.status();
-      NoteBest(p, *game, name);
+      NoteIfBest(*game, name, progress_[p]);
       replay_.Insert(std::make_shared<const v1::Trajectory>(*std::move(game)));
     }
     state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - start));
@@ -202,7 +202,7 @@ void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const 
       sums[p] += value;
       ++counts[p];
     }
-    NoteBest(p, games[i], kAgent);
+    NoteIfBest(games[i], kAgent, progress_[p]);
     baselines_.at(games[i].program_sha256()).Add(games[i]);
     state_.set_games(state_.games() + 1);
     state_.set_decisions(state_.decisions() + decisions);
@@ -215,18 +215,6 @@ void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const 
     v1::TrainMetrics::Program* program = metrics.add_programs();
     program->set_name(programs_[p].name());
     if (counts[p] > 0) program->set_mean_return(sums[p] / counts[p]);
-  }
-}
-
-void TrainingRun::NoteBest(size_t program, const v1::Trajectory& game, const std::string& player) {
-  ProgramProgress& progress = progress_[program];
-  const double value = TotalReturn(game);
-  if (!progress.best_actions.empty() && value <= progress.best_return) return;
-  progress.best_return = value;
-  progress.best_player = player;
-  progress.best_actions.clear();
-  for (const char action : game.actions()) {
-    progress.best_actions.push_back(static_cast<Action>(action));
   }
 }
 
@@ -255,16 +243,8 @@ void TrainingRun::Describe(v1::TrainMetrics& metrics) const {
   metrics.set_replay_games(static_cast<double>(replay_.games()));
   metrics.set_replay_decisions(static_cast<double>(replay_.decisions()));
   for (size_t p = 0; p < programs_.size(); ++p) {
-    v1::TrainMetrics::Program& program = *metrics.mutable_programs(static_cast<int>(p));
-    if (!std::isnan(progress_[p].policy_return)) {
-      program.set_policy_return(progress_[p].policy_return);
-    }
-    program.set_best_return(progress_[p].best_return);
-    program.set_greedy_return(progress_[p].greedy_return);
-    if (!std::isnan(programs_[p].default_return())) {
-      program.set_default_return(programs_[p].default_return());
-    }
-    program.set_scale(baselines_.at(programs_[p].sha256()).scale());
+    const double scale = baselines_.at(programs_[p].sha256()).scale();
+    metrics.mutable_programs(static_cast<int>(p))->MergeFrom(DescribeProgress(progress_[p], scale));
   }
 }
 

@@ -19,6 +19,8 @@
 #include "env/program_set.h"
 #include "learner/batch_maker.h"
 #include "learner/learner.h"
+#include "learner/program_progress.h"
+#include "learner/run_directory.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
@@ -26,7 +28,6 @@
 #include "model/network.h"
 #include "replay/trajectory_buffer.h"
 #include "train/player_pool.h"
-#include "train/run_directory.h"
 
 namespace mallocmuzero {
 
@@ -35,16 +36,6 @@ struct RunLimits {
   absl::Time deadline = absl::InfiniteFuture();
   uint64_t iterations = UINT64_MAX;  // of the run, those of earlier sittings counted
   std::function<bool()> stop;        // asked often; true: as soon as possible
-};
-
-// What is known about a program at the end, or so far.
-struct ProgramProgress {
-  const PlayedProgram* program = nullptr;
-  double greedy_return = 0;  // of the greedy solver's game
-  double best_return = 0;
-  std::string best_player;  // "agent", or the solver whose demonstration it was
-  std::vector<Action> best_actions;
-  double policy_return = 0;  // at the last evaluation; NaN before the first
 };
 
 // In each iteration, games are played with the weights that the last one left while the learner
@@ -97,7 +88,6 @@ class TrainingRun {
   std::vector<GameTask> MakeTasks() const;
   void TakeGames(std::vector<v1::Trajectory> games, absl::Span<const GameTask> tasks,
                  v1::TrainMetrics& metrics);
-  void NoteBest(size_t program, const v1::Trajectory& game, const std::string& player);
   absl::Status Learn(v1::TrainMetrics& metrics);
   void Describe(v1::TrainMetrics& metrics) const;
   bool IsEvaluation() const;
@@ -110,7 +100,6 @@ class TrainingRun {
   absl::Status Save(const Saved& saved);
   absl::Status Restore();
   absl::Status RestorePrograms();
-  absl::Status WriteBestMappings() const;
 
   RunDirectory directory_;
   v1::TrainConfig config_;

@@ -1,8 +1,6 @@
 // TrainingRun: set-up, saving and resuming.
 
-#include <cmath>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,11 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "env/game.h"
-#include "env/solvers/plan.h"
-#include "env/solvers/solver.h"
+#include "env/game_rules.h"
 #include "model/checkpoint.h"
-#include "simulator/core/mapping.h"
 #include "simulator/core/status_macros.h"
 #include "train/train_config.h"
 #include "train/training_run.h"
@@ -74,12 +69,10 @@ absl::Status TrainingRun::SetUp(Device device) {
   learner_ = *std::move(learner);
   for (size_t p = 0; p < programs_.size(); ++p) {
     baselines_.emplace(programs_[p].sha256(), ReturnBaseline(programs_[p].rules().access_count()));
-    const absl::StatusOr<Solution> greedy = Solve("greedy", programs_[p].rules(), {});
-    if (!greedy.ok()) return greedy.status();
-    progress_.push_back({.program = &programs_[p],
-                         .greedy_return = 1 - programs_[p].rules().ShareOfAllHbm(greedy->cycles),
-                         .policy_return = std::numeric_limits<double>::quiet_NaN()});
   }
+  absl::StatusOr<std::vector<ProgramProgress>> progress = StartProgress(programs_);
+  if (!progress.ok()) return progress.status();
+  progress_ = *std::move(progress);
   batches_ = std::make_unique<BatchMaker>(programs_, baselines_, config_.learner(), threads());
   return absl::OkStatus();
 }
@@ -89,15 +82,7 @@ TrainingRun::Saved TrainingRun::Capture() const {
   *state.mutable_replay() = replay_.Save();
   state.clear_programs();
   for (const ProgramProgress& progress : progress_) {
-    v1::TrainState::Program& program = *state.add_programs();
-    program.set_sha256(progress.program->sha256());
-    *program.mutable_baseline() = baselines_.at(progress.program->sha256()).Save();
-    program.set_best_return(progress.best_return);
-    program.set_best_player(progress.best_player);
-    for (const Action action : progress.best_actions) {
-      program.mutable_best_actions()->push_back(static_cast<char>(action));
-    }
-    program.set_policy_return(progress.policy_return);
+    *state.add_programs() = SaveProgress(progress, baselines_.at(progress.program->sha256()));
   }
   Saved saved = {.iteration = state.iteration(),
                  .checkpoint = MakeCheckpoint(*network_),
@@ -113,16 +98,8 @@ absl::Status TrainingRun::Save(const Saved& saved) {
   MMZ_RETURN_IF_ERROR(SaveCheckpoint(directory_.checkpoint_path(), saved.checkpoint));
   // Only now does nothing need the older games.
   directory_.RemoveGamesBut(saved.iteration);
-  return WriteBestMappings();
-}
-
-absl::Status TrainingRun::WriteBestMappings() const {
   for (const ProgramProgress& progress : progress_) {
-    if (progress.best_actions.empty()) continue;
-    const PlayedProgram& program = *progress.program;
-    const Game game = PlayActions(program.rules(), progress.best_actions);
-    MMZ_RETURN_IF_ERROR(directory_.WriteBest(program.program().hardware().name(), program.name(),
-                                             MappingToProto(game.ToMapping(), program.program())));
+    MMZ_RETURN_IF_ERROR(WriteBestMapping(directory_, progress));
   }
   return absl::OkStatus();
 }
@@ -171,16 +148,9 @@ absl::Status TrainingRun::RestorePrograms() {
   for (size_t p = 0; p < progress_.size(); ++p) {
     const v1::TrainState::Program& saved = state_.programs(static_cast<int>(p));
     ProgramProgress& progress = progress_[p];
-    if (saved.sha256() != progress.program->sha256() ||
-        !baselines_.at(saved.sha256()).Restore(saved.baseline())) {
+    if (!RestoreProgress(saved, progress, baselines_.at(progress.program->sha256()))) {
       return absl::InvalidArgumentError(absl::StrCat(
           progress.program->name(), ": not the program that the run was started with"));
-    }
-    progress.best_return = saved.best_return();
-    progress.best_player = saved.best_player();
-    progress.policy_return = saved.policy_return();
-    for (const char action : saved.best_actions()) {
-      progress.best_actions.push_back(static_cast<Action>(action));
     }
   }
   return absl::OkStatus();

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "learner/program_progress.h"
 
 namespace mallocmuzero {
 namespace {
@@ -16,19 +17,6 @@ namespace {
 // Updates whose rows are drawn at once: a game is played again once for all its rows in them. The
 // price is that priorities are as old as that.
 constexpr size_t kUpdatesInBlock = 16;
-
-void AddLosses(const UpdateResult& result, double share, v1::TrainMetrics::Losses& losses) {
-  losses.set_total(losses.total() + share * result.total_loss);
-  losses.set_policy(losses.policy() + share * result.policy_loss);
-  losses.set_value(losses.value() + share * result.value_loss);
-  losses.set_reward(losses.reward() + share * result.reward_loss);
-  losses.set_gradient_norm(losses.gradient_norm() + share * result.gradient_norm);
-  losses.set_learning_rate(result.learning_rate);
-  double error = 0;
-  for (const float e : result.value_errors) error += e;
-  error /= static_cast<double>(result.value_errors.size());
-  losses.set_value_error(losses.value_error() + share * error);
-}
 
 }  // namespace
 

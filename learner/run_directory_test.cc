@@ -1,4 +1,4 @@
-#include "train/run_directory.h"
+#include "learner/run_directory.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "train/train_config.h"
+#include "model/network_config.h"
 
 namespace mallocmuzero {
 namespace {
@@ -23,6 +23,12 @@ std::string NewFolder(const std::string& name) {
   return path;
 }
 
+v1::TrainConfig SomeConfig() {
+  v1::TrainConfig config;
+  *config.mutable_network() = *NetworkPreset("tiny");
+  return config;
+}
+
 v1::TrainMetrics MetricsOf(uint32_t iteration) {
   v1::TrainMetrics metrics;
   metrics.set_iteration(iteration);
@@ -33,7 +39,7 @@ v1::TrainMetrics MetricsOf(uint32_t iteration) {
 
 TEST(RunDirectory, RefusesAFolderWithARunInIt) {
   const std::string path = NewFolder("twice");
-  const v1::TrainConfig config = *DefaultTrainConfig("tiny");
+  const v1::TrainConfig config = SomeConfig();
   ASSERT_TRUE(RunDirectory::Create(path, config).ok());
   EXPECT_THAT(RunDirectory::Create(path, config).status().message(), HasSubstr("--resume"));
   EXPECT_TRUE(RunDirectory::Open(path).ok());
@@ -46,11 +52,11 @@ TEST(RunDirectory, OpensOnlyAFolderWithARun) {
 TEST(RunDirectory, APathThatIsTooLongIsAnError) {
   const std::string path(5000, 'x');
   EXPECT_TRUE(absl::IsNotFound(RunDirectory::Open(path).status()));
-  EXPECT_FALSE(RunDirectory::Create(path, *DefaultTrainConfig("tiny")).ok());
+  EXPECT_FALSE(RunDirectory::Create(path, SomeConfig()).ok());
 }
 
 TEST(RunDirectory, ReadsItsConfigBack) {
-  v1::TrainConfig config = *DefaultTrainConfig("tiny");
+  v1::TrainConfig config = SomeConfig();
   config.set_seed(5);
   const auto directory = RunDirectory::Create(NewFolder("config"), config);
   ASSERT_TRUE(directory.ok()) << directory.status();
@@ -59,7 +65,7 @@ TEST(RunDirectory, ReadsItsConfigBack) {
 }
 
 TEST(RunDirectory, MetricsAreLinesThatSurviveACutOne) {
-  const auto directory = RunDirectory::Create(NewFolder("metrics"), *DefaultTrainConfig("tiny"));
+  const auto directory = RunDirectory::Create(NewFolder("metrics"), SomeConfig());
   ASSERT_TRUE(directory.ok());
   for (uint32_t i = 1; i <= 3; ++i) ASSERT_TRUE(directory->AppendMetrics(MetricsOf(i)).ok());
   std::ofstream(directory->path() + "/metrics.jsonl", std::ios::app) << "{\"iteration\": 4, \"ga";
@@ -71,14 +77,14 @@ TEST(RunDirectory, MetricsAreLinesThatSurviveACutOne) {
 }
 
 TEST(RunDirectory, NamesTheLineThatIsNoMetrics) {
-  const auto directory = RunDirectory::Create(NewFolder("bad"), *DefaultTrainConfig("tiny"));
+  const auto directory = RunDirectory::Create(NewFolder("bad"), SomeConfig());
   ASSERT_TRUE(directory->AppendMetrics(MetricsOf(1)).ok());
   std::ofstream(directory->path() + "/metrics.jsonl", std::ios::app) << "hello\n";
   EXPECT_THAT(directory->ReadMetrics().status().message(), HasSubstr("metrics.jsonl:2"));
 }
 
 TEST(RunDirectory, TruncatesMetricsBehindAnIteration) {
-  const auto directory = RunDirectory::Create(NewFolder("truncate"), *DefaultTrainConfig("tiny"));
+  const auto directory = RunDirectory::Create(NewFolder("truncate"), SomeConfig());
   for (uint32_t i = 1; i <= 5; ++i) ASSERT_TRUE(directory->AppendMetrics(MetricsOf(i)).ok());
   ASSERT_TRUE(directory->TruncateMetrics(2).ok());
   ASSERT_TRUE(directory->AppendMetrics(MetricsOf(3)).ok());
@@ -86,7 +92,7 @@ TEST(RunDirectory, TruncatesMetricsBehindAnIteration) {
 }
 
 TEST(RunDirectory, KeepsOnlyTheGamesOfTheLastCheckpoint) {
-  const auto directory = RunDirectory::Create(NewFolder("games"), *DefaultTrainConfig("tiny"));
+  const auto directory = RunDirectory::Create(NewFolder("games"), SomeConfig());
   v1::Trajectory game;
   game.set_id("one");
   game.set_actions("\1\2");

@@ -1,4 +1,4 @@
-#include "train/run_directory.h"
+#include "learner/run_directory.h"
 
 #include <cerrno>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The folder of a training run: what is where in it.
 
-#ifndef MALLOCMUZERO_TRAIN_RUN_DIRECTORY_H_
-#define MALLOCMUZERO_TRAIN_RUN_DIRECTORY_H_
+#ifndef MALLOCMUZERO_LEARNER_RUN_DIRECTORY_H_
+#define MALLOCMUZERO_LEARNER_RUN_DIRECTORY_H_
 
 #include <cstdint>
 #include <string>
@@ -70,4 +70,4 @@ class RunDirectory {
 
 }  // namespace mallocmuzero
 
-#endif  // MALLOCMUZERO_TRAIN_RUN_DIRECTORY_H_
+#endif  // MALLOCMUZERO_LEARNER_RUN_DIRECTORY_H_

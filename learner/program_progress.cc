@@ -1,0 +1,104 @@
+#include "learner/program_progress.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "env/game.h"
+#include "env/solvers/plan.h"
+#include "env/solvers/solver.h"
+#include "replay/trajectory_buffer.h"
+#include "simulator/core/mapping.h"
+
+namespace mallocmuzero {
+
+absl::StatusOr<std::vector<ProgramProgress>> StartProgress(const ProgramSet& programs) {
+  std::vector<ProgramProgress> all;
+  for (size_t p = 0; p < programs.size(); ++p) {
+    const GameRules& rules = programs[p].rules();
+    const absl::StatusOr<Solution> greedy = Solve("greedy", rules, {});
+    if (!greedy.ok()) return greedy.status();
+    all.push_back(
+        {.program = &programs[p], .greedy_return = 1 - rules.ShareOfAllHbm(greedy->cycles)});
+  }
+  return all;
+}
+
+bool NoteIfBest(const v1::Trajectory& game, const std::string& player, ProgramProgress& progress) {
+  const double value = TotalReturn(game);
+  if (!progress.best_actions.empty() && value <= progress.best_return) return false;
+  progress.best_return = value;
+  progress.best_player = player;
+  progress.best_actions.clear();
+  for (const char action : game.actions()) {
+    progress.best_actions.push_back(static_cast<Action>(action));
+  }
+  return true;
+}
+
+v1::TrainState::Program SaveProgress(const ProgramProgress& progress,
+                                     const ReturnBaseline& baseline) {
+  v1::TrainState::Program saved;
+  saved.set_sha256(progress.program->sha256());
+  *saved.mutable_baseline() = baseline.Save();
+  saved.set_best_return(progress.best_return);
+  saved.set_best_player(progress.best_player);
+  for (const Action action : progress.best_actions) {
+    saved.mutable_best_actions()->push_back(static_cast<char>(action));
+  }
+  saved.set_policy_return(progress.policy_return);
+  return saved;
+}
+
+bool RestoreProgress(const v1::TrainState::Program& saved, ProgramProgress& progress,
+                     ReturnBaseline& baseline) {
+  if (saved.sha256() != progress.program->sha256() || !baseline.Restore(saved.baseline())) {
+    return false;
+  }
+  progress.best_return = saved.best_return();
+  progress.best_player = saved.best_player();
+  progress.policy_return = saved.policy_return();
+  progress.best_actions.clear();
+  for (const char action : saved.best_actions()) {
+    progress.best_actions.push_back(static_cast<Action>(action));
+  }
+  return true;
+}
+
+absl::Status WriteBestMapping(const RunDirectory& directory, const ProgramProgress& progress) {
+  if (progress.best_actions.empty()) return absl::OkStatus();
+  const PlayedProgram& program = *progress.program;
+  const Game game = PlayActions(program.rules(), progress.best_actions);
+  return directory.WriteBest(program.program().hardware().name(), program.name(),
+                             MappingToProto(game.ToMapping(), program.program()));
+}
+
+v1::TrainMetrics::Program DescribeProgress(const ProgramProgress& progress, double baseline_scale) {
+  v1::TrainMetrics::Program described;
+  described.set_name(progress.program->name());
+  if (!std::isnan(progress.policy_return)) described.set_policy_return(progress.policy_return);
+  described.set_best_return(progress.best_return);
+  described.set_greedy_return(progress.greedy_return);
+  if (!std::isnan(progress.program->default_return())) {
+    described.set_default_return(progress.program->default_return());
+  }
+  described.set_scale(baseline_scale);
+  return described;
+}
+
+void AddLosses(const UpdateResult& result, double share, v1::TrainMetrics::Losses& losses) {
+  losses.set_total(losses.total() + share * result.total_loss);
+  losses.set_policy(losses.policy() + share * result.policy_loss);
+  losses.set_value(losses.value() + share * result.value_loss);
+  losses.set_reward(losses.reward() + share * result.reward_loss);
+  losses.set_gradient_norm(losses.gradient_norm() + share * result.gradient_norm);
+  losses.set_learning_rate(result.learning_rate);
+  double error = 0;
+  for (const float e : result.value_errors) error += e;
+  error /= static_cast<double>(result.value_errors.size());
+  losses.set_value_error(losses.value_error() + share * error);
+}
+
+}  // namespace mallocmuzero
