@@ -1,0 +1,234 @@
+#include "cluster/supervisor.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "cluster/child_process.h"
+#include "cluster/log_file.h"
+
+namespace mallocmuzero {
+namespace {
+
+// A longer line is cut into several.
+constexpr size_t kMostLineBytes = 16 << 10;
+
+}  // namespace
+
+struct Supervisor::Slot {
+  Slot(const SupervisedProcess& given, LogFile file, const BackoffOptions& options)
+      : process(given),
+        log(std::move(file)),
+        backoff(std::hash<std::string>()(given.name), options) {}
+
+  const SupervisedProcess& process;
+  LogFile log;
+  Backoff backoff;
+  std::unique_ptr<ChildProcess> child;  // null: does not run
+  absl::Time next_start = absl::InfiniteFuture();
+  absl::Time started;
+  uint64_t starts = 0;
+  int hopeless_exits = 0;
+  std::string partial;  // the last line as far as it has come
+};
+
+absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions options) {
+  std::unique_ptr<Supervisor> supervisor(new Supervisor(std::move(options)));
+  const SupervisorOptions& given = supervisor->options_;
+  std::error_code error;
+  std::filesystem::create_directories(given.log_folder, error);
+  if (error) {
+    return absl::InvalidArgumentError(absl::StrCat(given.log_folder, ": ", error.message()));
+  }
+  for (const SupervisedProcess& process : given.processes) {
+    const auto path = std::filesystem::path(given.log_folder) / (process.name + ".log");
+    absl::StatusOr<LogFile> log = LogFile::Open(path.string(), given.most_log_bytes);
+    if (!log.ok()) return log.status();
+    supervisor->slots_.push_back(std::make_unique<Slot>(process, *std::move(log), given.backoff));
+  }
+  return supervisor;
+}
+
+Supervisor::Supervisor(SupervisorOptions options) : options_(std::move(options)) {}
+
+Supervisor::~Supervisor() = default;
+
+int Supervisor::HighestStage() const {
+  int highest = 0;
+  for (const auto& slot : slots_) highest = std::max(highest, slot->process.stage);
+  return highest;
+}
+
+absl::Status Supervisor::Run(int stop_fd, absl::Time deadline) {
+  stage_deadline_ = absl::InfinitePast();
+  while (!stop_asked_ && hopeless_.empty() && absl::Now() < deadline) {
+    StartNextStage();
+    StartDue();
+    Poll(stop_fd, deadline, /*stopping=*/false);
+  }
+  for (auto& slot : slots_) slot->next_start = absl::InfiniteFuture();
+  for (int stage = HighestStage(); stage >= 0; --stage) StopStage(stage);
+  if (hopeless_.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(hopeless_);
+}
+
+void Supervisor::StartNextStage() {
+  if (stage_ >= HighestStage()) return;
+  bool ready = true;
+  for (const auto& slot : slots_) {
+    if (slot->process.stage > stage_) continue;
+    ready = ready && slot->child != nullptr && slot->child->ready();
+  }
+  const absl::Time now = absl::Now();
+  if (!ready && now < stage_deadline_) return;
+  if (!ready && stage_ >= 0) {
+    options_.on_event(LogLevel::kWarning, "not all are ready after a while; goes on all the same");
+  }
+  ++stage_;
+  stage_deadline_ = now + options_.ready_timeout;
+  for (auto& slot : slots_) {
+    if (slot->process.stage == stage_) slot->next_start = now;
+  }
+}
+
+void Supervisor::StartDue() {
+  for (auto& slot : slots_) {
+    if (slot->child == nullptr && slot->next_start <= absl::Now()) Launch(*slot);
+  }
+}
+
+void Supervisor::Launch(Slot& slot) {
+  absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(slot.process.command);
+  slot.next_start = absl::InfiniteFuture();
+  slot.started = absl::Now();
+  if (slot.starts++ > 0) ++restarts_;
+  if (!child.ok()) {
+    const absl::Duration delay = slot.backoff.Next();
+    slot.next_start = absl::Now() + delay;
+    options_.on_event(LogLevel::kError,
+                      absl::StrCat(slot.process.name, ": cannot start (", child.status().message(),
+                                   "); tries again in ", absl::FormatDuration(delay)));
+    return;
+  }
+  slot.child = *std::move(child);
+  ++running_;
+  options_.on_event(LogLevel::kInfo,
+                    absl::StrCat(slot.process.name, ": started, process ", slot.child->pid()));
+}
+
+absl::Time Supervisor::NextEvent() const {
+  absl::Time next = stage_ < HighestStage() ? stage_deadline_ : absl::InfiniteFuture();
+  for (const auto& slot : slots_) {
+    if (slot->child == nullptr) next = std::min(next, slot->next_start);
+  }
+  return next;
+}
+
+void Supervisor::Poll(int stop_fd, absl::Time deadline, bool stopping) {
+  std::vector<pollfd> entries;
+  // poll(2) leaves out negative descriptors.
+  entries.push_back({.fd = stopping ? -1 : stop_fd, .events = POLLIN});
+  for (const auto& slot : slots_) {
+    const ChildProcess* child = slot->child.get();
+    entries.push_back({.fd = child == nullptr ? -1 : child->output_fd(), .events = POLLIN});
+    entries.push_back({.fd = child == nullptr ? -1 : child->exit_fd(), .events = POLLIN});
+    entries.push_back({.fd = child == nullptr ? -1 : child->ready_fd(), .events = POLLIN});
+  }
+  const absl::Duration wait = std::clamp(std::min(deadline, NextEvent()) - absl::Now(),
+                                         absl::ZeroDuration(), absl::Seconds(60));
+  // Rounded up, so that it does not spin through the last millisecond.
+  const auto milliseconds =
+      static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1))));
+  if (poll(entries.data(), entries.size(), milliseconds) <= 0) return;
+  if (entries[0].revents != 0) stop_asked_ = true;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = *slots_[i];
+    if (entries[3 * i + 1].revents != 0) ReadFrom(slot);
+    if (entries[3 * i + 3].revents != 0) slot.child->ready();
+    if (entries[3 * i + 2].revents != 0) NoteEnd(slot, stopping);
+  }
+}
+
+void Supervisor::ReadFrom(Slot& slot) {
+  slot.partial += slot.child->ReadOutput();
+  std::string complete;
+  size_t begin = 0;
+  while (begin < slot.partial.size()) {
+    size_t end = slot.partial.find('\n', begin);
+    const bool whole = end != std::string::npos;
+    if (!whole && slot.partial.size() - begin < kMostLineBytes && slot.child->output_fd() >= 0)
+      break;
+    if (!whole || end - begin > kMostLineBytes) {
+      end = std::min(slot.partial.size(), begin + kMostLineBytes);
+    }
+    const absl::string_view line = absl::string_view(slot.partial).substr(begin, end - begin);
+    options_.on_line(slot.process.name, line);
+    absl::StrAppend(&complete, line, "\n");
+    begin = end < slot.partial.size() && slot.partial[end] == '\n' ? end + 1 : end;
+  }
+  slot.partial.erase(0, begin);
+  if (!complete.empty()) slot.log.Append(complete);
+}
+
+void Supervisor::NoteEnd(Slot& slot, bool stopping) {
+  std::string how;
+  if (!slot.child->HasEnded(how)) return;
+  // What it wrote last may be why.
+  for (size_t before = 0; slot.child->output_fd() >= 0;) {
+    ReadFrom(slot);
+    if (slot.partial.size() == before) break;
+    before = slot.partial.size();
+  }
+  const int exit_code = slot.child->exit_code();
+  const bool settled = absl::Now() - slot.started >= options_.settled;
+  slot.child.reset();
+  slot.partial.clear();
+  --running_;
+  if (stopping) {
+    return options_.on_event(LogLevel::kInfo, absl::StrCat(slot.process.name, ": ", how));
+  }
+  if (settled) slot.backoff.Reset();
+  slot.hopeless_exits = exit_code == options_.hopeless_exit_code ? slot.hopeless_exits + 1 : 0;
+  if (slot.hopeless_exits >= options_.most_hopeless_exits) {
+    hopeless_ = absl::StrCat(slot.process.name, " cannot run: it ", how, " ", slot.hopeless_exits,
+                             " times; its log says why");
+    return;
+  }
+  const absl::Duration delay = slot.backoff.Next();
+  slot.next_start = absl::Now() + delay;
+  options_.on_event(LogLevel::kWarning,
+                    absl::StrCat(slot.process.name, ": ", how, "; starts again in ",
+                                 absl::FormatDuration(absl::Trunc(delay, absl::Milliseconds(1)))));
+}
+
+void Supervisor::StopStage(int stage) {
+  const auto signal_all = [&](int signal) {
+    for (auto& slot : slots_) {
+      if (slot->process.stage == stage && slot->child != nullptr) slot->child->Signal(signal);
+    }
+  };
+  const auto any = [&] {
+    return std::any_of(slots_.begin(), slots_.end(), [stage](const auto& slot) {
+      return slot->process.stage == stage && slot->child != nullptr;
+    });
+  };
+  // One that was stopped (SIGSTOP) must run to hear of it.
+  signal_all(SIGCONT);
+  signal_all(SIGTERM);
+  const absl::Time deadline = absl::Now() + options_.grace;
+  while (any() && absl::Now() < deadline) Poll(-1, deadline, /*stopping=*/true);
+  if (!any()) return;
+  options_.on_event(LogLevel::kWarning, "not all have stopped in time; kills them");
+  signal_all(SIGKILL);
+  while (any()) Poll(-1, absl::InfiniteFuture(), /*stopping=*/true);
+}
+
+}  // namespace mallocmuzero

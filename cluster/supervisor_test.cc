@@ -1,0 +1,190 @@
+#include "cluster/supervisor.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// What a process does to be ready.
+constexpr char kReady[] = "eval \"printf 1 >&$MALLOCMUZERO_READY_FD\"; ";
+
+// Runs shell scripts under supervision until one of them writes "stop", or half a minute has gone.
+class SupervisorTest : public testing::Test {
+ protected:
+  SupervisorTest() : stop_fd_(eventfd(0, EFD_CLOEXEC)) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "supervisor-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    options_.log_folder = folder_ + "/logs";
+    options_.backoff = {.initial = absl::Milliseconds(1), .maximum = absl::Milliseconds(5)};
+    options_.on_line = [this](absl::string_view name, absl::string_view line) {
+      lines_.push_back(absl::StrCat(name, ": ", line));
+      if (line == "stop") Stop();
+    };
+    options_.on_event = [this](LogLevel, const std::string& text) { events_.push_back(text); };
+  }
+  ~SupervisorTest() override {
+    close(stop_fd_);
+    std::filesystem::remove_all(folder_);
+  }
+
+  void Add(const std::string& name, const std::string& script, int stage = 0) {
+    options_.processes.push_back({name, {"/bin/sh", "-c", script}, stage});
+  }
+
+  void Stop() const {
+    const uint64_t one = 1;
+    ASSERT_EQ(write(stop_fd_, &one, sizeof(one)), sizeof(one));
+  }
+
+  absl::Status Run() {
+    absl::StatusOr<std::unique_ptr<Supervisor>> supervisor = Supervisor::Create(options_);
+    if (!supervisor.ok()) return supervisor.status();
+    const absl::Status status = (*supervisor)->Run(stop_fd_, absl::Now() + absl::Seconds(30));
+    restarts_ = (*supervisor)->restarts();
+    EXPECT_EQ((*supervisor)->running(), 0);
+    return status;
+  }
+
+  std::string Log(const std::string& name) const {
+    std::ifstream file(folder_ + "/logs/" + name);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  std::string folder_;
+  int stop_fd_;
+  SupervisorOptions options_;
+  std::vector<std::string> lines_;
+  std::vector<std::string> events_;
+  uint64_t restarts_ = 0;
+};
+
+TEST_F(SupervisorTest, StartsAgainWhatEnds) {
+  // The third process says stop.
+  Add("a", "echo x >> " + folder_ + "/runs; test $(wc -l < " + folder_ +
+               "/runs) -ge 3 && echo stop && exec sleep 60; exit 1");
+  EXPECT_TRUE(Run().ok());
+  EXPECT_EQ(restarts_, 2);
+  EXPECT_THAT(lines_, ElementsAre("a: stop"));
+  EXPECT_THAT(events_[1], HasSubstr("a: exited with code 1; starts again in "));
+}
+
+TEST_F(SupervisorTest, StagesStartOnceTheOnesBeforeAreReadyAndStopTheOtherWayRound) {
+  const std::string until_term = "trap 'echo end; exit 0' TERM; while :; do sleep 0.01; done";
+  Add("late", "echo begin; echo stop; " + until_term, 1);
+  Add("early", absl::StrCat("sleep 0.1; echo begin; ", kReady, until_term), 0);
+  EXPECT_TRUE(Run().ok());
+  EXPECT_THAT(lines_,
+              ElementsAre("early: begin", "late: begin", "late: stop", "late: end", "early: end"));
+}
+
+TEST_F(SupervisorTest, AStageThatIsNeverReadyHoldsUpNobodyForEver) {
+  options_.ready_timeout = absl::Milliseconds(50);
+  Add("early", "exec sleep 60", 0);
+  Add("late", "echo stop; exec sleep 60", 1);
+  EXPECT_TRUE(Run().ok());
+  EXPECT_THAT(lines_, ElementsAre("late: stop"));
+  EXPECT_THAT(absl::StrJoin(events_, "\n"), HasSubstr("not all are ready"));
+}
+
+TEST_F(SupervisorTest, KillsWhatDoesNotStop) {
+  options_.grace = absl::Milliseconds(100);
+  Add("a", "trap '' TERM; echo stop; while :; do sleep 0.01; done");
+  EXPECT_TRUE(Run().ok());
+  EXPECT_THAT(events_.back(), HasSubstr("a: killed by signal 9 (Killed)"));
+}
+
+TEST_F(SupervisorTest, StopsAProcessThatIsSuspended) {
+  Add("a", "trap 'echo end; exit 0' TERM; (sleep 0.1; echo stop) & kill -STOP $$; sleep 60");
+  EXPECT_TRUE(Run().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: stop", "a: end"));
+}
+
+TEST_F(SupervisorTest, GivesUpWhatCannotRun) {
+  Add("good", absl::StrCat(kReady, "exec sleep 60"));
+  Add("bad", "echo no such thing; exit 2");
+  const absl::Status status = Run();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("bad cannot run: it exited with code 2 3 times"));
+  EXPECT_THAT(lines_,
+              ElementsAre("bad: no such thing", "bad: no such thing", "bad: no such thing"));
+}
+
+TEST_F(SupervisorTest, AProgramThatIsNotThereIsSaidSo) {
+  options_.processes.push_back({"a", {"/no/such/program"}, 0});
+  options_.hopeless_exit_code = 127;
+  EXPECT_FALSE(Run().ok());
+  EXPECT_EQ(lines_[0], "a: cannot be started: No such file or directory");
+}
+
+TEST_F(SupervisorTest, KeepsWhatProcessesWrite) {
+  Add("a", "echo out; echo error >&2; printf 'no end'; exit 7");
+  Add("b", "sleep 0.3; echo stop; exec sleep 60");
+  EXPECT_TRUE(Run().ok());
+  EXPECT_THAT(Log("a.log"), testing::StartsWith("out\nerror\nno end\n"));
+  EXPECT_THAT(Log("b.log"), HasSubstr("stop\n"));
+}
+
+TEST_F(SupervisorTest, LogsDoNotGrowForEver) {
+  options_.most_log_bytes = 100'000;
+  // 10,000 lines of 101 bytes.
+  Add("a", "yes $(printf '%0100d' 0) | head -n 10000; echo stop; exec sleep 60");
+  EXPECT_TRUE(Run().ok());
+  EXPECT_EQ(lines_.size(), 10001);
+  EXPECT_LE(std::filesystem::file_size(folder_ + "/logs/a.log"), 100'000);
+  EXPECT_LE(std::filesystem::file_size(folder_ + "/logs/a.log.1"), 100'000);
+}
+
+TEST_F(SupervisorTest, ALineWithoutEndIsCut) {
+  Add("a", "head -c 40000 /dev/zero | tr '\\0' x; echo; echo stop; exec sleep 60");
+  EXPECT_TRUE(Run().ok());
+  ASSERT_EQ(lines_.size(), 4);
+  // 2 x 16,384 and the rest of 40,000, after "a: ".
+  EXPECT_EQ(lines_[0].size(), 16384 + 3);
+  EXPECT_EQ(lines_[2].size(), 40000 - 2 * 16384 + 3);
+}
+
+TEST_F(SupervisorTest, AFolderThatCannotBeWrittenToIsRefused) {
+  std::ofstream(folder_ + "/logs") << "a file";
+  EXPECT_EQ(Run().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(SupervisorTest, LeavesNoProcessBehind) {
+  Add("a", "echo $$; echo stop; trap '' TERM; exec sleep 60");
+  pid_t pid = 0;
+  options_.on_line = [&](absl::string_view, absl::string_view line) {
+    if (line == "stop") return Stop();
+    ASSERT_TRUE(absl::SimpleAtoi(line, &pid));
+  };
+  options_.grace = absl::Milliseconds(1);
+  EXPECT_TRUE(Run().ok());
+  ASSERT_GT(pid, 0);
+  EXPECT_EQ(kill(pid, 0), -1);
+}
+
+}  // namespace
+}  // namespace mallocmuzero
