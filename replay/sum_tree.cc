@@ -1,13 +1,25 @@
 #include "replay/sum_tree.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cstddef>
+#include <utility>
 
 namespace mallocmuzero {
 
 SumTree::SumTree(size_t size) : size_(size), leaves_(std::bit_ceil(size)), nodes_(2 * leaves_, 0) {
   assert(size > 0);
+}
+
+void SumTree::Grow(size_t size) {
+  assert(size >= size_);
+  SumTree grown(size);
+  std::copy_n(nodes_.begin() + leaves_, size_, grown.nodes_.begin() + grown.leaves_);
+  for (size_t node = grown.leaves_ - 1; node >= 1; --node) {
+    grown.nodes_[node] = grown.nodes_[2 * node] + grown.nodes_[2 * node + 1];
+  }
+  *this = std::move(grown);
 }
 
 void SumTree::Set(size_t index, double weight) {

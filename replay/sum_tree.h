@@ -8,7 +8,7 @@
 
 namespace mallocmuzero {
 
-// Weights of a fixed number of indices and their partial sums, each computed anew from its two
+// Weights of indices and their partial sums, each computed anew from its two
 // parts, so that errors of rounding do not add up. O(log n) a change and a draw. Not thread-safe.
 class SumTree {
  public:
@@ -18,6 +18,9 @@ class SumTree {
   size_t size() const { return size_; }
   double total() const { return nodes_[1]; }
   double weight(size_t index) const { return nodes_[leaves_ + index]; }
+
+  // New indices have weight 0. `size` is not below size(). O(n), so let it double.
+  void Grow(size_t size);
 
   // `weight` is finite and not negative.
   void Set(size_t index, double weight);

@@ -1,0 +1,195 @@
+#include "replay/service/insert_queue.h"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/metrics.h"
+#include "replay/service/replay_table.h"
+
+namespace mallocmuzero {
+namespace {
+
+// No request is read while so much waits.
+constexpr size_t kMaxWaitingBytes = 64 << 20;
+
+// A group is closed once it has so many bytes.
+constexpr size_t kGroupBytes = 8 << 20;
+
+// How old priorities and counters on disk may become.
+constexpr absl::Duration kFlushInterval = absl::Seconds(1);
+
+absl::Status Stopping() { return absl::UnavailableError("the shard is stopping"); }
+
+}  // namespace
+
+InsertQueue::InsertQueue(ReplayTable& table, ReplayMetrics& metrics, std::function<void()> inserted)
+    : table_(table), metrics_(metrics), inserted_(std::move(inserted)) {
+  if (table.on_disk()) thread_ = std::thread([this] { RunThread(); });
+}
+
+InsertQueue::~InsertQueue() { Stop(); }
+
+void InsertQueue::Add(std::unique_ptr<InsertJob> job) {
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (!stopping_) {
+      bytes_ += job->bytes;
+      jobs_.push_back(std::move(job));
+    }
+  }
+  if (job != nullptr) return job->done(Stopping(), {});
+  Wake();
+}
+
+void InsertQueue::WhenRoom(std::function<void()> read) {
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (stopping_) return;
+    if (bytes_ >= kMaxWaitingBytes) {
+      readers_.push_back(std::move(read));
+      return;
+    }
+  }
+  read();
+}
+
+void InsertQueue::Wake() {
+  if (!table_.on_disk()) return RunHere();
+  const absl::MutexLock lock(&mutex_);
+  woken_ = true;
+  changed_.Signal();
+}
+
+size_t InsertQueue::waiting() const {
+  const absl::MutexLock lock(&mutex_);
+  return jobs_.size();
+}
+
+InsertQueue::Jobs InsertQueue::TakeGroup() {
+  Jobs group;
+  size_t bytes = 0;
+  uint64_t pending = 0;
+  absl::flat_hash_set<const void*> held_back;  // streams
+  for (size_t i = 0; i < jobs_.size() && bytes < kGroupBytes;) {
+    InsertJob& job = *jobs_[i];
+    const bool may_go = job.insert.replace || table_.MayInsert(pending);
+    if (!may_go || held_back.contains(job.stream)) {
+      held_back.insert(job.stream);
+      ++i;
+      continue;
+    }
+    if (!job.insert.replace) pending += job.positions;
+    bytes += job.bytes;
+    group.push_back(std::move(jobs_[i]));
+    jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return group;
+}
+
+void InsertQueue::Store(Jobs jobs) {
+  std::vector<TableInsert*> inserts;
+  inserts.reserve(jobs.size());
+  size_t items = 0;
+  size_t bytes = 0;
+  for (const std::unique_ptr<InsertJob>& job : jobs) {
+    inserts.push_back(&job->insert);
+    items += job->insert.items.size();
+    bytes += job->bytes;
+  }
+  const absl::Time start = absl::Now();
+  const absl::Status status = table_.Insert(inserts);
+  metrics_.commit_seconds().Observe(absl::ToDoubleSeconds(absl::Now() - start));
+  metrics_.commit_items().Observe(static_cast<double>(items));
+  (status.ok() ? metrics_.inserted_bytes() : metrics_.failed_commits())
+      .Increment(status.ok() ? static_cast<double>(bytes) : 1);
+  std::vector<std::function<void()>> readers;
+  {
+    const absl::MutexLock lock(&mutex_);
+    bytes_ -= bytes;
+    readers = TakeReaders();
+  }
+  for (const std::unique_ptr<InsertJob>& job : jobs) {
+    metrics_.refused_items().Increment(job->insert.response.refusals_size());
+    job->done(status, std::move(job->insert.response));
+  }
+  for (const std::function<void()>& read : readers) read();
+  inserted_();
+}
+
+std::vector<std::function<void()>> InsertQueue::TakeReaders() {
+  std::vector<std::function<void()>> readers;
+  if (stopping_ || bytes_ >= kMaxWaitingBytes) return readers;
+  readers.assign(std::make_move_iterator(readers_.begin()),
+                 std::make_move_iterator(readers_.end()));
+  readers_.clear();
+  return readers;
+}
+
+// One thread at a time takes what has come meanwhile too.
+void InsertQueue::RunHere() {
+  while (true) {
+    Jobs jobs;
+    {
+      const absl::MutexLock lock(&mutex_);
+      if (running_) {
+        woken_ = true;
+        return;
+      }
+      woken_ = false;
+      jobs = TakeGroup();
+      if (jobs.empty()) return;
+      running_ = true;
+    }
+    Store(std::move(jobs));
+    const absl::MutexLock lock(&mutex_);
+    running_ = false;
+    changed_.SignalAll();
+  }
+}
+
+void InsertQueue::RunThread() {
+  absl::Time flushed = absl::Now();
+  while (true) {
+    Jobs jobs;
+    {
+      const absl::MutexLock lock(&mutex_);
+      jobs = TakeGroup();
+      if (jobs.empty() && stopping_) return;
+      if (jobs.empty() && !woken_) changed_.WaitWithTimeout(&mutex_, kFlushInterval);
+      woken_ = false;
+      if (jobs.empty()) jobs = TakeGroup();
+    }
+    if (!jobs.empty()) Store(std::move(jobs));
+    if (absl::Now() - flushed < kFlushInterval) continue;
+    // What is not stored now is tried again; the storage tells the trouble.
+    table_.Flush().IgnoreError();
+    flushed = absl::Now();
+  }
+}
+
+void InsertQueue::Stop() {
+  std::deque<std::unique_ptr<InsertJob>> failed;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (std::exchange(stopping_, true)) return;
+    failed = std::exchange(jobs_, {});
+    readers_.clear();
+    changed_.SignalAll();
+    while (running_) changed_.Wait(&mutex_);
+  }
+  for (const std::unique_ptr<InsertJob>& job : failed) job->done(Stopping(), {});
+  if (thread_.joinable()) thread_.join();
+  table_.Flush().IgnoreError();
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,52 @@
+// The call Insert.
+
+#ifndef MALLOCMUZERO_REPLAY_SERVICE_INSERT_STREAM_H_
+#define MALLOCMUZERO_REPLAY_SERVICE_INSERT_STREAM_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/insert_queue.h"
+#include "replay/service/stream.h"
+
+namespace mallocmuzero {
+
+class InsertStream final : public Stream {
+ public:
+  // `queue` outlives the stream. `draining` says whether inserts are to be refused.
+  InsertStream(InsertQueue& queue, std::function<bool()> draining);
+
+  // Once, after the constructor.
+  void Begin();
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+
+ private:
+  std::shared_ptr<InsertStream> Self() {
+    return std::static_pointer_cast<InsertStream>(shared_from_this());
+  }
+  void Read();
+  void Take();
+  void Answer(const absl::Status& status, const v1::InsertResponse& response);
+  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CloseIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  InsertQueue& queue_;
+  const std::function<bool()> draining_;
+  grpc::ByteBuffer request_;  // belongs to the read that is under way
+  std::deque<grpc::ByteBuffer> answers_ ABSL_GUARDED_BY(mutex_);  // the first is being written
+  int in_queue_ ABSL_GUARDED_BY(mutex_) = 0;                      // requests not yet answered
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool read_all_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_SERVICE_INSERT_STREAM_H_

@@ -1,0 +1,53 @@
+// A trajectory as a shard handles it: its metadata, and its bytes as they came over the wire.
+
+#ifndef MALLOCMUZERO_REPLAY_SERVICE_ITEM_H_
+#define MALLOCMUZERO_REPLAY_SERVICE_ITEM_H_
+
+#include <grpcpp/support/slice.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace mallocmuzero {
+
+inline constexpr size_t kItemIdBytes = 16;
+inline constexpr size_t kProgramIdBytes = 32;  // SHA-256
+
+// Most bytes of one trajectory on the wire; well below rpc/protocol.h's kMaxMessageBytes.
+inline constexpr uint32_t kMaxPayloadBytes = 32 << 20;
+
+// Most decisions of one trajectory.
+inline constexpr uint32_t kMaxItemPositions = 1 << 20;
+
+using ItemId = std::array<char, kItemIdBytes>;
+
+// Where a stored item's record is in the arrays of a shard. Used again once the item has left.
+using Slot = uint32_t;
+
+struct ItemMetadata {
+  ItemId id = {};
+  std::string program_sha256;
+  double total_return = 0;
+  uint32_t positions = 0;
+};
+
+struct Item {
+  ItemMetadata metadata;
+
+  // The whole serialized ReplayItem, payload included. A slice is shared, not copied.
+  grpc::Slice wire;
+};
+
+inline absl::string_view ViewOf(const ItemId& id) { return {id.data(), id.size()}; }
+
+inline absl::string_view ViewOf(const grpc::Slice& slice) {
+  return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
+}
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_SERVICE_ITEM_H_

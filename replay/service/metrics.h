@@ -1,0 +1,66 @@
+// What a replay shard tells Prometheus.
+
+#ifndef MALLOCMUZERO_REPLAY_SERVICE_METRICS_H_
+#define MALLOCMUZERO_REPLAY_SERVICE_METRICS_H_
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <memory>
+
+#include "mallocmuzero/v1/replay.pb.h"
+
+namespace mallocmuzero {
+
+// Thread-safe.
+class ReplayMetrics {
+ public:
+  // Not owned; null: a registry that nobody reads.
+  explicit ReplayMetrics(prometheus::Registry* registry);
+
+  // Totals and states, which the table counts.
+  void Update(const v1::ReplayStats& stats, double bytes_in_memory);
+
+  // What is counted as it happens.
+  prometheus::Counter& inserted_bytes() { return *inserted_bytes_; }
+  prometheus::Counter& sampled_bytes() { return *sampled_bytes_; }
+  prometheus::Counter& refused_items() { return *refused_items_; }
+  prometheus::Counter& failed_commits() { return *failed_commits_; }
+  prometheus::Counter& unreadable_items() { return *unreadable_items_; }
+  prometheus::Counter& updated_priorities() { return *updated_priorities_; }
+  prometheus::Histogram& commit_seconds() { return *commit_seconds_; }
+  prometheus::Histogram& commit_items() { return *commit_items_; }
+
+ private:
+  std::unique_ptr<prometheus::Registry> own_registry_;
+  prometheus::Counter* inserted_items_;
+  prometheus::Counter* inserted_positions_;
+  prometheus::Counter* inserted_bytes_;
+  prometheus::Counter* duplicate_items_;
+  prometheus::Counter* refused_items_;
+  prometheus::Counter* evicted_items_;
+  prometheus::Counter* sampled_positions_;
+  prometheus::Counter* sampled_bytes_;
+  prometheus::Counter* updated_priorities_;
+  prometheus::Counter* failed_commits_;
+  prometheus::Counter* unreadable_items_;
+  prometheus::Gauge* items_;
+  prometheus::Gauge* positions_;
+  prometheus::Gauge* bytes_;
+  prometheus::Gauge* bytes_in_memory_;
+  prometheus::Gauge* bytes_on_disk_;
+  prometheus::Gauge* limiter_error_;
+  prometheus::Gauge* insert_streams_;
+  prometheus::Gauge* sample_streams_;
+  prometheus::Gauge* blocked_inserts_;
+  prometheus::Gauge* blocked_samples_;
+  prometheus::Gauge* draining_;
+  prometheus::Histogram* commit_seconds_;
+  prometheus::Histogram* commit_items_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_SERVICE_METRICS_H_

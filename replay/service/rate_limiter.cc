@@ -1,0 +1,61 @@
+#include "replay/service/rate_limiter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "mallocmuzero/v1/replay.pb.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Beyond it counts would not be exact as double.
+constexpr double kMost = 1e12;
+
+}  // namespace
+
+absl::Status RateLimiter::Check(const v1::RateLimit& limit, uint64_t max_positions) {
+  // Written so that "not a number" is refused too.
+  if (!(limit.samples_per_insert() >= 0 && limit.samples_per_insert() <= kMost)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rate_limit.samples_per_insert: ", limit.samples_per_insert(),
+                     ", must be 0 (no limit) to ", kMost));
+  }
+  if (limit.min_positions() > max_positions) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rate_limit.min_positions: ", limit.min_positions(), ", but no more than max_positions (",
+        max_positions, ") are ever stored: every draw would wait for ever"));
+  }
+  if (limit.samples_per_insert() > 0 &&
+      !(limit.error_buffer() >= 1 && limit.error_buffer() <= kMost)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rate_limit.error_buffer: ", limit.error_buffer(), ", must be 1 to ", kMost,
+                     " with samples_per_insert: draws and inserts would wait for each other"));
+  }
+  return absl::OkStatus();
+}
+
+RateLimiter::RateLimiter(const v1::RateLimit& limit, uint64_t inserted, uint64_t drawn)
+    : limit_(limit), inserted_(inserted), drawn_(drawn) {}
+
+double RateLimiter::Error(uint64_t inserted) const {
+  const double counted =
+      static_cast<double>(inserted) - static_cast<double>(limit_.min_positions());
+  return static_cast<double>(drawn_) - counted * limit_.samples_per_insert();
+}
+
+bool RateLimiter::MayInsert(uint64_t stored, uint64_t pending) const {
+  if (limit_.samples_per_insert() == 0 || stored + pending < limit_.min_positions()) return true;
+  return Error(inserted_ + pending) > -limit_.error_buffer();
+}
+
+uint64_t RateLimiter::MayDraw(uint64_t stored) const {
+  if (stored == 0 || stored < limit_.min_positions()) return 0;
+  if (limit_.samples_per_insert() == 0) return UINT64_MAX;
+  const double room = limit_.error_buffer() - Error(inserted_);
+  return room <= 0 ? 0 : static_cast<uint64_t>(std::ceil(std::min(room, kMost)));
+}
+
+}  // namespace mallocmuzero

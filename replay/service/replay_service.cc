@@ -1,0 +1,266 @@
+#include "replay/service/replay_service.h"
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+#include <grpcpp/support/status.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/insert_stream.h"
+#include "replay/service/item.h"
+#include "replay/service/replay_table.h"
+#include "replay/service/sample_stream.h"
+#include "replay/service/stream.h"
+#include "rpc/security.h"
+#include "rpc/status.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Threads that read items from the disk.
+constexpr size_t kReaders = 4;
+
+grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(status);
+  return reactor;
+}
+
+// Sends the ids a part at a time.
+class IdLister final : public grpc::ServerWriteReactor<v1::ListIdsResponse> {
+ public:
+  IdLister(const ReplayTable& table, const grpc::Status& status) : table_(table) {
+    if (status.ok()) {
+      WriteNext();
+    } else {
+      Finish(status);
+    }
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (ok) {
+      WriteNext();
+    } else {
+      Finish(grpc::Status::CANCELLED);
+    }
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  void WriteNext() {
+    answer_.Clear();
+    while (part_ < IdSet::kParts && answer_.stored_size() + answer_.evicted_size() < kAtOnce) {
+      std::vector<ItemId> stored;
+      std::vector<ItemId> evicted;
+      table_.ListIds(part_++, stored, evicted);
+      for (const ItemId& id : stored) answer_.add_stored(id.data(), id.size());
+      for (const ItemId& id : evicted) answer_.add_evicted(id.data(), id.size());
+    }
+    if (answer_.stored_size() + answer_.evicted_size() == 0) return Finish(grpc::Status::OK);
+    StartWrite(&answer_);
+  }
+
+  static constexpr int kAtOnce = 20000;
+
+  const ReplayTable& table_;
+  size_t part_ = 0;
+  v1::ListIdsResponse answer_;
+};
+
+}  // namespace
+
+ReplayService::ReplayService(ReplayTable& table, ReplayMetrics& metrics,
+                             std::shared_ptr<const Security> security)
+    : table_(table),
+      metrics_(metrics),
+      security_(std::move(security)),
+      inserts_(table, metrics, [this] { OnInserted(); }) {
+  if (table.on_disk()) workers_.emplace(kReaders);
+}
+
+ReplayService::~ReplayService() { Stop(); }
+
+void ReplayService::Stop() {
+  Streams streams;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (std::exchange(stopping_, true)) return;
+    streams = sample_streams_;
+    streams.insert(streams.end(), insert_streams_.begin(), insert_streams_.end());
+  }
+  // First, so that what is stored is also acknowledged.
+  inserts_.Stop();
+  for (const std::weak_ptr<Stream>& weak : streams) {
+    if (const std::shared_ptr<Stream> stream = weak.lock()) {
+      stream->Close({grpc::StatusCode::UNAVAILABLE, "the shard is stopping"});
+    }
+  }
+}
+
+grpc::Status ReplayService::Register(Streams ReplayService::*list,
+                                     const std::shared_ptr<Stream>& stream) {
+  const absl::MutexLock lock(&mutex_);
+  Streams& streams = this->*list;
+  if (stopping_) return {grpc::StatusCode::UNAVAILABLE, "the shard is stopping"};
+  // Those that have ended make room.
+  if (streams.size() == streams.capacity()) {
+    streams.erase(std::remove_if(streams.begin(), streams.end(),
+                                 [](const auto& other) { return other.expired(); }),
+                  streams.end());
+  }
+  streams.push_back(stream);
+  return grpc::Status::OK;
+}
+
+size_t ReplayService::CountOpen(const Streams& streams) {
+  return std::count_if(streams.begin(), streams.end(),
+                       [](const auto& stream) { return !stream.expired(); });
+}
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReplayService::Insert(
+    grpc::CallbackServerContext* context) {
+  grpc::Status status = security_->CheckCaller(*context);
+  if (!status.ok()) return new RefusedStream(status);
+  const auto stream = std::make_shared<InsertStream>(inserts_, [this] { return draining_.load(); });
+  status = Register(&ReplayService::insert_streams_, stream);
+  if (!status.ok()) return new RefusedStream(status);
+  stream->Begin();
+  return stream.get();
+}
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReplayService::Sample(
+    grpc::CallbackServerContext* context) {
+  grpc::Status status = security_->CheckCaller(*context);
+  if (!status.ok()) return new RefusedStream(status);
+  const auto stream = std::make_shared<SampleStream>(static_cast<SampleHost&>(*this));
+  status = Register(&ReplayService::sample_streams_, stream);
+  if (!status.ok()) return new RefusedStream(status);
+  stream->Begin();
+  return stream.get();
+}
+
+void ReplayService::Run(std::function<void()> work) {
+  if (!workers_.has_value()) return work();
+  workers_->Run(std::move(work));
+}
+
+void ReplayService::Wait(const std::shared_ptr<SampleStream>& stream) {
+  const absl::MutexLock lock(&mutex_);
+  waiting_.push_back(stream);
+}
+
+void ReplayService::OnInserted() {
+  std::vector<std::weak_ptr<SampleStream>> streams;
+  {
+    const absl::MutexLock lock(&mutex_);
+    streams = std::exchange(waiting_, {});
+  }
+  for (const std::weak_ptr<SampleStream>& weak : streams) {
+    if (const std::shared_ptr<SampleStream> stream = weak.lock()) stream->Serve();
+  }
+}
+
+v1::ReplayStats ReplayService::Stats() const {
+  v1::ReplayStats stats = table_.Stats();
+  stats.set_draining(draining_);
+  if (!table_.MayInsert(0)) stats.set_blocked_inserts(inserts_.waiting());
+  const absl::MutexLock lock(&mutex_);
+  stats.set_insert_streams(CountOpen(insert_streams_));
+  stats.set_sample_streams(CountOpen(sample_streams_));
+  stats.set_blocked_samples(std::count_if(waiting_.begin(), waiting_.end(),
+                                          [](const auto& stream) { return !stream.expired(); }));
+  return stats;
+}
+
+std::string ReplayService::blocked_on() const {
+  if (std::string trouble = table_.storage().trouble(); !trouble.empty()) {
+    return absl::StrCat("disk: ", trouble);
+  }
+  const v1::ReplayStats stats = Stats();
+  if (stats.draining()) return "draining: inserts are refused";
+  if (stats.blocked_inserts() > 0) {
+    return absl::StrFormat("rate limiter: %d inserts wait, draws are %.0f behind",
+                           stats.blocked_inserts(), -stats.limiter_error());
+  }
+  if (stats.blocked_samples() == 0) return {};
+  if (stats.positions() < std::max<uint64_t>(1, stats.rate_limit().min_positions())) {
+    return absl::StrFormat("min size: %d of %d positions", stats.positions(),
+                           std::max<uint64_t>(1, stats.rate_limit().min_positions()));
+  }
+  return absl::StrFormat("rate limiter: %d sample streams wait, draws are %.0f ahead",
+                         stats.blocked_samples(), stats.limiter_error());
+}
+
+grpc::ServerUnaryReactor* ReplayService::UpdatePriorities(
+    grpc::CallbackServerContext* context, const v1::UpdatePrioritiesRequest* request,
+    v1::UpdatePrioritiesResponse* response) {
+  const grpc::Status status = security_->CheckCaller(*context);
+  if (!status.ok()) return Answer(context, status);
+  const absl::StatusOr<uint32_t> updated = table_.UpdatePriorities(*request);
+  if (!updated.ok()) return Answer(context, ToGrpc(updated.status()));
+  metrics_.updated_priorities().Increment(*updated);
+  response->set_updated(*updated);
+  return Answer(context, grpc::Status::OK);
+}
+
+grpc::ServerUnaryReactor* ReplayService::GetStats(grpc::CallbackServerContext* context,
+                                                  const v1::GetStatsRequest* /*request*/,
+                                                  v1::ReplayStats* response) {
+  const grpc::Status status = security_->CheckCaller(*context);
+  if (status.ok()) *response = Stats();
+  return Answer(context, status);
+}
+
+grpc::ServerUnaryReactor* ReplayService::SetRateLimit(grpc::CallbackServerContext* context,
+                                                      const v1::RateLimit* request,
+                                                      v1::SetRateLimitResponse* /*response*/) {
+  grpc::Status status = security_->CheckCaller(*context);
+  if (status.ok()) status = ToGrpc(table_.SetRateLimit(*request));
+  if (status.ok()) {
+    inserts_.Wake();
+    OnInserted();
+  }
+  return Answer(context, status);
+}
+
+grpc::ServerUnaryReactor* ReplayService::Drain(grpc::CallbackServerContext* context,
+                                               const v1::DrainRequest* request,
+                                               v1::DrainResponse* /*response*/) {
+  const grpc::Status status = security_->CheckCaller(*context);
+  if (status.ok()) draining_ = request->draining();
+  return Answer(context, status);
+}
+
+grpc::ServerUnaryReactor* ReplayService::Checkpoint(grpc::CallbackServerContext* context,
+                                                    const v1::CheckpointRequest* /*request*/,
+                                                    v1::CheckpointResponse* response) {
+  const grpc::Status status = security_->CheckCaller(*context);
+  if (!status.ok()) return Answer(context, status);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  Run([this, reactor, response] {
+    absl::StatusOr<std::string> path = table_.Checkpoint();
+    if (path.ok()) response->set_path(*std::move(path));
+    reactor->Finish(ToGrpc(path.status()));
+  });
+  return reactor;
+}
+
+grpc::ServerWriteReactor<v1::ListIdsResponse>* ReplayService::ListIds(
+    grpc::CallbackServerContext* context, const v1::ListIdsRequest* /*request*/) {
+  return new IdLister(table_, security_->CheckCaller(*context));
+}
+
+}  // namespace mallocmuzero

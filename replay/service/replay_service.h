@@ -1,0 +1,108 @@
+// The gRPC service of a shard.
+
+#ifndef MALLOCMUZERO_REPLAY_SERVICE_REPLAY_SERVICE_H_
+#define MALLOCMUZERO_REPLAY_SERVICE_REPLAY_SERVICE_H_
+
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "mallocmuzero/v1/replay.grpc.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/insert_queue.h"
+#include "replay/service/metrics.h"
+#include "replay/service/replay_table.h"
+#include "replay/service/sample_stream.h"
+#include "replay/service/stream.h"
+#include "replay/service/worker_pool.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero {
+
+// Inserts and samples as raw bytes: payloads are not copied into messages.
+using ReplayServiceBase = v1::Replay::WithRawCallbackMethod_Insert<
+    v1::Replay::WithRawCallbackMethod_Sample<v1::Replay::WithCallbackMethod_UpdatePriorities<
+        v1::Replay::WithCallbackMethod_GetStats<v1::Replay::WithCallbackMethod_SetRateLimit<
+            v1::Replay::WithCallbackMethod_Drain<v1::Replay::WithCallbackMethod_Checkpoint<
+                v1::Replay::WithCallbackMethod_ListIds<v1::Replay::Service>>>>>>>>;
+
+// No thread is held by a stream that waits. Thread-safe.
+class ReplayService final : public ReplayServiceBase, private SampleHost {
+ public:
+  // Neither `table` nor `metrics` is owned.
+  ReplayService(ReplayTable& table, ReplayMetrics& metrics,
+                std::shared_ptr<const Security> security);
+
+  // The server has shut down.
+  ~ReplayService() override;
+
+  // Ends all streams, once what is being stored is stored, and refuses new ones. The table is
+  // flushed.
+  void Stop();
+
+  v1::ReplayStats Stats() const;
+
+  // What streams wait for now, in a few words; empty: nothing.
+  std::string blocked_on() const;
+
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Insert(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Sample(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* UpdatePriorities(grpc::CallbackServerContext* context,
+                                             const v1::UpdatePrioritiesRequest* request,
+                                             v1::UpdatePrioritiesResponse* response) override;
+  grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext* context,
+                                     const v1::GetStatsRequest* request,
+                                     v1::ReplayStats* response) override;
+  grpc::ServerUnaryReactor* SetRateLimit(grpc::CallbackServerContext* context,
+                                         const v1::RateLimit* request,
+                                         v1::SetRateLimitResponse* response) override;
+  grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* context,
+                                  const v1::DrainRequest* request,
+                                  v1::DrainResponse* response) override;
+  grpc::ServerUnaryReactor* Checkpoint(grpc::CallbackServerContext* context,
+                                       const v1::CheckpointRequest* request,
+                                       v1::CheckpointResponse* response) override;
+  grpc::ServerWriteReactor<v1::ListIdsResponse>* ListIds(
+      grpc::CallbackServerContext* context, const v1::ListIdsRequest* request) override;
+
+ private:
+  using Streams = std::vector<std::weak_ptr<Stream>>;
+
+  ReplayTable& table() override { return table_; }
+  ReplayMetrics& metrics() override { return metrics_; }
+  void Run(std::function<void()> work) override;
+  void Wait(const std::shared_ptr<SampleStream>& stream) override;
+  void OnDrawn() override { inserts_.Wake(); }
+  void OnInserted();
+
+  // UNAVAILABLE once stopping.
+  grpc::Status Register(Streams ReplayService::*streams, const std::shared_ptr<Stream>& stream);
+  static size_t CountOpen(const Streams& streams);
+
+  ReplayTable& table_;
+  ReplayMetrics& metrics_;
+  const std::shared_ptr<const Security> security_;
+  std::atomic<bool> draining_ = false;
+
+  mutable absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Streams insert_streams_ ABSL_GUARDED_BY(mutex_);
+  Streams sample_streams_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<SampleStream>> waiting_ ABSL_GUARDED_BY(mutex_);
+
+  InsertQueue inserts_;
+  std::optional<WorkerPool> workers_;  // of shards that may wait for the disk
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_SERVICE_REPLAY_SERVICE_H_

@@ -1,0 +1,211 @@
+#include "replay/service/replay_shard.h"
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+#include <prometheus/registry.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "mallocmuzero/v1/status.grpc.pb.h"
+#include "mallocmuzero/v1/status.pb.h"
+#include "metrics/process_usage.h"
+#include "replay/service/metrics.h"
+#include "replay/service/replay_service.h"
+#include "replay/service/replay_table.h"
+#include "replay/service/shard_config.h"
+#include "replay/service/storage.h"
+#include "rpc/security.h"
+#include "rpc/server.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Rates are over so many seconds.
+constexpr size_t kRateSeconds = 5;
+
+absl::StatusOr<std::unique_ptr<Storage>> OpenStorage(const v1::ReplayShard& config) {
+  if (config.mode() == v1::ReplayShard::MEMORY) return std::make_unique<MemoryStorage>();
+  return absl::InvalidArgumentError("mode: must be MEMORY");
+}
+
+class StatusService final : public v1::Status::CallbackService {
+ public:
+  StatusService(const ReplayShard& shard, std::shared_ptr<const Security> security)
+      : shard_(shard), security_(std::move(security)) {}
+
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
+                                      const v1::GetStatusRequest* /*request*/,
+                                      v1::RoleStatus* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const grpc::Status status = security_->CheckCaller(*context);
+    if (status.ok()) *response = shard_.Status();
+    reactor->Finish(status);
+    return reactor;
+  }
+
+ private:
+  const ReplayShard& shard_;
+  const std::shared_ptr<const Security> security_;
+};
+
+}  // namespace
+
+class ReplayShard::Impl {
+ public:
+  Impl(v1::ReplayShard config, std::unique_ptr<ReplayTable> table,
+       std::shared_ptr<const Security> security, prometheus::Registry* registry)
+      : config_(std::move(config)),
+        security_(std::move(security)),
+        registry_(registry),
+        metrics_(registry),
+        table_(std::move(table)),
+        service_(std::make_unique<ReplayService>(*table_, metrics_, security_)) {}
+
+  ~Impl() { Stop(absl::ZeroDuration()); }
+
+  absl::Status Listen(const ReplayShard& shard) {
+    status_service_ = std::make_unique<StatusService>(shard, security_);
+    absl::StatusOr<std::unique_ptr<RpcServer>> server =
+        RpcServer::Start({.address = config_.address(),
+                          .security = security_,
+                          .services = {service_.get(), status_service_.get()},
+                          .registry = registry_});
+    if (!server.ok()) return server.status();
+    server_ = *std::move(server);
+    Observe();
+    observer_ = std::thread([this] {
+      while (!stopped_.WaitForNotificationWithTimeout(absl::Seconds(1))) Observe();
+    });
+    return absl::OkStatus();
+  }
+
+  const std::string& address() const { return server_->address(); }
+  v1::ReplayStats Stats() const { return service_->Stats(); }
+
+  v1::RoleStatus Status() const {
+    v1::RoleStatus status;
+    status.set_role(v1::RoleStatus::REPLAY);
+    status.set_name(config_.name());
+    status.set_address(config_.address());
+    status.set_version(std::string(BuildVersion()));
+    status.set_uptime_seconds(absl::ToDoubleSeconds(absl::Now() - started_));
+    status.set_rss_bytes(ResidentBytes());
+    status.set_blocked_on(service_->blocked_on());
+    AddFigures(service_->Stats(), *status.mutable_figures());
+    return status;
+  }
+
+  void Stop(absl::Duration grace) {
+    if (stopped_.HasBeenNotified()) return;
+    stopped_.Notify();
+    if (observer_.joinable()) observer_.join();
+    service_->Stop();
+    if (server_ != nullptr) server_->Shutdown(grace);
+  }
+
+ private:
+  struct Observation {
+    absl::Time time;
+    v1::ReplayStats stats;
+  };
+
+  void Observe() {
+    const v1::ReplayStats stats = service_->Stats();
+    metrics_.Update(stats, static_cast<double>(table_->storage().bytes_in_memory()));
+    const absl::MutexLock lock(&mutex_);
+    observations_.push_back({absl::Now(), stats});
+    if (observations_.size() > kRateSeconds) observations_.pop_front();
+  }
+
+  void AddFigures(const v1::ReplayStats& stats,
+                  google::protobuf::Map<std::string, double>& figures) const {
+    const auto set = [&](const char* name, auto value) {
+      figures[name] = static_cast<double>(value);
+    };
+    set("items", stats.items());
+    set("positions", stats.positions());
+    set("bytes", stats.bytes());
+    set("disk_bytes", stats.bytes_on_disk());
+    set("inserted_items", stats.inserted_items());
+    set("sampled_positions", stats.drawn_positions());
+    set("duplicate_items", stats.duplicate_items());
+    set("evicted_items", stats.evicted_items());
+    set("limiter_error_positions", stats.limiter_error());
+    set("insert_streams", stats.insert_streams());
+    set("sample_streams", stats.sample_streams());
+    set("blocked_inserts", stats.blocked_inserts());
+    set("blocked_samples", stats.blocked_samples());
+    const absl::MutexLock lock(&mutex_);
+    if (observations_.empty()) return;
+    const Observation& before = observations_.front();
+    const double seconds = absl::ToDoubleSeconds(absl::Now() - before.time);
+    if (seconds <= 0) return;
+    set("inserts_per_second",
+        static_cast<double>(stats.inserted_items() - before.stats.inserted_items()) / seconds);
+    set("samples_per_second",
+        static_cast<double>(stats.drawn_positions() - before.stats.drawn_positions()) / seconds);
+  }
+
+  const v1::ReplayShard config_;
+  const std::shared_ptr<const Security> security_;
+  prometheus::Registry* const registry_;
+  const absl::Time started_ = absl::Now();
+  ReplayMetrics metrics_;
+  const std::unique_ptr<ReplayTable> table_;
+  const std::unique_ptr<ReplayService> service_;
+  std::unique_ptr<StatusService> status_service_;
+  std::unique_ptr<RpcServer> server_;
+
+  mutable absl::Mutex mutex_;
+  std::deque<Observation> observations_ ABSL_GUARDED_BY(mutex_);  // the latest ones, a second apart
+  absl::Notification stopped_;
+  std::thread observer_;
+};
+
+absl::StatusOr<std::unique_ptr<ReplayShard>> ReplayShard::Start(
+    const v1::ReplayShard& config, const std::shared_ptr<const Security>& security,
+    prometheus::Registry* registry) {
+  absl::StatusOr<v1::ReplayShard> complete = CompleteShardConfig(config);
+  if (!complete.ok()) return complete.status();
+  // Before the data is opened: another process may have both.
+  if (absl::Status status = security->CheckListenAddress(config.address()); !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<std::unique_ptr<Storage>> storage = OpenStorage(*complete);
+  if (!storage.ok()) return storage.status();
+  absl::StatusOr<std::unique_ptr<ReplayTable>> table =
+      ReplayTable::Open(*complete, *std::move(storage));
+  if (!table.ok()) return table.status();
+  std::unique_ptr<ReplayShard> shard(new ReplayShard(
+      std::make_unique<Impl>(*std::move(complete), *std::move(table), security, registry)));
+  if (absl::Status status = shard->impl_->Listen(*shard); !status.ok()) return status;
+  return shard;
+}
+
+ReplayShard::ReplayShard(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ReplayShard::~ReplayShard() = default;
+
+const std::string& ReplayShard::address() const { return impl_->address(); }
+
+v1::ReplayStats ReplayShard::Stats() const { return impl_->Stats(); }
+
+v1::RoleStatus ReplayShard::Status() const { return impl_->Status(); }
+
+void ReplayShard::Stop(absl::Duration grace) { impl_->Stop(grace); }
+
+}  // namespace mallocmuzero

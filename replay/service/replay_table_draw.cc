@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/item.h"
+#include "replay/service/rate_limiter.h"
+#include "replay/service/replay_table.h"
+#include "replay/service/selector.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+
+bool ReplayTable::MayInsert(uint64_t pending) const {
+  const absl::MutexLock lock(&mutex_);
+  return limiter_.MayInsert(selector_.positions(), pending);
+}
+
+uint64_t ReplayTable::Available(v1::Selection selection, bool unlimited) const {
+  const uint64_t choices = selection == v1::BEST ? best_.positions() : selector_.positions();
+  if (choices == 0) return 0;
+  return unlimited ? UINT64_MAX : limiter_.MayDraw(selector_.positions());
+}
+
+bool ReplayTable::MayDraw(v1::Selection selection, bool unlimited) const {
+  const absl::MutexLock lock(&mutex_);
+  return Available(selection, unlimited) > 0;
+}
+
+ReplayTable::Draws ReplayTable::Draw(v1::Selection selection, uint32_t count, size_t max_bytes,
+                                     bool unlimited) {
+  Draws draws;
+  absl::flat_hash_map<Slot, size_t> drawn;  // where it is in draws.items
+  size_t bytes = 0;
+  const absl::MutexLock lock(&mutex_);
+  draws.answer.set_selection(selection);
+  draws.answer.set_positions(selection == v1::BEST ? best_.positions() : selector_.positions());
+  draws.answer.set_total_weight(selector_.total_weight());
+  const uint64_t available = std::min<uint64_t>(count, Available(selection, unlimited));
+  while (draws.count < available && (draws.count == 0 || bytes < max_bytes)) {
+    const SlotDraw draw = selection == v1::PRIORITIZED ? selector_.DrawPrioritized(random_)
+                          : selection == v1::UNIFORM   ? selector_.DrawUniform(random_)
+                                                       : best_.Draw(random_);
+    const auto [place, is_new] = drawn.try_emplace(draw.slot, draws.items.size());
+    if (is_new) {
+      draws.items.push_back({.bytes = storage_->Get(draw.slot)});
+      bytes += records_[draw.slot].bytes;
+    }
+    v1::SampleResponse::Draw& answer = draws.items[place->second].draws.emplace_back();
+    answer.set_position(draw.position);
+    answer.set_probability(draw.probability);
+    ++draws.count;
+  }
+  if (!unlimited) limiter_.CountDrawn(draws.count);
+  return draws;
+}
+
+absl::StatusOr<uint32_t> ReplayTable::UpdatePriorities(const v1::UpdatePrioritiesRequest& request) {
+  for (const v1::UpdatePrioritiesRequest::Update& update : request.updates()) {
+    if (!std::isfinite(update.priority()) || update.priority() < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("updates: priority: ", update.priority(),
+                                                     ", must be finite and not below 0"));
+    }
+  }
+  uint32_t updated = 0;
+  const absl::MutexLock lock(&mutex_);
+  for (const v1::UpdatePrioritiesRequest::Update& update : request.updates()) {
+    if (update.id().size() != kItemIdBytes) continue;
+    ItemId id;
+    std::memcpy(id.data(), update.id().data(), kItemIdBytes);
+    const IdSet::Found found = ids_.Find(id);
+    if (found.state != IdSet::State::kStored) continue;
+    Record& record = records_[found.slot];
+    if (update.position() >= record.positions) continue;
+    selector_.SetPriority(found.slot, update.position(), update.priority());
+    if (config_.eviction() == v1::ReplayShard::LEAST_VALUED_FIRST) SetRank(found.slot);
+    if (storage_->on_disk() && !std::exchange(record.has_new_priorities, true)) {
+      new_priorities_.push_back(found.slot);
+    }
+    ++updated;
+  }
+  return updated;
+}
+
+absl::Status ReplayTable::SetRateLimit(const v1::RateLimit& limit) {
+  MMZ_RETURN_IF_ERROR(RateLimiter::Check(limit, config_.max_positions()));
+  const absl::MutexLock lock(&mutex_);
+  limiter_.SetLimit(limit);
+  return absl::OkStatus();
+}
+
+v1::ReplayStats ReplayTable::Stats() const {
+  v1::ReplayStats stats;
+  stats.set_bytes_on_disk(storage_->bytes_on_disk());
+  const absl::MutexLock lock(&mutex_);
+  stats.set_items(records_.size() - free_slots_.size());
+  stats.set_positions(selector_.positions());
+  stats.set_bytes(bytes_);
+  stats.set_inserted_items(counters_.inserted_items);
+  stats.set_inserted_positions(limiter_.inserted());
+  stats.set_duplicate_items(counters_.duplicate_items);
+  stats.set_evicted_items(counters_.evicted_items);
+  stats.set_drawn_positions(limiter_.drawn());
+  *stats.mutable_rate_limit() = limiter_.limit();
+  stats.set_limiter_error(limiter_.error());
+  stats.set_total_weight(selector_.total_weight());
+  return stats;
+}
+
+void ReplayTable::ListIds(size_t part, std::vector<ItemId>& stored,
+                          std::vector<ItemId>& evicted) const {
+  const absl::MutexLock lock(&mutex_);
+  ids_.List(part, stored, evicted);
+}
+
+}  // namespace mallocmuzero

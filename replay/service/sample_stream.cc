@@ -1,0 +1,148 @@
+#include "replay/service/sample_stream.h"
+
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+#include <grpcpp/support/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/replay_table.h"
+#include "replay/service/wire.h"
+#include "rpc/protocol.h"
+#include "rpc/status.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Most draws a client may have asked for and not got.
+constexpr uint64_t kMaxAskedDraws = 1 << 20;
+
+}  // namespace
+
+void SampleStream::Begin() {
+  Hold();
+  const absl::MutexLock lock(&mutex_);
+  StartRead(&request_);
+}
+
+void SampleStream::OnReadDone(bool ok) {
+  const std::shared_ptr<SampleStream> keep = Self();
+  if (!ok) {
+    const absl::MutexLock lock(&mutex_);
+    read_all_ = true;
+    return CloseIfDone();
+  }
+  if (absl::Status status = Take(); !status.ok()) return Close(ToGrpc(status));
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (!closing_) StartRead(&request_);
+  }
+  Serve();
+}
+
+absl::Status SampleStream::Take() {
+  v1::SampleRequest request;
+  if (!grpc::SerializationTraits<v1::SampleRequest>::Deserialize(&request_, &request).ok()) {
+    return absl::InvalidArgumentError("not a SampleRequest");
+  }
+  if (request.selection() != v1::PRIORITIZED && request.selection() != v1::UNIFORM &&
+      request.selection() != v1::BEST) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("selection: ", request.selection(), ", must be PRIORITIZED, UNIFORM or BEST"));
+  }
+  if (request.draws() == 0) return absl::OkStatus();
+  const absl::MutexLock lock(&mutex_);
+  if (asked_draws_ + request.draws() > kMaxAskedDraws) {
+    return absl::InvalidArgumentError(absl::StrCat("draws: ", asked_draws_ + request.draws(),
+                                                   " in all, must be at most ", kMaxAskedDraws));
+  }
+  asked_draws_ += request.draws();
+  if (!asked_.empty() && asked_.back().selection() == request.selection() &&
+      asked_.back().unlimited() == request.unlimited()) {
+    asked_.back().set_draws(asked_.back().draws() + request.draws());
+  } else {
+    asked_.push_back(request);
+  }
+  return absl::OkStatus();
+}
+
+void SampleStream::Serve() {
+  const std::shared_ptr<SampleStream> self = Self();
+  v1::SampleRequest asked;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (serving_ || closing_ || asked_.empty()) return;
+    serving_ = true;
+    asked = asked_.front();
+  }
+  host_.Run([self, asked] { self->Produce(asked); });
+}
+
+void SampleStream::Produce(const v1::SampleRequest& asked) {
+  ReplayTable& table = host_.table();
+  ReplayTable::Draws draws =
+      table.Draw(asked.selection(), asked.draws(), kMessageBytes, asked.unlimited());
+  if (draws.count > 0) {
+    Send(std::move(draws));
+    if (!asked.unlimited()) host_.OnDrawn();
+    return;
+  }
+  {
+    const absl::MutexLock lock(&mutex_);
+    serving_ = false;
+  }
+  host_.Wait(Self());
+  // What came before it waited would not wake it.
+  if (table.MayDraw(asked.selection(), asked.unlimited())) Serve();
+}
+
+// Bytes that the disk has lost are left out: the client still waits for as many draws.
+void SampleStream::Send(ReplayTable::Draws draws) {
+  SampleResponseWriter writer;
+  uint32_t sent = 0;
+  absl::Status status;
+  for (const ReplayTable::Drawn& drawn : draws.items) {
+    absl::StatusOr<grpc::Slice> bytes = drawn.bytes.Load();
+    if (!bytes.ok()) {
+      host_.metrics().unreadable_items().Increment();
+      status = bytes.status();
+      continue;
+    }
+    writer.AddItem(*bytes, drawn.draws);
+    sent += drawn.draws.size();
+  }
+  if (sent == 0) return Close(ToGrpc(status));
+  host_.metrics().sampled_bytes().Increment(static_cast<double>(writer.bytes()));
+  const absl::MutexLock lock(&mutex_);
+  answer_ = writer.Finish(draws.answer);
+  asked_draws_ -= sent;
+  asked_.front().set_draws(asked_.front().draws() - sent);
+  if (asked_.front().draws() == 0) asked_.pop_front();
+  if (!closing_) Write(&answer_);
+}
+
+void SampleStream::OnWriteDone(bool ok) {
+  const std::shared_ptr<SampleStream> keep = Self();
+  {
+    const absl::MutexLock lock(&mutex_);
+    answer_.Clear();
+    serving_ = false;
+    if (!EndWrite(ok)) return;
+    CloseIfDone();
+  }
+  Serve();
+}
+
+void SampleStream::CloseIfDone() {
+  if (read_all_ && asked_.empty() && !writing_) CloseLocked(grpc::Status::OK);
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,127 @@
+#include "replay/service/selector.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "replay/service/item.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr size_t kFirstSize = 1024;
+
+double Clamped(double priority) { return std::clamp(priority, kLeastPriority, kHighestPriority); }
+
+}  // namespace
+
+Selector::Selector(double exponent)
+    : exponent_(exponent), weights_(kFirstSize), counts_(kFirstSize) {}
+
+float Selector::WeightOf(double priority) const {
+  return static_cast<float>(std::pow(priority, exponent_));
+}
+
+void Selector::MakeRoom(Slot slot) {
+  if (slot >= items_.size()) items_.resize(slot + 1);
+  if (slot < weights_.size()) return;
+  const size_t size = std::max<size_t>(slot + 1, 2 * weights_.size());
+  weights_.Grow(size);
+  counts_.Grow(size);
+}
+
+// Summed anew, in the order in which a draw scans: the parts add up to the whole.
+void Selector::UpdateTree(Slot slot) {
+  double sum = 0;
+  for (const Position& position : items_[slot]) sum += position.weight;
+  weights_.Set(slot, sum);
+}
+
+void Selector::Add(Slot slot, absl::Span<const float> priorities) {
+  MakeRoom(slot);
+  Positions& item = items_[slot];
+  assert(item.empty() && !priorities.empty());
+  item.reserve(priorities.size());
+  for (const float priority : priorities) {
+    const double clamped = Clamped(priority);
+    item.push_back({static_cast<float>(clamped), WeightOf(clamped)});
+  }
+  positions_ += item.size();
+  counts_.Set(slot, static_cast<double>(item.size()));
+  UpdateTree(slot);
+}
+
+void Selector::AddNew(Slot slot, uint32_t positions) {
+  MakeRoom(slot);
+  Positions& item = items_[slot];
+  assert(item.empty() && positions > 0);
+  item.assign(positions, {static_cast<float>(highest_), highest_weight_});
+  positions_ += positions;
+  counts_.Set(slot, positions);
+  UpdateTree(slot);
+}
+
+void Selector::Remove(Slot slot) {
+  Positions& item = items_[slot];
+  positions_ -= item.size();
+  item.clear();
+  item.shrink_to_fit();
+  weights_.Set(slot, 0);
+  counts_.Set(slot, 0);
+}
+
+void Selector::SetPriority(Slot slot, uint32_t position, double priority) {
+  const double clamped = Clamped(priority);
+  items_[slot][position] = {static_cast<float>(clamped), WeightOf(clamped)};
+  if (clamped > highest_) set_highest_priority(clamped);
+  UpdateTree(slot);
+}
+
+void Selector::set_highest_priority(double priority) {
+  highest_ = Clamped(priority);
+  highest_weight_ = WeightOf(highest_);
+}
+
+double Selector::MeanPriority(Slot slot) const {
+  double sum = 0;
+  for (const Position& position : items_[slot]) sum += position.priority;
+  return sum / static_cast<double>(items_[slot].size());
+}
+
+std::vector<float> Selector::Priorities(Slot slot) const {
+  std::vector<float> priorities;
+  priorities.reserve(items_[slot].size());
+  for (const Position& position : items_[slot]) priorities.push_back(position.priority);
+  return priorities;
+}
+
+SlotDraw Selector::DrawPrioritized(std::mt19937_64& random) const {
+  const double total = weights_.total();
+  const size_t slot = weights_.Find(std::uniform_real_distribution<double>(0, total)(random));
+  // A point of its own within the item: what the tree's has left after its subtractions is coarse.
+  double point = std::uniform_real_distribution<double>(0, weights_.weight(slot))(random);
+  const Positions& item = items_[slot];
+  size_t position = 0;
+  while (position + 1 < item.size() && point >= item[position].weight) {
+    point -= item[position++].weight;
+  }
+  return {.slot = static_cast<Slot>(slot),
+          .position = static_cast<uint32_t>(position),
+          .probability = item[position].weight / total};
+}
+
+SlotDraw Selector::DrawUniform(std::mt19937_64& random) const {
+  const double total = counts_.total();
+  const size_t slot = counts_.Find(std::uniform_real_distribution<double>(0, total)(random));
+  const size_t position = std::uniform_int_distribution<size_t>(0, items_[slot].size() - 1)(random);
+  return {.slot = static_cast<Slot>(slot),
+          .position = static_cast<uint32_t>(position),
+          .probability = 1 / total};
+}
+
+}  // namespace mallocmuzero

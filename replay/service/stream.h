@@ -1,0 +1,80 @@
+// What the shard's bidirectional streams have in common.
+
+#ifndef MALLOCMUZERO_REPLAY_SERVICE_STREAM_H_
+#define MALLOCMUZERO_REPLAY_SERVICE_STREAM_H_
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+#include <grpcpp/support/status.h>
+
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace mallocmuzero {
+
+// A stream that is served by whatever thread has something for it, and lives as long as gRPC or one
+// of these needs it. It ends once, and never while a write is under way. Derived classes start
+// reads and writes only while they hold mutex_ and the stream is not closing_.
+class Stream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+               public std::enable_shared_from_this<Stream> {
+ public:
+  // Ends the stream with this status once a write under way is done, whatever else it waits for.
+  // What comes after the first time changes nothing.
+  void Close(const grpc::Status& status) {
+    const std::shared_ptr<Stream> keep = shared_from_this();
+    const absl::MutexLock lock(&mutex_);
+    CloseLocked(status);
+  }
+
+  void OnCancel() override { Close(grpc::Status::CANCELLED); }
+  void OnDone() final { self_.reset(); }
+
+ protected:
+  // gRPC's share in the stream, until OnDone.
+  void Hold() { self_ = shared_from_this(); }
+
+  void CloseLocked(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (closing_) return;
+    closing_ = true;
+    status_ = status;
+    if (!writing_) Finish(status_);
+  }
+
+  // `message` must not change until the write is done.
+  void Write(const grpc::ByteBuffer* message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    writing_ = true;
+    StartWrite(message);
+  }
+
+  // First thing in OnWriteDone. False: the stream is ending.
+  bool EndWrite(bool ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    writing_ = false;
+    if (closing_) {
+      Finish(status_);
+    } else if (!ok) {
+      CloseLocked(grpc::Status::CANCELLED);
+    }
+    return !closing_;
+  }
+
+  absl::Mutex mutex_;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+
+ private:
+  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Stream> self_;
+};
+
+// Refuses the call.
+class RefusedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit RefusedStream(const grpc::Status& status) { Finish(status); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_SERVICE_STREAM_H_

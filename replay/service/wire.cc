@@ -1,0 +1,226 @@
+#include "replay/service/wire.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+#include <grpcpp/support/slice.h>
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/item.h"
+
+namespace mallocmuzero {
+namespace {
+
+using google::protobuf::io::CodedInputStream;
+using google::protobuf::io::CodedOutputStream;
+using WireFormat = google::protobuf::internal::WireFormatLite;
+
+// Payloads up to here are copied into the message: cheaper than a slice of their own.
+constexpr size_t kCopiedBytes = 8 << 10;
+
+constexpr size_t kMaxVarintBytes = 10;
+
+constexpr uint32_t Tag(int field, WireFormat::WireType type) {
+  return static_cast<uint32_t>(field) << 3 | static_cast<uint32_t>(type);
+}
+
+constexpr uint32_t kItemsTag =
+    Tag(v1::InsertRequest::kItemsFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED);
+constexpr uint32_t kReplaceTag =
+    Tag(v1::InsertRequest::kReplaceFieldNumber, WireFormat::WIRETYPE_VARINT);
+
+absl::Status NoRequest() { return absl::InvalidArgumentError("not an InsertRequest"); }
+
+// Fields of a ReplayItem but for the payload, of which only the length counts here.
+struct ItemFields {
+  std::string id;
+  std::string program;
+  double total_return = 0;
+  uint32_t positions = 0;
+  uint32_t encoding = 0;
+  uint32_t payload_bytes = 0;
+};
+
+bool ReadBytes(CodedInputStream& input, std::string& bytes) {
+  uint32_t length = 0;
+  return input.ReadVarint32(&length) && input.ReadString(&bytes, static_cast<int>(length));
+}
+
+bool ReadField(CodedInputStream& input, uint32_t tag, ItemFields& fields) {
+  switch (tag) {
+    case Tag(v1::ReplayItem::kIdFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED):
+      return ReadBytes(input, fields.id);
+    case Tag(v1::ReplayItem::kProgramSha256FieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED):
+      return ReadBytes(input, fields.program);
+    case Tag(v1::ReplayItem::kTotalReturnFieldNumber, WireFormat::WIRETYPE_FIXED64): {
+      uint64_t bits = 0;
+      const bool ok = input.ReadLittleEndian64(&bits);
+      fields.total_return = std::bit_cast<double>(bits);
+      return ok;
+    }
+    case Tag(v1::ReplayItem::kPositionsFieldNumber, WireFormat::WIRETYPE_VARINT):
+      return input.ReadVarint32(&fields.positions);
+    case Tag(v1::ReplayItem::kEncodingFieldNumber, WireFormat::WIRETYPE_VARINT):
+      return input.ReadVarint32(&fields.encoding);
+    case Tag(v1::ReplayItem::kPayloadFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED):
+      return input.ReadVarint32(&fields.payload_bytes) &&
+             input.Skip(static_cast<int>(fields.payload_bytes));
+    default:
+      return WireFormat::SkipField(&input, tag);
+  }
+}
+
+absl::Status Check(const ItemFields& fields) {
+  const auto fail = [](absl::string_view field, const auto& is, absl::string_view right) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ": ", is, ", must be ", right));
+  };
+  if (fields.id.size() != kItemIdBytes) {
+    return fail("id", absl::StrCat(fields.id.size(), " bytes"), "16 bytes");
+  }
+  if (fields.program.size() != kProgramIdBytes) {
+    return fail("program_sha256", absl::StrCat(fields.program.size(), " bytes"), "32 bytes");
+  }
+  if (!std::isfinite(fields.total_return)) {
+    return fail("total_return", fields.total_return, "finite");
+  }
+  if (fields.positions == 0 || fields.positions > kMaxItemPositions) {
+    return fail("positions", fields.positions, absl::StrCat("1 to ", kMaxItemPositions));
+  }
+  if (fields.encoding != v1::ReplayItem::TRAJECTORY &&
+      fields.encoding != v1::ReplayItem::TRAJECTORY_ZSTD) {
+    return fail("encoding", fields.encoding, "TRAJECTORY or TRAJECTORY_ZSTD");
+  }
+  if (fields.payload_bytes == 0) return fail("payload", "empty", "a trajectory");
+  return absl::OkStatus();
+}
+
+// The next item of a request: a copy of its own, so that it does not keep the memory of the message
+// that it came in.
+absl::Status ReadNextItem(CodedInputStream& input, uint32_t index, InsertMessage& request) {
+  uint32_t length = 0;
+  if (!input.ReadVarint32(&length) || length > kMaxPayloadBytes) return NoRequest();
+  grpc::Slice wire(length);
+  // The slice is not shared yet.
+  if (!input.ReadRaw(const_cast<uint8_t*>(wire.begin()), static_cast<int>(length))) {
+    return NoRequest();
+  }
+  absl::StatusOr<ItemMetadata> metadata = ReadItem(ViewOf(wire));
+  if (metadata.ok()) {
+    request.items.push_back({*std::move(metadata), std::move(wire)});
+    request.bytes += length;
+    return absl::OkStatus();
+  }
+  v1::InsertResponse::Refusal& refusal = request.refusals.emplace_back();
+  refusal.set_index(index);
+  refusal.set_message(std::string(metadata.status().message()));
+  return absl::OkStatus();
+}
+
+void AppendVarint(uint64_t value, std::string& text) {
+  uint8_t bytes[kMaxVarintBytes];
+  const uint8_t* end = CodedOutputStream::WriteVarint64ToArray(value, bytes);
+  text.append(reinterpret_cast<const char*>(bytes), end - bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<ItemMetadata> ReadItem(absl::string_view wire) {
+  CodedInputStream input(reinterpret_cast<const uint8_t*>(wire.data()),
+                         static_cast<int>(wire.size()));
+  ItemFields fields;
+  while (const uint32_t tag = input.ReadTag()) {
+    if (!ReadField(input, tag, fields)) return absl::InvalidArgumentError("not a ReplayItem");
+  }
+  if (!input.ConsumedEntireMessage()) return absl::InvalidArgumentError("not a ReplayItem");
+  if (absl::Status status = Check(fields); !status.ok()) return status;
+  ItemMetadata metadata{.program_sha256 = std::move(fields.program),
+                        .total_return = fields.total_return,
+                        .positions = fields.positions};
+  std::memcpy(metadata.id.data(), fields.id.data(), kItemIdBytes);
+  return metadata;
+}
+
+absl::StatusOr<InsertMessage> ReadInsertRequest(const grpc::ByteBuffer& message) {
+  InsertMessage request;
+  if (message.Length() == 0) return request;
+  // The reader takes no const buffer but leaves it as it is.
+  grpc::ProtoBufferReader reader(const_cast<grpc::ByteBuffer*>(&message));
+  if (!reader.status().ok()) return NoRequest();
+  CodedInputStream input(&reader);
+  uint32_t index = 0;
+  while (const uint32_t tag = input.ReadTag()) {
+    if (tag == kItemsTag) {
+      if (absl::Status status = ReadNextItem(input, index++, request); !status.ok()) return status;
+    } else if (tag == kReplaceTag) {
+      uint64_t replace = 0;
+      if (!input.ReadVarint64(&replace)) return NoRequest();
+      request.replace = replace != 0;
+    } else if (!WireFormat::SkipField(&input, tag)) {
+      return NoRequest();
+    }
+  }
+  if (!input.ConsumedEntireMessage()) return NoRequest();
+  return request;
+}
+
+void SampleResponseWriter::AddItem(const grpc::Slice& wire,
+                                   absl::Span<const v1::SampleResponse::Draw> draws) {
+  constexpr uint32_t kDrawnTag =
+      Tag(v1::SampleResponse::kDrawnFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED);
+  constexpr uint32_t kItemTag =
+      Tag(v1::SampleResponse::Drawn::kItemFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED);
+  constexpr uint32_t kDrawTag =
+      Tag(v1::SampleResponse::Drawn::kDrawsFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED);
+  size_t length = 1 + CodedOutputStream::VarintSize64(wire.size()) + wire.size();
+  for (const v1::SampleResponse::Draw& draw : draws) {
+    const size_t draw_bytes = draw.ByteSizeLong();
+    length += 1 + CodedOutputStream::VarintSize64(draw_bytes) + draw_bytes;
+  }
+  const size_t before = text_.size();
+  AppendVarint(kDrawnTag, text_);
+  AppendVarint(length, text_);
+  bytes_ += text_.size() - before + length;
+  // Draws first: the order of fields is free, and the item's slice then ends the text.
+  for (const v1::SampleResponse::Draw& draw : draws) {
+    AppendVarint(kDrawTag, text_);
+    AppendVarint(draw.GetCachedSize(), text_);
+    draw.AppendPartialToString(&text_);
+  }
+  AppendVarint(kItemTag, text_);
+  AppendVarint(wire.size(), text_);
+  if (wire.size() <= kCopiedBytes) {
+    text_.append(reinterpret_cast<const char*>(wire.begin()), wire.size());
+  } else {
+    Flush();
+    slices_.push_back(wire);
+  }
+}
+
+void SampleResponseWriter::Flush() {
+  if (text_.empty()) return;
+  slices_.emplace_back(text_.data(), text_.size());
+  text_.clear();
+}
+
+grpc::ByteBuffer SampleResponseWriter::Finish(const v1::SampleResponse& rest) {
+  rest.AppendPartialToString(&text_);
+  Flush();
+  return grpc::ByteBuffer(slices_.data(), slices_.size());
+}
+
+}  // namespace mallocmuzero
