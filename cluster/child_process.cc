@@ -20,8 +20,9 @@
 namespace mallocmuzero {
 namespace {
 
-// The descriptor a supervisor listens on, in decimal digits.
+// The descriptor that a supervisor listens on, in decimal digits, and which one it is.
 constexpr char kReadyVariable[] = "MALLOCMUZERO_READY_FD";
+constexpr int kReadyFd = STDERR_FILENO + 1;
 
 // Read at once from a child; more comes with the next turn, so that no child starves the others.
 constexpr size_t kMostOutputBytes = 256 << 10;
@@ -56,9 +57,10 @@ void BecomeChild(pid_t parent, int output, int ready, char* const* argv, char* c
   fcntl(output, F_SETFL, 0);
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
+  dup2(ready, kReadyFd);
+  fcntl(kReadyFd, F_SETFD, 0);
   // Libraries may have descriptors that would stay open.
-  close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-  fcntl(ready, F_SETFD, 0);
+  close_range(kReadyFd + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   execve(argv[0], argv, environment);
   // Seen as the child's output.
   constexpr char kText[] = "cannot be started: ";
@@ -70,14 +72,14 @@ void BecomeChild(pid_t parent, int output, int ready, char* const* argv, char* c
 }
 
 // Our own environment and where to say that the child is ready.
-std::vector<std::string> EnvironmentWith(int ready) {
+std::vector<std::string> ChildEnvironment() {
   std::vector<std::string> variables;
   const std::string prefix = absl::StrCat(kReadyVariable, "=");
   for (char** variable = environ; *variable != nullptr; ++variable) {
     if (std::strncmp(*variable, prefix.c_str(), prefix.size()) != 0)
       variables.emplace_back(*variable);
   }
-  variables.push_back(absl::StrCat(prefix, ready));
+  variables.push_back(absl::StrCat(prefix, kReadyFd));
   return variables;
 }
 
@@ -113,7 +115,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   child->output_ = output.read;
   child->ready_ = ready.read;
   std::vector<std::string> arguments = command;
-  std::vector<std::string> variables = EnvironmentWith(ready.write);
+  std::vector<std::string> variables = ChildEnvironment();
   const std::vector<char*> argv = Pointers(arguments);
   const std::vector<char*> environment = Pointers(variables);
   const pid_t parent = getpid();

@@ -25,7 +25,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 
 // What a process does to be ready.
 constexpr char kReady[] = "eval \"printf 1 >&$MALLOCMUZERO_READY_FD\"; ";
@@ -58,7 +57,7 @@ class SupervisorTest : public testing::Test {
     ASSERT_EQ(write(stop_fd_, &one, sizeof(one)), sizeof(one));
   }
 
-  absl::Status Run() {
+  absl::Status RunAll() {
     absl::StatusOr<std::unique_ptr<Supervisor>> supervisor = Supervisor::Create(options_);
     if (!supervisor.ok()) return supervisor.status();
     const absl::Status status = (*supervisor)->Run(stop_fd_, absl::Now() + absl::Seconds(30));
@@ -86,7 +85,7 @@ TEST_F(SupervisorTest, StartsAgainWhatEnds) {
   // The third process says stop.
   Add("a", "echo x >> " + folder_ + "/runs; test $(wc -l < " + folder_ +
                "/runs) -ge 3 && echo stop && exec sleep 60; exit 1");
-  EXPECT_TRUE(Run().ok());
+  EXPECT_TRUE(RunAll().ok());
   EXPECT_EQ(restarts_, 2);
   EXPECT_THAT(lines_, ElementsAre("a: stop"));
   EXPECT_THAT(events_[1], HasSubstr("a: exited with code 1; starts again in "));
@@ -96,7 +95,7 @@ TEST_F(SupervisorTest, StagesStartOnceTheOnesBeforeAreReadyAndStopTheOtherWayRou
   const std::string until_term = "trap 'echo end; exit 0' TERM; while :; do sleep 0.01; done";
   Add("late", "echo begin; echo stop; " + until_term, 1);
   Add("early", absl::StrCat("sleep 0.1; echo begin; ", kReady, until_term), 0);
-  EXPECT_TRUE(Run().ok());
+  EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(lines_,
               ElementsAre("early: begin", "late: begin", "late: stop", "late: end", "early: end"));
 }
@@ -105,7 +104,7 @@ TEST_F(SupervisorTest, AStageThatIsNeverReadyHoldsUpNobodyForEver) {
   options_.ready_timeout = absl::Milliseconds(50);
   Add("early", "exec sleep 60", 0);
   Add("late", "echo stop; exec sleep 60", 1);
-  EXPECT_TRUE(Run().ok());
+  EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(lines_, ElementsAre("late: stop"));
   EXPECT_THAT(absl::StrJoin(events_, "\n"), HasSubstr("not all are ready"));
 }
@@ -113,20 +112,20 @@ TEST_F(SupervisorTest, AStageThatIsNeverReadyHoldsUpNobodyForEver) {
 TEST_F(SupervisorTest, KillsWhatDoesNotStop) {
   options_.grace = absl::Milliseconds(100);
   Add("a", "trap '' TERM; echo stop; while :; do sleep 0.01; done");
-  EXPECT_TRUE(Run().ok());
+  EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(events_.back(), HasSubstr("a: killed by signal 9 (Killed)"));
 }
 
 TEST_F(SupervisorTest, StopsAProcessThatIsSuspended) {
   Add("a", "trap 'echo end; exit 0' TERM; (sleep 0.1; echo stop) & kill -STOP $$; sleep 60");
-  EXPECT_TRUE(Run().ok());
+  EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(lines_, ElementsAre("a: stop", "a: end"));
 }
 
 TEST_F(SupervisorTest, GivesUpWhatCannotRun) {
   Add("good", absl::StrCat(kReady, "exec sleep 60"));
   Add("bad", "echo no such thing; exit 2");
-  const absl::Status status = Run();
+  const absl::Status status = RunAll();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("bad cannot run: it exited with code 2 3 times"));
@@ -137,14 +136,14 @@ TEST_F(SupervisorTest, GivesUpWhatCannotRun) {
 TEST_F(SupervisorTest, AProgramThatIsNotThereIsSaidSo) {
   options_.processes.push_back({"a", {"/no/such/program"}, 0});
   options_.hopeless_exit_code = 127;
-  EXPECT_FALSE(Run().ok());
+  EXPECT_FALSE(RunAll().ok());
   EXPECT_EQ(lines_[0], "a: cannot be started: No such file or directory");
 }
 
 TEST_F(SupervisorTest, KeepsWhatProcessesWrite) {
   Add("a", "echo out; echo error >&2; printf 'no end'; exit 7");
   Add("b", "sleep 0.3; echo stop; exec sleep 60");
-  EXPECT_TRUE(Run().ok());
+  EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(Log("a.log"), testing::StartsWith("out\nerror\nno end\n"));
   EXPECT_THAT(Log("b.log"), HasSubstr("stop\n"));
 }
@@ -153,7 +152,7 @@ TEST_F(SupervisorTest, LogsDoNotGrowForEver) {
   options_.most_log_bytes = 100'000;
   // 10,000 lines of 101 bytes.
   Add("a", "yes $(printf '%0100d' 0) | head -n 10000; echo stop; exec sleep 60");
-  EXPECT_TRUE(Run().ok());
+  EXPECT_TRUE(RunAll().ok());
   EXPECT_EQ(lines_.size(), 10001);
   EXPECT_LE(std::filesystem::file_size(folder_ + "/logs/a.log"), 100'000);
   EXPECT_LE(std::filesystem::file_size(folder_ + "/logs/a.log.1"), 100'000);
@@ -161,7 +160,7 @@ TEST_F(SupervisorTest, LogsDoNotGrowForEver) {
 
 TEST_F(SupervisorTest, ALineWithoutEndIsCut) {
   Add("a", "head -c 40000 /dev/zero | tr '\\0' x; echo; echo stop; exec sleep 60");
-  EXPECT_TRUE(Run().ok());
+  EXPECT_TRUE(RunAll().ok());
   ASSERT_EQ(lines_.size(), 4);
   // 2 x 16,384 and the rest of 40,000, after "a: ".
   EXPECT_EQ(lines_[0].size(), 16384 + 3);
@@ -170,7 +169,7 @@ TEST_F(SupervisorTest, ALineWithoutEndIsCut) {
 
 TEST_F(SupervisorTest, AFolderThatCannotBeWrittenToIsRefused) {
   std::ofstream(folder_ + "/logs") << "a file";
-  EXPECT_EQ(Run().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RunAll().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(SupervisorTest, LeavesNoProcessBehind) {
@@ -181,7 +180,7 @@ TEST_F(SupervisorTest, LeavesNoProcessBehind) {
     ASSERT_TRUE(absl::SimpleAtoi(line, &pid));
   };
   options_.grace = absl::Milliseconds(1);
-  EXPECT_TRUE(Run().ok());
+  EXPECT_TRUE(RunAll().ok());
   ASSERT_GT(pid, 0);
   EXPECT_EQ(kill(pid, 0), -1);
 }

@@ -1,0 +1,163 @@
+#include "cluster/cluster_status.h"
+
+#include <grpcpp/client_context.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/blocking_counter.h"
+#include "mallocmuzero/v1/status.grpc.pb.h"
+#include "rpc/channel.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Actors report every two seconds.
+constexpr double kMostSilentSeconds = 10;
+
+// What roles say when they wait as they should.
+constexpr absl::string_view kFlowControl[] = {"rate limiter", "min size"};
+
+struct Call {
+  grpc::ClientContext context;
+  v1::GetStatusRequest request;
+  v1::RoleStatus response;
+  grpc::Status status;
+};
+
+bool IsWell(Health health) { return health == Health::kOk || health == Health::kWaiting; }
+
+// "PEER: what is wrong", for each of `role` and its peers that is not well.
+void AddComplaints(const v1::RoleStatus& role, std::vector<std::string>& complaints) {
+  const Health health = HealthOf(role);
+  if (!IsWell(health)) {
+    complaints.push_back(
+        absl::StrCat(role.name(), " ", ToString(health),
+                     health == Health::kBlocked ? absl::StrCat(" (", role.blocked_on(), ")") : ""));
+  }
+  for (const v1::RoleStatus& peer : role.peers()) AddComplaints(peer, complaints);
+}
+
+double FigureOf(const v1::RoleStatus& role, const std::string& name) {
+  const auto found = role.figures().find(name);
+  return found == role.figures().end() ? 0 : found->second;
+}
+
+}  // namespace
+
+struct StatusCollector::Target {
+  v1::RoleStatus role;  // what is known without asking
+  std::unique_ptr<v1::Status::Stub> stub;
+};
+
+Health HealthOf(const v1::RoleStatus& role) {
+  if (!role.error().empty()) return Health::kAway;
+  if (role.silent_seconds() > kMostSilentSeconds) return Health::kSilent;
+  if (role.blocked_on().empty()) return Health::kOk;
+  for (const absl::string_view reason : kFlowControl) {
+    if (absl::StartsWith(role.blocked_on(), reason)) return Health::kWaiting;
+  }
+  return Health::kBlocked;
+}
+
+std::string ToString(Health health) {
+  switch (health) {
+    case Health::kOk:
+      return "ok";
+    case Health::kWaiting:
+      return "waiting";
+    case Health::kBlocked:
+      return "blocked";
+    case Health::kSilent:
+      return "silent";
+    case Health::kAway:
+      break;
+  }
+  return "away";
+}
+
+StatusCollector::StatusCollector(const v1::ClusterConfig& config,
+                                 std::shared_ptr<const Security> security)
+    : expects_actors_(config.actor().count() > 0), security_(std::move(security)) {
+  const auto add = [this](v1::RoleStatus::Role role, const std::string& name,
+                          const std::string& address) {
+    Target target;
+    target.role.set_role(role);
+    target.role.set_name(name);
+    target.role.set_address(address);
+    target.stub = v1::Status::NewStub(MakeChannel(address, *security_));
+    targets_.push_back(std::move(target));
+  };
+  for (const v1::ReplayShard& shard : config.replay()) {
+    add(v1::RoleStatus::REPLAY, shard.name(), shard.address());
+  }
+  add(v1::RoleStatus::LEARNER, config.learner().name(), config.learner().address());
+}
+
+StatusCollector::~StatusCollector() = default;
+
+v1::ClusterStatus StatusCollector::Collect(absl::Duration timeout) const {
+  std::vector<Call> calls(targets_.size());
+  absl::BlockingCounter left(static_cast<int>(targets_.size()));
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    Call& call = calls[i];
+    PrepareCall(call.context, *security_, timeout);
+    targets_[i].stub->async()->GetStatus(&call.context, &call.request, &call.response,
+                                         [&call, &left](grpc::Status status) {
+                                           call.status = std::move(status);
+                                           left.DecrementCount();
+                                         });
+  }
+  left.Wait();
+  v1::ClusterStatus cluster;
+  bool healthy = true;
+  uint32_t actors = 0;
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    v1::RoleStatus& role = *cluster.add_roles();
+    role = targets_[i].role;
+    if (calls[i].status.ok()) {
+      role = std::move(calls[i].response);
+      role.set_address(targets_[i].role.address());
+    } else {
+      role.set_error(calls[i].status.error_message().empty() ? "does not answer"
+                                                             : calls[i].status.error_message());
+    }
+    healthy = healthy && IsWell(HealthOf(role));
+    for (const v1::RoleStatus& peer : role.peers()) {
+      healthy = healthy && IsWell(HealthOf(peer));
+      actors += peer.role() == v1::RoleStatus::ACTOR ? 1 : 0;
+    }
+  }
+  cluster.set_healthy(healthy && (actors > 0 || !expects_actors_));
+  return cluster;
+}
+
+std::string SummaryLine(const v1::ClusterStatus& status) {
+  double games_per_second = 0;
+  double positions = 0;
+  uint32_t actors = 0;
+  std::string learner = "no learner";
+  std::vector<std::string> complaints;
+  for (const v1::RoleStatus& role : status.roles()) {
+    AddComplaints(role, complaints);
+    positions += FigureOf(role, "positions");
+    if (role.role() == v1::RoleStatus::LEARNER && role.error().empty()) {
+      learner = absl::StrFormat("step %.0f, %.1f updates/s", FigureOf(role, "step"),
+                                FigureOf(role, "updates_per_second"));
+    }
+    for (const v1::RoleStatus& peer : role.peers()) {
+      actors += peer.role() == v1::RoleStatus::ACTOR ? 1 : 0;
+      games_per_second += FigureOf(peer, "games_per_second");
+    }
+  }
+  return absl::StrFormat("%s, %u actors, %.1f games/s, %.0f positions stored; %s", learner, actors,
+                         games_per_second, positions,
+                         complaints.empty() ? "all well" : absl::StrJoin(complaints, "; "));
+}
+
+}  // namespace mallocmuzero
