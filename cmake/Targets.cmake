@@ -11,6 +11,22 @@ function(mmz_library name)
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS})
 endfunction()
 
+# What nearly every test includes, parsed once: a third of the time that tests take to compile.
+if(MALLOCMUZERO_BUILD_TESTS)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cc CONTENT "")
+  add_library(mmz_test_headers OBJECT ${CMAKE_BINARY_DIR}/test_headers.cc)
+  target_compile_definitions(mmz_test_headers PRIVATE
+    MALLOCMUZERO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+    MALLOCMUZERO_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_compile_options(mmz_test_headers PRIVATE ${MALLOCMUZERO_WARNINGS})
+  target_link_libraries(mmz_test_headers PRIVATE
+    GTest::gmock protobuf::libprotobuf absl::statusor absl::strings)
+  target_precompile_headers(mmz_test_headers PRIVATE
+    <gmock/gmock.h> <gtest/gtest.h>
+    <absl/status/statusor.h> <absl/strings/str_cat.h>
+    <google/protobuf/message.h> <google/protobuf/map.h>)
+endif()
+
 # mmz_test(NAME SOURCES... DEPENDS...): one GoogleTest binary; tests find committed data through
 # MALLOCMUZERO_SOURCE_DIR and built programs through MALLOCMUZERO_BINARY_DIR.
 function(mmz_test name)
@@ -24,6 +40,7 @@ function(mmz_test name)
     MALLOCMUZERO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     MALLOCMUZERO_BINARY_DIR="${CMAKE_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM mmz_test_headers)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endfunction()
 

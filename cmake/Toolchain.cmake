@@ -11,8 +11,13 @@ endif()
 
 find_program(MALLOCMUZERO_CCACHE ccache)
 if(MALLOCMUZERO_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${MALLOCMUZERO_CCACHE})
+  # What ccache asks for where headers are precompiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros ${MALLOCMUZERO_CCACHE})
 endif()
+
+# Some libraries ask for it; precompiled headers want the same flags everywhere.
+add_compile_options(-pthread)
 
 find_program(MALLOCMUZERO_MOLD mold)
 if(MALLOCMUZERO_MOLD)
