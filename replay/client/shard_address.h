@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace mallocmuzero {
 
@@ -18,6 +20,9 @@ struct ShardAddress {
 // The index, below `shards`, of the shard that takes the trajectory of this id: the same in every
 // process and every build. `shards` is above 0.
 size_t ShardOfId(absl::string_view id, size_t shards);
+
+// InvalidArgument if there are none, or one has no address.
+absl::Status CheckShards(absl::Span<const ShardAddress> shards);
 
 }  // namespace mallocmuzero
 

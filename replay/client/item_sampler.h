@@ -1,0 +1,77 @@
+// Draws items from all shards.
+
+#ifndef MALLOCMUZERO_REPLAY_CLIENT_ITEM_SAMPLER_H_
+#define MALLOCMUZERO_REPLAY_CLIENT_ITEM_SAMPLER_H_
+
+#include <grpcpp/channel.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/client/metrics.h"
+#include "replay/client/replay_sampler.h"
+#include "replay/client/sample_source.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero {
+
+struct ShardDraw {
+  DrawnItem drawn;
+  uint32_t shard = 0;
+  double probability = 0;  // over all shards
+};
+
+// The choice among shards, and waiting. Thread-safe.
+class ItemSampler {
+ public:
+  // `decode`: trajectories instead of items. `metrics` is not owned. What else the options have
+  // has been checked.
+  ItemSampler(const ReplaySamplerOptions& options, bool decode, SamplerMetrics& metrics);
+  ~ItemSampler();
+
+  // See ReplaySampler.
+  absl::StatusOr<std::vector<ShardDraw>> Draw(v1::Selection selection, size_t count,
+                                              absl::Duration timeout);
+  uint64_t positions() const;
+  std::string blocked_on() const;
+  void Stop();
+
+  const std::shared_ptr<grpc::Channel>& channel(size_t shard) const { return channels_[shard]; }
+
+ private:
+  using Sources = std::vector<std::unique_ptr<SampleSource>>;  // by shard
+
+  Sources& SourcesOf(v1::Selection selection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_.mutex);
+  size_t Choose(const Sources& sources, double& probability)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_.mutex);
+  absl::Status DrawOne(Sources& sources, absl::Time deadline, ShardDraw& draw)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_.mutex);
+  absl::Status CheckTime(absl::Time deadline) const ABSL_SHARED_LOCKS_REQUIRED(board_.mutex);
+  std::string Troubles() const ABSL_SHARED_LOCKS_REQUIRED(board_.mutex);
+
+  const ReplaySamplerOptions options_;
+  const bool decode_;
+  SamplerMetrics& metrics_;
+  std::vector<std::shared_ptr<grpc::Channel>> channels_;
+
+  mutable SampleBoard board_;
+  std::map<v1::Selection, Sources> sources_ ABSL_GUARDED_BY(board_.mutex);
+  std::mt19937_64 random_ ABSL_GUARDED_BY(board_.mutex);
+  uint32_t waiting_ ABSL_GUARDED_BY(board_.mutex) = 0;  // threads in Draw with nothing to take
+  bool stopped_ ABSL_GUARDED_BY(board_.mutex) = false;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_CLIENT_ITEM_SAMPLER_H_

@@ -1,0 +1,51 @@
+// Sends priorities back to one shard.
+
+#ifndef MALLOCMUZERO_REPLAY_CLIENT_PRIORITY_WRITER_H_
+#define MALLOCMUZERO_REPLAY_CLIENT_PRIORITY_WRITER_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "mallocmuzero/v1/replay.grpc.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/client/metrics.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero {
+
+// In the background and once: an update that does not arrive is dropped. Thread-safe.
+class PriorityWriter {
+ public:
+  // `metrics` is not owned.
+  PriorityWriter(const std::shared_ptr<grpc::Channel>& channel,
+                 std::shared_ptr<const Security> security, SamplerMetrics& metrics);
+
+  // Stops at once.
+  ~PriorityWriter();
+
+  void Add(std::vector<v1::UpdatePrioritiesRequest::Update> updates);
+
+ private:
+  void Run();
+
+  const std::unique_ptr<v1::Replay::Stub> stub_;
+  const std::shared_ptr<const Security> security_;
+  SamplerMetrics& metrics_;
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  std::deque<v1::UpdatePrioritiesRequest::Update> updates_ ABSL_GUARDED_BY(mutex_);
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of the call under way
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_CLIENT_PRIORITY_WRITER_H_

@@ -1,0 +1,261 @@
+#include "replay/client/replay_sampler.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/client/replay_writer.h"
+#include "replay/client/shard_address.h"
+#include "replay/service/replay_shard.h"
+#include "replay/testing/shards.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLong = absl::Seconds(30);
+
+std::unique_ptr<ReplaySampler> StartSampler(ReplaySamplerOptions options) {
+  absl::StatusOr<std::unique_ptr<ReplaySampler>> sampler = ReplaySampler::Start(std::move(options));
+  if (!sampler.ok()) {
+    ADD_FAILURE() << sampler.status();
+    return nullptr;
+  }
+  return *std::move(sampler);
+}
+
+void Fill(const std::vector<ShardAddress>& shards, uint64_t begin, uint64_t end, int length) {
+  const auto writer = ReplayWriter::Start({.shards = shards});
+  ASSERT_TRUE(writer.ok());
+  for (uint64_t i = begin; i < end; ++i) {
+    ASSERT_TRUE((*writer)->Write(MakeTrajectory(i, length, static_cast<double>(i))));
+  }
+  ASSERT_EQ((*writer)->Close(kLong), absl::OkStatus());
+}
+
+uint64_t IndexOf(const SampledPosition& drawn) {
+  uint64_t index = 0;
+  std::memcpy(&index, drawn.trajectory->id().data(), sizeof(index));
+  return index;
+}
+
+TEST(ReplaySampler, DrawsWhatWasWritten) {
+  const auto shard = StartShard(ShardConfig());
+  Fill({AddressOf(*shard)}, 0, 10, 20);
+  const auto sampler = StartSampler({.shards = {AddressOf(*shard)}});
+  const auto draws = sampler->Draw(v1::PRIORITIZED, 100, kLong);
+  ASSERT_TRUE(draws.ok()) << draws.status();
+  ASSERT_EQ(draws->size(), 100);
+  for (const SampledPosition& drawn : *draws) {
+    const v1::Trajectory expected =
+        MakeTrajectory(IndexOf(drawn), 20, static_cast<double>(IndexOf(drawn)));
+    EXPECT_EQ(drawn.trajectory->SerializeAsString(), expected.SerializeAsString());
+    EXPECT_LT(drawn.position, 20);
+    // 200 positions of equal priority.
+    EXPECT_NEAR(drawn.probability, 1.0 / 200, 1e-12);
+  }
+  EXPECT_EQ(sampler->positions(), 200);
+}
+
+TEST(ReplaySampler, MoreThanThePrefetchComesInOneDraw) {
+  const auto shard = StartShard(ShardConfig());
+  Fill({AddressOf(*shard)}, 0, 3, 5);
+  const auto sampler = StartSampler({.shards = {AddressOf(*shard)}, .prefetch = 8});
+  const auto draws = sampler->Draw(v1::UNIFORM, 1000, kLong);
+  ASSERT_TRUE(draws.ok()) << draws.status();
+  EXPECT_EQ(draws->size(), 1000);
+}
+
+TEST(ReplaySampler, TwoShardsDrawAsOneWould) {
+  const auto a = StartShard(ShardConfig("a"));
+  const auto b = StartShard(ShardConfig("b"));
+  const std::vector<ShardAddress> shards = {AddressOf(*a, "a"), AddressOf(*b, "b")};
+  // 30 positions in all: 10 in one shard, 20 in the other.
+  Fill({shards[0]}, 0, 2, 5);
+  Fill({shards[1]}, 2, 6, 5);
+  const auto sampler = StartSampler({.shards = shards, .seed = 1});
+  // The first draw may come before both shards have answered.
+  while (sampler->positions() < 30) ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
+  constexpr int kDraws = 60000;
+  const auto draws = sampler->Draw(v1::UNIFORM, kDraws, kLong);
+  ASSERT_TRUE(draws.ok()) << draws.status();
+  std::map<std::pair<uint64_t, uint32_t>, int> counts;
+  for (const SampledPosition& drawn : *draws) {
+    EXPECT_NEAR(drawn.probability, 1.0 / 30, 1e-12);
+    ++counts[{IndexOf(drawn), drawn.position}];
+  }
+  ASSERT_EQ(counts.size(), 30);
+  double chi_square = 0;
+  for (const auto& [position, count] : counts) {
+    chi_square += std::pow(count - kDraws / 30.0, 2) / (kDraws / 30.0);
+  }
+  // 29 degrees of freedom: 1 in a million is above 79.
+  EXPECT_LT(chi_square, 79);
+}
+
+TEST(ReplaySampler, AShardThatIsAwayIsLeftOut) {
+  const auto a = StartShard(ShardConfig("a"));
+  auto b = StartShard(ShardConfig("b"));
+  const std::vector<ShardAddress> shards = {AddressOf(*a, "a"), AddressOf(*b, "b")};
+  Fill({shards[0]}, 0, 2, 5);
+  Fill({shards[1]}, 2, 4, 5);
+  const auto sampler = StartSampler({.shards = shards, .prefetch = 16});
+  while (sampler->positions() < 20) ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
+  v1::ReplayShard config = ShardConfig("b");
+  config.set_address(b->address());
+  b.reset();
+  // What came before it left is drawn first.
+  while (sampler->positions() > 10) ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
+  const auto draws = sampler->Draw(v1::UNIFORM, 100, kLong);
+  ASSERT_TRUE(draws.ok()) << draws.status();
+  for (const SampledPosition& drawn : *draws) {
+    EXPECT_EQ(drawn.shard, 0);
+    EXPECT_NEAR(drawn.probability, 1.0 / 10, 1e-12);
+  }
+  // And it is back once it is back.
+  b = StartShard(config);
+  ASSERT_NE(b, nullptr);
+  Fill({shards[1]}, 2, 4, 5);
+  bool from_b = false;
+  while (!from_b) {
+    const auto again = sampler->Draw(v1::UNIFORM, 10, kLong);
+    ASSERT_TRUE(again.ok()) << again.status();
+    for (const SampledPosition& drawn : *again) from_b |= drawn.shard == 1;
+  }
+}
+
+TEST(ReplaySampler, PrioritiesChangeWhatIsDrawn) {
+  const auto shard = StartShard(ShardConfig());
+  Fill({AddressOf(*shard)}, 0, 2, 5);
+  const auto sampler = StartSampler({.shards = {AddressOf(*shard)}, .prefetch = 4});
+  // All but position 3 of game 1 get a priority of nothing.
+  std::vector<SampledPosition> all;
+  std::map<std::pair<uint64_t, uint32_t>, bool> seen;
+  while (seen.size() < 10) {
+    const auto draws = sampler->Draw(v1::UNIFORM, 10, kLong);
+    ASSERT_TRUE(draws.ok()) << draws.status();
+    for (const SampledPosition& drawn : *draws) {
+      if (!std::exchange(seen[{IndexOf(drawn), drawn.position}], true)) all.push_back(drawn);
+    }
+  }
+  std::vector<double> priorities;
+  for (const SampledPosition& drawn : all) {
+    priorities.push_back(IndexOf(drawn) == 1 && drawn.position == 3 ? 1 : 0);
+  }
+  sampler->UpdatePriorities(all, priorities);
+  const absl::Time deadline = absl::Now() + kLong;
+  while (shard->Stats().total_weight() > 1.1) {
+    ASSERT_LT(absl::Now(), deadline);
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  // The sampler's own first draws may be older.
+  const auto fresh = StartSampler({.shards = {AddressOf(*shard)}});
+  const auto draws = fresh->Draw(v1::PRIORITIZED, 100, kLong);
+  ASSERT_TRUE(draws.ok()) << draws.status();
+  for (const SampledPosition& drawn : *draws) {
+    EXPECT_EQ(IndexOf(drawn), 1);
+    EXPECT_EQ(drawn.position, 3);
+    // 1 / (1 + 9e-6)
+    EXPECT_NEAR(drawn.probability, 1, 1e-5);
+  }
+}
+
+TEST(ReplaySampler, SaysWhatADrawWaitedFor) {
+  v1::ReplayShard config = ShardConfig();
+  config.mutable_rate_limit()->set_min_positions(100);
+  const auto shard = StartShard(config);
+  const auto sampler = StartSampler(
+      {.shards = {AddressOf(*shard, "empty"), {.name = "away", .address = "127.0.0.1:1"}}});
+  const auto draws = sampler->Draw(v1::UNIFORM, 1, absl::Milliseconds(300));
+  EXPECT_EQ(draws.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(draws.status().message()), HasSubstr("shard empty: no draws"));
+  EXPECT_THAT(std::string(draws.status().message()), HasSubstr("shard away: "));
+}
+
+TEST(ReplaySampler, StopWakesADraw) {
+  const auto sampler = StartSampler({.shards = {{.name = "away", .address = "127.0.0.1:1"}}});
+  absl::Status status;
+  std::thread drawer([&] { status = sampler->Draw(v1::UNIFORM, 1, kLong).status(); });
+  while (sampler->blocked_on().empty()) absl::SleepFor(absl::Milliseconds(1));
+  sampler->Stop();
+  drawer.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+}
+
+TEST(ReplaySampler, DrawsOfTheUnlimitedDoNotWaitForTheLimiter) {
+  v1::ReplayShard config = ShardConfig();
+  config.mutable_rate_limit()->set_samples_per_insert(1);
+  config.mutable_rate_limit()->set_error_buffer(10);
+  const auto shard = StartShard(config);
+  // No draws: up to 10 positions and the insert that goes beyond.
+  const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE((*writer)->Write(MakeTrajectory(1, 10)));
+  const auto limited = StartSampler({.shards = {AddressOf(*shard)}, .prefetch = 64});
+  // 10 x 1 + 10 draws are allowed.
+  ASSERT_TRUE(limited->Draw(v1::UNIFORM, 20, kLong).ok());
+  EXPECT_FALSE(limited->Draw(v1::UNIFORM, 1, absl::Milliseconds(200)).ok());
+  const auto unlimited = StartSampler({.shards = {AddressOf(*shard)}, .unlimited = true});
+  EXPECT_TRUE(unlimited->Draw(v1::UNIFORM, 500, kLong).ok());
+  EXPECT_EQ(shard->Stats().drawn_positions(), 20);
+  // An insert opens the limiter again.
+  ASSERT_TRUE((*writer)->Write(MakeTrajectory(2, 5)));
+  EXPECT_TRUE(limited->Draw(v1::UNIFORM, 5, kLong).ok());
+}
+
+TEST(ReplaySampler, InsertsWaitForDraws) {
+  v1::ReplayShard config = ShardConfig();
+  config.mutable_rate_limit()->set_samples_per_insert(1);
+  config.mutable_rate_limit()->set_min_positions(10);
+  config.mutable_rate_limit()->set_error_buffer(5);
+  const auto shard = StartShard(config);
+  const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
+  ASSERT_TRUE(writer.ok());
+  // 10 positions to begin with, then until 0 drawn are not above (inserted - 10) - 5.
+  for (uint64_t i = 0; i < 10; ++i) {
+    ASSERT_TRUE((*writer)->Write(MakeTrajectory(i, 5)));
+    const absl::Time end = absl::Now() + absl::Milliseconds(50);
+    while ((*writer)->spooled_bytes() > 0 && absl::Now() < end)
+      absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(shard->Stats().inserted_positions(), 15);
+  EXPECT_GT(shard->Stats().blocked_inserts(), 0);
+  EXPECT_THAT(shard->Status().blocked_on(), HasSubstr("rate limiter"));
+  const auto sampler = StartSampler({.shards = {AddressOf(*shard)}});
+  ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 30, kLong).ok());
+  EXPECT_EQ((*writer)->Close(kLong), absl::OkStatus());
+  EXPECT_EQ(shard->Stats().inserted_positions(), 50);
+}
+
+TEST(ReplaySampler, BestGamesAreDrawnOfThoseWithTheHighestReturn) {
+  const auto shard = StartShard(ShardConfig());  // keeps 2 a program
+  Fill({AddressOf(*shard)}, 0, 10, 4);           // game i brings i
+  const auto sampler = StartSampler({.shards = {AddressOf(*shard)}});
+  const auto draws = sampler->Draw(v1::BEST, 200, kLong);
+  ASSERT_TRUE(draws.ok()) << draws.status();
+  std::map<uint64_t, int> games;
+  for (const SampledPosition& drawn : *draws) {
+    ++games[IndexOf(drawn)];
+    EXPECT_NEAR(drawn.probability, 1.0 / 8, 1e-12);  // 2 games of 4 positions
+  }
+  EXPECT_EQ(games.size(), 2);
+  EXPECT_EQ(games.count(8) + games.count(9), 2);
+}
+
+}  // namespace
+}  // namespace mallocmuzero

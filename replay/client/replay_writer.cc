@@ -1,0 +1,177 @@
+#include "replay/client/replay_writer.h"
+
+#include <grpcpp/support/slice.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/client/item_codec.h"
+#include "replay/client/item_writer.h"
+#include "replay/client/shard_address.h"
+#include "replay/client/shard_writer.h"
+#include "rpc/security.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+// What is left of it must fit into one message of a file.
+constexpr size_t kMaxSpoolBytes = size_t{1} << 30;
+
+absl::Status Check(const ReplayWriterOptions& options) {
+  MMZ_RETURN_IF_ERROR(CheckShards(options.shards));
+  if (options.spool_bytes == 0 || options.spool_bytes > kMaxSpoolBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("spool_bytes: ", options.spool_bytes, ", must be 1 to ", kMaxSpoolBytes));
+  }
+  const bool is_name = !options.name.empty() && options.name[0] != '.' &&
+                       std::all_of(options.name.begin(), options.name.end(), [](char c) {
+                         return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' ||
+                                c == '_' || c == '.';
+                       });
+  if (!is_name) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("name: '", options.name, "', must be letters, digits, hyphens, dots"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+class ReplayWriter::Impl {
+ public:
+  explicit Impl(const ReplayWriterOptions& options)
+      : spool_file_(options.spool_dir.empty()
+                        ? std::string()
+                        : absl::StrCat(options.spool_dir, "/", options.name, ".spool")),
+        items_({.shards = options.shards,
+                .security = options.security,
+                .spool_bytes = options.spool_bytes,
+                .registry = options.registry,
+                .on_settled = [this](const SpooledItem& item) { OnSettled(item); }}) {}
+
+  ~Impl() {
+    items_.Close(absl::ZeroDuration());
+    items_.TakeRest();
+  }
+
+  // Sends what an earlier writer of the name has left. The file goes once all of it is settled.
+  absl::Status ReadSpool() {
+    if (spool_file_.empty()) return absl::OkStatus();
+    absl::StatusOr<v1::ReplaySpool> spool = ReadMessage<v1::ReplaySpool>(spool_file_);
+    if (absl::IsNotFound(spool.status())) return absl::OkStatus();
+    if (!spool.ok()) return spool.status();
+    size_t count = 0;
+    for (const v1::InsertRequest& request : spool->requests()) count += request.items_size();
+    from_file_ = count;
+    if (count == 0) RemoveSpool();
+    for (const v1::InsertRequest& request : spool->requests()) {
+      for (const v1::ReplayItem& item : request.items()) {
+        const std::string wire = item.SerializeAsString();
+        items_.Force(item.id(), {.wire = grpc::Slice(wire.data(), wire.size()),
+                                 .replace = request.replace(),
+                                 .from_file = true});
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  bool Write(const v1::Trajectory& trajectory, bool replace) {
+    absl::StatusOr<grpc::Slice> wire = EncodeTrajectory(trajectory);
+    if (!wire.ok()) return false;
+    return items_.Write(trajectory.id(), {.wire = *std::move(wire), .replace = replace});
+  }
+
+  absl::Status Close(absl::Duration grace) {
+    items_.Close(grace);
+    const std::vector<SpooledItem> rest = items_.TakeRest();
+    if (rest.empty()) return absl::OkStatus();
+    const absl::Status status = spool_file_.empty()
+                                    ? absl::FailedPreconditionError("there is no spool folder")
+                                    : WriteSpool(rest);
+    if (status.ok()) return status;
+    return absl::UnavailableError(
+        absl::StrCat(rest.size(), " trajectories are lost: ", status.message()));
+  }
+
+  const ItemWriter& items() const { return items_; }
+
+ private:
+  absl::Status WriteSpool(const std::vector<SpooledItem>& rest) {
+    v1::ReplaySpool spool;
+    for (const SpooledItem& item : rest) {
+      v1::InsertRequest& request = *spool.add_requests();
+      request.set_replace(item.replace);
+      if (!request.add_items()->ParseFromArray(item.wire.begin(),
+                                               static_cast<int>(item.wire.size()))) {
+        return absl::InternalError("an item that cannot be read");
+      }
+    }
+    std::error_code error;
+    std::filesystem::create_directories(std::filesystem::path(spool_file_).parent_path(), error);
+    if (error) return absl::UnavailableError(absl::StrCat(spool_file_, ": ", error.message()));
+    return WriteMessage(spool_file_, spool);
+  }
+
+  void OnSettled(const SpooledItem& item) {
+    if (item.from_file && --from_file_ == 0) RemoveSpool();
+  }
+
+  // Should it stay, what is in it is sent again, and known.
+  void RemoveSpool() const { std::remove(spool_file_.c_str()); }
+
+  const std::string spool_file_;
+  std::atomic<size_t> from_file_ = 0;  // items in the file that are not settled
+  ItemWriter items_;
+};
+
+absl::StatusOr<std::unique_ptr<ReplayWriter>> ReplayWriter::Start(ReplayWriterOptions options) {
+  MMZ_RETURN_IF_ERROR(Check(options));
+  if (options.security == nullptr) options.security = std::make_shared<Security>();
+  std::unique_ptr<ReplayWriter> writer(new ReplayWriter(std::make_unique<Impl>(options)));
+  MMZ_RETURN_IF_ERROR(writer->impl_->ReadSpool());
+  return writer;
+}
+
+ReplayWriter::ReplayWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ReplayWriter::~ReplayWriter() = default;
+
+bool ReplayWriter::Write(const v1::Trajectory& trajectory) {
+  return impl_->Write(trajectory, /*replace=*/false);
+}
+
+bool ReplayWriter::Replace(const v1::Trajectory& trajectory) {
+  return impl_->Write(trajectory, /*replace=*/true);
+}
+
+size_t ReplayWriter::spooled_bytes() const { return impl_->items().spooled_bytes(); }
+
+bool ReplayWriter::blocked() const { return impl_->items().blocked(); }
+
+std::string ReplayWriter::blocked_on() const { return impl_->items().blocked_on(); }
+
+uint64_t ReplayWriter::acknowledged() const { return impl_->items().acknowledged(); }
+
+uint64_t ReplayWriter::refused() const { return impl_->items().refused(); }
+
+absl::Status ReplayWriter::Close(absl::Duration grace) { return impl_->Close(grace); }
+
+}  // namespace mallocmuzero

@@ -1,0 +1,229 @@
+#include "replay/client/replay_writer.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/client/shard_address.h"
+#include "replay/service/replay_shard.h"
+#include "replay/testing/shards.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::unique_ptr<ReplayWriter> StartWriter(ReplayWriterOptions options) {
+  absl::StatusOr<std::unique_ptr<ReplayWriter>> writer = ReplayWriter::Start(std::move(options));
+  if (!writer.ok()) {
+    ADD_FAILURE() << writer.status();
+    return nullptr;
+  }
+  return *std::move(writer);
+}
+
+std::string IdOf(uint64_t index) { return MakeTrajectory(index, 1).id(); }
+
+// An empty folder of the test's own.
+std::string TestFolder() {
+  const std::string folder =
+      absl::StrCat(testing::TempDir(), "/replay_writer_",
+                   testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::remove_all(folder);
+  return folder;
+}
+
+// Waits for what other threads do.
+template <typename Condition>
+bool Eventually(const Condition& condition) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (!condition()) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return true;
+}
+
+TEST(ReplayWriter, WhatItWritesIsStored) {
+  const auto shard = StartShard(ShardConfig());
+  const auto writer = StartWriter({.shards = {AddressOf(*shard)}});
+  for (uint64_t i = 0; i < 50; ++i) EXPECT_TRUE(writer->Write(MakeTrajectory(i, 10)));
+  EXPECT_EQ(writer->Close(absl::Seconds(30)), absl::OkStatus());
+  EXPECT_EQ(writer->acknowledged(), 50);
+  EXPECT_EQ(writer->spooled_bytes(), 0);
+  const v1::ReplayStats stats = shard->Stats();
+  EXPECT_EQ(stats.items(), 50);
+  EXPECT_EQ(stats.positions(), 500);
+}
+
+TEST(ReplayWriter, ASecondInsertOfAnIdIsAcknowledgedAndChangesNothing) {
+  const auto shard = StartShard(ShardConfig());
+  const auto writer = StartWriter({.shards = {AddressOf(*shard)}});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(writer->Write(MakeTrajectory(7, 10)));
+  EXPECT_EQ(writer->Close(absl::Seconds(30)), absl::OkStatus());
+  EXPECT_EQ(writer->acknowledged(), 3);
+  EXPECT_EQ(shard->Stats().items(), 1);
+  EXPECT_EQ(shard->Stats().duplicate_items(), 2);
+  EXPECT_EQ(shard->Stats().inserted_positions(), 10);
+}
+
+TEST(ReplayWriter, EachShardGetsTheIdsThatNameIt) {
+  const auto a = StartShard(ShardConfig("a"));
+  const auto b = StartShard(ShardConfig("b"));
+  const auto writer = StartWriter({.shards = {AddressOf(*a, "a"), AddressOf(*b, "b")}});
+  std::set<std::string> of_a;
+  for (uint64_t i = 0; i < 100; ++i) {
+    EXPECT_TRUE(writer->Write(MakeTrajectory(i, 2)));
+    if (ShardOfId(IdOf(i), 2) == 0) of_a.insert(IdOf(i));
+  }
+  EXPECT_EQ(writer->Close(absl::Seconds(30)), absl::OkStatus());
+  EXPECT_EQ(ListIds(a->address()), of_a);
+  EXPECT_EQ(a->Stats().items() + b->Stats().items(), 100);
+  // Of 100 fair coins, fewer than 25 heads have a chance below 1e-6.
+  EXPECT_GT(a->Stats().items(), 25);
+  EXPECT_GT(b->Stats().items(), 25);
+}
+
+TEST(ReplayWriter, AShardThatIsAwayHoldsUpNoOther) {
+  const auto here = StartShard(ShardConfig("here"));
+  const auto writer = StartWriter(
+      {.shards = {AddressOf(*here, "here"), {.name = "away", .address = "127.0.0.1:1"}}});
+  uint64_t of_here = 0;
+  for (uint64_t i = 0; i < 100; ++i) {
+    EXPECT_TRUE(writer->Write(MakeTrajectory(i, 2)));
+    of_here += ShardOfId(IdOf(i), 2) == 0 ? 1 : 0;
+  }
+  EXPECT_TRUE(Eventually([&] { return writer->acknowledged() == of_here; }));
+  EXPECT_TRUE(Eventually([&] { return !writer->blocked_on().empty(); }));
+  EXPECT_THAT(writer->blocked_on(), HasSubstr("shard away"));
+  EXPECT_THAT(writer->blocked_on(), HasSubstr(absl::StrCat(100 - of_here, " trajectories wait")));
+}
+
+TEST(ReplayWriter, DeliversOnceWhenTheShardIsReplacedByAnother) {
+  v1::ReplayShard config = ShardConfig();
+  auto shard = StartShard(config);
+  config.set_address(shard->address());
+  const auto writer = StartWriter({.shards = {AddressOf(*shard)}});
+  uint64_t next = 0;
+  for (int restart = 0; restart < 3; ++restart) {
+    shard.reset();
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(writer->Write(MakeTrajectory(next++, 5)));
+    shard = StartShard(config);
+    ASSERT_NE(shard, nullptr);
+    EXPECT_TRUE(Eventually([&] { return writer->acknowledged() == next; }));
+    EXPECT_EQ(shard->Stats().items(), 20);  // of a memory shard: since its start
+    EXPECT_EQ(shard->Stats().duplicate_items(), 0);
+  }
+}
+
+TEST(ReplayWriter, BlocksWhileTheSpoolIsFullAndSaysSo) {
+  v1::ReplayShard config = ShardConfig();
+  const auto writer =
+      StartWriter({.shards = {{.name = "away", .address = "127.0.0.1:1"}}, .spool_bytes = 1000});
+  std::thread producer([&] {
+    uint64_t i = 0;
+    while (writer->Write(MakeTrajectory(i++, 50))) {
+    }
+  });
+  EXPECT_TRUE(Eventually([&] { return writer->blocked(); }));
+  EXPECT_LE(writer->spooled_bytes(), 1000);
+  EXPECT_GT(writer->spooled_bytes(), 0);
+  EXPECT_EQ(writer->Close(absl::ZeroDuration()).code(), absl::StatusCode::kUnavailable);
+  producer.join();
+}
+
+TEST(ReplayWriter, OneTrajectoryAboveTheSpoolsSizeIsTaken) {
+  const auto shard = StartShard(ShardConfig());
+  const auto writer = StartWriter({.shards = {AddressOf(*shard)}, .spool_bytes = 1});
+  EXPECT_TRUE(writer->Write(MakeTrajectory(1, 100)));
+  EXPECT_TRUE(writer->Write(MakeTrajectory(2, 100)));
+  EXPECT_EQ(writer->Close(absl::Seconds(30)), absl::OkStatus());
+  EXPECT_EQ(writer->acknowledged(), 2);
+}
+
+TEST(ReplayWriter, WhatIsLeftAtTheEndIsDeliveredByTheNextOfItsName) {
+  const std::string folder = TestFolder();
+  const ReplayWriterOptions options{
+      .shards = {{.name = "a", .address = "127.0.0.1:1"}}, .spool_dir = folder, .name = "actor-1"};
+  {
+    const auto writer = StartWriter(options);
+    for (uint64_t i = 0; i < 10; ++i) EXPECT_TRUE(writer->Write(MakeTrajectory(i, 5)));
+    EXPECT_EQ(writer->Close(absl::ZeroDuration()), absl::OkStatus());
+  }
+  EXPECT_TRUE(std::filesystem::exists(absl::StrCat(folder, "/actor-1.spool")));
+  const auto shard = StartShard(ShardConfig());
+  ReplayWriterOptions next = options;
+  next.shards = {AddressOf(*shard)};
+  const auto writer = StartWriter(next);
+  EXPECT_TRUE(Eventually([&] { return writer->acknowledged() == 10; }));
+  EXPECT_EQ(shard->Stats().items(), 10);
+  // Else a later writer would bring back what has been forgotten by then.
+  EXPECT_TRUE(
+      Eventually([&] { return !std::filesystem::exists(absl::StrCat(folder, "/actor-1.spool")); }));
+}
+
+TEST(ReplayWriter, ReplacesWhatIsStoredAndPutsNothingBack) {
+  const auto shard = StartShard(ShardConfig());
+  const auto writer = StartWriter({.shards = {AddressOf(*shard)}});
+  EXPECT_TRUE(writer->Write(MakeTrajectory(1, 10)));
+  EXPECT_TRUE(Eventually([&] { return writer->acknowledged() == 1; }));
+  const uint64_t bytes = shard->Stats().bytes();
+  v1::Trajectory again = MakeTrajectory(1, 10);
+  for (int i = 0; i < 30; ++i) again.add_policies(0.37F * static_cast<float>(i));
+  EXPECT_TRUE(writer->Replace(again));
+  EXPECT_TRUE(writer->Replace(MakeTrajectory(2, 10)));
+  EXPECT_EQ(writer->Close(absl::Seconds(30)), absl::OkStatus());
+  EXPECT_EQ(writer->acknowledged(), 3);
+  EXPECT_GT(shard->Stats().bytes(), bytes);
+  EXPECT_EQ(ListIds(shard->address()), std::set<std::string>({IdOf(1)}));
+}
+
+TEST(ReplayWriter, ARefusedTrajectoryIsDroppedAndTheOthersAreStored) {
+  // 20 positions are more than such a shard ever holds.
+  const auto shard = StartShard(ShardConfig("a", /*max_positions=*/15));
+  const auto writer = StartWriter({.shards = {AddressOf(*shard)}});
+  EXPECT_TRUE(writer->Write(MakeTrajectory(1, 5)));
+  EXPECT_TRUE(writer->Write(MakeTrajectory(2, 20)));
+  EXPECT_TRUE(writer->Write(MakeTrajectory(3, 5)));
+  EXPECT_EQ(writer->Close(absl::Seconds(30)), absl::OkStatus());
+  EXPECT_EQ(writer->acknowledged(), 2);
+  EXPECT_EQ(writer->refused(), 1);
+  EXPECT_EQ(ListIds(shard->address()), std::set<std::string>({IdOf(1), IdOf(3)}));
+}
+
+TEST(ReplayWriter, TakesNoTrajectoryThatNoShardWouldTake) {
+  const auto writer = StartWriter({.shards = {{.name = "a", .address = "127.0.0.1:1"}}});
+  v1::Trajectory trajectory = MakeTrajectory(1, 5);
+  trajectory.set_id("short");
+  EXPECT_FALSE(writer->Write(trajectory));
+  EXPECT_FALSE(writer->Write(MakeTrajectory(1, 0)));
+  EXPECT_EQ(writer->spooled_bytes(), 0);
+}
+
+TEST(ReplayWriter, RefusesOptionsThatCannotBe) {
+  const auto fails = [](ReplayWriterOptions options) {
+    return std::string(ReplayWriter::Start(std::move(options)).status().message());
+  };
+  const std::vector<ShardAddress> shards = {{.name = "a", .address = "127.0.0.1:1"}};
+  EXPECT_THAT(fails({}), HasSubstr("at least one"));
+  EXPECT_THAT(fails({.shards = shards, .spool_bytes = 0}), HasSubstr("spool_bytes"));
+  EXPECT_THAT(fails({.shards = shards, .name = "../x"}), HasSubstr("name"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

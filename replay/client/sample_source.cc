@@ -1,0 +1,164 @@
+#include "replay/client/sample_source.h"
+
+#include <grpcpp/client_context.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "mallocmuzero/v1/replay.grpc.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/client/item_codec.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
+
+namespace mallocmuzero {
+
+SampleSource::SampleSource(SampleSourceOptions options, SampleBoard& board, SamplerMetrics& metrics)
+    : options_(std::move(options)),
+      board_(board),
+      metrics_(metrics),
+      stub_(v1::Replay::NewStub(options_.channel)),
+      backoff_(options_.seed),
+      thread_([this] { Run(); }) {}
+
+void SampleSource::Stop() {
+  stopping_ = true;
+  if (context_ != nullptr) context_->TryCancel();
+  board_.changed.SignalAll();
+}
+
+void SampleSource::Join() { thread_.join(); }
+
+std::string SampleSource::trouble() const {
+  if (!trouble_.empty()) return trouble_;
+  return "no draws: too few positions, or its rate limiter";
+}
+
+void SampleSource::Run() {
+  while (true) {
+    const absl::Status status = RunStream();
+    metrics_.connected[options_.shard]->Set(0);
+    const absl::MutexLock lock(&board_.mutex);
+    context_ = nullptr;
+    if (std::exchange(connected_, false)) backoff_.Reset();
+    if (stopping_) return;
+    metrics_.lost_streams[options_.shard]->Increment();
+    trouble_ = status.message().empty() ? "the stream has ended" : std::string(status.message());
+    board_.changed.SignalAll();
+    const absl::Time until = absl::Now() + backoff_.Next();
+    while (!stopping_ && !board_.changed.WaitWithDeadline(&board_.mutex, until)) {
+    }
+    if (stopping_) return;
+  }
+}
+
+absl::Status SampleSource::RunStream() {
+  grpc::ClientContext context;
+  PrepareCall(context, *options_.security, absl::InfiniteDuration());
+  {
+    const absl::MutexLock lock(&board_.mutex);
+    if (stopping_) return absl::CancelledError();
+    context_ = &context;
+  }
+  const std::unique_ptr<Stream> stream = stub_->Sample(&context);
+  asked_ = 0;
+  v1::SampleResponse response;
+  while (Ask(*stream) && stream->Read(&response) && Take(response)) {
+  }
+  context.TryCancel();
+  const grpc::Status status = stream->Finish();
+  // The context ends here.
+  const absl::MutexLock lock(&board_.mutex);
+  context_ = nullptr;
+  return FromGrpc(status);
+}
+
+DrawnItem SampleSource::Pop() {
+  DrawnItem drawn = std::move(ready_.front());
+  ready_.pop_front();
+  // Once, when the room that Ask waits for is there.
+  if (ready_.size() + refill() == options_.prefetch) board_.changed.SignalAll();
+  return drawn;
+}
+
+// Asks for what there is room for; waits for room if nothing is on its way. False: it is over.
+bool SampleSource::Ask(Stream& stream) {
+  uint64_t room = 0;
+  {
+    const absl::MutexLock lock(&board_.mutex);
+    while (!stopping_) {
+      const uint64_t here = ready_.size() + asked_;
+      room = here < options_.prefetch ? options_.prefetch - here : 0;
+      if (asked_ > 0 || room >= refill()) break;
+      board_.changed.Wait(&board_.mutex);
+    }
+    if (stopping_) return false;
+  }
+  if (room < refill()) return true;
+  v1::SampleRequest request;
+  request.set_draws(room);
+  request.set_selection(options_.selection);
+  request.set_unlimited(options_.unlimited);
+  asked_ += room;
+  return stream.Write(request);
+}
+
+DrawnItem SampleSource::Decode(v1::ReplayItem& item) const {
+  if (!options_.decode) {
+    auto taken = std::make_shared<v1::ReplayItem>();
+    taken->Swap(&item);
+    return {.item = std::move(taken)};
+  }
+  absl::StatusOr<v1::Trajectory> trajectory = DecodeTrajectory(item);
+  if (!trajectory.ok()) return {};
+  return {.trajectory = std::make_shared<const v1::Trajectory>(*std::move(trajectory))};
+}
+
+// False: the shard does not keep to the protocol.
+bool SampleSource::Take(v1::SampleResponse& response) {
+  std::vector<DrawnItem> drawn;
+  uint64_t count = 0;
+  for (v1::SampleResponse::Drawn& one : *response.mutable_drawn()) {
+    count += one.draws_size();
+    const uint32_t positions = one.item().positions();
+    DrawnItem item = Decode(*one.mutable_item());
+    if (item.item == nullptr && item.trajectory == nullptr) {
+      metrics_.invalid_items->Increment();
+      continue;
+    }
+    for (const v1::SampleResponse::Draw& draw : one.draws()) {
+      if (draw.position() >= positions || !(draw.probability() > 0 && draw.probability() <= 1)) {
+        return false;
+      }
+      item.position = draw.position();
+      item.probability = draw.probability();
+      drawn.push_back(item);
+    }
+  }
+  if (count == 0 || count > asked_ || !std::isfinite(response.total_weight())) return false;
+  asked_ -= count;
+  metrics_.draws[options_.shard]->Increment(static_cast<double>(count));
+  const absl::MutexLock lock(&board_.mutex);
+  if (!std::exchange(connected_, true)) metrics_.connected[options_.shard]->Set(1);
+  stalled_ = false;
+  trouble_.clear();
+  weight_ = options_.selection == v1::PRIORITIZED ? response.total_weight()
+                                                  : static_cast<double>(response.positions());
+  positions_ = response.positions();
+  for (DrawnItem& item : drawn) ready_.push_back(std::move(item));
+  board_.changed.SignalAll();
+  return true;
+}
+
+}  // namespace mallocmuzero

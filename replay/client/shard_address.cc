@@ -1,0 +1,34 @@
+#include "replay/client/shard_address.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace mallocmuzero {
+
+// FNV-1a, and multiplication instead of a remainder: its high bits are the good ones.
+size_t ShardOfId(absl::string_view id, size_t shards) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : id) {
+    hash ^= static_cast<uint8_t>(c);
+    hash *= 0x100000001b3;
+  }
+  return static_cast<size_t>((hash >> 32) * shards >> 32);
+}
+
+absl::Status CheckShards(absl::Span<const ShardAddress> shards) {
+  if (shards.empty()) return absl::InvalidArgumentError("replay: no shard, must be at least one");
+  for (size_t i = 0; i < shards.size(); ++i) {
+    if (shards[i].address.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("replay: shard ", i, ": address: empty, must be host:port"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mallocmuzero

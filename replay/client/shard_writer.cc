@@ -1,0 +1,255 @@
+#include "replay/client/shard_writer.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/client_callback.h>
+#include <grpcpp/support/slice.h>
+#include <grpcpp/support/status.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/hash/hash.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/client/shard_address.h"
+#include "rpc/channel.h"
+#include "rpc/protocol.h"
+#include "rpc/security.h"
+#include "rpc/status.h"
+
+namespace mallocmuzero {
+namespace {
+
+using google::protobuf::io::CodedOutputStream;
+
+constexpr char kInsertMethod[] = "/mallocmuzero.v1.Replay/Insert";
+
+// Requests on their way: one is written by the shard, one read by it, one is ready.
+constexpr size_t kMaxRequests = 3;
+
+// An InsertRequest of items as they are: their bytes are not copied.
+grpc::ByteBuffer MakeRequest(const std::deque<SpooledItem>& items, size_t begin, size_t end) {
+  constexpr uint32_t kItemsTag = v1::InsertRequest::kItemsFieldNumber << 3 | 2;
+  constexpr uint32_t kReplaceTag = v1::InsertRequest::kReplaceFieldNumber << 3;
+  std::vector<grpc::Slice> slices;
+  slices.reserve(2 * (end - begin) + 1);
+  uint8_t head[12];
+  for (size_t i = begin; i < end; ++i) {
+    uint8_t* out = CodedOutputStream::WriteTagToArray(kItemsTag, head);
+    out = CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(items[i].wire.size()), out);
+    slices.emplace_back(head, out - head);
+    slices.push_back(items[i].wire);
+  }
+  if (items[begin].replace) {
+    uint8_t* out = CodedOutputStream::WriteTagToArray(kReplaceTag, head);
+    *out++ = 1;
+    slices.emplace_back(head, out - head);
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+}  // namespace
+
+// One Insert stream. Its state is the writer's, under the writer's mutex.
+class ShardWriter::Call final
+    : public grpc::ClientBidiReactor<grpc::ByteBuffer, v1::InsertResponse> {
+ public:
+  explicit Call(ShardWriter& writer) : writer_(writer) {
+    PrepareCall(context, *writer.security_, absl::InfiniteDuration());
+    stub_.PrepareBidiStreamingCall(&context, kInsertMethod, {}, this);
+    // The thread writes from outside of reactions; it lets go before it waits for the end.
+    AddHold();
+    StartRead(&response_);
+    StartCall();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (ok) {
+      const absl::Status settled = writer_.Settle(response_);
+      response_.Clear();
+      if (settled.ok()) return StartRead(&response_);
+      context.TryCancel();
+    }
+    const absl::MutexLock lock(&writer_.mutex_);
+    ended = true;
+    writer_.changed_.SignalAll();
+  }
+
+  void OnWriteDone(bool ok) override {
+    const absl::MutexLock lock(&writer_.mutex_);
+    writing = false;
+    ended |= !ok;
+    writer_.changed_.SignalAll();
+  }
+
+  void OnDone(const grpc::Status& end) override {
+    const absl::MutexLock lock(&writer_.mutex_);
+    status = end;
+    done = true;
+    writer_.changed_.SignalAll();
+  }
+
+  grpc::ClientContext context;
+  grpc::ByteBuffer request;
+  bool writing = false;
+  bool ended = false;
+  bool done = false;
+  grpc::Status status;
+
+ private:
+  ShardWriter& writer_;
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, v1::InsertResponse> stub_{writer_.channel_};
+  v1::InsertResponse response_;
+};
+
+ShardWriter::ShardWriter(ShardAddress shard, std::shared_ptr<const Security> security,
+                         Events events)
+    : shard_(std::move(shard)),
+      security_(std::move(security)),
+      events_(std::move(events)),
+      channel_(MakeChannel(shard_.address, *security_)),
+      backoff_(absl::HashOf(shard_.address, this)),
+      thread_([this] { Run(); }) {}
+
+ShardWriter::~ShardWriter() { Stop(); }
+
+void ShardWriter::Add(SpooledItem item) {
+  const absl::MutexLock lock(&mutex_);
+  bytes_ += item.wire.size();
+  items_.push_back(std::move(item));
+  changed_.Signal();
+}
+
+std::deque<SpooledItem> ShardWriter::Stop() {
+  {
+    const absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.SignalAll();
+  }
+  if (thread_.joinable()) thread_.join();
+  const absl::MutexLock lock(&mutex_);
+  bytes_ = 0;
+  return std::exchange(items_, {});
+}
+
+size_t ShardWriter::bytes() const {
+  const absl::MutexLock lock(&mutex_);
+  return bytes_;
+}
+
+std::string ShardWriter::trouble() const {
+  const absl::MutexLock lock(&mutex_);
+  if (trouble_.empty() || items_.empty()) return {};
+  return absl::StrCat("shard ", shard_.name, ": ", trouble_, ", ", items_.size(),
+                      " trajectories wait");
+}
+
+void ShardWriter::Run() {
+  while (true) {
+    {
+      const absl::MutexLock lock(&mutex_);
+      while (items_.empty() && !stopping_) changed_.Wait(&mutex_);
+      if (stopping_) return;
+      sent_ = 0;
+      requests_.clear();
+      answered_ = false;
+    }
+    const absl::Status status = RunStream();
+    size_t resent = 0;
+    {
+      const absl::MutexLock lock(&mutex_);
+      if (stopping_) return;
+      resent = sent_;
+      if (answered_) backoff_.Reset();
+      trouble_ = std::string(status.message());
+      if (trouble_.empty()) trouble_ = "the stream has ended";
+    }
+    events_.on_connected(false);
+    events_.on_lost_stream(resent);
+    const absl::Time until = absl::Now() + backoff_.Next();
+    const absl::MutexLock lock(&mutex_);
+    while (!stopping_ && !changed_.WaitWithDeadline(&mutex_, until)) {
+    }
+  }
+}
+
+bool ShardWriter::MaySend(const Call& call) const {
+  return !call.writing && sent_ < items_.size() && requests_.size() < kMaxRequests;
+}
+
+absl::Status ShardWriter::RunStream() {
+  Call call(*this);
+  {
+    const absl::MutexLock lock(&mutex_);
+    while (!call.ended && !stopping_) {
+      if (MaySend(call)) {
+        Send(call);
+      } else {
+        changed_.Wait(&mutex_);
+      }
+    }
+  }
+  call.context.TryCancel();
+  call.RemoveHold();
+  const absl::MutexLock lock(&mutex_);
+  while (!call.done) changed_.Wait(&mutex_);
+  return FromGrpc(call.status);
+}
+
+void ShardWriter::Send(Call& call) {
+  size_t end = sent_;
+  size_t bytes = 0;
+  while (end < items_.size() && items_[end].replace == items_[sent_].replace &&
+         (end == sent_ || bytes + items_[end].wire.size() <= kMessageBytes)) {
+    bytes += items_[end++].wire.size();
+  }
+  call.request = MakeRequest(items_, sent_, end);
+  call.writing = true;
+  requests_.push_back(end - sent_);
+  sent_ = end;
+  call.StartWrite(&call.request);
+}
+
+absl::Status ShardWriter::Settle(const v1::InsertResponse& response) {
+  std::vector<SpooledItem> settled;
+  bool first = false;
+  {
+    const absl::MutexLock lock(&mutex_);
+    const size_t refused = response.refusals_size();
+    if (requests_.empty() || response.acknowledged() + refused != requests_.front()) {
+      return absl::InternalError("an answer that fits no request");
+    }
+    const auto end = items_.begin() + static_cast<std::ptrdiff_t>(requests_.front());
+    settled.assign(std::make_move_iterator(items_.begin()), std::make_move_iterator(end));
+    items_.erase(items_.begin(), end);
+    sent_ -= settled.size();
+    requests_.pop_front();
+    for (const SpooledItem& item : settled) bytes_ -= item.wire.size();
+    first = !std::exchange(answered_, true);
+    trouble_.clear();
+    changed_.SignalAll();
+  }
+  if (first) events_.on_connected(true);
+  std::vector<bool> is_refused(settled.size(), false);
+  for (const v1::InsertResponse::Refusal& refusal : response.refusals()) {
+    if (refusal.index() < is_refused.size()) is_refused[refusal.index()] = true;
+  }
+  for (size_t i = 0; i < settled.size(); ++i) events_.on_settled(settled[i], !is_refused[i]);
+  return absl::OkStatus();
+}
+
+}  // namespace mallocmuzero
