@@ -5,12 +5,15 @@
 #include <malloc.h>
 #include <torch/cuda.h>
 
+#include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/bin_means.h"
 #include "model/modules.h"
 #include "model/network.h"
 
@@ -49,7 +52,8 @@ struct NetworkSnapshot::Weights {
   Weights(const v1::NetworkConfig& config, const EvaluationOptions& options,
           const MuZeroNetImpl& net);
 
-  Layer Prepare(const torch::nn::Linear& linear) const;
+  // With outputs that are 0 up to `columns` if that is more.
+  Layer Prepare(const torch::nn::Linear& linear, int64_t columns = 0) const;
 
   // NormalizeLatent by way of float32: LibTorch 1.13 takes ten times as long in bfloat16.
   torch::Tensor Normalize(const torch::Tensor& latent) const {
@@ -65,6 +69,11 @@ struct NetworkSnapshot::Weights {
 
   // Heads of latent states [batch, latent]; rewards only if `out` has some.
   void Predict(const torch::Tensor& latent, const Evaluations& out) const;
+
+  // From logits [heads, batch, columns] of values and, if there are two heads, rewards.
+  void Decode(const torch::Tensor& logits, const Evaluations& out) const;
+  torch::Tensor MeansByTorch(const torch::Tensor& logits) const;
+  torch::Tensor MeansOnCpu(const torch::Tensor& logits) const;
 
   v1::NetworkConfig config;
   ValueCodec codec;
@@ -85,6 +94,7 @@ struct NetworkSnapshot::Weights {
   Layer value;
   Layer policy;
   torch::Tensor centers;  // of the bins, float32
+  int64_t columns = 0;    // of reward.weight and value.weight, those behind the bins unused
 };
 
 NetworkSnapshot::Weights::Weights(const v1::NetworkConfig& config, const EvaluationOptions& options,
@@ -115,8 +125,11 @@ NetworkSnapshot::Weights::Weights(const v1::NetworkConfig& config, const Evaluat
   const torch::nn::Linear& prediction_hidden = net.prediction->hidden;
   hidden = {.weight = Place(torch::cat({reward_hidden->weight, prediction_hidden->weight}).t()),
             .bias = Place(torch::cat({reward_hidden->bias, prediction_hidden->bias}))};
-  reward = Prepare(net.dynamics->reward);
-  value = Prepare(net.prediction->value);
+  columns = config.bins();
+  // oneDNN's products of bfloat16 want whole vectors.
+  if (type == torch::kBFloat16) columns = (columns + 31) / 32 * 32;
+  reward = Prepare(net.dynamics->reward, columns);
+  value = Prepare(net.prediction->value, columns);
   policy = Prepare(net.prediction->policy);
   const std::vector<float> bins(codec.centers().begin(), codec.centers().end());
   centers = torch::tensor(bins).to(device);
@@ -127,9 +140,13 @@ torch::Tensor NetworkSnapshot::Weights::Place(const torch::Tensor& tensor) const
   return tensor.detach().to(device, type, /*non_blocking=*/false, /*copy=*/true).contiguous();
 }
 
-Layer NetworkSnapshot::Weights::Prepare(const torch::nn::Linear& linear) const {
-  return {.weight = Place(linear->weight.t()),
-          .bias = linear->bias.defined() ? Place(linear->bias) : torch::Tensor()};
+Layer NetworkSnapshot::Weights::Prepare(const torch::nn::Linear& linear, int64_t columns) const {
+  const int64_t more = std::max<int64_t>(0, columns - linear->weight.size(0));
+  const auto padded = [more](const torch::Tensor& tensor) {
+    return torch::constant_pad_nd(tensor, {0, more});
+  };
+  return {.weight = Place(padded(linear->weight.t())),
+          .bias = linear->bias.defined() ? Place(padded(linear->bias)) : torch::Tensor()};
 }
 
 torch::Tensor NetworkSnapshot::Weights::Represent(absl::Span<const float> observations) const {
@@ -162,18 +179,38 @@ void NetworkSnapshot::Weights::Predict(const torch::Tensor& latent, const Evalua
   CopyOut(torch::addmm(policy.bias, for_prediction, policy.weight), out.logits);
 
   const int64_t heads = out.rewards.empty() ? 1 : 2;
-  torch::Tensor logits = torch::empty({heads, batch, int64_t{config.bins()}}, features.options());
+  torch::Tensor logits = torch::empty({heads, batch, columns}, features.options());
   torch::Tensor values = logits.select(0, 0);
   torch::addmm_out(values, value.bias, for_prediction, value.weight);
   if (heads == 2) {
     torch::Tensor rewards = logits.select(0, 1);
     torch::addmm_out(rewards, reward.bias, for_reward, reward.weight);
   }
-  const torch::Tensor scaled =
-      torch::matmul(torch::softmax(logits, -1, torch::kFloat32), centers).to(torch::kCPU);
-  const float* numbers = scaled.data_ptr<float>();
+  Decode(logits, out);
+}
+
+void NetworkSnapshot::Weights::Decode(const torch::Tensor& logits, const Evaluations& out) const {
+  const torch::Tensor means = logits.is_cuda() ? MeansByTorch(logits) : MeansOnCpu(logits);
+  const float* numbers = means.data_ptr<float>();
   for (float& number : out.values) number = codec.FromScale(*numbers++);
   for (float& number : out.rewards) number = codec.FromScale(*numbers++);
+}
+
+torch::Tensor NetworkSnapshot::Weights::MeansByTorch(const torch::Tensor& logits) const {
+  const torch::Tensor bins = logits.narrow(-1, 0, config.bins());
+  return torch::matmul(torch::softmax(bins, -1, torch::kFloat32), centers).to(torch::kCPU);
+}
+
+torch::Tensor NetworkSnapshot::Weights::MeansOnCpu(const torch::Tensor& logits) const {
+  torch::Tensor means = torch::empty({logits.size(0), logits.size(1)}, torch::kFloat32);
+  const absl::Span<float> to(means.data_ptr<float>(), static_cast<size_t>(means.numel()));
+  if (type == torch::kBFloat16) {
+    const auto* bits = reinterpret_cast<const uint16_t*>(logits.data_ptr<at::BFloat16>());
+    BinMeans(bits, columns, codec.centers(), to);
+  } else {
+    BinMeans(logits.data_ptr<float>(), columns, codec.centers(), to);
+  }
+  return means;
 }
 
 namespace {
