@@ -73,6 +73,7 @@ struct DataParallel::Group {
   void Reduce(const torch::Tensor& tensor, c10d::ReduceOp::RedOpType operation) const {
     c10d::AllreduceOptions how;
     how.reduceOp = operation;
+    how.timeout = timeout;
     std::vector<torch::Tensor> there = {tensor.to(device)};
     backend->allreduce(there, how)->wait(timeout);
     if (!there[0].is_same(tensor)) tensor.copy_(there[0]);
@@ -81,7 +82,9 @@ struct DataParallel::Group {
   // Sets `tensor` to that of process 0.
   void Broadcast(const torch::Tensor& tensor) const {
     std::vector<torch::Tensor> there = {tensor.to(device)};
-    backend->broadcast(there)->wait(timeout);
+    c10d::BroadcastOptions how;
+    how.timeout = timeout;
+    backend->broadcast(there, how)->wait(timeout);
     if (!there[0].is_same(tensor)) tensor.copy_(there[0]);
   }
 
@@ -110,12 +113,13 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
   }
   auto group = std::make_unique<Group>();
   group->timeout = absl::ToChronoMilliseconds(options.timeout);
+  const std::chrono::milliseconds meeting = absl::ToChronoMilliseconds(options.meeting_timeout);
   MMZ_RETURN_IF_ERROR(Guarded(absl::StrCat("meeting at ", options.address), [&] {
     c10d::TCPStoreOptions store;
     store.port = static_cast<uint16_t>(port);
     store.isServer = options.rank == 0;
     store.numWorkers = options.processes;
-    store.timeout = group->timeout;
+    store.timeout = meeting;
     group->store = c10::make_intrusive<c10d::TCPStore>(host, store);
     const auto rank = static_cast<int>(options.rank);
     const auto size = static_cast<int>(options.processes);
@@ -129,7 +133,8 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
       return;
     }
 #endif
-    auto gloo = c10d::ProcessGroupGloo::Options::create(group->timeout);
+    // Also the time that its connections take at most; the calls below have their own.
+    auto gloo = c10d::ProcessGroupGloo::Options::create(meeting);
     gloo->devices.push_back(GlooDevice(host));
     gloo->threads = 1;
     group->backend =

@@ -23,7 +23,8 @@ struct DataParallelOptions {
   // this port, and those that processes open to each other, are for closed networks.
   std::string address;
 
-  // How long to wait for the others, here and in every later call.
+  // How long to wait for the others in Connect, and in every later call.
+  absl::Duration meeting_timeout = absl::Seconds(60);
   absl::Duration timeout = absl::Seconds(60);
 
   // kCuda: by NCCL, if LibTorch was built with it; else by Gloo.

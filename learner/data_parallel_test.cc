@@ -211,7 +211,7 @@ TEST(DataParallel, ALostProcessIsAnErrorAndTheNextOneIsWelcome) {
 
 TEST(DataParallel, NobodyComes) {
   const auto processes = DataParallel::Connect(
-      {.rank = 0, .processes = 2, .address = FreeAddress(), .timeout = absl::Seconds(1)});
+      {.rank = 0, .processes = 2, .address = FreeAddress(), .meeting_timeout = absl::Seconds(1)});
   EXPECT_TRUE(absl::IsUnavailable(processes.status())) << processes.status();
 }
 

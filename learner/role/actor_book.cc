@@ -1,0 +1,168 @@
+#include "learner/role/actor_book.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr size_t kMostActors = 100'000;
+constexpr size_t kMostNameBytes = 256;
+
+// Silent for longer, an actor is no longer spoken of: it has gone, or has another name now.
+constexpr absl::Duration kForgetAfter = absl::Minutes(5);
+
+// Games that the mean return of a program looks back on.
+constexpr double kMemory = 64;
+
+absl::Status Wrong(absl::string_view field, absl::string_view expected) {
+  return absl::InvalidArgumentError(absl::StrCat("report.", field, ": ", expected, " expected"));
+}
+
+// A restarted actor has another name, but a count must never be taken for a huge one.
+double Increase(uint64_t now, uint64_t before) {
+  return now > before ? static_cast<double>(now - before) : 0;
+}
+
+}  // namespace
+
+ActorBook::ActorBook(const std::vector<std::string>& programs) : programs_(programs.size()) {
+  for (size_t p = 0; p < programs.size(); ++p) program_of_[programs[p]] = p;
+}
+
+absl::Status ActorBook::Check(const v1::ActorReport& report) const {
+  if (report.actor().empty() || report.actor().size() > kMostNameBytes) {
+    return Wrong("actor", "a name of 1 to 256 bytes");
+  }
+  if (report.blocked_on().size() > kMostNameBytes) {
+    return Wrong("blocked_on", "256 bytes or less");
+  }
+  for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
+    if (!std::isfinite(outcome.mean_return()) || !std::isfinite(outcome.best_return())) {
+      return Wrong("outcomes", "finite returns");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
+  if (absl::Status status = Check(report); !status.ok()) return status;
+  const absl::MutexLock lock(&mutex_);
+  Forget(now);
+  const auto [entry, is_new] = actors_.try_emplace(report.actor());
+  Actor& actor = entry->second;
+  if (is_new) {
+    if (actors_.size() > kMostActors) {
+      actors_.erase(entry);
+      return absl::ResourceExhaustedError("more actors than this learner keeps account of");
+    }
+    actor.first = now;
+  }
+  const double games = Increase(report.games(), actor.report.games());
+  const double decisions = Increase(report.decisions(), actor.report.decisions());
+  const double simulations = Increase(report.simulations(), actor.report.simulations());
+  totals_.games += games;
+  totals_.decisions += decisions;
+  totals_.simulations += simulations;
+  const double seconds = is_new ? 0 : absl::ToDoubleSeconds(now - actor.last);
+  if (seconds > 0) {
+    actor.games_per_second = games / seconds;
+    actor.decisions_per_second = decisions / seconds;
+    actor.simulations_per_second = simulations / seconds;
+  }
+  actor.last = now;
+  actor.report = report;
+  actor.report.clear_outcomes();
+  for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
+    const auto found = program_of_.find(outcome.program_sha256());
+    // Of an assignment that is no more.
+    if (found == program_of_.end() || outcome.games() == 0) continue;
+    Program& program = programs_[found->second];
+    program.best_return = program.games == 0 ? outcome.best_return()
+                                             : std::max(program.best_return, outcome.best_return());
+    program.games += outcome.games();
+    const double seen = std::min(static_cast<double>(program.games), kMemory);
+    const double rate = std::min(1.0, static_cast<double>(outcome.games()) / seen);
+    program.mean_return += rate * (outcome.mean_return() - program.mean_return);
+  }
+  return absl::OkStatus();
+}
+
+void ActorBook::Forget(absl::Time now) {
+  absl::erase_if(actors_, [&](const std::pair<const std::string, Actor>& entry) {
+    return now - entry.second.last > kForgetAfter;
+  });
+}
+
+std::vector<double> ActorBook::MeanReturns() const {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<double> returns;
+  for (const Program& program : programs_) {
+    returns.push_back(program.games > 0 ? program.mean_return
+                                        : std::numeric_limits<double>::quiet_NaN());
+  }
+  return returns;
+}
+
+std::vector<double> ActorBook::BestReturns() const {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<double> returns;
+  for (const Program& program : programs_) {
+    returns.push_back(program.games > 0 ? program.best_return
+                                        : std::numeric_limits<double>::quiet_NaN());
+  }
+  return returns;
+}
+
+std::vector<v1::RoleStatus> ActorBook::Describe(uint64_t newest_step, absl::Time now) const {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<v1::RoleStatus> all;
+  for (const auto& [name, actor] : actors_) {
+    if (now - actor.last > kForgetAfter) continue;
+    v1::RoleStatus& status = all.emplace_back();
+    status.set_role(actor.report.reanalyse() ? v1::RoleStatus::REANALYSE : v1::RoleStatus::ACTOR);
+    status.set_name(name);
+    status.set_uptime_seconds(absl::ToDoubleSeconds(actor.last - actor.first));
+    status.set_rss_bytes(actor.report.rss_bytes());
+    status.set_blocked_on(actor.report.blocked_on());
+    status.set_silent_seconds(absl::ToDoubleSeconds(now - actor.last));
+    auto& figures = *status.mutable_figures();
+    figures["games"] = static_cast<double>(actor.report.games());
+    figures["games_per_second"] = actor.games_per_second;
+    figures["decisions_per_second"] = actor.decisions_per_second;
+    figures["simulations_per_second"] = actor.simulations_per_second;
+    figures["network_step"] = static_cast<double>(actor.report.network_step());
+    figures["policy_lag"] = Increase(newest_step, actor.report.network_step());
+    figures["spooled_bytes"] = static_cast<double>(actor.report.spooled_bytes());
+  }
+  std::sort(all.begin(), all.end(),
+            [](const v1::RoleStatus& a, const v1::RoleStatus& b) { return a.name() < b.name(); });
+  return all;
+}
+
+ActorTotals ActorBook::Totals(uint64_t newest_step, absl::Time now) const {
+  const absl::MutexLock lock(&mutex_);
+  ActorTotals totals = totals_;
+  for (const auto& [name, actor] : actors_) {
+    if (now - actor.last > kForgetAfter) continue;
+    ++totals.actors;
+    totals.reanalysers += actor.report.reanalyse() ? 1 : 0;
+    totals.blocked += actor.report.blocked_on().empty() ? 0 : 1;
+    totals.spooled_bytes += static_cast<double>(actor.report.spooled_bytes());
+    const auto lag = static_cast<uint64_t>(Increase(newest_step, actor.report.network_step()));
+    totals.largest_lag = std::max(totals.largest_lag, lag);
+  }
+  return totals;
+}
+
+}  // namespace mallocmuzero

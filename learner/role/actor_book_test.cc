@@ -1,0 +1,96 @@
+#include "learner/role/actor_book.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+const absl::Time kStart = absl::FromUnixSeconds(1'000'000);
+
+v1::ActorReport ReportOf(const std::string& actor, uint64_t games) {
+  v1::ActorReport report;
+  report.set_actor(actor);
+  report.set_games(games);
+  report.set_decisions(10 * games);
+  report.set_network_step(30);
+  return report;
+}
+
+void AddOutcome(v1::ActorReport& report, const std::string& program, uint64_t games, double mean) {
+  v1::ActorReport::Outcome& outcome = *report.add_outcomes();
+  outcome.set_program_sha256(program);
+  outcome.set_games(games);
+  outcome.set_mean_return(mean);
+  outcome.set_best_return(mean + 1);
+}
+
+TEST(ActorBook, TellsRatesLagAndSilence) {
+  ActorBook book({"p"});
+  ASSERT_TRUE(book.Report(ReportOf("a", 5), kStart).ok());
+  ASSERT_TRUE(book.Report(ReportOf("a", 11), kStart + absl::Seconds(2)).ok());
+  const auto peers = book.Describe(100, kStart + absl::Seconds(7));
+  ASSERT_EQ(peers.size(), 1);
+  EXPECT_EQ(peers[0].name(), "a");
+  EXPECT_EQ(peers[0].role(), v1::RoleStatus::ACTOR);
+  EXPECT_DOUBLE_EQ(peers[0].silent_seconds(), 5);
+  EXPECT_DOUBLE_EQ(peers[0].figures().at("games_per_second"), 3);  // (11 - 5) / 2
+  EXPECT_DOUBLE_EQ(peers[0].figures().at("policy_lag"), 70);
+  const ActorTotals totals = book.Totals(100, kStart + absl::Seconds(7));
+  EXPECT_EQ(totals.actors, 1);
+  EXPECT_DOUBLE_EQ(totals.games, 11);
+  EXPECT_DOUBLE_EQ(totals.decisions, 110);
+  EXPECT_EQ(totals.largest_lag, 70);
+}
+
+TEST(ActorBook, AveragesOutcomesByTheirGames) {
+  ActorBook book({"p", "q"});
+  v1::ActorReport report = ReportOf("a", 1);
+  AddOutcome(report, "p", 1, 0.4);
+  AddOutcome(report, "unknown", 9, 0.9);
+  ASSERT_TRUE(book.Report(report, kStart).ok());
+  EXPECT_DOUBLE_EQ(book.MeanReturns()[0], 0.4);
+  EXPECT_TRUE(std::isnan(book.MeanReturns()[1]));
+  report = ReportOf("b", 1);
+  AddOutcome(report, "p", 3, 0.8);
+  ASSERT_TRUE(book.Report(report, kStart).ok());
+  EXPECT_DOUBLE_EQ(book.MeanReturns()[0], 0.7);  // (0.4 + 3 x 0.8) / 4
+  EXPECT_DOUBLE_EQ(book.BestReturns()[0], 1.8);
+}
+
+TEST(ActorBook, ForgetsWhoIsGone) {
+  ActorBook book({"p"});
+  ASSERT_TRUE(book.Report(ReportOf("a", 5), kStart).ok());
+  EXPECT_EQ(book.Describe(0, kStart + absl::Minutes(6)).size(), 0);
+  EXPECT_EQ(book.Totals(0, kStart + absl::Minutes(6)).actors, 0);
+  EXPECT_DOUBLE_EQ(book.Totals(0, kStart + absl::Minutes(6)).games, 5);  // they were played
+}
+
+TEST(ActorBook, RefusesWhatNoActorSays) {
+  ActorBook book({"p"});
+  EXPECT_THAT(book.Report(ReportOf("", 1), kStart).message(), HasSubstr("report.actor"));
+  EXPECT_THAT(book.Report(ReportOf(std::string(300, 'x'), 1), kStart).message(),
+              HasSubstr("report.actor"));
+  v1::ActorReport report = ReportOf("a", 1);
+  AddOutcome(report, "p", 1, std::nan(""));
+  EXPECT_THAT(book.Report(report, kStart).message(), HasSubstr("report.outcomes"));
+  EXPECT_EQ(book.Totals(0, kStart).actors, 0);
+}
+
+TEST(ActorBook, ACountThatFallsIsNoHugeIncrease) {
+  ActorBook book({"p"});
+  ASSERT_TRUE(book.Report(ReportOf("a", 5), kStart).ok());
+  ASSERT_TRUE(book.Report(ReportOf("a", 2), kStart + absl::Seconds(1)).ok());
+  EXPECT_DOUBLE_EQ(book.Totals(0, kStart + absl::Seconds(1)).games, 5);
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,210 @@
+#include "learner/role/batch_source.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Batches whose rows are drawn at once: a game is replayed once for all its rows in them. The price
+// is that priorities are as old as that.
+constexpr size_t kBatchesInBlock = 4;
+
+// How long a draw waits before it looks whether it is still wanted.
+constexpr absl::Duration kPatience = absl::Milliseconds(500);
+constexpr absl::Duration kRefusedPause = absl::Milliseconds(10);
+
+}  // namespace
+
+BatchSource::BatchSource(const BatchSourceOptions& options, const ProgramSet& programs,
+                         GameBook& book, DrawPositions draw, std::function<uint64_t()> positions)
+    : options_(options),
+      programs_(programs),
+      book_(book),
+      draw_(std::move(draw)),
+      positions_(std::move(positions)) {
+  for (uint32_t t = 0; t < std::max(1U, options_.threads); ++t) {
+    threads_.emplace_back([this] { Work(); });
+  }
+}
+
+BatchSource::~BatchSource() {
+  {
+    const absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+// Waits; false if it is to stop.
+bool BatchSource::Pause(absl::Duration duration) const {
+  const absl::MutexLock lock(&mutex_);
+  return !mutex_.AwaitWithTimeout(absl::Condition(&stopping_), duration);
+}
+
+void BatchSource::Work() {
+  while (Pause(absl::ZeroDuration())) MakeBlock();
+}
+
+std::optional<PreparedBatch> BatchSource::Next(absl::Duration timeout) {
+  const auto there = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !queue_.empty(); };
+  const absl::MutexLock lock(&mutex_);
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&there), timeout)) return std::nullopt;
+  PreparedBatch batch = std::move(queue_.front());
+  queue_.pop_front();
+  return batch;
+}
+
+// Draws until there are `count` rows whose games may be learned from; false if it is to stop.
+bool BatchSource::DrawRows(v1::Selection selection, size_t count,
+                           std::vector<SampledPosition>& drawn) {
+  drawn.clear();
+  bool refused = false;
+  absl::flat_hash_map<const v1::Trajectory*, absl::Status> judged;
+  while (drawn.size() < count) {
+    // What was just refused will be drawn again: not at once.
+    if (!Pause(refused ? kRefusedPause : absl::ZeroDuration())) return false;
+    refused = false;
+    absl::StatusOr<std::vector<SampledPosition>> more =
+        draw_(selection, count - drawn.size(), kPatience);
+    if (!more.ok()) {
+      // A sampler that has stopped does not wait.
+      refused = absl::IsCancelled(more.status());
+      continue;
+    }
+    for (SampledPosition& row : *more) {
+      const v1::Trajectory* game = row.trajectory.get();
+      auto found = judged.find(game);
+      if (found == judged.end()) found = judged.emplace(game, book_.Take(*game)).first;
+      if (found->second.ok() && row.position < game->accesses_size()) {
+        drawn.push_back(std::move(row));
+        continue;
+      }
+      refused = true;
+      const absl::MutexLock lock(&mutex_);
+      ++refused_rows_;
+      last_refusal_ = std::string(found->second.message());
+    }
+    // Addresses of games that were let go may come back as those of others.
+    judged.clear();
+  }
+  return true;
+}
+
+bool BatchSource::MakeBlock() {
+  const size_t rows = options_.rows;
+  const auto best =
+      static_cast<size_t>(std::lround(options_.learner.best_share() * static_cast<double>(rows)));
+  const size_t latest = rows - best;
+  std::vector<SampledPosition> prioritized;
+  std::vector<SampledPosition> imitated;
+  const absl::Time start = absl::Now();
+  const bool drawn = DrawRows(v1::PRIORITIZED, kBatchesInBlock * latest, prioritized) &&
+                     DrawRows(v1::BEST, kBatchesInBlock * best, imitated);
+  const absl::Time made_since = absl::Now();
+  {
+    const absl::MutexLock lock(&mutex_);
+    draw_seconds_ += absl::ToDoubleSeconds(made_since - start);
+  }
+  if (!drawn) return false;
+  book_.RefreshNewPrograms();
+
+  const double positions = std::max(1.0, static_cast<double>(positions_()));
+  std::vector<BatchRow> made;
+  made.reserve(kBatchesInBlock * rows);
+  const auto add = [&](const SampledPosition& row, bool imitate, double weight) {
+    made.push_back({.drawn = {.trajectory = row.trajectory,
+                              .key = {.position = row.position},
+                              .probability = row.probability},
+                    .imitate = imitate,
+                    .weight = static_cast<float>(weight)});
+  };
+  for (size_t b = 0; b < kBatchesInBlock; ++b) {
+    for (size_t i = b * latest; i < (b + 1) * latest; ++i) {
+      const double share = std::max(prioritized[i].probability * positions, 1e-12);
+      add(prioritized[i], false, std::pow(share, -options_.importance_exponent));
+    }
+    for (size_t i = b * best; i < (b + 1) * best; ++i) add(imitated[i], true, 1);
+  }
+  auto block = std::make_shared<UnrollBatch>();
+  const std::shared_ptr<const Baselines> baselines = book_.baselines();
+  const absl::Status filled =
+      BatchMaker(programs_, *baselines, options_.learner, 1).Fill(made, *block);
+  {
+    const absl::MutexLock lock(&mutex_);
+    make_seconds_ += absl::ToDoubleSeconds(absl::Now() - made_since);
+    if (!filled.ok()) {
+      refused_rows_ += made.size();
+      last_refusal_ = std::string(filled.message());
+      return false;
+    }
+  }
+  Enqueue(block, kBatchesInBlock, prioritized);
+  return true;
+}
+
+void BatchSource::Enqueue(const std::shared_ptr<UnrollBatch>& block, size_t batches,
+                          const std::vector<SampledPosition>& prioritized) {
+  const size_t latest = prioritized.size() / batches;
+  const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || queue_.size() < std::max(1U, options_.queued_batches);
+  };
+  for (size_t b = 0; b < batches; ++b) {
+    const absl::MutexLock lock(&mutex_);
+    // Woken by Next, which takes one; by the destructor within the patience.
+    while (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), kPatience)) {
+    }
+    if (stopping_) return;
+    queue_.push_back(
+        {.block = block,
+         .first = b * options_.rows,
+         .rows = options_.rows,
+         .prioritized = {prioritized.begin() + static_cast<int64_t>(b * latest),
+                         prioritized.begin() + static_cast<int64_t>((b + 1) * latest)}});
+  }
+}
+
+void BatchSource::DropQueued() {
+  const absl::MutexLock lock(&mutex_);
+  queue_.clear();
+}
+
+size_t BatchSource::depth() const {
+  const absl::MutexLock lock(&mutex_);
+  return queue_.size();
+}
+
+double BatchSource::draw_seconds() const {
+  const absl::MutexLock lock(&mutex_);
+  return draw_seconds_;
+}
+
+double BatchSource::make_seconds() const {
+  const absl::MutexLock lock(&mutex_);
+  return make_seconds_;
+}
+
+uint64_t BatchSource::refused_rows() const {
+  const absl::MutexLock lock(&mutex_);
+  return refused_rows_;
+}
+
+std::string BatchSource::last_refusal() const {
+  const absl::MutexLock lock(&mutex_);
+  return last_refusal_;
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,209 @@
+#include "learner/role/game_book.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/hash/hash.h"
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "env/recorded_game.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Games of a generation: 40 bytes each.
+constexpr size_t kSeenGames = 500'000;
+
+// A baseline of fewer games follows each of them at once: the first few say little of the spread.
+constexpr uint64_t kFewGames = 32;
+
+constexpr char kAgent[] = "agent";
+constexpr char kDemonstration[] = "demonstration";
+
+std::pair<uint64_t, uint64_t> Halves(const std::string& id) {
+  std::pair<uint64_t, uint64_t> halves;
+  std::memcpy(&halves.first, id.data(), sizeof(halves.first));
+  std::memcpy(&halves.second, id.data() + sizeof(halves.first), sizeof(halves.second));
+  return halves;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GameBook>> GameBook::Create(const ProgramSet& programs,
+                                                           bool follows) {
+  absl::StatusOr<std::vector<ProgramProgress>> progress = StartProgress(programs);
+  if (!progress.ok()) return progress.status();
+  return absl::WrapUnique(new GameBook(programs, *std::move(progress), follows));
+}
+
+GameBook::GameBook(const ProgramSet& programs, std::vector<ProgramProgress> progress, bool follows)
+    : programs_(programs), follows_(follows) {
+  const absl::MutexLock lock(&mutex_);
+  for (ProgramProgress& program : progress) {
+    const uint32_t accesses = program.program->rules().access_count();
+    records_.push_back({.progress = std::move(program), .baseline = ReturnBaseline(accesses)});
+  }
+  PublishBaselines();
+}
+
+bool GameBook::IsKnown(const Id& id, size_t hash) {
+  for (const Seen* seen : {&seen_, &seen_before_}) {
+    const auto found = seen->find(id);
+    if (found != seen->end()) return found->second == hash;
+  }
+  return false;
+}
+
+absl::Status GameBook::Take(const v1::Trajectory& game) {
+  const PlayedProgram* program = programs_.Find(game.program_sha256());
+  absl::Status status = program == nullptr
+                            ? absl::NotFoundError("a game of a program that is not trained on")
+                            : CheckTrajectory(*program, game);
+  if (!status.ok()) {
+    const absl::MutexLock lock(&mutex_);
+    ++refused_;
+    return status;
+  }
+  // A game searched again comes with new policies, and with the decisions that were checked before.
+  const Id id = Halves(game.id());
+  const size_t hash = absl::HashOf(game.actions(), game.program_sha256());
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (IsKnown(id, hash)) return absl::OkStatus();
+  }
+  status = CheckRecordedGame(*program, game);
+  const absl::MutexLock lock(&mutex_);
+  if (!status.ok()) {
+    ++refused_;
+    return status;
+  }
+  if (IsKnown(id, hash)) return absl::OkStatus();  // another thread was faster
+  if (seen_.size() >= kSeenGames) {
+    seen_before_ = std::move(seen_);
+    seen_.clear();
+  }
+  seen_[id] = hash;
+  ++taken_;
+  Record& record = records_[programs_.IndexOf(program->sha256())];
+  const bool own = game.source() == v1::Trajectory::SELF_PLAY;
+  if (NoteIfBest(game, own ? kAgent : kDemonstration, record.progress)) record.has_new_best = true;
+  // Demonstrations say nothing of how the agent plays.
+  if (own && !follows_) record.baseline.Add(game);
+  return absl::OkStatus();
+}
+
+void GameBook::RefreshRecord(Record& record) {
+  if (follows_ || record.baseline.games() == 0) return;
+  record.baseline.Refresh();
+  record.refreshed_games = record.baseline.games();
+}
+
+void GameBook::PublishBaselines() {
+  auto baselines = std::make_shared<Baselines>();
+  for (const Record& record : records_) {
+    baselines->emplace(record.progress.program->sha256(), record.baseline);
+  }
+  baselines_ = std::move(baselines);
+}
+
+std::shared_ptr<const Baselines> GameBook::baselines() const {
+  const absl::MutexLock lock(&mutex_);
+  return baselines_;
+}
+
+void GameBook::Refresh() {
+  const absl::MutexLock lock(&mutex_);
+  for (Record& record : records_) RefreshRecord(record);
+  PublishBaselines();
+}
+
+void GameBook::RefreshNewPrograms() {
+  const absl::MutexLock lock(&mutex_);
+  bool changed = false;
+  for (Record& record : records_) {
+    if (record.refreshed_games >= kFewGames || record.baseline.games() == record.refreshed_games) {
+      continue;
+    }
+    RefreshRecord(record);
+    changed = true;
+  }
+  if (changed) PublishBaselines();
+}
+
+uint64_t GameBook::taken() const {
+  const absl::MutexLock lock(&mutex_);
+  return taken_;
+}
+
+uint64_t GameBook::refused() const {
+  const absl::MutexLock lock(&mutex_);
+  return refused_;
+}
+
+void GameBook::SaveTo(v1::TrainState& state) const {
+  const absl::MutexLock lock(&mutex_);
+  state.clear_programs();
+  for (const Record& record : records_) {
+    *state.add_programs() = SaveProgress(record.progress, record.baseline);
+  }
+}
+
+void GameBook::RestoreFrom(const v1::TrainState& state) {
+  const absl::MutexLock lock(&mutex_);
+  for (const v1::TrainState::Program& saved : state.programs()) {
+    if (programs_.Find(saved.sha256()) == nullptr) continue;
+    Record& record = records_[programs_.IndexOf(saved.sha256())];
+    if (!RestoreProgress(saved, record.progress, record.baseline)) continue;
+    record.refreshed_games = record.baseline.games();
+    record.has_new_best = true;
+  }
+  PublishBaselines();
+}
+
+absl::Status GameBook::WriteBestMappings(const RunDirectory& directory) {
+  std::vector<ProgramProgress> better;
+  {
+    const absl::MutexLock lock(&mutex_);
+    for (Record& record : records_) {
+      if (record.has_new_best) better.push_back(record.progress);
+      record.has_new_best = false;
+    }
+  }
+  for (const ProgramProgress& progress : better) {
+    MMZ_RETURN_IF_ERROR(WriteBestMapping(directory, progress));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<ProgramStanding> GameBook::Standings() const {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<ProgramStanding> standings;
+  for (const Record& record : records_) {
+    double best = record.progress.greedy_return;
+    if (!record.progress.best_actions.empty()) best = std::max(best, record.progress.best_return);
+    const double compiler = record.progress.program->default_return();
+    if (!std::isnan(compiler)) best = std::max(best, compiler);
+    standings.push_back({.best_return = best, .scale = record.baseline.scale()});
+  }
+  return standings;
+}
+
+std::vector<v1::TrainMetrics::Program> GameBook::Describe() const {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<v1::TrainMetrics::Program> described;
+  for (const Record& record : records_) {
+    described.push_back(DescribeProgress(record.progress, record.baseline.scale()));
+  }
+  return described;
+}
+
+}  // namespace mallocmuzero

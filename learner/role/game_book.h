@@ -1,0 +1,96 @@
+// What a learner takes from games besides the rows it trains on.
+
+#ifndef MALLOCMUZERO_LEARNER_ROLE_GAME_BOOK_H_
+#define MALLOCMUZERO_LEARNER_ROLE_GAME_BOOK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "env/program_set.h"
+#include "learner/batch_maker.h"
+#include "learner/program_progress.h"
+#include "learner/role/curriculum.h"
+#include "learner/run_directory.h"
+#include "mallocmuzero/v1/train_metrics.pb.h"
+#include "mallocmuzero/v1/train_state.pb.h"
+#include "mallocmuzero/v1/trajectory.pb.h"
+
+namespace mallocmuzero {
+
+// Checks every game before it is learned from, counts each once in its program's baseline, and
+// remembers the best. Thread-safe.
+class GameBook {
+ public:
+  // `programs` must outlive it. A follower's baselines are those of another book (RestoreFrom): its
+  // own games do not change them. Internal errors of the greedy solver.
+  static absl::StatusOr<std::unique_ptr<GameBook>> Create(const ProgramSet& programs, bool follows);
+
+  // OK if the game may be learned from. NotFound if its program is not in the set, InvalidArgument
+  // if it is not a game of it.
+  absl::Status Take(const v1::Trajectory& game);
+
+  // What to measure values by, of every program, as of the last refresh. Never null.
+  std::shared_ptr<const Baselines> baselines() const;
+
+  // Lets baselines() follow the games taken. Programs that were new get theirs at once.
+  void Refresh();
+  void RefreshNewPrograms();
+
+  // Games that were taken for the first time, and those refused.
+  uint64_t taken() const;
+  uint64_t refused() const;
+
+  // Parts of a checkpoint: everything but which games were seen. Programs that the state does not
+  // know start anew, and those that are no longer trained on are left out.
+  void SaveTo(v1::TrainState& state) const;
+  void RestoreFrom(const v1::TrainState& state);
+
+  // The best mapping of each program that has a better one than at the last call.
+  absl::Status WriteBestMappings(const RunDirectory& directory);
+
+  // One a program, in the set's order; the means are the caller's.
+  std::vector<ProgramStanding> Standings() const;
+  std::vector<v1::TrainMetrics::Program> Describe() const;
+
+ private:
+  struct Record {
+    ProgramProgress progress;
+    ReturnBaseline baseline;
+    bool has_new_best = false;
+    uint64_t refreshed_games = 0;  // that the baseline in use is made of
+  };
+
+  // A game by its id, and what its decisions hash to.
+  using Id = std::pair<uint64_t, uint64_t>;
+  using Seen = absl::flat_hash_map<Id, size_t>;
+
+  GameBook(const ProgramSet& programs, std::vector<ProgramProgress> progress, bool follows);
+
+  bool IsKnown(const Id& id, size_t hash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RefreshRecord(Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PublishBaselines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const ProgramSet& programs_;
+  const bool follows_;
+  mutable absl::Mutex mutex_;
+  std::vector<Record> records_ ABSL_GUARDED_BY(mutex_);  // by program
+  std::shared_ptr<const Baselines> baselines_ ABSL_GUARDED_BY(mutex_);
+
+  // Two generations of so many games: the older one is dropped when the newer one is full.
+  Seen seen_ ABSL_GUARDED_BY(mutex_);
+  Seen seen_before_ ABSL_GUARDED_BY(mutex_);
+  uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_LEARNER_ROLE_GAME_BOOK_H_

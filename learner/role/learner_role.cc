@@ -1,0 +1,388 @@
+#include "learner/role/learner_role.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "env/program_files.h"
+#include "learner/role/actor_book.h"
+#include "learner/role/batch_source.h"
+#include "learner/role/curriculum.h"
+#include "learner/role/game_book.h"
+#include "learner/role/learner_service.h"
+#include "learner/role/metrics.h"
+#include "learner/role/set_up.h"
+#include "learner/role/training.h"
+#include "learner/run_directory.h"
+#include "metrics/process_usage.h"
+#include "replay/client/replay_sampler.h"
+#include "rpc/security.h"
+#include "rpc/server.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr absl::Duration kTick = absl::Seconds(1);
+
+// What rates look back on.
+constexpr absl::Duration kRateWindow = absl::Seconds(10);
+
+// Without an update for longer, it says what it waits for.
+constexpr absl::Duration kIdleAfter = absl::Seconds(2);
+
+std::vector<std::string> Fingerprints(const ProgramSet& programs) {
+  std::vector<std::string> all;
+  for (size_t p = 0; p < programs.size(); ++p) all.push_back(programs[p].sha256());
+  return all;
+}
+
+}  // namespace
+
+class LearnerRole::Impl {
+ public:
+  Impl(const v1::ClusterConfig& config, uint32_t rank, std::shared_ptr<const Security> security,
+       prometheus::Registry& registry, ProgramSet programs)
+      : config_(config),
+        rank_(rank),
+        security_(std::move(security)),
+        registry_(registry),
+        programs_(std::move(programs)),
+        actors_(Fingerprints(programs_)),
+        metrics_(registry),
+        started_(absl::Now()),
+        weights_(ProgramWeights(std::vector<ProgramStanding>(programs_.size()))) {}
+
+  ~Impl() {
+    RequestStop();
+    if (service_ != nullptr) service_->EndStreams();
+    server_ = nullptr;
+    Join();
+  }
+
+  absl::Status Start();
+  absl::Status Stop(absl::Duration grace);
+
+  absl::Status status() const {
+    const absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+  const std::string& address() const { return address_; }
+  uint64_t step() const { return training_->figures().step; }
+
+ private:
+  // What rates are made of.
+  struct Sample {
+    absl::Time time;
+    double updates = 0;
+    double rows = 0;
+    double games = 0;
+    double decisions = 0;
+  };
+
+  absl::Status StartTraining();
+  absl::Status StartServing();
+  void RequestStop();
+  void Join();
+  void Tick();
+  LearnerFigures Figures();
+  std::vector<double> Weights();
+  absl::StatusOr<v1::ActorOrders> TakeReport(const v1::ActorReport& report);
+  v1::RoleStatus Describe() const;
+  std::string BlockedOn(const TrainingFigures& training) const;
+
+  const v1::ClusterConfig config_;
+  const uint32_t rank_;
+  const std::shared_ptr<const Security> security_;
+  prometheus::Registry& registry_;
+  const ProgramSet programs_;
+  ActorBook actors_;
+  LearnerMetrics metrics_;
+  const absl::Time started_;
+  std::unique_ptr<GameBook> book_;
+  std::unique_ptr<LearnerService> service_;
+  std::unique_ptr<RoleStatusService> status_service_;
+  std::unique_ptr<Training> training_;
+  std::unique_ptr<ReplaySampler> sampler_;
+  std::unique_ptr<BatchSource> batches_;
+  std::unique_ptr<RpcServer> server_;
+  std::string address_;
+  absl::Notification stop_;
+  absl::Notification trained_;  // the training thread has ended
+  std::thread trainer_;
+  std::thread ticker_;
+
+  mutable absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  std::vector<double> weights_ ABSL_GUARDED_BY(mutex_);  // of programs, for actors
+  std::deque<Sample> samples_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::Status LearnerRole::Impl::Start() {
+  MMZ_RETURN_IF_ERROR(StartTraining());
+  if (rank_ == 0) MMZ_RETURN_IF_ERROR(StartServing());
+  trainer_ = std::thread([this] {
+    const absl::Status status = training_->Run(*batches_, stop_);
+    {
+      const absl::MutexLock lock(&mutex_);
+      status_ = status;
+    }
+    trained_.Notify();
+  });
+  ticker_ = std::thread([this] {
+    do Tick();
+    while (!stop_.WaitForNotificationWithTimeout(kTick));
+  });
+  return absl::OkStatus();
+}
+
+absl::Status LearnerRole::Impl::StartTraining() {
+  const v1::LearnerRole& learner = config_.learner();
+  std::optional<RunDirectory> directory;
+  if (rank_ == 0) {
+    absl::StatusOr<RunDirectory> opened = OpenRunDirectory(learner);
+    if (!opened.ok()) return opened.status();
+    directory = *std::move(opened);
+  }
+  absl::StatusOr<std::unique_ptr<GameBook>> book = GameBook::Create(programs_, rank_ > 0);
+  if (!book.ok()) return book.status();
+  book_ = *std::move(book);
+  TrainingHooks hooks = {
+      .publish = [this](uint64_t step,
+                        std::string bytes) { service_->Publish(step, std::move(bytes)); },
+      .prioritize = [this](auto drawn, auto errors) { sampler_->UpdatePriorities(drawn, errors); },
+      .played =
+          [this] {
+            const ActorTotals totals = actors_.Totals(0, absl::Now());
+            return std::make_pair(totals.games, totals.decisions);
+          },
+      .mean_returns = [this] { return actors_.MeanReturns(); }};
+  absl::StatusOr<std::unique_ptr<Training>> training =
+      Training::Create(learner, rank_, *book_, std::move(directory), std::move(hooks));
+  if (!training.ok()) return training.status();
+  training_ = *std::move(training);
+
+  ReplaySamplerOptions options;
+  for (const v1::ReplayShard& shard : config_.replay()) {
+    options.shards.push_back({.name = shard.name(), .address = shard.address()});
+  }
+  options.security = security_;
+  options.prefetch = training_->rows();
+  options.seed = learner.seed() + rank_;
+  options.registry = &registry_;
+  absl::StatusOr<std::unique_ptr<ReplaySampler>> sampler = ReplaySampler::Start(std::move(options));
+  if (!sampler.ok()) return sampler.status();
+  sampler_ = *std::move(sampler);
+  batches_ = std::make_unique<BatchSource>(
+      BatchSourceOptions{.learner = learner.options(),
+                         .rows = training_->rows(),
+                         .importance_exponent = learner.importance_exponent(),
+                         .queued_batches = learner.prefetched_batches(),
+                         .threads = learner.threads()},
+      programs_, *book_,
+      [this](v1::Selection selection, size_t count, absl::Duration timeout) {
+        return sampler_->Draw(selection, count, timeout);
+      },
+      [this] { return sampler_->positions(); });
+  return absl::OkStatus();
+}
+
+absl::Status LearnerRole::Impl::StartServing() {
+  service_ = std::make_unique<LearnerService>(
+      security_, [this](const v1::ActorReport& report) { return TakeReport(report); });
+  status_service_ = std::make_unique<RoleStatusService>(security_, [this] { return Describe(); });
+  absl::StatusOr<RoleAssignment> assignment = MakeAssignment(config_.learner(), programs_);
+  if (!assignment.ok()) return assignment.status();
+  service_->SetAssignment(std::move(assignment->assignment), std::move(assignment->files));
+  training_->Publish();
+  absl::StatusOr<std::unique_ptr<RpcServer>> server =
+      RpcServer::Start({.address = config_.learner().address(),
+                        .security = security_,
+                        .services = {service_.get(), status_service_.get()},
+                        .registry = &registry_});
+  if (!server.ok()) {
+    return {server.status().code(), absl::StrCat("learner.address: ", server.status().message())};
+  }
+  server_ = *std::move(server);
+  address_ = server_->address();
+  return absl::OkStatus();
+}
+
+void LearnerRole::Impl::RequestStop() {
+  const absl::MutexLock lock(&mutex_);
+  if (!stopping_) stop_.Notify();
+  stopping_ = true;
+}
+
+void LearnerRole::Impl::Join() {
+  if (trainer_.joinable()) trainer_.join();
+  if (ticker_.joinable()) ticker_.join();
+  if (sampler_ != nullptr) sampler_->Stop();
+  batches_ = nullptr;
+}
+
+absl::Status LearnerRole::Impl::Stop(absl::Duration grace) {
+  const absl::Time deadline = absl::Now() + grace;
+  RequestStop();
+  if (service_ != nullptr) service_->EndStreams();
+  sampler_->Stop();
+  if (!trained_.WaitForNotificationWithTimeout(grace)) {
+    return absl::DeadlineExceededError("the update in progress has not ended");
+  }
+  const absl::Status saved = training_->SaveAtEnd();
+  Join();
+  if (server_ != nullptr) {
+    server_->Shutdown(std::max(deadline - absl::Now(), absl::ZeroDuration()));
+  }
+  return saved;
+}
+
+std::vector<double> LearnerRole::Impl::Weights() {
+  std::vector<ProgramStanding> standings = book_->Standings();
+  const std::vector<double> means = actors_.MeanReturns();
+  const std::vector<double> best = actors_.BestReturns();
+  for (size_t p = 0; p < standings.size(); ++p) {
+    standings[p].mean_return = means[p];
+    if (!std::isnan(best[p])) {
+      standings[p].best_return = std::max(standings[p].best_return, best[p]);
+    }
+  }
+  return ProgramWeights(standings);
+}
+
+LearnerFigures LearnerRole::Impl::Figures() {
+  LearnerFigures figures;
+  figures.training = training_->figures();
+  figures.program_weights = Weights();
+  figures.programs = book_->Describe();
+  const std::vector<double> means = actors_.MeanReturns();
+  for (size_t p = 0; p < means.size(); ++p) {
+    if (!std::isnan(means[p])) figures.programs[p].set_mean_return(means[p]);
+  }
+  if (service_ != nullptr) {
+    figures.published_step = service_->published_step();
+    figures.fetched_bytes = service_->fetched_bytes();
+    figures.watchers = service_->watchers();
+  }
+  figures.actors = actors_.Totals(figures.published_step, absl::Now());
+  figures.prepared_batches = batches_->depth();
+  figures.draw_seconds = batches_->draw_seconds();
+  figures.make_seconds = batches_->make_seconds();
+  figures.refused_rows = batches_->refused_rows();
+  figures.games_seen = book_->taken();
+  return figures;
+}
+
+void LearnerRole::Impl::Tick() {
+  const LearnerFigures figures = Figures();
+  metrics_.Update(figures);
+  const absl::Time now = absl::Now();
+  const absl::MutexLock lock(&mutex_);
+  weights_ = figures.program_weights;
+  samples_.push_back({.time = now,
+                      .updates = static_cast<double>(figures.training.step),
+                      .rows = static_cast<double>(figures.training.rows),
+                      .games = figures.actors.games,
+                      .decisions = figures.actors.decisions});
+  while (samples_.front().time < now - kRateWindow) samples_.pop_front();
+}
+
+absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::TakeReport(const v1::ActorReport& report) {
+  MMZ_RETURN_IF_ERROR(actors_.Report(report, absl::Now()));
+  v1::ActorOrders orders;
+  const absl::MutexLock lock(&mutex_);
+  orders.mutable_program_weights()->Add(weights_.begin(), weights_.end());
+  return orders;
+}
+
+std::string LearnerRole::Impl::BlockedOn(const TrainingFigures& training) const {
+  if (!training.save_error.empty()) return absl::StrCat("disk: ", training.save_error);
+  if (absl::Now() - std::max(training.last_update, started_) < kIdleAfter) return "";
+  if (!training.group_error.empty()) return training.group_error;
+  const std::string replay = sampler_->blocked_on();
+  if (!replay.empty()) return replay;
+  const std::string refusal = batches_->last_refusal();
+  if (!refusal.empty()) return absl::StrCat("stored games are not of this run: ", refusal);
+  return batches_->depth() > 0 ? "the other learner processes" : "batches in the making";
+}
+
+v1::RoleStatus LearnerRole::Impl::Describe() const {
+  const absl::Time now = absl::Now();
+  const TrainingFigures training = training_->figures();
+  const uint64_t published = service_->published_step();
+  v1::RoleStatus status;
+  status.set_role(v1::RoleStatus::LEARNER);
+  status.set_name(config_.learner().name());
+  status.set_address(address_);
+  status.set_version(std::string(BuildVersion()));
+  status.set_uptime_seconds(absl::ToDoubleSeconds(now - started_));
+  status.set_rss_bytes(ResidentBytes());
+  status.set_blocked_on(BlockedOn(training));
+  for (v1::RoleStatus& actor : actors_.Describe(published, now)) {
+    *status.add_peers() = std::move(actor);
+  }
+  auto& figures = *status.mutable_figures();
+  figures["step"] = static_cast<double>(training.step);
+  figures["published_step"] = static_cast<double>(published);
+  figures["prepared_batches"] = static_cast<double>(batches_->depth());
+  figures["refused_rows"] = static_cast<double>(batches_->refused_rows());
+  figures["games_seen"] = static_cast<double>(book_->taken());
+  figures["actors"] = status.peers_size();
+  figures["loss"] = training.losses.total();
+  if (training.last_save > absl::InfinitePast()) {
+    figures["seconds_since_save"] = absl::ToDoubleSeconds(now - training.last_save);
+  }
+  const absl::MutexLock lock(&mutex_);
+  if (samples_.size() < 2) return status;
+  const Sample& first = samples_.front();
+  const Sample& last = samples_.back();
+  const double seconds = absl::ToDoubleSeconds(last.time - first.time);
+  figures["updates_per_second"] = (last.updates - first.updates) / seconds;
+  figures["rows_per_second"] = (last.rows - first.rows) / seconds;
+  figures["games_per_second"] = (last.games - first.games) / seconds;
+  figures["decisions_per_second"] = (last.decisions - first.decisions) / seconds;
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<LearnerRole>> LearnerRole::Start(
+    const v1::ClusterConfig& config, uint32_t rank, std::shared_ptr<const Security> security,
+    prometheus::Registry& registry) {
+  MMZ_RETURN_IF_ERROR(CheckLearnerConfig(config, rank, *security));
+  const std::vector<std::string> workloads(config.learner().workloads().begin(),
+                                           config.learner().workloads().end());
+  absl::StatusOr<ProgramSet> programs = LoadPrograms(workloads);
+  if (!programs.ok()) {
+    return absl::Status(programs.status().code(),
+                        absl::StrCat("learner.workloads: ", programs.status().message()));
+  }
+  auto impl =
+      std::make_unique<Impl>(config, rank, std::move(security), registry, *std::move(programs));
+  MMZ_RETURN_IF_ERROR(impl->Start());
+  return absl::WrapUnique(new LearnerRole(std::move(impl)));
+}
+
+LearnerRole::LearnerRole(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LearnerRole::~LearnerRole() = default;
+absl::Status LearnerRole::Stop(absl::Duration grace) { return impl_->Stop(grace); }
+absl::Status LearnerRole::status() const { return impl_->status(); }
+const std::string& LearnerRole::address() const { return impl_->address(); }
+uint64_t LearnerRole::step() const { return impl_->step(); }
+
+}  // namespace mallocmuzero

@@ -1,0 +1,280 @@
+#include "learner/role/learner_service.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "rpc/protocol.h"
+#include "rpc/status.h"
+#include "simulator/core/fingerprint.h"
+
+namespace mallocmuzero {
+namespace {
+
+// A transfer that is so many versions behind the newest ends: a slow actor gets weights at all, and
+// yet few versions are in memory however many actors are slow.
+constexpr uint64_t kMostVersionsBehind = 4;
+
+// One answer, without a reactor of its own.
+grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(status);
+  return reactor;
+}
+
+grpc::Status Superseded() {
+  return {grpc::StatusCode::NOT_FOUND, "no such file; if it was weights, newer ones are here"};
+}
+
+grpc::Status Ending() { return {grpc::StatusCode::UNAVAILABLE, "the learner is stopping"}; }
+
+}  // namespace
+
+// Sends the newest notice as soon as it can send: what came between is skipped. All of it is
+// guarded by the service's mutex. Deletes itself.
+class LearnerService::Watcher final : public grpc::ServerWriteReactor<v1::CheckpointNotice> {
+ public:
+  Watcher(LearnerService* service, std::string have)
+      : service_(service), sent_sha256_(std::move(have)) {}
+
+  void Offer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
+    if (writing_ || finished_ || service_->weights_ == nullptr ||
+        service_->newest_.sha256() == sent_sha256_) {
+      return;
+    }
+    notice_ = service_->newest_;
+    sent_sha256_ = notice_.sha256();
+    writing_ = true;
+    StartWrite(&notice_);
+  }
+
+  // Behind what is being sent, if anything is.
+  void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
+    if (!finished_) end_ = status;
+    finished_ = true;
+    if (!writing_ && !ended_) {
+      ended_ = true;
+      Finish(end_);
+    }
+  }
+
+  void OnWriteDone(bool ok) override {
+    const absl::MutexLock lock(&service_->mutex_);
+    writing_ = false;
+    if (ok && !finished_) {
+      Offer();
+    } else {
+      End(grpc::Status::CANCELLED);
+    }
+  }
+
+  void OnCancel() override {
+    const absl::MutexLock lock(&service_->mutex_);
+    End(grpc::Status::CANCELLED);
+  }
+
+  void OnDone() override {
+    {
+      const absl::MutexLock lock(&service_->mutex_);
+      service_->watchers_.erase(this);
+    }
+    delete this;
+  }
+
+ private:
+  LearnerService* const service_;
+  v1::CheckpointNotice notice_;  // being sent
+  std::string sent_sha256_;
+  bool writing_ = false;
+  bool finished_ = false;  // it is to end
+  bool ended_ = false;     // Finish was called
+  grpc::Status end_;
+};
+
+// Sends a file from an offset on, a chunk at a time. gRPC calls one method at a time. Deletes
+// itself.
+class LearnerService::Sender final : public grpc::ServerWriteReactor<v1::FetchResponse> {
+ public:
+  Sender(LearnerService* service, Fetched file, uint64_t offset)
+      : service_(service), file_(std::move(file)), offset_(offset) {
+    SendNext();
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (ok) {
+      SendNext();
+    } else {
+      Finish(grpc::Status::CANCELLED);
+    }
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  void SendNext() {
+    const size_t size = std::min<size_t>(kMessageBytes, file_.bytes->size() - offset_);
+    if (size == 0) {
+      Finish(grpc::Status::OK);
+      return;
+    }
+    if (!service_->MaySend(file_.version, size)) {
+      Finish(Superseded());
+      return;
+    }
+    chunk_.set_data(file_.bytes->data() + offset_, size);
+    offset_ += size;
+    StartWrite(&chunk_);
+  }
+
+  LearnerService* const service_;
+  const Fetched file_;
+  size_t offset_;
+  v1::FetchResponse chunk_;
+};
+
+namespace {
+
+// A stream that ends before it has begun.
+template <typename Response>
+class Refusal final : public grpc::ServerWriteReactor<Response> {
+ public:
+  explicit Refusal(const grpc::Status& status) { this->Finish(status); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+LearnerService::LearnerService(std::shared_ptr<const Security> security, Reported reported)
+    : security_(std::move(security)), reported_(std::move(reported)) {}
+
+LearnerService::~LearnerService() = default;
+
+void LearnerService::SetAssignment(v1::Assignment assignment, Files programs) {
+  const absl::MutexLock lock(&mutex_);
+  assignment.set_version(assignment_.version() + 1);
+  assignment_ = std::move(assignment);
+  programs_ = std::move(programs);
+}
+
+void LearnerService::Publish(uint64_t step, std::string bytes) {
+  v1::CheckpointNotice notice;
+  notice.set_step(step);
+  notice.set_sha256(Sha256(bytes));
+  notice.set_bytes(bytes.size());
+  auto weights = std::make_shared<const std::string>(std::move(bytes));
+  const absl::MutexLock lock(&mutex_);
+  newest_ = std::move(notice);
+  weights_ = std::move(weights);
+  ++version_;
+  for (Watcher* watcher : watchers_) watcher->Offer();
+}
+
+void LearnerService::EndStreams() {
+  const absl::MutexLock lock(&mutex_);
+  ended_ = true;
+  for (Watcher* watcher : watchers_) watcher->End(Ending());
+}
+
+uint64_t LearnerService::published_step() const {
+  const absl::MutexLock lock(&mutex_);
+  return newest_.step();
+}
+
+size_t LearnerService::watchers() const {
+  const absl::MutexLock lock(&mutex_);
+  return watchers_.size();
+}
+
+uint64_t LearnerService::fetched_bytes() const {
+  const absl::MutexLock lock(&mutex_);
+  return fetched_bytes_;
+}
+
+grpc::ServerWriteReactor<v1::CheckpointNotice>* LearnerService::WatchCheckpoint(
+    grpc::CallbackServerContext* context, const v1::WatchCheckpointRequest* request) {
+  const grpc::Status allowed = security_->CheckCaller(*context);
+  if (!allowed.ok()) return new Refusal<v1::CheckpointNotice>(allowed);
+  const absl::MutexLock lock(&mutex_);
+  if (ended_) return new Refusal<v1::CheckpointNotice>(Ending());
+  auto* watcher = new Watcher(this, request->have_sha256());
+  watchers_.insert(watcher);
+  watcher->Offer();
+  return watcher;
+}
+
+absl::StatusOr<LearnerService::Fetched> LearnerService::Find(
+    const v1::FetchRequest& request) const {
+  const absl::MutexLock lock(&mutex_);
+  Fetched fetched;
+  if (weights_ != nullptr && request.sha256() == newest_.sha256()) {
+    fetched = {.bytes = weights_, .version = version_};
+  } else if (const auto found = programs_.find(request.sha256()); found != programs_.end()) {
+    fetched.bytes = found->second;
+  } else {
+    return FromGrpc(Superseded());
+  }
+  if (request.offset() > fetched.bytes->size()) {
+    return absl::OutOfRangeError("fetch.offset: behind the end of the file");
+  }
+  return fetched;
+}
+
+bool LearnerService::MaySend(uint64_t version, size_t bytes) {
+  const absl::MutexLock lock(&mutex_);
+  if (ended_ || (version > 0 && version + kMostVersionsBehind < version_)) return false;
+  fetched_bytes_ += bytes;
+  return true;
+}
+
+grpc::ServerWriteReactor<v1::FetchResponse>* LearnerService::Fetch(
+    grpc::CallbackServerContext* context, const v1::FetchRequest* request) {
+  const grpc::Status allowed = security_->CheckCaller(*context);
+  if (!allowed.ok()) return new Refusal<v1::FetchResponse>(allowed);
+  absl::StatusOr<Fetched> file = Find(*request);
+  if (!file.ok()) return new Refusal<v1::FetchResponse>(ToGrpc(file.status()));
+  return new Sender(this, *std::move(file), request->offset());
+}
+
+grpc::ServerUnaryReactor* LearnerService::GetAssignment(grpc::CallbackServerContext* context,
+                                                        const v1::GetAssignmentRequest* /*request*/,
+                                                        v1::Assignment* response) {
+  const grpc::Status allowed = security_->CheckCaller(*context);
+  if (!allowed.ok()) return Answer(context, allowed);
+  {
+    const absl::MutexLock lock(&mutex_);
+    *response = assignment_;
+  }
+  return Answer(context, grpc::Status::OK);
+}
+
+grpc::ServerUnaryReactor* LearnerService::Report(grpc::CallbackServerContext* context,
+                                                 const v1::ActorReport* request,
+                                                 v1::ActorOrders* response) {
+  const grpc::Status allowed = security_->CheckCaller(*context);
+  if (!allowed.ok()) return Answer(context, allowed);
+  absl::StatusOr<v1::ActorOrders> orders = reported_(*request);
+  if (!orders.ok()) return Answer(context, ToGrpc(orders.status()));
+  *response = *std::move(orders);
+  {
+    const absl::MutexLock lock(&mutex_);
+    response->set_step(newest_.step());
+    response->set_assignment_version(assignment_.version());
+  }
+  return Answer(context, grpc::Status::OK);
+}
+
+grpc::ServerUnaryReactor* RoleStatusService::GetStatus(grpc::CallbackServerContext* context,
+                                                       const v1::GetStatusRequest* /*request*/,
+                                                       v1::RoleStatus* response) {
+  const grpc::Status allowed = security_->CheckCaller(*context);
+  if (!allowed.ok()) return Answer(context, allowed);
+  *response = describe_();
+  return Answer(context, grpc::Status::OK);
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,232 @@
+#include "learner/role/learner_service.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "rpc/channel.h"
+#include "rpc/protocol.h"
+#include "rpc/server.h"
+#include "simulator/core/fingerprint.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kTimeout = absl::Seconds(10);
+
+// A learner's services on loopback, and a client.
+class LearnerServiceTest : public ::testing::Test {
+ protected:
+  LearnerServiceTest() {
+    server_ = *RpcServer::Start({.address = "127.0.0.1:0", .services = {&service_, &status_}});
+    stub_ = v1::Learner::NewStub(MakeChannel(server_->address(), *security_));
+  }
+
+  std::unique_ptr<grpc::ClientContext> Context() const {
+    auto context = std::make_unique<grpc::ClientContext>();
+    PrepareCall(*context, *security_, kTimeout);
+    return context;
+  }
+
+  // What Fetch gives, and how it ends.
+  std::pair<std::string, grpc::Status> Fetch(const std::string& sha256, uint64_t offset) const {
+    v1::FetchRequest request;
+    request.set_sha256(sha256);
+    request.set_offset(offset);
+    const auto context = Context();
+    const auto stream = stub_->Fetch(context.get(), request);
+    std::string bytes;
+    for (v1::FetchResponse chunk; stream->Read(&chunk);) {
+      EXPECT_LE(chunk.data().size(), kMessageBytes);
+      bytes += chunk.data();
+    }
+    return {bytes, stream->Finish()};
+  }
+
+  std::shared_ptr<const Security> security_ = std::make_shared<Security>();
+  LearnerService service_{security_,
+                          [](const v1::ActorReport& report) -> absl::StatusOr<v1::ActorOrders> {
+                            if (report.actor().empty()) return absl::InvalidArgumentError("actor");
+                            v1::ActorOrders orders;
+                            orders.add_program_weights(1);
+                            return orders;
+                          }};
+  RoleStatusService status_{security_, [] {
+                              v1::RoleStatus status;
+                              status.set_name("learner");
+                              return status;
+                            }};
+  std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<v1::Learner::Stub> stub_;
+};
+
+TEST_F(LearnerServiceTest, WatchersHearOfNewWeightsAtOnce) {
+  const auto context = Context();
+  const auto stream = stub_->WatchCheckpoint(context.get(), v1::WatchCheckpointRequest());
+  std::thread publisher([this] {
+    while (service_.watchers() == 0) std::this_thread::yield();
+    service_.Publish(7, "seven");
+  });
+  v1::CheckpointNotice notice;
+  ASSERT_TRUE(stream->Read(&notice));
+  publisher.join();
+  EXPECT_EQ(notice.step(), 7);
+  EXPECT_EQ(notice.sha256(), Sha256("seven"));
+  EXPECT_EQ(notice.bytes(), 5);
+  service_.Publish(8, "eight");
+  ASSERT_TRUE(stream->Read(&notice));
+  EXPECT_EQ(notice.step(), 8);
+}
+
+TEST_F(LearnerServiceTest, AWatcherThatHasTheNewestHearsOfTheNextOnly) {
+  service_.Publish(7, "seven");
+  v1::WatchCheckpointRequest request;
+  request.set_have_sha256(Sha256("seven"));
+  const auto context = Context();
+  const auto stream = stub_->WatchCheckpoint(context.get(), request);
+  while (service_.watchers() == 0) std::this_thread::yield();
+  service_.Publish(8, "eight");
+  v1::CheckpointNotice notice;
+  ASSERT_TRUE(stream->Read(&notice));
+  EXPECT_EQ(notice.step(), 8);
+}
+
+TEST_F(LearnerServiceTest, AWatcherThatDoesNotReadSkipsToTheNewest) {
+  const auto context = Context();
+  const auto stream = stub_->WatchCheckpoint(context.get(), v1::WatchCheckpointRequest());
+  while (service_.watchers() == 0) std::this_thread::yield();
+  constexpr uint64_t kVersions = 20'000;
+  for (uint64_t v = 1; v <= kVersions; ++v)
+    service_.Publish(v, std::string(8, static_cast<char>(v)));
+  uint64_t heard = 0;
+  v1::CheckpointNotice notice;
+  while (notice.step() < kVersions && stream->Read(&notice)) ++heard;
+  EXPECT_EQ(notice.step(), kVersions);
+  EXPECT_LT(heard, kVersions);  // none of its memory grows with what it has missed
+}
+
+TEST_F(LearnerServiceTest, AFetchGoesOnWhereItWasCut) {
+  std::string bytes(3 * kMessageBytes + 17, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7 + i / 251);
+  service_.Publish(1, bytes);
+  const auto [whole, status] = Fetch(Sha256(bytes), 0);
+  EXPECT_TRUE(status.ok());
+  EXPECT_TRUE(whole == bytes);
+  const auto [rest, rest_status] = Fetch(Sha256(bytes), kMessageBytes + 3);
+  EXPECT_TRUE(rest_status.ok());
+  EXPECT_TRUE(rest == bytes.substr(kMessageBytes + 3));
+  EXPECT_EQ(Fetch(Sha256(bytes), bytes.size()).first, "");
+  EXPECT_EQ(Fetch(Sha256(bytes), bytes.size() + 1).second.error_code(),
+            grpc::StatusCode::OUT_OF_RANGE);
+}
+
+TEST_F(LearnerServiceTest, WeightsThatWereSupersededAreNotFound) {
+  service_.Publish(1, "one");
+  service_.Publish(2, "two");
+  EXPECT_EQ(Fetch(Sha256("one"), 0).second.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(Fetch(Sha256("two"), 0).first, "two");
+}
+
+TEST_F(LearnerServiceTest, ATransferFarBehindTheNewestEnds) {
+  // More than fits into the buffers between the two, so that the service is still sending.
+  const std::string old(64 << 20, 'x');
+  service_.Publish(1, old);
+  v1::FetchRequest request;
+  request.set_sha256(Sha256(old));
+  const auto context = Context();
+  const auto stream = stub_->Fetch(context.get(), request);
+  v1::FetchResponse chunk;
+  ASSERT_TRUE(stream->Read(&chunk));
+  for (uint64_t v = 2; v < 10; ++v) service_.Publish(v, std::string(1, static_cast<char>(v)));
+  while (stream->Read(&chunk)) {
+  }
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(LearnerServiceTest, TheAssignmentsVersionGoesUpWithEachChange) {
+  v1::Assignment assignment;
+  assignment.add_programs()->set_name("a");
+  const auto file = std::make_shared<const std::string>("bytes of a");
+  service_.SetAssignment(assignment, {{"sha of a", file}});
+  v1::Assignment got;
+  ASSERT_TRUE(stub_->GetAssignment(Context().get(), {}, &got).ok());
+  EXPECT_EQ(got.version(), 1);
+  EXPECT_EQ(got.programs(0).name(), "a");
+  EXPECT_EQ(Fetch("sha of a", 6).first, "of a");
+  service_.SetAssignment(assignment, {});
+  ASSERT_TRUE(stub_->GetAssignment(Context().get(), {}, &got).ok());
+  EXPECT_EQ(got.version(), 2);
+}
+
+TEST_F(LearnerServiceTest, AReportIsAnsweredWithOrders) {
+  service_.Publish(5, "five");
+  v1::ActorReport report;
+  report.set_actor("a");
+  v1::ActorOrders orders;
+  ASSERT_TRUE(stub_->Report(Context().get(), report, &orders).ok());
+  EXPECT_EQ(orders.step(), 5);
+  EXPECT_EQ(orders.program_weights_size(), 1);
+  report.clear_actor();
+  EXPECT_EQ(stub_->Report(Context().get(), report, &orders).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(LearnerServiceTest, RefusesCallersOfNoProtocol) {
+  grpc::ClientContext bare[4];
+  v1::Assignment assignment;
+  EXPECT_EQ(stub_->GetAssignment(&bare[0], {}, &assignment).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+  v1::CheckpointNotice notice;
+  const auto watch = stub_->WatchCheckpoint(&bare[1], {});
+  EXPECT_FALSE(watch->Read(&notice));
+  EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  v1::FetchResponse chunk;
+  const auto fetch = stub_->Fetch(&bare[2], {});
+  EXPECT_FALSE(fetch->Read(&chunk));
+  EXPECT_EQ(fetch->Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  v1::RoleStatus status;
+  EXPECT_EQ(v1::Status::NewStub(MakeChannel(server_->address(), *security_))
+                ->GetStatus(&bare[3], {}, &status)
+                .error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(LearnerServiceTest, StreamsEndBeforeTheServerDoes) {
+  const auto context = Context();
+  const auto stream = stub_->WatchCheckpoint(context.get(), {});
+  while (service_.watchers() == 0) std::this_thread::yield();
+  service_.EndStreams();
+  v1::CheckpointNotice notice;
+  EXPECT_FALSE(stream->Read(&notice));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  const absl::Time start = absl::Now();
+  server_->Shutdown(kTimeout);
+  EXPECT_LT(absl::Now() - start, kTimeout / 2);
+}
+
+TEST_F(LearnerServiceTest, AWatcherThatLeavesIsForgotten) {
+  {
+    const auto context = Context();
+    const auto stream = stub_->WatchCheckpoint(context.get(), {});
+    while (service_.watchers() == 0) std::this_thread::yield();
+    context->TryCancel();
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  const absl::Time start = absl::Now();
+  while (service_.watchers() > 0 && absl::Now() - start < kTimeout) std::this_thread::yield();
+  EXPECT_EQ(service_.watchers(), 0);
+  service_.Publish(1, "one");
+}
+
+}  // namespace
+}  // namespace mallocmuzero

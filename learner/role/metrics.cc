@@ -1,0 +1,168 @@
+#include "learner/role/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace mallocmuzero {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Labels;
+using prometheus::Registry;
+
+Family<Gauge>& Gauges(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+
+Gauge& OneGauge(Registry& registry, const char* name, const char* help) {
+  return Gauges(registry, name, help).Add({});
+}
+
+Family<Counter>& Counters(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+}
+
+Counter& OneCounter(Registry& registry, const char* name, const char* help) {
+  return Counters(registry, name, help).Add({});
+}
+
+// A counter follows a total that is kept elsewhere.
+void Raise(Counter& counter, double total) {
+  if (total > counter.Value()) counter.Increment(total - counter.Value());
+}
+
+}  // namespace
+
+struct LearnerMetrics::Families {
+  explicit Families(Registry& all) : registry(all) {}
+
+  Registry& registry;
+  Gauge& step = OneGauge(registry, "mallocmuzero_learner_step",
+                         "Updates of the weights, those before a restart counted.");
+  Gauge& published_step = OneGauge(registry, "mallocmuzero_learner_published_step",
+                                   "Updates that made the newest weights for actors.");
+  Counter& rows = OneCounter(registry, "mallocmuzero_learner_rows_total",
+                             "Positions trained on by this process.");
+  Family<Counter>& seconds = Counters(registry, "mallocmuzero_learner_seconds_total",
+                                      "Time of the training thread, by state.");
+  Counter& waiting = seconds.Add({{"state", "waiting"}});
+  Counter& agreeing = seconds.Add({{"state", "agreeing"}});
+  Counter& updating = seconds.Add({{"state", "updating"}});
+  Counter& publishing = seconds.Add({{"state", "publishing"}});
+  Counter& saving = seconds.Add({{"state", "saving"}});
+  Family<Counter>& batch_seconds = Counters(registry, "mallocmuzero_learner_batch_seconds_total",
+                                            "Time of the threads that prepare batches, by state.");
+  Counter& drawing = batch_seconds.Add({{"state", "drawing"}});
+  Counter& making = batch_seconds.Add({{"state", "making"}});
+  Gauge& prepared = OneGauge(registry, "mallocmuzero_learner_prepared_batches",
+                             "Batches that wait for the training thread.");
+  Counter& refused_rows = OneCounter(registry, "mallocmuzero_learner_refused_rows_total",
+                                     "Positions drawn whose games were not of this run.");
+  Counter& games_seen = OneCounter(registry, "mallocmuzero_learner_games_seen_total",
+                                   "Different games that positions were drawn from.");
+  Family<Gauge>& loss =
+      Gauges(registry, "mallocmuzero_learner_loss", "Mean loss of the latest updates, by head.");
+  Gauge& policy_loss = loss.Add({{"head", "policy"}});
+  Gauge& value_loss = loss.Add({{"head", "value"}});
+  Gauge& reward_loss = loss.Add({{"head", "reward"}});
+  Gauge& gradient_norm = OneGauge(registry, "mallocmuzero_learner_gradient_norm",
+                                  "Norm of the gradient before it is clipped, mean.");
+  Gauge& value_error = OneGauge(registry, "mallocmuzero_learner_value_error",
+                                "Mean error of predicted values, in units of the baseline.");
+  Gauge& learning_rate =
+      OneGauge(registry, "mallocmuzero_learner_learning_rate", "Of the last update.");
+  Gauge& saved = OneGauge(registry, "mallocmuzero_learner_saved_timestamp_seconds",
+                          "When the last checkpoint was saved, since the epoch; 0: not yet.");
+  Counter& failed_saves = OneCounter(registry, "mallocmuzero_learner_failed_saves_total",
+                                     "Checkpoints that could not be saved.");
+  Gauge& watchers =
+      OneGauge(registry, "mallocmuzero_learner_watchers", "Actors that wait for newer weights.");
+  Counter& fetched_bytes = OneCounter(registry, "mallocmuzero_learner_fetched_bytes_total",
+                                      "Bytes of weights and programs sent to actors.");
+  Family<Gauge>& actors =
+      Gauges(registry, "mallocmuzero_learner_actors", "Actors heard of lately, by role.");
+  Gauge& players = actors.Add({{"role", "actor"}});
+  Gauge& reanalysers = actors.Add({{"role", "reanalyse"}});
+  Gauge& blocked = OneGauge(registry, "mallocmuzero_learner_actors_blocked",
+                            "Actors that say they wait for something.");
+  Gauge& spooled = OneGauge(registry, "mallocmuzero_learner_actors_spooled_bytes",
+                            "Bytes of games that wait in actors for a replay shard.");
+  Gauge& lag = OneGauge(registry, "mallocmuzero_learner_policy_lag_updates",
+                        "Updates that the oldest weights in use are behind the newest.");
+  Counter& games = OneCounter(registry, "mallocmuzero_learner_actor_games_total",
+                              "Games that actors have reported.");
+  Counter& decisions =
+      OneCounter(registry, "mallocmuzero_learner_actor_decisions_total", "Decisions in them.");
+  Counter& simulations = OneCounter(registry, "mallocmuzero_learner_actor_simulations_total",
+                                    "Steps of searches in them.");
+  Family<Gauge>& returns =
+      Gauges(registry, "mallocmuzero_learner_return_ratio",
+             "Share of the all-HBM cycles saved, by program and player: recent games of "
+             "self_play, the best game, the greedy player, the compiler's default.");
+  Family<Gauge>& weights = Gauges(registry, "mallocmuzero_learner_program_weight_ratio",
+                                  "How often each program is played.");
+};
+
+LearnerMetrics::LearnerMetrics(prometheus::Registry& registry)
+    : families_(std::make_unique<Families>(registry)) {}
+
+LearnerMetrics::~LearnerMetrics() = default;
+
+void LearnerMetrics::Update(const LearnerFigures& figures) {
+  Families& f = *families_;
+  const TrainingFigures& training = figures.training;
+  f.step.Set(static_cast<double>(training.step));
+  f.published_step.Set(static_cast<double>(figures.published_step));
+  Raise(f.rows, static_cast<double>(training.rows));
+  Raise(f.waiting, training.times.waiting);
+  Raise(f.agreeing, training.times.agreeing);
+  Raise(f.updating, training.times.updating);
+  Raise(f.publishing, training.times.publishing);
+  Raise(f.saving, training.times.saving);
+  Raise(f.drawing, figures.draw_seconds);
+  Raise(f.making, figures.make_seconds);
+  f.prepared.Set(static_cast<double>(figures.prepared_batches));
+  Raise(f.refused_rows, static_cast<double>(figures.refused_rows));
+  Raise(f.games_seen, static_cast<double>(figures.games_seen));
+  f.policy_loss.Set(training.losses.policy());
+  f.value_loss.Set(training.losses.value());
+  f.reward_loss.Set(training.losses.reward());
+  f.gradient_norm.Set(training.losses.gradient_norm());
+  f.value_error.Set(training.losses.value_error());
+  f.learning_rate.Set(training.losses.learning_rate());
+  if (training.last_save > absl::InfinitePast()) {
+    f.saved.Set(absl::ToDoubleSeconds(training.last_save - absl::UnixEpoch()));
+  }
+  Raise(f.failed_saves, static_cast<double>(training.failed_saves));
+  f.watchers.Set(static_cast<double>(figures.watchers));
+  Raise(f.fetched_bytes, static_cast<double>(figures.fetched_bytes));
+  f.players.Set(figures.actors.actors - figures.actors.reanalysers);
+  f.reanalysers.Set(figures.actors.reanalysers);
+  f.blocked.Set(figures.actors.blocked);
+  f.spooled.Set(figures.actors.spooled_bytes);
+  f.lag.Set(static_cast<double>(figures.actors.largest_lag));
+  Raise(f.games, figures.actors.games);
+  Raise(f.decisions, figures.actors.decisions);
+  Raise(f.simulations, figures.actors.simulations);
+  for (size_t p = 0; p < figures.programs.size(); ++p) {
+    const v1::TrainMetrics::Program& program = figures.programs[p];
+    const auto set = [&](const char* player, double value) {
+      f.returns.Add({{"program", program.name()}, {"player", player}}).Set(value);
+    };
+    if (program.has_mean_return()) set("self_play", program.mean_return());
+    set("best", program.best_return());
+    set("greedy", program.greedy_return());
+    if (program.has_default_return()) set("default", program.default_return());
+    f.weights.Add({{"program", program.name()}}).Set(figures.program_weights[p]);
+  }
+}
+
+}  // namespace mallocmuzero

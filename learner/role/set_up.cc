@@ -1,0 +1,93 @@
+#include "learner/role/set_up.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "learner/learner.h"
+#include "simulator/core/compression.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+absl::Status Check(bool ok, absl::string_view field, absl::string_view expected) {
+  if (ok) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("learner.", field, ": ", expected, " expected"));
+}
+
+v1::TrainConfig MakeTrainConfig(const v1::LearnerRole& learner) {
+  v1::TrainConfig config;
+  *config.mutable_network() = learner.network();
+  *config.mutable_search() = learner.search();
+  config.mutable_self_play()->set_explored_decisions(learner.explored_decisions());
+  config.mutable_self_play()->set_searched_share(learner.searched_share());
+  config.mutable_replay()->set_importance_exponent(learner.importance_exponent());
+  *config.mutable_learner() = learner.options();
+  config.set_seed(learner.seed());
+  return config;
+}
+
+}  // namespace
+
+absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
+                                const Security& security) {
+  const v1::LearnerRole& learner = config.learner();
+  MMZ_RETURN_IF_ERROR(CheckLearnerOptions(learner.options()));
+  MMZ_RETURN_IF_ERROR(Check(!learner.run_dir().empty(), "run_dir", "a folder"));
+  MMZ_RETURN_IF_ERROR(Check(learner.workloads_size() > 0, "workloads", "a program or a folder"));
+  MMZ_RETURN_IF_ERROR(Check(learner.publish_updates() >= 1, "publish_updates", "1 or more"));
+  MMZ_RETURN_IF_ERROR(Check(learner.checkpoint_seconds() >= 1, "checkpoint_seconds", "1 or more"));
+  MMZ_RETURN_IF_ERROR(Check(config.replay_size() > 0, "replay", "one shard or more"));
+  MMZ_RETURN_IF_ERROR(
+      Check(rank < learner.processes(), "processes", absl::StrCat("more than ", rank)));
+  if (learner.processes() == 1) return absl::OkStatus();
+  MMZ_RETURN_IF_ERROR(Check(learner.options().batch_size() % learner.processes() == 0,
+                            "options.batch_size", "a multiple of learner.processes"));
+  return security.CheckListenAddress(learner.rendezvous_address());
+}
+
+absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner) {
+  const v1::TrainConfig config = MakeTrainConfig(learner);
+  absl::StatusOr<RunDirectory> directory = RunDirectory::Open(learner.run_dir());
+  if (absl::IsNotFound(directory.status())) return RunDirectory::Create(learner.run_dir(), config);
+  if (!directory.ok()) return directory;
+  const absl::StatusOr<v1::TrainConfig> before = directory->ReadConfig();
+  if (!before.ok()) return before.status();
+  if (SerializeDeterministically(before->network()) !=
+      SerializeDeterministically(config.network())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("learner.network: the run in ", learner.run_dir(),
+                     " has other networks; give it those of its config.textproto, or another "
+                     "run_dir"));
+  }
+  return directory;
+}
+
+absl::StatusOr<RoleAssignment> MakeAssignment(const v1::LearnerRole& learner,
+                                              const ProgramSet& programs) {
+  RoleAssignment made;
+  for (size_t p = 0; p < programs.size(); ++p) {
+    absl::StatusOr<std::string> bytes =
+        Compress(SerializeDeterministically(programs[p].program().proto()), programs[p].name());
+    if (!bytes.ok()) return bytes.status();
+    v1::Assignment::Program& program = *made.assignment.add_programs();
+    program.set_sha256(programs[p].sha256());
+    program.set_name(programs[p].name());
+    program.set_file_sha256(Sha256(*bytes));
+    program.set_file_bytes(bytes->size());
+    made.files[program.file_sha256()] = std::make_shared<const std::string>(*std::move(bytes));
+  }
+  *made.assignment.mutable_search() = learner.search();
+  made.assignment.set_explored_decisions(learner.explored_decisions());
+  made.assignment.set_searched_share(learner.searched_share());
+  return made;
+}
+
+}  // namespace mallocmuzero

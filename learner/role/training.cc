@@ -1,0 +1,231 @@
+#include "learner/role/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "learner/program_progress.h"
+#include "rpc/backoff.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+// How long to wait for a batch before others are asked, or a stop is looked for.
+constexpr absl::Duration kBatchPatience = absl::Milliseconds(200);
+
+// How long to wait for the other processes: to meet, so short that a stop is not held up; and in a
+// call, so long that one of them may well be saving.
+constexpr absl::Duration kMeetPatience = absl::Seconds(2);
+constexpr absl::Duration kCallPatience = absl::Seconds(60);
+
+// Updates that the mean losses look back on.
+constexpr double kLossMemory = 100;
+
+constexpr absl::Duration kMetricsInterval = absl::Seconds(15);
+
+void Scale(double factor, v1::TrainMetrics::Losses& losses) {
+  losses.set_total(factor * losses.total());
+  losses.set_policy(factor * losses.policy());
+  losses.set_value(factor * losses.value());
+  losses.set_reward(factor * losses.reward());
+  losses.set_gradient_norm(factor * losses.gradient_norm());
+  losses.set_value_error(factor * losses.value_error());
+}
+
+}  // namespace
+
+void Training::Spend(double TrainingTimes::*where, absl::Time since) {
+  const absl::MutexLock lock(&mutex_);
+  figures_.times.*where += absl::ToDoubleSeconds(absl::Now() - since);
+}
+
+TrainingFigures Training::figures() const {
+  const absl::MutexLock lock(&mutex_);
+  return figures_;
+}
+
+void Training::Publish() {
+  const absl::Time start = absl::Now();
+  Checkpoint checkpoint = MakeCheckpoint(*network_);
+  checkpoint.step = learner_->step();
+  hooks_.publish(checkpoint.step, SerializeCheckpoint(checkpoint));
+  Spend(&TrainingTimes::publishing, start);
+}
+
+absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop) {
+  SetComputeThreads(1);
+  Backoff backoff(config_.seed() + rank_);
+  std::optional<PreparedBatch> batch;
+  while (!stop.HasBeenNotified()) {
+    SaveWhenDue();
+    if (config_.processes() > 1 && group_ == nullptr) {
+      const absl::Status joined = Join();
+      if (absl::IsInvalidArgument(joined)) return joined;
+      if (!joined.ok()) {
+        Leave(joined);
+        stop.WaitForNotificationWithTimeout(backoff.Next());
+        continue;
+      }
+      backoff.Reset();
+    }
+    const absl::Time start = absl::Now();
+    if (!batch.has_value()) batch = batches.Next(kBatchPatience);
+    Spend(&TrainingTimes::waiting, start);
+    const absl::StatusOr<bool> ready = AllAreReady(batch);
+    if (ready.ok() && !*ready) continue;
+    absl::Status status = ready.status();
+    if (status.ok() && group_ != nullptr && !book_shared_) {
+      status = ShareBook();
+      if (status.ok() && rank_ > 0) {
+        // Made by other baselines than those just heard of.
+        batches.DropQueued();
+        batch.reset();
+      }
+      if (status.ok()) continue;
+    }
+    if (status.ok()) status = Update(*batch);
+    if (status.ok()) {
+      batch.reset();
+      status = AfterUpdate();
+    }
+    // A batch that was not learned from is kept.
+    if (!status.ok()) Leave(status);
+  }
+  group_ = nullptr;
+  return absl::OkStatus();
+}
+
+void Training::SaveWhenDue() {
+  if (!directory_.has_value()) return;
+  const absl::Time now = absl::Now();
+  if (now >= metrics_due_ && learner_->step() > 0) {
+    metrics_due_ = now + kMetricsInterval;
+    const absl::Status status = AppendMetrics();
+    if (!status.ok()) {
+      const absl::MutexLock lock(&mutex_);
+      figures_.save_error = std::string(status.message());
+    }
+  }
+  if (now < save_due_) return;
+  // What went wrong is in the figures, and it is tried again.
+  Save().IgnoreError();
+}
+
+// Meets the other processes and takes over the state of process 0.
+absl::Status Training::Join() {
+  absl::StatusOr<std::unique_ptr<DataParallel>> group =
+      DataParallel::Connect({.rank = rank_,
+                             .processes = config_.processes(),
+                             .address = config_.rendezvous_address(),
+                             .meeting_timeout = kMeetPatience,
+                             .timeout = kCallPatience,
+                             .device = device_});
+  if (!group.ok()) return group.status();
+  group_ = *std::move(group);
+  std::string state;
+  if (rank_ == 0) state = Capture();
+  MMZ_RETURN_IF_ERROR(group_->Broadcast(state));
+  if (rank_ > 0) {
+    const absl::StatusOr<Checkpoint> checkpoint = ParseCheckpoint(state, "process 0's state");
+    if (!checkpoint.ok()) return checkpoint.status();
+    MMZ_RETURN_IF_ERROR(Restore(*checkpoint));
+  }
+  const absl::MutexLock lock(&mutex_);
+  figures_.group_error.clear();
+  return absl::OkStatus();
+}
+
+void Training::Leave(const absl::Status& why) {
+  group_ = nullptr;
+  book_shared_ = false;
+  const absl::MutexLock lock(&mutex_);
+  figures_.group_error = std::string(why.message());
+}
+
+// All processes measure values by the baselines of process 0.
+absl::Status Training::ShareBook() {
+  if (group_ == nullptr) return absl::OkStatus();
+  v1::TrainState state;
+  if (rank_ == 0) book_.SaveTo(state);
+  std::string bytes = state.SerializeAsString();
+  MMZ_RETURN_IF_ERROR(group_->Broadcast(bytes));
+  book_shared_ = true;
+  if (rank_ == 0) return absl::OkStatus();
+  if (!state.ParseFromString(bytes)) return absl::InternalError("damaged baselines");
+  book_.RestoreFrom(state);
+  return absl::OkStatus();
+}
+
+// Whether every process has a batch; then largest_weight_ is that of all.
+absl::StatusOr<bool> Training::AllAreReady(const std::optional<PreparedBatch>& batch) {
+  double largest = 0;
+  if (batch.has_value()) {
+    const auto first = batch->block->weights.begin() + static_cast<int64_t>(batch->first);
+    const auto end = first + static_cast<int64_t>(batch->prioritized.size());
+    if (first != end) largest = *std::max_element(first, end);
+  }
+  double numbers[] = {batch.has_value() ? 0.0 : 1.0, largest};
+  if (group_ != nullptr) {
+    const absl::Time start = absl::Now();
+    MMZ_RETURN_IF_ERROR(group_->Maximum(absl::MakeSpan(numbers)));
+    Spend(&TrainingTimes::agreeing, start);
+  }
+  largest_weight_ = numbers[1];
+  return numbers[0] == 0;
+}
+
+absl::Status Training::Update(PreparedBatch& batch) {
+  const absl::Time start = absl::Now();
+  // A batch that comes again after a lost process has been divided before: that changes nothing.
+  for (size_t i = 0; i < batch.prioritized.size(); ++i) {
+    batch.block->weights[batch.first + i] /= static_cast<float>(largest_weight_);
+  }
+  absl::StatusOr<UpdateResult> result;
+  if (group_ == nullptr) {
+    result = learner_->Update(*batch.block, batch.first, batch.rows);
+  } else {
+    result = learner_->Update(*batch.block, batch.first, batch.rows, *group_);
+  }
+  if (!result.ok()) return result.status();
+  const std::vector<double> errors(
+      result->value_errors.begin(),
+      result->value_errors.begin() + static_cast<int64_t>(batch.prioritized.size()));
+  hooks_.prioritize(batch.prioritized, errors);
+  NoteUpdate(*result, batch.rows);
+  Spend(&TrainingTimes::updating, start);
+  return absl::OkStatus();
+}
+
+void Training::NoteUpdate(const UpdateResult& result, size_t rows) {
+  const double rate = 1 / std::min(static_cast<double>(++noted_updates_), kLossMemory);
+  const absl::MutexLock lock(&mutex_);
+  figures_.step = learner_->step();
+  figures_.rows += rows;
+  figures_.last_update = absl::Now();
+  // A diverged update must not hide all that follow.
+  if (!std::isfinite(result.total_loss) || !std::isfinite(result.gradient_norm)) return;
+  Scale(1 - rate, figures_.losses);
+  AddLosses(result, rate, figures_.losses);
+}
+
+// Every process comes here at the same steps.
+absl::Status Training::AfterUpdate() {
+  if (learner_->step() % config_.publish_updates() != 0) return absl::OkStatus();
+  book_.Refresh();
+  MMZ_RETURN_IF_ERROR(ShareBook());
+  if (rank_ == 0) Publish();
+  return absl::OkStatus();
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,140 @@
+// Training: set-up, checkpoints, what is written to the run's folder.
+
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "learner/role/training.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+
+absl::StatusOr<std::unique_ptr<Training>> Training::Create(const v1::LearnerRole& config,
+                                                           uint32_t rank, GameBook& book,
+                                                           std::optional<RunDirectory> directory,
+                                                           TrainingHooks hooks) {
+  std::unique_ptr<Training> training =
+      absl::WrapUnique(new Training(config, rank, book, std::move(directory), std::move(hooks)));
+  MMZ_RETURN_IF_ERROR(training->SetUp());
+  return training;
+}
+
+Training::Training(const v1::LearnerRole& config, uint32_t rank, GameBook& book,
+                   std::optional<RunDirectory> directory, TrainingHooks hooks)
+    : config_(config),
+      rank_(rank),
+      book_(book),
+      directory_(std::move(directory)),
+      hooks_(std::move(hooks)),
+      began_(absl::Now()),
+      save_due_(began_ + absl::Seconds(config.checkpoint_seconds())),
+      metrics_due_(began_) {}
+
+absl::Status Training::SetUp() {
+  device_ = HasCuda() ? Device::kCuda : Device::kCpu;
+  absl::StatusOr<std::unique_ptr<Network>> network =
+      Network::Create(config_.network(), config_.seed());
+  if (!network.ok()) return network.status();
+  network_ = *std::move(network);
+  absl::StatusOr<std::unique_ptr<Learner>> learner =
+      Learner::Create(*network_, config_.options(), device_);
+  if (!learner.ok()) return learner.status();
+  learner_ = *std::move(learner);
+  return directory_.has_value() ? RestoreFromDirectory() : absl::OkStatus();
+}
+
+std::string Training::Capture() const {
+  v1::TrainState state = state_;
+  const auto [games, decisions] = hooks_.played();
+  state.set_update(learner_->step());
+  state.set_games(state.games() + static_cast<uint64_t>(games));
+  state.set_decisions(state.decisions() + static_cast<uint64_t>(decisions));
+  state.set_seconds(state.seconds() + absl::ToDoubleSeconds(absl::Now() - began_));
+  book_.SaveTo(state);
+  Checkpoint checkpoint = MakeCheckpoint(*network_);
+  checkpoint.optimizer = learner_->ExportOptimizer();
+  checkpoint.step = learner_->step();
+  checkpoint.training_state = state.SerializeAsString();
+  return SerializeCheckpoint(checkpoint);
+}
+
+absl::Status Training::Restore(const Checkpoint& checkpoint) {
+  v1::TrainState state;
+  if (checkpoint.training_state.empty() || !state.ParseFromString(checkpoint.training_state)) {
+    return absl::InvalidArgumentError("the checkpoint of a training run expected");
+  }
+  MMZ_RETURN_IF_ERROR(network_->ImportWeights(checkpoint.weights));
+  MMZ_RETURN_IF_ERROR(learner_->ImportOptimizer(checkpoint.optimizer, checkpoint.step));
+  book_.RestoreFrom(state);
+  state.clear_programs();
+  state_ = std::move(state);
+  const absl::MutexLock lock(&mutex_);
+  figures_.step = checkpoint.step;
+  return absl::OkStatus();
+}
+
+absl::Status Training::RestoreFromDirectory() {
+  const std::string path = directory_->checkpoint_path();
+  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(path);
+  if (absl::IsNotFound(checkpoint.status())) return directory_->TruncateMetrics(0);
+  if (!checkpoint.ok()) return checkpoint.status();
+  const absl::Status status = Restore(*checkpoint);
+  if (!status.ok()) return {status.code(), absl::StrCat(path, ": ", status.message())};
+  return directory_->TruncateMetrics(state_.iteration());
+}
+
+absl::Status Training::Save() {
+  const absl::Time start = absl::Now();
+  save_due_ = start + absl::Seconds(config_.checkpoint_seconds());
+  const absl::Status status = SaveFiles();
+  Spend(&TrainingTimes::saving, start);
+  const absl::MutexLock lock(&mutex_);
+  figures_.save_error = std::string(status.message());
+  if (status.ok()) {
+    figures_.last_save = absl::Now();
+  } else {
+    ++figures_.failed_saves;
+  }
+  return status;
+}
+
+absl::Status Training::SaveFiles() {
+  MMZ_RETURN_IF_ERROR(AppendMetrics());
+  MMZ_RETURN_IF_ERROR(WriteFileAtomically(directory_->checkpoint_path(), Capture()));
+  return book_.WriteBestMappings(*directory_);
+}
+
+absl::Status Training::AppendMetrics() {
+  state_.set_iteration(state_.iteration() + 1);
+  const auto [games, decisions] = hooks_.played();
+  const TrainingFigures now = figures();
+  v1::TrainMetrics metrics;
+  metrics.set_iteration(static_cast<uint32_t>(state_.iteration()));
+  metrics.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - began_));
+  metrics.set_games(static_cast<double>(state_.games()) + games);
+  metrics.set_decisions(static_cast<double>(state_.decisions()) + decisions);
+  metrics.set_updates(static_cast<double>(now.step));
+  metrics.set_learn_seconds(now.times.updating);
+  if (noted_updates_ > 0) *metrics.mutable_losses() = now.losses;
+  const std::vector<double> means = hooks_.mean_returns();
+  std::vector<v1::TrainMetrics::Program> programs = book_.Describe();
+  for (size_t p = 0; p < programs.size(); ++p) {
+    if (!std::isnan(means[p])) programs[p].set_mean_return(means[p]);
+    *metrics.add_programs() = std::move(programs[p]);
+  }
+  return directory_->AppendMetrics(metrics);
+}
+
+}  // namespace mallocmuzero
