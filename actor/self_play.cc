@@ -101,6 +101,18 @@ void SelfPlayStats::Add(const SelfPlayStats& other) {
   tree_seconds += other.tree_seconds;
 }
 
+void SelfPlayStats::Subtract(const SelfPlayStats& before) {
+  games -= before.games;
+  decisions -= before.decisions;
+  searches -= before.searches;
+  simulations -= before.simulations;
+  network_calls -= before.network_calls;
+  network_rows -= before.network_rows;
+  game_seconds -= before.game_seconds;
+  network_seconds -= before.network_seconds;
+  tree_seconds -= before.tree_seconds;
+}
+
 struct SelfPlay::Seat {
   Seat(const GameTask& game_task, size_t index, uint64_t network_step)
       : task(&game_task),

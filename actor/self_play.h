@@ -50,6 +50,9 @@ struct SelfPlayStats {
   double tree_seconds = 0;
 
   void Add(const SelfPlayStats& other);
+
+  // Takes off what was there before.
+  void Subtract(const SelfPlayStats& before);
 };
 
 // Plays on one thread. Games in flight advance together, one decision at a time, so that the

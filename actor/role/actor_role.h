@@ -33,7 +33,7 @@ class ActorRole {
                                                           std::shared_ptr<const Security> security,
                                                           prometheus::Registry& registry);
 
-  // Stops at once; games that no shard has acknowledged are lost unless Stop was called.
+  // Stops at once: Stop without grace.
   ~ActorRole();
   ActorRole(const ActorRole&) = delete;
   ActorRole& operator=(const ActorRole&) = delete;

@@ -22,6 +22,12 @@ class BatchHistogram {
     rows_ += rows;
   }
 
+  void Add(const BatchHistogram& other) {
+    for (size_t b = 0; b < kBuckets; ++b) buckets_[b] += other.buckets_[b];
+    batches_ += other.batches_;
+    rows_ += other.rows_;
+  }
+
   const std::array<uint64_t, kBuckets>& buckets() const { return buckets_; }
   uint64_t batches() const { return batches_; }
   uint64_t rows() const { return rows_; }

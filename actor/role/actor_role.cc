@@ -1,0 +1,305 @@
+#include "actor/role/actor_role.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "actor/role/actor_state.h"
+#include "actor/role/assigned_programs.h"
+#include "actor/role/learner_client.h"
+#include "actor/role/metrics.h"
+#include "actor/role/round_player.h"
+#include "metrics/process_usage.h"
+#include "model/checkpoint.h"
+#include "model/network.h"
+#include "replay/client/replay_sampler.h"
+#include "replay/client/replay_writer.h"
+#include "rpc/security.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr absl::Duration kTick = absl::Seconds(1);
+
+// Of a stop, kept for writing down what could not be delivered.
+constexpr absl::Duration kForDisk = absl::Seconds(1);
+
+// Unique among all actors that ever run: host, process, time.
+std::string UniqueName() {
+  char host[256] = "unknown";
+  gethostname(host, sizeof(host) - 1);
+  return absl::StrCat(host, "-", getpid(), "-", absl::GetCurrentTimeNanos());
+}
+
+// Of the random numbers and of trajectories' ids: never the same twice.
+uint64_t RunOf(const std::string& unique_name, uint64_t seed) {
+  const std::string hash = Sha256(absl::StrCat(unique_name, "/", seed));
+  uint64_t run = 0;
+  std::memcpy(&run, hash.data(), sizeof(run));
+  return run;
+}
+
+uint32_t ThreadsOf(uint32_t asked) {
+  return asked > 0 ? asked : std::max(1U, std::thread::hardware_concurrency());
+}
+
+std::vector<ShardAddress> ShardsOf(const v1::ClusterConfig& config) {
+  std::vector<ShardAddress> shards;
+  for (const v1::ReplayShard& shard : config.replay()) {
+    shards.push_back({.name = shard.name(), .address = shard.address()});
+  }
+  return shards;
+}
+
+}  // namespace
+
+class ActorRole::Impl {
+ public:
+  Impl(const v1::ClusterConfig& config, uint32_t index, bool reanalyse,
+       std::shared_ptr<const Security> security, prometheus::Registry& registry)
+      : config_(config),
+        index_(index),
+        reanalyse_(reanalyse),
+        security_(std::move(security)),
+        registry_(registry),
+        name_(UniqueName()),
+        run_(RunOf(name_, config.actor().seed())),
+        threads_(ThreadsOf(reanalyse ? config.reanalyse().threads() : config.actor().threads())),
+        state_(config.actor().max_policy_lag()),
+        metrics_(registry),
+        players_left_(static_cast<int>(threads_)) {}
+
+  ~Impl() {
+    if (writer_ != nullptr) Stop(absl::ZeroDuration()).IgnoreError();
+  }
+
+  absl::Status Start();
+  absl::Status Stop(absl::Duration grace);
+
+  absl::Status status() const {
+    const absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+  std::string blocked_on() const { return state_.blocked_on(); }
+  uint64_t games() const { return state_.figures().stats.games; }
+  uint64_t network_step() const { return state_.network_step(); }
+
+ private:
+  absl::Status StartWriter();
+  absl::Status StartSampler();
+  LearnerClientHooks Hooks();
+  v1::ActorReport Report();
+  absl::Status TakeWeights(uint64_t step, const std::string& bytes);
+  void PlayOn(uint32_t thread);
+  void Tick();
+
+  const v1::ClusterConfig config_;
+  const uint32_t index_;
+  const bool reanalyse_;
+  const std::shared_ptr<const Security> security_;
+  prometheus::Registry& registry_;
+  const std::string name_;
+  const uint64_t run_;
+  const uint32_t threads_;
+  ActorState state_;
+  ActorMetrics metrics_;
+  std::unique_ptr<ReplayWriter> writer_;
+  std::unique_ptr<ReplaySampler> sampler_;
+  std::unique_ptr<LearnerClient> learner_;
+  absl::Notification stop_;
+  absl::Notification played_;  // all players have ended
+  std::vector<std::thread> players_;
+  std::thread ticker_;
+
+  mutable absl::Mutex mutex_;
+  int players_left_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::Status ActorRole::Impl::Start() {
+  if (config_.replay().empty()) {
+    return absl::InvalidArgumentError("replay: one shard or more expected");
+  }
+  const uint32_t games =
+      reanalyse_ ? config_.reanalyse().games_in_flight() : config_.actor().games_in_flight();
+  if (games == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(reanalyse_ ? "reanalyse" : "actor", ".games_in_flight: 1 or more expected"));
+  }
+  MMZ_RETURN_IF_ERROR(StartWriter());
+  if (reanalyse_) MMZ_RETURN_IF_ERROR(StartSampler());
+  learner_ = std::make_unique<LearnerClient>(
+      LearnerClientOptions{
+          .address = config_.learner().address(), .security = security_, .seed = run_},
+      Hooks());
+  for (uint32_t t = 0; t < threads_; ++t) {
+    state_.SetBlocked(t, "learner");
+    players_.emplace_back([this, t] { PlayOn(t); });
+  }
+  ticker_ = std::thread([this] {
+    do Tick();
+    while (!stop_.WaitForNotificationWithTimeout(kTick));
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ActorRole::Impl::StartWriter() {
+  ReplayWriterOptions options;
+  options.shards = ShardsOf(config_);
+  options.security = security_;
+  options.spool_bytes = config_.actor().spool_bytes();
+  // Stored games that are searched again are where they were if this is lost.
+  if (!reanalyse_) options.spool_dir = config_.actor().spool_dir();
+  options.name = absl::StrCat(reanalyse_ ? "reanalyse-" : "actor-", index_);
+  if (!reanalyse_ && !config_.actor().audit_dir().empty()) {
+    options.acknowledged_log = absl::StrCat(config_.actor().audit_dir(), "/", options.name, "-",
+                                            absl::Hex(run_, absl::kZeroPad16), ".ids");
+  }
+  options.registry = &registry_;
+  absl::StatusOr<std::unique_ptr<ReplayWriter>> writer = ReplayWriter::Start(std::move(options));
+  if (!writer.ok()) return writer.status();
+  writer_ = *std::move(writer);
+  return absl::OkStatus();
+}
+
+absl::Status ActorRole::Impl::StartSampler() {
+  ReplaySamplerOptions options;
+  options.shards = ShardsOf(config_);
+  options.security = security_;
+  options.prefetch = config_.reanalyse().games_in_flight();
+  options.unlimited = true;
+  options.seed = run_;
+  options.registry = &registry_;
+  absl::StatusOr<std::unique_ptr<ReplaySampler>> sampler = ReplaySampler::Start(std::move(options));
+  if (!sampler.ok()) return sampler.status();
+  sampler_ = *std::move(sampler);
+  return absl::OkStatus();
+}
+
+LearnerClientHooks ActorRole::Impl::Hooks() {
+  return {.report = [this] { return Report(); },
+          .reported =
+              [this](const v1::ActorReport& report, const absl::Status& status,
+                     const v1::ActorOrders& orders) {
+                if (status.ok()) {
+                  state_.SetOrders(orders, absl::Now());
+                } else {
+                  state_.PutBackOutcomes(report);
+                }
+              },
+          .assigned =
+              [this](const v1::Assignment& assignment, const ProgramFiles& files) {
+                auto assigned = ReadAssignment(assignment, files);
+                if (assigned.ok()) state_.SetAssigned(*std::move(assigned));
+                return assigned.status();
+              },
+          .weights = [this](uint64_t step,
+                            const std::string& bytes) { return TakeWeights(step, bytes); }};
+}
+
+v1::ActorReport ActorRole::Impl::Report() {
+  const PlayFigures figures = state_.figures();
+  v1::ActorReport report;
+  report.set_actor(name_);
+  report.set_reanalyse(reanalyse_);
+  report.set_network_step(state_.network_step());
+  report.set_games(figures.stats.games);
+  report.set_decisions(figures.stats.decisions);
+  report.set_simulations(figures.stats.simulations);
+  report.set_spooled_bytes(writer_->spooled_bytes());
+  report.set_blocked_on(state_.blocked_on().substr(0, 200));
+  report.set_rss_bytes(ResidentBytes());
+  state_.TakeOutcomes(report);
+  return report;
+}
+
+absl::Status ActorRole::Impl::TakeWeights(uint64_t step, const std::string& bytes) {
+  const absl::StatusOr<Checkpoint> checkpoint = ParseCheckpoint(bytes, "the learner's weights");
+  if (!checkpoint.ok()) return checkpoint.status();
+  const absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
+  if (!network.ok()) return network.status();
+  EvaluationOptions options;
+  options.device = HasCuda() ? Device::kCuda : Device::kCpu;
+  absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> snapshot = (*network)->Snapshot(options);
+  if (!snapshot.ok()) return snapshot.status();
+  state_.SetNetwork(*std::move(snapshot), step);
+  state_.SetNewestStep(step, absl::Now());
+  return absl::OkStatus();
+}
+
+void ActorRole::Impl::PlayOn(uint32_t thread) {
+  RoundPlayer player({.thread = thread,
+                      .games = reanalyse_ ? config_.reanalyse().games_in_flight()
+                                          : config_.actor().games_in_flight(),
+                      .run = run_,
+                      .spool_bytes = config_.actor().spool_bytes()},
+                     state_, *writer_, sampler_.get());
+  const absl::Status status = player.Run(stop_);
+  const absl::MutexLock lock(&mutex_);
+  if (!status.ok()) status_ = status;
+  if (--players_left_ == 0) played_.Notify();
+}
+
+void ActorRole::Impl::Tick() {
+  metrics_.Update({.play = state_.figures(),
+                   .learner = learner_->figures(),
+                   .network_step = state_.network_step(),
+                   .policy_lag = state_.policy_lag(),
+                   .blocked_on = state_.blocked_on()});
+}
+
+absl::Status ActorRole::Impl::Stop(absl::Duration grace) {
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (stopped_) return absl::OkStatus();
+    stopped_ = true;
+  }
+  const absl::Time deadline = absl::Now() + grace;
+  stop_.Notify();
+  if (sampler_ != nullptr) sampler_->Stop();
+  // Games that are whole go to the writer, unless it is full.
+  if (!players_.empty()) played_.WaitForNotificationWithTimeout(grace / 4);
+  const absl::Status closed =
+      writer_->Close(std::max(deadline - absl::Now() - kForDisk, absl::ZeroDuration()));
+  for (std::thread& player : players_) player.join();
+  if (ticker_.joinable()) ticker_.join();
+  learner_ = nullptr;
+  return closed;
+}
+
+absl::StatusOr<std::unique_ptr<ActorRole>> ActorRole::Start(
+    const v1::ClusterConfig& config, uint32_t index, bool reanalyse,
+    std::shared_ptr<const Security> security, prometheus::Registry& registry) {
+  auto impl = std::make_unique<Impl>(config, index, reanalyse, std::move(security), registry);
+  MMZ_RETURN_IF_ERROR(impl->Start());
+  return absl::WrapUnique(new ActorRole(std::move(impl)));
+}
+
+ActorRole::ActorRole(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ActorRole::~ActorRole() = default;
+absl::Status ActorRole::Stop(absl::Duration grace) { return impl_->Stop(grace); }
+absl::Status ActorRole::status() const { return impl_->status(); }
+std::string ActorRole::blocked_on() const { return impl_->blocked_on(); }
+uint64_t ActorRole::games() const { return impl_->games(); }
+uint64_t ActorRole::network_step() const { return impl_->network_step(); }
+
+}  // namespace mallocmuzero

@@ -1,0 +1,126 @@
+#include "actor/role/actor_state.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "replay/trajectory_buffer.h"
+
+namespace mallocmuzero {
+
+void ActorState::SetAssigned(std::shared_ptr<const AssignedPrograms> assigned) {
+  const absl::MutexLock lock(&mutex_);
+  inputs_.assigned = std::move(assigned);
+  inputs_.program_weights.clear();  // of other programs
+}
+
+void ActorState::SetNetwork(std::shared_ptr<const NetworkSnapshot> network, uint64_t step) {
+  const absl::MutexLock lock(&mutex_);
+  inputs_.network = std::move(network);
+  inputs_.step = step;
+}
+
+void ActorState::SetOrders(const v1::ActorOrders& orders, absl::Time now) {
+  const absl::MutexLock lock(&mutex_);
+  last_contact_ = now;
+  newest_step_ = orders.step();
+  if (inputs_.assigned != nullptr &&
+      inputs_.assigned->assignment.version() == orders.assignment_version()) {
+    inputs_.program_weights = {orders.program_weights().begin(), orders.program_weights().end()};
+  }
+}
+
+void ActorState::SetNewestStep(uint64_t step, absl::Time now) {
+  const absl::MutexLock lock(&mutex_);
+  last_contact_ = now;
+  newest_step_ = step;
+}
+
+std::optional<RoundInputs> ActorState::NextRound(absl::Time now) const {
+  const absl::MutexLock lock(&mutex_);
+  if (inputs_.assigned == nullptr || inputs_.network == nullptr) return std::nullopt;
+  if (Lag() > max_policy_lag_ || now - last_contact_ > kLearnerAwayPatience) return std::nullopt;
+  return inputs_;
+}
+
+void ActorState::AddOutcome(const std::string& program, uint64_t games, double sum, double best) {
+  Outcome& outcome = outcomes_[program];
+  outcome.best = outcome.games == 0 ? best : std::max(outcome.best, best);
+  outcome.games += games;
+  outcome.sum += sum;
+}
+
+void ActorState::AddRound(const SelfPlayStats& stats, const BatchHistogram& batches,
+                          absl::Span<const v1::Trajectory> games) {
+  const absl::MutexLock lock(&mutex_);
+  figures_.stats.Add(stats);
+  figures_.batches.Add(batches);
+  for (const v1::Trajectory& game : games) {
+    const double value = TotalReturn(game);
+    AddOutcome(game.program_sha256(), 1, value, value);
+  }
+}
+
+void ActorState::AddSeconds(double waiting, double writing) {
+  const absl::MutexLock lock(&mutex_);
+  figures_.waiting_seconds += waiting;
+  figures_.writing_seconds += writing;
+}
+
+void ActorState::SetBlocked(uint32_t thread, const std::string& on) {
+  const absl::MutexLock lock(&mutex_);
+  blocked_[thread] = on;
+}
+
+std::string ActorState::blocked_on() const {
+  const absl::MutexLock lock(&mutex_);
+  std::string any;
+  for (const auto& [thread, on] : blocked_) {
+    if (on.empty()) return "";
+    any = on;
+  }
+  return any;
+}
+
+PlayFigures ActorState::figures() const {
+  const absl::MutexLock lock(&mutex_);
+  return figures_;
+}
+
+uint64_t ActorState::network_step() const {
+  const absl::MutexLock lock(&mutex_);
+  return inputs_.step;
+}
+
+uint64_t ActorState::policy_lag() const {
+  const absl::MutexLock lock(&mutex_);
+  return Lag();
+}
+
+void ActorState::TakeOutcomes(v1::ActorReport& report) {
+  const absl::MutexLock lock(&mutex_);
+  for (const auto& [program, outcome] : outcomes_) {
+    v1::ActorReport::Outcome& reported = *report.add_outcomes();
+    reported.set_program_sha256(program);
+    reported.set_games(outcome.games);
+    reported.set_mean_return(outcome.sum / static_cast<double>(outcome.games));
+    reported.set_best_return(outcome.best);
+  }
+  outcomes_.clear();
+}
+
+void ActorState::PutBackOutcomes(const v1::ActorReport& report) {
+  const absl::MutexLock lock(&mutex_);
+  for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
+    AddOutcome(outcome.program_sha256(), outcome.games(),
+               outcome.mean_return() * static_cast<double>(outcome.games()), outcome.best_return());
+  }
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,108 @@
+// What the threads of an actor share: the weights and programs in use, the orders, the account of
+// what was played.
+
+#ifndef MALLOCMUZERO_ACTOR_ROLE_ACTOR_STATE_H_
+#define MALLOCMUZERO_ACTOR_ROLE_ACTOR_STATE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "actor/role/assigned_programs.h"
+#include "actor/search/batch_histogram.h"
+#include "actor/self_play.h"
+#include "mallocmuzero/v1/learner.pb.h"
+#include "mallocmuzero/v1/trajectory.pb.h"
+#include "model/network.h"
+
+namespace mallocmuzero {
+
+// What a round is played with.
+struct RoundInputs {
+  std::shared_ptr<const AssignedPrograms> assigned;
+  std::vector<double> program_weights;  // empty: even
+  std::shared_ptr<const NetworkSnapshot> network;
+  uint64_t step = 0;  // of the network
+};
+
+// What all threads have done.
+struct PlayFigures {
+  SelfPlayStats stats;
+  BatchHistogram batches;
+  double waiting_seconds = 0;  // for the learner, the replay or the spool
+  double writing_seconds = 0;  // handing games over
+};
+
+// How long an actor plays on although its learner does not answer.
+inline constexpr absl::Duration kLearnerAwayPatience = absl::Minutes(5);
+
+// Thread-safe.
+class ActorState {
+ public:
+  // Weights that are more than `max_policy_lag` updates behind the newest are not played with.
+  explicit ActorState(uint64_t max_policy_lag) : max_policy_lag_(max_policy_lag) {}
+
+  void SetAssigned(std::shared_ptr<const AssignedPrograms> assigned);
+  void SetNetwork(std::shared_ptr<const NetworkSnapshot> network, uint64_t step);
+
+  // Takes an answer in, or notes that there was none.
+  void SetOrders(const v1::ActorOrders& orders, absl::Time now);
+
+  // The newest step that was heard of, if by a notice.
+  void SetNewestStep(uint64_t step, absl::Time now);
+
+  // What to play next with; none if it has to wait for the learner.
+  std::optional<RoundInputs> NextRound(absl::Time now) const;
+
+  // Adds what a round was. `games` are self-play's only, whose outcomes the learner wants to know.
+  void AddRound(const SelfPlayStats& stats, const BatchHistogram& batches,
+                absl::Span<const v1::Trajectory> games);
+  void AddSeconds(double waiting, double writing);
+
+  // What one of the threads waits for; empty: it plays.
+  void SetBlocked(uint32_t thread, const std::string& on);
+
+  // What any thread waits for, if all wait for something.
+  std::string blocked_on() const;
+
+  PlayFigures figures() const;
+  uint64_t network_step() const;
+  uint64_t policy_lag() const;
+
+  // Moves the outcomes since the last call into a report; PutBack: it did not arrive.
+  void TakeOutcomes(v1::ActorReport& report);
+  void PutBackOutcomes(const v1::ActorReport& report);
+
+ private:
+  struct Outcome {
+    uint64_t games = 0;
+    double sum = 0;
+    double best = 0;
+  };
+
+  void AddOutcome(const std::string& program, uint64_t games, double sum, double best)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t Lag() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return newest_step_ > inputs_.step ? newest_step_ - inputs_.step : 0;
+  }
+
+  const uint64_t max_policy_lag_;
+  mutable absl::Mutex mutex_;
+  RoundInputs inputs_ ABSL_GUARDED_BY(mutex_);
+  uint64_t newest_step_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time last_contact_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  PlayFigures figures_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);  // by program
+  std::map<uint32_t, std::string> blocked_ ABSL_GUARDED_BY(mutex_);  // by thread
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_ACTOR_ROLE_ACTOR_STATE_H_

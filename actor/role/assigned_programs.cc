@@ -1,0 +1,85 @@
+#include "actor/role/assigned_programs.h"
+
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "actor/self_play.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/program.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Of a program, decompressed.
+constexpr int64_t kMostProgramBytes = int64_t{1} << 30;
+
+absl::StatusOr<Program> ReadProgram(const v1::Assignment::Program& program,
+                                    const ProgramFiles& files) {
+  const auto file = files.find(program.file_sha256());
+  if (file == files.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(program.name(), ": its file is missing"));
+  }
+  const absl::StatusOr<std::string> bytes =
+      Decompress(*file->second, program.name(), kMostProgramBytes);
+  if (!bytes.ok()) return bytes.status();
+  v1::Program message;
+  MMZ_RETURN_IF_ERROR(ParseMessage(*bytes, false, program.name(), message));
+  absl::StatusOr<Program> read = Program::FromProto(std::move(message));
+  if (!read.ok()) {
+    return absl::Status(read.status().code(),
+                        absl::StrCat(program.name(), ": ", read.status().message()));
+  }
+  if (read->proto().fingerprint() != program.sha256()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(program.name(), ": its file is another program's"));
+  }
+  return read;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const AssignedPrograms>> ReadAssignment(
+    const v1::Assignment& assignment, const ProgramFiles& files) {
+  const absl::StatusOr<SearchConfig> search = MakeSearchConfig(assignment.search());
+  if (!search.ok()) return search.status();
+  std::vector<Program> programs;
+  for (const v1::Assignment::Program& program : assignment.programs()) {
+    absl::StatusOr<Program> read = ReadProgram(program, files);
+    if (!read.ok()) return read.status();
+    programs.push_back(*std::move(read));
+  }
+  absl::StatusOr<ProgramSet> set = ProgramSet::Create(std::move(programs));
+  if (!set.ok()) return set.status();
+  if (set->size() != assignment.programs_size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(set->idle()[0], ": nothing to decide by this build's rules"));
+  }
+  return std::make_shared<const AssignedPrograms>(
+      AssignedPrograms{.assignment = assignment, .programs = *std::move(set), .search = *search});
+}
+
+size_t DrawProgram(absl::Span<const double> weights, size_t count, Random& random) {
+  double sum = 0;
+  bool usable = weights.size() == count;
+  for (const double weight : weights) {
+    usable = usable && std::isfinite(weight) && weight >= 0;
+    sum += weight;
+  }
+  if (!usable || !(sum > 0)) return random.Below(static_cast<uint32_t>(count));
+  double left = random.Unit() * sum;
+  for (size_t p = 0; p < count; ++p) {
+    left -= weights[p];
+    if (left < 0) return p;
+  }
+  return count - 1;
+}
+
+}  // namespace mallocmuzero

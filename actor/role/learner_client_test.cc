@@ -1,0 +1,259 @@
+#include "actor/role/learner_client.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/learner.grpc.pb.h"
+#include "rpc/security.h"
+#include "rpc/server.h"
+#include "simulator/core/fingerprint.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr absl::Duration kTimeout = absl::Seconds(20);
+
+// A learner that does what a test wants of it.
+class FakeLearner final : public v1::Learner::Service {
+ public:
+  grpc::Status WatchCheckpoint(grpc::ServerContext* context,
+                               const v1::WatchCheckpointRequest* /*request*/,
+                               grpc::ServerWriter<v1::CheckpointNotice>* writer) override {
+    uint64_t sent = 0;
+    while (!context->IsCancelled()) {
+      v1::CheckpointNotice notice;
+      {
+        const absl::MutexLock lock(&mutex_);
+        const auto newer = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return step_ > sent; };
+        if (!mutex_.AwaitWithTimeout(absl::Condition(&newer), absl::Milliseconds(20))) continue;
+        notice.set_step(step_);
+        notice.set_sha256(Sha256(weights_));
+        notice.set_bytes(weights_.size());
+        sent = step_;
+      }
+      writer->Write(notice);
+    }
+    return grpc::Status::OK;
+  }
+
+  // Sends `cut_after` bytes and then fails, until that is 0.
+  grpc::Status Fetch(grpc::ServerContext* /*context*/, const v1::FetchRequest* request,
+                     grpc::ServerWriter<v1::FetchResponse>* writer) override {
+    const absl::MutexLock lock(&mutex_);
+    offsets_.push_back(request->offset());
+    const std::string& file = request->sha256() == Sha256(weights_) ? weights_ : program_;
+    if (Sha256(file) != request->sha256()) return {grpc::StatusCode::NOT_FOUND, "superseded"};
+    const std::string rest = file.substr(request->offset());
+    v1::FetchResponse chunk;
+    chunk.set_data(cut_after_ > 0 ? rest.substr(0, cut_after_) : rest);
+    if (damage_) (*chunk.mutable_data())[0] ^= 1;
+    damage_ = false;
+    writer->Write(chunk);
+    if (cut_after_ == 0) return grpc::Status::OK;
+    cut_after_ = 0;
+    return {grpc::StatusCode::UNAVAILABLE, "cut"};
+  }
+
+  grpc::Status GetAssignment(grpc::ServerContext* /*context*/,
+                             const v1::GetAssignmentRequest* /*request*/,
+                             v1::Assignment* response) override {
+    const absl::MutexLock lock(&mutex_);
+    response->set_version(version_);
+    v1::Assignment::Program& program = *response->add_programs();
+    program.set_file_sha256(Sha256(program_));
+    program.set_file_bytes(program_.size());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Report(grpc::ServerContext* /*context*/, const v1::ActorReport* request,
+                      v1::ActorOrders* response) override {
+    const absl::MutexLock lock(&mutex_);
+    reports_.push_back(*request);
+    response->set_step(step_);
+    response->set_assignment_version(version_);
+    return grpc::Status::OK;
+  }
+
+  absl::Mutex mutex_;
+  uint64_t step_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t version_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::string weights_ ABSL_GUARDED_BY(mutex_) = "weights of step 1";
+  std::string program_ ABSL_GUARDED_BY(mutex_) = "a program";
+  size_t cut_after_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool damage_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<uint64_t> offsets_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::ActorReport> reports_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What a client has brought.
+struct Brought {
+  LearnerClientHooks Hooks() {
+    return {.report =
+                [] {
+                  v1::ActorReport report;
+                  report.set_actor("a");
+                  return report;
+                },
+            .reported = [](const v1::ActorReport&, const absl::Status&, const v1::ActorOrders&) {},
+            .assigned =
+                [this](const v1::Assignment& assignment, const ProgramFiles& files) {
+                  const absl::MutexLock lock(&mutex);
+                  versions.push_back(assignment.version());
+                  for (const auto& [sha256, file] : files) program = *file;
+                  return absl::OkStatus();
+                },
+            .weights =
+                [this](uint64_t step, const std::string& bytes) {
+                  const absl::MutexLock lock(&mutex);
+                  steps.push_back(step);
+                  weights = bytes;
+                  return absl::OkStatus();
+                }};
+  }
+
+  bool AwaitWeights(const std::string& wanted) {
+    const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return weights == wanted; };
+    const absl::MutexLock lock(&mutex);
+    return mutex.AwaitWithTimeout(absl::Condition(&there), kTimeout);
+  }
+
+  bool AwaitVersion(uint64_t wanted) {
+    const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      return !versions.empty() && versions.back() == wanted;
+    };
+    const absl::MutexLock lock(&mutex);
+    return mutex.AwaitWithTimeout(absl::Condition(&there), kTimeout);
+  }
+
+  absl::Mutex mutex;
+  std::vector<uint64_t> versions ABSL_GUARDED_BY(mutex);
+  std::string program ABSL_GUARDED_BY(mutex);
+  std::vector<uint64_t> steps ABSL_GUARDED_BY(mutex);
+  std::string weights ABSL_GUARDED_BY(mutex);
+};
+
+class LearnerClientTest : public ::testing::Test {
+ protected:
+  void Serve(const std::string& address = "127.0.0.1:0") {
+    server_ = *RpcServer::Start({.address = address, .services = {&learner_}});
+    address_ = server_->address();
+  }
+
+  std::unique_ptr<LearnerClient> Connect() {
+    return std::make_unique<LearnerClient>(
+        LearnerClientOptions{.address = address_,
+                             .security = std::make_shared<Security>(),
+                             .report_interval = absl::Milliseconds(20)},
+        brought_.Hooks());
+  }
+
+  FakeLearner learner_;
+  Brought brought_;
+  std::unique_ptr<RpcServer> server_;
+  std::string address_;
+};
+
+TEST_F(LearnerClientTest, BringsWeightsAndPrograms) {
+  Serve();
+  const auto client = Connect();
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
+  EXPECT_TRUE(brought_.AwaitVersion(1));
+  {
+    const absl::MutexLock lock(&learner_.mutex_);
+    learner_.step_ = 2;
+    learner_.weights_ = "weights of step 2";
+    learner_.version_ = 2;
+  }
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 2"));
+  EXPECT_TRUE(brought_.AwaitVersion(2));
+  EXPECT_EQ(client->figures().newest_step, 2);
+  const absl::MutexLock lock(&brought_.mutex);
+  EXPECT_EQ(brought_.program, "a program");
+  // Two versions of the weights, and the program once: it has not changed.
+  const absl::MutexLock learner_lock(&learner_.mutex_);
+  EXPECT_EQ(learner_.offsets_.size(), 3);
+}
+
+TEST_F(LearnerClientTest, AFetchThatIsCutGoesOnWhereItWas) {
+  {
+    const absl::MutexLock lock(&learner_.mutex_);
+    learner_.weights_ = std::string(1000, 'x') + "end";
+    learner_.cut_after_ = 600;
+  }
+  Serve();
+  const auto client = Connect();
+  std::string wanted;
+  {
+    const absl::MutexLock lock(&learner_.mutex_);
+    wanted = learner_.weights_;
+  }
+  EXPECT_TRUE(brought_.AwaitWeights(wanted));
+  const absl::MutexLock lock(&learner_.mutex_);
+  EXPECT_NE(std::find(learner_.offsets_.begin(), learner_.offsets_.end(), 600),
+            learner_.offsets_.end());
+  EXPECT_EQ(client->figures().resumed_fetches, 1);
+}
+
+TEST_F(LearnerClientTest, DamagedWeightsAreFetchedAgain) {
+  {
+    const absl::MutexLock lock(&learner_.mutex_);
+    learner_.damage_ = true;
+  }
+  Serve();
+  const auto client = Connect();
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
+  EXPECT_TRUE(brought_.AwaitVersion(1));
+  EXPECT_EQ(client->figures().damaged_fetches, 1);
+}
+
+TEST_F(LearnerClientTest, ALearnerThatComesLateOrAgainIsFound) {
+  Serve();
+  server_ = nullptr;
+  const auto client = Connect();
+  const absl::Time start = absl::Now();
+  while (client->figures().failed_reports == 0 && absl::Now() - start < kTimeout) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_EQ(client->figures().last_contact, absl::InfinitePast());
+  Serve(address_);
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
+  server_->Shutdown(absl::ZeroDuration());
+  server_ = nullptr;
+  {
+    const absl::MutexLock lock(&learner_.mutex_);
+    learner_.step_ = 9;
+    learner_.weights_ = "weights of step 9";
+  }
+  Serve(address_);
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 9"));
+  const absl::MutexLock lock(&brought_.mutex);
+  EXPECT_THAT(brought_.steps, ElementsAre(1, 9));
+}
+
+TEST_F(LearnerClientTest, EndsAtOnceWhoeverIsThere) {
+  address_ = "127.0.0.1:1";
+  absl::Time start = absl::Now();
+  Connect();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(1));
+  Serve();
+  auto client = Connect();
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
+  start = absl::Now();
+  client = nullptr;
+  EXPECT_LT(absl::Now() - start, absl::Seconds(1));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

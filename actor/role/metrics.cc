@@ -1,0 +1,140 @@
+#include "actor/role/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/match.h"
+
+namespace mallocmuzero {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+using prometheus::Registry;
+
+// Rows: 1, 2 to 3, 4 to 7 ... 4096 to 8191, more.
+constexpr size_t kBatchBounds = 13;
+
+Histogram::BucketBoundaries BatchBounds() {
+  Histogram::BucketBoundaries bounds;
+  for (size_t b = 0; b < kBatchBounds; ++b) {
+    bounds.push_back(static_cast<double>((uint64_t{2} << b) - 1));
+  }
+  return bounds;
+}
+
+Family<Gauge>& Gauges(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+
+Family<Counter>& Counters(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+}
+
+Counter& OneCounter(Registry& registry, const char* name, const char* help) {
+  return Counters(registry, name, help).Add({});
+}
+
+// A counter follows a total that is kept elsewhere.
+void Raise(Counter& counter, double total) {
+  if (total > counter.Value()) counter.Increment(total - counter.Value());
+}
+
+}  // namespace
+
+struct ActorMetrics::Families {
+  explicit Families(Registry& all) : registry(all) {}
+
+  Registry& registry;
+  Counter& games = OneCounter(registry, "mallocmuzero_actor_games_total", "Games played.");
+  Counter& decisions =
+      OneCounter(registry, "mallocmuzero_actor_decisions_total", "Decisions taken in them.");
+  Counter& searches =
+      OneCounter(registry, "mallocmuzero_actor_searches_total", "Decisions that were searched.");
+  Counter& simulations =
+      OneCounter(registry, "mallocmuzero_actor_simulations_total", "Steps of searches.");
+  Family<Counter>& seconds = Counters(registry, "mallocmuzero_actor_seconds_total",
+                                      "Time of all threads that play, by state.");
+  Counter& game_seconds = seconds.Add({{"state", "game"}});
+  Counter& network_seconds = seconds.Add({{"state", "network"}});
+  Counter& tree_seconds = seconds.Add({{"state", "tree"}});
+  Counter& writing_seconds = seconds.Add({{"state", "writing"}});
+  Counter& waiting_seconds = seconds.Add({{"state", "waiting"}});
+  Histogram& batch_rows = prometheus::BuildHistogram()
+                              .Name("mallocmuzero_actor_batch_rows")
+                              .Help("Rows of a call of the network.")
+                              .Register(registry)
+                              .Add({}, BatchBounds());
+  Gauge& step =
+      Gauges(registry, "mallocmuzero_actor_network_step", "Updates that made the weights in use.")
+          .Add({});
+  Gauge& lag = Gauges(registry, "mallocmuzero_actor_policy_lag_updates",
+                      "Updates that the weights in use are behind the newest known.")
+                   .Add({});
+  Family<Gauge>& blocked =
+      Gauges(registry, "mallocmuzero_actor_blocked", "1 for what all threads wait for, else 0.");
+  Gauge& blocked_learner = blocked.Add({{"on", "learner"}});
+  Gauge& blocked_replay = blocked.Add({{"on", "replay"}});
+  Gauge& blocked_spool = blocked.Add({{"on", "spool"}});
+  Counter& notices =
+      OneCounter(registry, "mallocmuzero_actor_versions_total", "Newer weights heard of.");
+  Counter& fetched_bytes = OneCounter(registry, "mallocmuzero_actor_fetched_bytes_total",
+                                      "Bytes of weights and programs from the learner.");
+  Counter& fetch_seconds = OneCounter(registry, "mallocmuzero_actor_fetch_seconds_total",
+                                      "Time that weights took to arrive.");
+  Counter& damaged = OneCounter(registry, "mallocmuzero_actor_damaged_fetches_total",
+                                "Files from the learner whose SHA-256 was wrong.");
+  Counter& failed_reports = OneCounter(registry, "mallocmuzero_actor_failed_reports_total",
+                                       "Reports that the learner did not answer.");
+  BatchHistogram batches_before;
+};
+
+ActorMetrics::ActorMetrics(prometheus::Registry& registry)
+    : families_(std::make_unique<Families>(registry)) {}
+
+ActorMetrics::~ActorMetrics() = default;
+
+void ActorMetrics::Update(const ActorFigures& figures) {
+  Families& f = *families_;
+  const SelfPlayStats& stats = figures.play.stats;
+  Raise(f.games, static_cast<double>(stats.games));
+  Raise(f.decisions, static_cast<double>(stats.decisions));
+  Raise(f.searches, static_cast<double>(stats.searches));
+  Raise(f.simulations, static_cast<double>(stats.simulations));
+  Raise(f.game_seconds, stats.game_seconds);
+  Raise(f.network_seconds, stats.network_seconds);
+  Raise(f.tree_seconds, stats.tree_seconds);
+  Raise(f.writing_seconds, figures.play.writing_seconds);
+  Raise(f.waiting_seconds, figures.play.waiting_seconds);
+  std::vector<double> increments(kBatchBounds + 1, 0);
+  const BatchHistogram& batches = figures.play.batches;
+  for (size_t b = 0; b < BatchHistogram::kBuckets; ++b) {
+    increments[std::min(b, kBatchBounds)] +=
+        static_cast<double>(batches.buckets()[b] - f.batches_before.buckets()[b]);
+  }
+  f.batch_rows.ObserveMultiple(increments,
+                               static_cast<double>(batches.rows() - f.batches_before.rows()));
+  f.batches_before = batches;
+  f.step.Set(static_cast<double>(figures.network_step));
+  f.lag.Set(static_cast<double>(figures.policy_lag));
+  f.blocked_learner.Set(absl::StartsWith(figures.blocked_on, "learner") ? 1 : 0);
+  f.blocked_replay.Set(absl::StartsWith(figures.blocked_on, "replay") ? 1 : 0);
+  f.blocked_spool.Set(absl::StartsWith(figures.blocked_on, "spool") ? 1 : 0);
+  Raise(f.notices, static_cast<double>(figures.learner.notices));
+  Raise(f.fetched_bytes, static_cast<double>(figures.learner.fetched_bytes));
+  Raise(f.fetch_seconds, figures.learner.fetch_seconds);
+  Raise(f.damaged, static_cast<double>(figures.learner.damaged_fetches));
+  Raise(f.failed_reports, static_cast<double>(figures.learner.failed_reports));
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,151 @@
+#include "actor/role/round_player.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "actor/game_recorder.h"
+#include "actor/role/metered_model.h"
+#include "env/recorded_game.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+// How often something that is waited for is looked for.
+constexpr absl::Duration kLook = absl::Milliseconds(50);
+
+constexpr absl::Duration kDrawPatience = absl::Milliseconds(500);
+
+}  // namespace
+
+RoundPlayer::RoundPlayer(const RoundPlayerOptions& options, ActorState& state, ReplayWriter& writer,
+                         ReplaySampler* sampler)
+    : options_(options),
+      state_(state),
+      writer_(writer),
+      sampler_(sampler),
+      random_(options.run + options.thread) {}
+
+RoundPlayer::~RoundPlayer() = default;
+
+std::string RoundPlayer::WhatBlocks() const {
+  if (writer_.spooled_bytes() < options_.spool_bytes) return "";
+  return absl::StrCat("spool: ", writer_.blocked_on());
+}
+
+absl::Status RoundPlayer::Run(const absl::Notification& stop) {
+  SetComputeThreads(1);
+  while (!stop.HasBeenNotified()) {
+    const absl::Time start = absl::Now();
+    std::string blocked = WhatBlocks();
+    const std::optional<RoundInputs> inputs = state_.NextRound(start);
+    if (!inputs.has_value()) blocked = "learner";
+    std::vector<GameTask> tasks;
+    if (blocked.empty()) {
+      MMZ_RETURN_IF_ERROR(PrepareFor(*inputs));
+      tasks = sampler_ == nullptr ? NewGames() : StoredGames();
+      if (tasks.empty()) blocked = absl::StrCat("replay: ", draw_error_);
+    }
+    state_.SetBlocked(options_.thread, blocked);
+    if (!blocked.empty()) {
+      stop.WaitForNotificationWithTimeout(kLook);
+      state_.AddSeconds(absl::ToDoubleSeconds(absl::Now() - start), 0);
+      continue;
+    }
+    PlayRound(tasks, stop);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RoundPlayer::PrepareFor(const RoundInputs& inputs) {
+  const bool same =
+      play_ != nullptr && inputs.network == inputs_.network && inputs.assigned == inputs_.assigned;
+  inputs_ = inputs;
+  if (same) return absl::OkStatus();
+  play_ = nullptr;  // its memory, before the next one takes as much
+  const SearchConfig& search = inputs.assigned->search;
+  absl::StatusOr<std::unique_ptr<LatentModel>> model = NetworkSnapshot::MakeLatentModel(
+      inputs.network, SelfPlay::SlotsNeeded(search, options_.games));
+  if (!model.ok()) return model.status();
+  play_ = std::make_unique<SelfPlay>(search, options_.games,
+                                     std::make_unique<MeteredModel>(*std::move(model), &batches_));
+  return absl::OkStatus();
+}
+
+std::vector<GameTask> RoundPlayer::NewGames() {
+  const AssignedPrograms& assigned = *inputs_.assigned;
+  const bool searches = assigned.assignment.search().simulations() > 0;
+  std::vector<GameTask> tasks;
+  for (uint32_t g = 0; g < options_.games; ++g) {
+    const PlayedProgram& program =
+        assigned.programs[DrawProgram(inputs_.program_weights, assigned.programs.size(), random_)];
+    tasks.push_back({.program = &program,
+                     .id = TrajectoryId(options_.run, options_.thread, games_++),
+                     .seed = random_.Next(),
+                     .explored = assigned.assignment.explored_decisions() /
+                                 static_cast<float>(program.decisions()),
+                     .searched = searches ? assigned.assignment.searched_share() : 0});
+  }
+  return tasks;
+}
+
+// Games of older weights than these, each once. None: draw_error_ says why.
+std::vector<GameTask> RoundPlayer::StoredGames() {
+  absl::StatusOr<std::vector<SampledPosition>> drawn =
+      sampler_->Draw(v1::UNIFORM, options_.games, kDrawPatience);
+  if (!drawn.ok()) {
+    draw_error_ = std::string(drawn.status().message());
+    return {};
+  }
+  draw_error_ = "no games of older weights";
+  std::vector<GameTask> tasks;
+  absl::flat_hash_set<std::string> ids;
+  for (SampledPosition& position : *drawn) {
+    const v1::Trajectory& game = *position.trajectory;
+    const PlayedProgram* program = inputs_.assigned->programs.Find(game.program_sha256());
+    if (program == nullptr || game.network_step() >= inputs_.step ||
+        !CheckRecordedGame(*program, game).ok() || !ids.insert(game.id()).second) {
+      continue;
+    }
+    tasks.push_back({.program = program,
+                     .id = game.id(),
+                     .seed = random_.Next(),
+                     .explored = 0,
+                     .searched = 1,
+                     .again = std::move(position.trajectory)});
+  }
+  return tasks;
+}
+
+void RoundPlayer::PlayRound(const std::vector<GameTask>& tasks, const absl::Notification& stop) {
+  const SelfPlayStats before = play_->stats();
+  batches_ = BatchHistogram();
+  const std::vector<v1::Trajectory> games =
+      play_->Play(tasks, inputs_.step, [&stop] { return stop.HasBeenNotified(); });
+  SelfPlayStats stats = play_->stats();
+  stats.Subtract(before);
+  const bool is_new = sampler_ == nullptr;
+  state_.AddRound(stats, batches_,
+                  is_new ? absl::MakeConstSpan(games) : absl::Span<const v1::Trajectory>());
+  const absl::Time start = absl::Now();
+  for (const v1::Trajectory& game : games) {
+    // False only while stopping, or if no shard could ever take it.
+    (void)(is_new ? writer_.Write(game) : writer_.Replace(game));
+  }
+  state_.AddSeconds(0, absl::ToDoubleSeconds(absl::Now() - start));
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,67 @@
+// One thread of an actor: plays rounds of games, or searches stored games again.
+
+#ifndef MALLOCMUZERO_ACTOR_ROLE_ROUND_PLAYER_H_
+#define MALLOCMUZERO_ACTOR_ROLE_ROUND_PLAYER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "actor/role/actor_state.h"
+#include "actor/search/batch_histogram.h"
+#include "actor/self_play.h"
+#include "env/solvers/random.h"
+#include "model/network.h"
+#include "replay/client/replay_sampler.h"
+#include "replay/client/replay_writer.h"
+
+namespace mallocmuzero {
+
+struct RoundPlayerOptions {
+  uint32_t thread = 0;
+  uint32_t games = 1;        // of a round, all in flight at once
+  uint64_t run = 0;          // different in every process that ever plays
+  uint64_t spool_bytes = 0;  // no round begins while so much waits for the shards
+};
+
+// For one thread. Between two rounds it takes the newest weights, programs and orders.
+class RoundPlayer {
+ public:
+  // All must outlive it. With a sampler it searches games drawn from it again.
+  RoundPlayer(const RoundPlayerOptions& options, ActorState& state, ReplayWriter& writer,
+              ReplaySampler* sampler);
+  ~RoundPlayer();
+
+  // Plays until `stop`, games in flight given up. An error is what keeps it from playing, such as
+  // no memory for the latent states.
+  absl::Status Run(const absl::Notification& stop);
+
+ private:
+  std::string WhatBlocks() const;
+  absl::Status PrepareFor(const RoundInputs& inputs);
+  std::vector<GameTask> NewGames();
+  std::vector<GameTask> StoredGames();
+  void PlayRound(const std::vector<GameTask>& tasks, const absl::Notification& stop);
+
+  const RoundPlayerOptions options_;
+  ActorState& state_;
+  ReplayWriter& writer_;
+  ReplaySampler* const sampler_;
+  Random random_;
+  uint64_t games_ = 0;  // that have got an id
+  std::string draw_error_;
+
+  // Of the last round.
+  RoundInputs inputs_;
+  BatchHistogram batches_;
+  std::unique_ptr<SelfPlay> play_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_ACTOR_ROLE_ROUND_PLAYER_H_
