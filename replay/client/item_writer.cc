@@ -81,6 +81,7 @@ void ItemWriter::OnSettled(size_t shard, const SpooledItem& item, bool acknowled
     ++(acknowledged ? acknowledged_ : refused_);
   }
   (acknowledged ? metrics_.acknowledged : metrics_.refused)[shard]->Increment();
+  if (acknowledged && options_.on_acknowledged) options_.on_acknowledged(item);
   if (options_.on_settled) options_.on_settled(item);
 }
 

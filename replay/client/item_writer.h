@@ -32,6 +32,9 @@ struct ItemWriterOptions {
 
   // If given, called once for each item, from any thread, when its shard has taken or refused it.
   std::function<void(const SpooledItem&)> on_settled;
+
+  // If given, called before that if the shard has taken it.
+  std::function<void(const SpooledItem&)> on_acknowledged;
 };
 
 // Thread-safe.

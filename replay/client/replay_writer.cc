@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/client/acknowledged_log.h"
 #include "replay/client/item_codec.h"
 #include "replay/client/item_writer.h"
 #include "replay/client/shard_address.h"
@@ -57,15 +58,20 @@ absl::Status Check(const ReplayWriterOptions& options) {
 
 class ReplayWriter::Impl {
  public:
-  explicit Impl(const ReplayWriterOptions& options)
-      : spool_file_(options.spool_dir.empty()
+  Impl(const ReplayWriterOptions& options, std::unique_ptr<AcknowledgedLog> acknowledged_log)
+      : acknowledged_log_(std::move(acknowledged_log)),
+        spool_file_(options.spool_dir.empty()
                         ? std::string()
                         : absl::StrCat(options.spool_dir, "/", options.name, ".spool")),
         items_({.shards = options.shards,
                 .security = options.security,
                 .spool_bytes = options.spool_bytes,
                 .registry = options.registry,
-                .on_settled = [this](const SpooledItem& item) { OnSettled(item); }}) {}
+                .on_settled = [this](const SpooledItem& item) { OnSettled(item); },
+                .on_acknowledged =
+                    [this](const SpooledItem& item) {
+                      if (acknowledged_log_ != nullptr) acknowledged_log_->Append(IdOf(item));
+                    }}) {}
 
   ~Impl() {
     items_.Close(absl::ZeroDuration());
@@ -137,6 +143,13 @@ class ReplayWriter::Impl {
   // Should it stay, what is in it is sent again, and known.
   void RemoveSpool() const { std::remove(spool_file_.c_str()); }
 
+  static std::string IdOf(const SpooledItem& item) {
+    v1::ReplayItem parsed;
+    parsed.ParseFromArray(item.wire.begin(), static_cast<int>(item.wire.size()));
+    return parsed.id();
+  }
+
+  const std::unique_ptr<AcknowledgedLog> acknowledged_log_;  // null: none is kept
   const std::string spool_file_;
   std::atomic<size_t> from_file_ = 0;  // items in the file that are not settled
   ItemWriter items_;
@@ -145,7 +158,15 @@ class ReplayWriter::Impl {
 absl::StatusOr<std::unique_ptr<ReplayWriter>> ReplayWriter::Start(ReplayWriterOptions options) {
   MMZ_RETURN_IF_ERROR(Check(options));
   if (options.security == nullptr) options.security = std::make_shared<Security>();
-  std::unique_ptr<ReplayWriter> writer(new ReplayWriter(std::make_unique<Impl>(options)));
+  std::unique_ptr<AcknowledgedLog> acknowledged_log;
+  if (!options.acknowledged_log.empty()) {
+    absl::StatusOr<std::unique_ptr<AcknowledgedLog>> opened =
+        AcknowledgedLog::Open(options.acknowledged_log);
+    if (!opened.ok()) return opened.status();
+    acknowledged_log = *std::move(opened);
+  }
+  std::unique_ptr<ReplayWriter> writer(
+      new ReplayWriter(std::make_unique<Impl>(options, std::move(acknowledged_log))));
   MMZ_RETURN_IF_ERROR(writer->impl_->ReadSpool());
   return writer;
 }

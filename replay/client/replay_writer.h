@@ -34,8 +34,8 @@ struct ReplayWriterOptions {
   std::string spool_dir;
   std::string name = "writer";  // letters, digits, hyphens, dots
 
-  // For audits: the id of each trajectory that is acknowledged is appended to this file, 32
-  // hexadecimal digits a line, in one write(2) a response. Empty: not kept. (ActorRole.audit_dir.)
+  // For audits: a file that the id of each acknowledged trajectory is appended to, 32 hexadecimal
+  // digits a line. Empty: none.
   std::string acknowledged_log;
 
   // Not owned; outlives the writer. See replay/client/metrics.h.

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -97,6 +100,27 @@ TEST(ReplayWriter, EachShardGetsTheIdsThatNameIt) {
   // Of 100 fair coins, fewer than 25 heads have a chance below 1e-6.
   EXPECT_GT(a->Stats().items(), 25);
   EXPECT_GT(b->Stats().items(), 25);
+}
+
+TEST(ReplayWriter, WhatIsAcknowledgedIsWrittenDown) {
+  const std::string log = TestFolder() + "/audit/writer.ids";
+  const auto shard = StartShard(ShardConfig());
+  for (uint64_t i = 0; i < 2; ++i) {
+    const auto writer = StartWriter({.shards = {AddressOf(*shard)}, .acknowledged_log = log});
+    EXPECT_TRUE(writer->Write(MakeTrajectory(i, 10)));
+    EXPECT_EQ(writer->Close(absl::Seconds(30)), absl::OkStatus());
+  }
+  {
+    // Nobody is there to acknowledge it.
+    const auto writer = StartWriter(
+        {.shards = {{.name = "away", .address = "127.0.0.1:1"}}, .acknowledged_log = log});
+    EXPECT_TRUE(writer->Write(MakeTrajectory(2, 10)));
+    EXPECT_FALSE(writer->Close(absl::ZeroDuration()).ok());
+  }
+  std::ifstream file(log);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_EQ(text, absl::StrCat(absl::BytesToHexString(IdOf(0)), "\n",
+                               absl::BytesToHexString(IdOf(1)), "\n"));
 }
 
 TEST(ReplayWriter, AShardThatIsAwayHoldsUpNoOther) {
