@@ -18,8 +18,10 @@
 #include "cli/overrides_command.h"
 #include "cli/plot_command.h"
 #include "cli/readback_command.h"
+#include "cli/replay_command.h"
 #include "cli/report_command.h"
 #include "cli/simulate_command.h"
+#include "cli/status_command.h"
 #include "cli/train_command.h"
 #include "cli/validate_command.h"
 
@@ -29,7 +31,8 @@ namespace {
 constexpr AddCommand kCommands[] = {AddImportCommand, AddSimulateCommand,  AddValidateCommand,
                                     AddCorpusCommand, AddOverridesCommand, AddReadbackCommand,
                                     AddPlotCommand,   AddExplainCommand,   AddBenchCommand,
-                                    AddMapCommand,    AddTrainCommand,     AddReportCommand};
+                                    AddMapCommand,    AddTrainCommand,     AddReportCommand,
+                                    AddReplayCommand, AddStatusCommand};
 
 // One line whatever `message` holds, so that a caller can take stderr line by line.
 void PrintError(std::string_view message) {

@@ -230,14 +230,14 @@ TEST_F(ClusterConfig, LimitersThatWouldBlockForEverAreRefused) {
   };
   // The default of 1,000 is above this shard's size as well.
   EXPECT_THAT(Mistakes(shard("")),
-              ElementsAre(HasSubstr("min_positions: 1000 given: draws would")));
+              ElementsAre(HasSubstr("rate_limit.min_positions: 1000, but no more")));
   EXPECT_THAT(Mistakes(shard("min_positions: 500")), IsEmpty());
   EXPECT_THAT(Mistakes(shard("min_positions: 501")),
               ElementsAre(StartsWith("3: replay[0].rate_limit")));
   EXPECT_THAT(Mistakes(shard("min_positions: 5 error_buffer: 0")),
-              ElementsAre(HasSubstr("wait for each other; 1 or more")));
-  EXPECT_THAT(Mistakes(shard("min_positions: 5 samples_per_insert: 8 error_buffer: 7.5")),
-              ElementsAre(HasSubstr("8 or more expected")));
+              ElementsAre(HasSubstr("rate_limit.error_buffer: 0, must be 1")));
+  EXPECT_THAT(Mistakes(shard("min_positions: 501 error_buffer: nan")),
+              ElementsAre(HasSubstr("error_buffer: nan"), HasSubstr("min_positions: 501")));
   EXPECT_THAT(Mistakes(shard("min_positions: 5 samples_per_insert: 0 error_buffer: 0")), IsEmpty());
   EXPECT_THAT(Mistakes(shard("min_positions: 5 samples_per_insert: nan")),
               ElementsAre(HasSubstr("samples_per_insert: nan given")));

@@ -43,6 +43,16 @@ void AddComplaints(const v1::RoleStatus& role, std::vector<std::string>& complai
   for (const v1::RoleStatus& peer : role.peers()) AddComplaints(peer, complaints);
 }
 
+// Why a role does not answer. gRPC puts a chain of causes into its message; the last one tells.
+std::string Reason(const grpc::Status& status) {
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return "no answer in time";
+  const std::string& message = status.error_message();
+  constexpr absl::string_view kCause = "Failed to connect to remote host: ";
+  const size_t cause = message.rfind(kCause.data());
+  if (cause != std::string::npos) return message.substr(cause + kCause.size());
+  return message.empty() ? "does not answer" : message;
+}
+
 double FigureOf(const v1::RoleStatus& role, const std::string& name) {
   const auto found = role.figures().find(name);
   return found == role.figures().end() ? 0 : found->second;
@@ -124,8 +134,7 @@ v1::ClusterStatus StatusCollector::Collect(absl::Duration timeout) const {
       role = std::move(calls[i].response);
       role.set_address(targets_[i].role.address());
     } else {
-      role.set_error(calls[i].status.error_message().empty() ? "does not answer"
-                                                             : calls[i].status.error_message());
+      role.set_error(Reason(calls[i].status));
     }
     healthy = healthy && IsWell(HealthOf(role));
     for (const v1::RoleStatus& peer : role.peers()) {

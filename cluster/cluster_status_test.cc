@@ -93,7 +93,7 @@ TEST_F(ClusterStatus, ARoleThatIsAwayIsARowThatSaysSo) {
   ASSERT_EQ(status.roles_size(), 2);
   EXPECT_EQ(status.roles(0).name(), "a");
   EXPECT_EQ(HealthOf(status.roles(0)), Health::kAway);
-  EXPECT_FALSE(status.roles(0).error().empty());
+  EXPECT_EQ(status.roles(0).error(), "Connection refused");
   EXPECT_EQ(HealthOf(status.roles(1)), Health::kOk);
   EXPECT_FALSE(status.healthy());
   EXPECT_THAT(SummaryLine(status), HasSubstr("; a away"));

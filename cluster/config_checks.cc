@@ -15,6 +15,7 @@
 #include "cluster/host_port.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
+#include "replay/service/rate_limiter.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
@@ -229,20 +230,21 @@ void Checker::CheckShard(int index) {
 }
 
 void Checker::CheckRateLimit(const v1::ReplayShard& shard, const ConfigSection& section) {
-  const v1::RateLimit& limit = shard.rate_limit();
   const ConfigSection limiter = section.Nested("rate_limit");
-  CheckRanges(limiter, {{"samples_per_insert", 0, 1e6}, {"error_buffer", 0, kHuge}});
-  if (limit.min_positions() > shard.max_positions()) {
-    limiter.Complain("min_positions",
-                     absl::StrCat(limit.min_positions(), " given: draws would never begin, since ",
-                                  section.PathOf("max_positions"), " is ", shard.max_positions()));
-  }
-  const double least = std::max(1.0, limit.samples_per_insert());
-  if (limit.samples_per_insert() > 0 && limit.error_buffer() >= 0 && limit.error_buffer() < least) {
-    limiter.Complain(
-        "error_buffer",
-        absl::StrCat(limit.error_buffer(), " given: inserts and draws would wait for each other; ",
-                     least, " or more expected"));
+  CheckRanges(limiter, {{"samples_per_insert", 0, 1e6}});
+  // One field at a time, since the first mistake hides the others.
+  v1::RateLimit without_minimum = shard.rate_limit();
+  without_minimum.set_min_positions(0);
+  v1::RateLimit without_buffer = shard.rate_limit();
+  without_buffer.set_samples_per_insert(0);
+  const std::pair<const char*, const v1::RateLimit*> limits[] = {
+      {"error_buffer", &without_minimum}, {"min_positions", &without_buffer}};
+  for (const auto& [field, limit] : limits) {
+    const absl::Status status = RateLimiter::Check(*limit, shard.max_positions());
+    const std::string prefix = absl::StrCat("rate_limit.", field, ": ");
+    const std::string message = Message(status);
+    // Other fields are in their range, or have been complained of.
+    if (absl::StartsWith(message, prefix)) limiter.Complain(field, message.substr(prefix.size()));
   }
 }
 

@@ -1,0 +1,104 @@
+#include "cli/run_role.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "cluster/child_process.h"
+#include "cluster/host_port.h"
+#include "cluster/log.h"
+#include "cluster/stop_signal.h"
+#include "metrics/metrics_server.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+// A supervisor gives a second more.
+constexpr absl::Duration kGrace = absl::Seconds(5);
+
+// How often a role is asked whether it can go on.
+constexpr absl::Duration kCheckInterval = absl::Seconds(1);
+
+// Until a signal comes or the role cannot go on.
+absl::Status WaitForEnd(const StopSignal& signal, const RunningRole& role) {
+  while (!signal.Wait(kCheckInterval)) {
+    const absl::Status status = role.status();
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigScope scope) {
+  absl::StatusOr<v1::ClusterConfig> config = ReadClusterConfig(path, scope);
+  if (!config.ok()) {
+    const absl::string_view message = config.status().message();
+    const auto lines = 1 + std::count(message.begin(), message.end(), '\n');
+    if (lines == 1) return config.status();
+    for (const absl::string_view line : absl::StrSplit(message, '\n')) {
+      WriteToStderr(absl::StrCat("mallocmuzero: ", line, "\n"));
+    }
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", lines, " mistakes"));
+  }
+  absl::StatusOr<std::shared_ptr<const Security>> security =
+      Security::Load(config->security(), "/");
+  if (!security.ok()) return security.status();
+  return LoadedConfig{*std::move(config), *std::move(security)};
+}
+
+void AddConfigOption(CLI::App& command, std::string& path) {
+  command.add_option("--config", path, "the cluster's configuration (ClusterConfig, text)")
+      ->type_name("FILE")
+      ->required();
+}
+
+std::string NthAddress(const std::string& address, uint32_t index) {
+  std::optional<HostPort> parsed = ParseHostPort(address);
+  if (!parsed.has_value()) return address;
+  parsed->port += index;
+  return ToString(*parsed);
+}
+
+absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
+  const StopSignal signal;
+  const auto registry = std::make_shared<prometheus::Registry>();
+  std::unique_ptr<MetricsServer> metrics;
+  if (!options.metrics_address.empty()) {
+    absl::StatusOr<std::unique_ptr<MetricsServer>> server =
+        MetricsServer::Listen(options.metrics_address, registry);
+    if (!server.ok()) return server.status();
+    metrics = *std::move(server);
+  }
+  absl::StatusOr<RunningRole> role = options.start(*registry);
+  if (!role.ok()) return role.status();
+  Log(LogLevel::kInfo, options.name,
+      metrics == nullptr
+          ? role->description
+          : absl::StrCat(role->description, ", metrics on ", options.metrics_address));
+  NotifyReady();
+  const absl::Status ended = WaitForEnd(signal, *role);
+  if (!ended.ok()) {
+    Log(LogLevel::kError, options.name, absl::StrCat("cannot go on: ", ended.message()));
+  }
+  const absl::Time before = absl::Now();
+  const absl::Status stopped = role->stop(kGrace);
+  *role = {};
+  const std::string seconds =
+      absl::StrFormat("%.1f s", absl::ToDoubleSeconds(absl::Now() - before));
+  if (stopped.ok()) {
+    Log(LogLevel::kInfo, options.name, absl::StrCat("stopped in ", seconds));
+  } else {
+    Log(LogLevel::kError, options.name,
+        absl::StrCat("stopped in ", seconds, ", but: ", stopped.message()));
+  }
+  return ended.ok() && stopped.ok() ? ExitCode::kSuccess : ExitCode::kFailure;
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,62 @@
+// What the commands that run a role of the cluster have in common.
+
+#ifndef MALLOCMUZERO_CLI_RUN_ROLE_H_
+#define MALLOCMUZERO_CLI_RUN_ROLE_H_
+
+#include <prometheus/registry.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cli/command.h"
+#include "cluster/cluster_config.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+
+namespace mallocmuzero {
+class Security;  // rpc/security.h
+}  // namespace mallocmuzero
+
+namespace mallocmuzero::cli {
+
+// A configuration and what it says about security, loaded.
+struct LoadedConfig {
+  v1::ClusterConfig config;
+  std::shared_ptr<const Security> security;
+};
+
+// Reads the file. All its mistakes go to stderr, a line each; the error says how many.
+absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigScope scope);
+
+// Adds --config, which is required.
+void AddConfigOption(CLI::App& command, std::string& path);
+
+// "host:port" moved up by `index` ports; empty stays empty.
+std::string NthAddress(const std::string& address, uint32_t index);
+
+// A role at work.
+struct RunningRole {
+  std::string description;  // of what runs, for the log
+
+  // Not OK: it cannot go on.
+  std::function<absl::Status()> status = [] { return absl::OkStatus(); };
+  std::function<absl::Status(absl::Duration grace)> stop;
+};
+
+struct RoleOptions {
+  std::string name;             // in the log
+  std::string metrics_address;  // empty: none
+  std::function<absl::StatusOr<RunningRole>(prometheus::Registry& registry)> start;
+};
+
+// Serves metrics, starts the role, and stops it within five seconds once SIGTERM or SIGINT comes
+// (success) or it cannot go on (failure). Says all of that on stderr.
+absl::StatusOr<ExitCode> RunRole(const RoleOptions& options);
+
+}  // namespace mallocmuzero::cli
+
+#endif  // MALLOCMUZERO_CLI_RUN_ROLE_H_

@@ -1,0 +1,79 @@
+#include "cluster/replay_admin.h"
+
+#include <grpcpp/client_context.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "mallocmuzero/v1/replay.grpc.pb.h"
+#include "rpc/channel.h"
+#include "rpc/security.h"
+#include "rpc/status.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr absl::Duration kTimeout = absl::Seconds(10);
+
+// For what grows with the shard's data.
+constexpr absl::Duration kLongTimeout = absl::Minutes(5);
+
+}  // namespace
+
+struct ReplayAdmin::Stub {
+  std::unique_ptr<v1::Replay::Stub> replay;
+};
+
+ReplayAdmin::ReplayAdmin(std::string address, std::shared_ptr<const Security> security)
+    : address_(std::move(address)),
+      security_(std::move(security)),
+      stub_(new Stub{v1::Replay::NewStub(MakeChannel(address_, *security_))}) {}
+
+ReplayAdmin::~ReplayAdmin() = default;
+
+absl::Status ReplayAdmin::Error(const absl::Status& status) const {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(address_, ": ", status.message()));
+}
+
+absl::Status ReplayAdmin::ListIds(
+    const std::function<void(absl::string_view id, bool stored)>& take) const {
+  grpc::ClientContext context;
+  PrepareCall(context, *security_, kLongTimeout);
+  const auto reader = stub_->replay->ListIds(&context, v1::ListIdsRequest());
+  v1::ListIdsResponse response;
+  while (reader->Read(&response)) {
+    for (const std::string& id : response.stored()) take(id, true);
+    for (const std::string& id : response.evicted()) take(id, false);
+  }
+  return Error(FromGrpc(reader->Finish()));
+}
+
+absl::Status ReplayAdmin::SetRateLimit(const v1::RateLimit& limit) const {
+  grpc::ClientContext context;
+  PrepareCall(context, *security_, kTimeout);
+  v1::SetRateLimitResponse response;
+  return Error(FromGrpc(stub_->replay->SetRateLimit(&context, limit, &response)));
+}
+
+absl::Status ReplayAdmin::Drain(bool draining) const {
+  grpc::ClientContext context;
+  PrepareCall(context, *security_, kTimeout);
+  v1::DrainRequest request;
+  request.set_draining(draining);
+  v1::DrainResponse response;
+  return Error(FromGrpc(stub_->replay->Drain(&context, request, &response)));
+}
+
+absl::StatusOr<std::string> ReplayAdmin::Checkpoint() const {
+  grpc::ClientContext context;
+  PrepareCall(context, *security_, kLongTimeout);
+  v1::CheckpointResponse response;
+  const absl::Status status =
+      FromGrpc(stub_->replay->Checkpoint(&context, v1::CheckpointRequest(), &response));
+  if (!status.ok()) return Error(status);
+  return response.path();
+}
+
+}  // namespace mallocmuzero
