@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/memory/memory.h"
@@ -23,6 +24,7 @@
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "mallocmuzero/v1/status.pb.h"
 #include "metrics/process_usage.h"
+#include "replay/service/durable_storage.h"
 #include "replay/service/metrics.h"
 #include "replay/service/replay_service.h"
 #include "replay/service/replay_table.h"
@@ -39,7 +41,10 @@ constexpr size_t kRateSeconds = 5;
 
 absl::StatusOr<std::unique_ptr<Storage>> OpenStorage(const v1::ReplayShard& config) {
   if (config.mode() == v1::ReplayShard::MEMORY) return std::make_unique<MemoryStorage>();
-  return absl::InvalidArgumentError("mode: must be MEMORY");
+  return DurableStorage::Open({.folder = config.data_dir(),
+                               .sync = config.mode() == v1::ReplayShard::DURABLE_SYNC,
+                               .cache_bytes = config.cache_bytes(),
+                               .max_bytes = config.max_bytes()});
 }
 
 class StatusService final : public v1::Status::CallbackService {
@@ -94,6 +99,7 @@ class ReplayShard::Impl {
   }
 
   const std::string& address() const { return server_->address(); }
+  const std::vector<std::string>& notes() const { return table_->notes(); }
   v1::ReplayStats Stats() const { return service_->Stats(); }
 
   v1::RoleStatus Status() const {
@@ -201,6 +207,8 @@ ReplayShard::ReplayShard(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ReplayShard::~ReplayShard() = default;
 
 const std::string& ReplayShard::address() const { return impl_->address(); }
+
+const std::vector<std::string>& ReplayShard::notes() const { return impl_->notes(); }
 
 v1::ReplayStats ReplayShard::Stats() const { return impl_->Stats(); }
 

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -39,6 +40,10 @@ class ReplayShard {
 
   // host:port with the port in use.
   const std::string& address() const;
+
+  // What Start found that an operator should know, a line each: another rate limit than before,
+  // trajectories that a power cut has taken.
+  const std::vector<std::string>& notes() const;
 
   v1::ReplayStats Stats() const;
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,6 +68,7 @@ absl::StatusOr<std::unique_ptr<ReplayTable>> ReplayTable::Open(const v1::ReplayS
 absl::Status ReplayTable::Recover() {
   absl::StatusOr<RecoveredShard> shard = storage_->Recover();
   if (!shard.ok()) return shard.status();
+  TakeNotes(*shard);
   const absl::MutexLock lock(&mutex_);
   counters_ = std::move(shard->counters);
   limiter_ =
@@ -83,6 +85,24 @@ absl::Status ReplayTable::Recover() {
   }
   MakeRoom(UnixSeconds());
   return absl::OkStatus();
+}
+
+void ReplayTable::TakeNotes(const RecoveredShard& shard) {
+  if (shard.counters.next_serial > 1) {
+    notes_.push_back(absl::StrCat("found ", shard.items.size(), " trajectories of earlier runs"));
+  }
+  if (shard.lost_items > 0) {
+    notes_.push_back(absl::StrCat(shard.lost_items,
+                                  " trajectories are lost: their files are gone or cut short, as "
+                                  "after a power cut without DURABLE_SYNC"));
+  }
+  const std::optional<v1::RateLimit>& before = shard.counters.rate_limit;
+  if (before.has_value() &&
+      before->SerializeAsString() != config_.rate_limit().SerializeAsString()) {
+    notes_.push_back(absl::StrCat("rate_limit: {", before->ShortDebugString(),
+                                  "} was in force before; the configuration's {",
+                                  config_.rate_limit().ShortDebugString(), "} is now"));
+  }
 }
 
 Slot ReplayTable::TakeSlot() {
@@ -188,6 +208,7 @@ void ReplayTable::Apply(const Plan& plan) {
   counters_.inserted_items += plan.new_slots.size();
   counters_.duplicate_items += plan.duplicates;
   limiter_.CountInserted(plan.new_positions);
+  counters_changed_ = true;  // by what leaves
   MakeRoom(now);
 }
 
@@ -261,13 +282,15 @@ void ReplayTable::Evict(Slot slot, int64_t now) {
 
 void ReplayTable::TakeChanges(bool with_priorities, StorageBatch& batch) {
   if (!storage_->on_disk()) return;
+  counters_changed_ |= counters_.drawn_positions != limiter_.drawn();
   batch.evictions = std::exchange(new_evictions_, {});
   batch.forget_before = UnixSeconds();
   counters_.inserted_positions = limiter_.inserted();
   counters_.drawn_positions = limiter_.drawn();
   counters_.highest_priority = selector_.highest_priority();
-  counters_.rate_limit = limiter_.limit().ShortDebugString();
-  batch.counters = counters_;
+  counters_.rate_limit = limiter_.limit();
+  // An insert changes them in any case.
+  if (!with_priorities || std::exchange(counters_changed_, false)) batch.counters = counters_;
   if (!with_priorities) return;
   for (const Slot slot : std::exchange(new_priorities_, {})) {
     Record& record = records_[slot];
@@ -287,6 +310,7 @@ absl::Status ReplayTable::Flush() {
   if (status.ok()) return status;
   const absl::MutexLock lock(&mutex_);
   new_evictions_.insert(new_evictions_.begin(), batch.evictions.begin(), batch.evictions.end());
+  counters_changed_ = true;
   return status;
 }
 

@@ -90,6 +90,9 @@ class ReplayTable {
   // Does not hold up inserts.
   absl::StatusOr<std::string> Checkpoint() { return storage_->Checkpoint(); }
 
+  // What Open found that an operator should know, a line each.
+  const std::vector<std::string>& notes() const { return notes_; }
+
   // Whether items outlive the process. If so, Insert and StoredBytes::Load may wait for the disk.
   bool on_disk() const { return storage_->on_disk(); }
   const Storage& storage() const { return *storage_; }
@@ -122,6 +125,7 @@ class ReplayTable {
   ReplayTable(const v1::ReplayShard& config, std::unique_ptr<Storage> storage);
 
   absl::Status Recover();
+  void TakeNotes(const RecoveredShard& shard);
   void PlanInsert(TableInsert& insert, Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PlanNew(TableInsert& insert, size_t index, Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PlanReplacement(TableInsert& insert, size_t index, Plan& plan)
@@ -144,6 +148,7 @@ class ReplayTable {
 
   const v1::ReplayShard config_;
   const std::unique_ptr<Storage> storage_;
+  std::vector<std::string> notes_;  // of Open
 
   mutable absl::Mutex mutex_;
   std::mt19937_64 random_ ABSL_GUARDED_BY(mutex_);
@@ -164,6 +169,7 @@ class ReplayTable {
   // Not yet in the storage.
   std::vector<StorageBatch::Eviction> new_evictions_ ABSL_GUARDED_BY(mutex_);
   std::vector<Slot> new_priorities_ ABSL_GUARDED_BY(mutex_);
+  bool counters_changed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace mallocmuzero

@@ -103,7 +103,7 @@ v1::ReplayStats ReplayTable::Stats() const {
   v1::ReplayStats stats;
   stats.set_bytes_on_disk(storage_->bytes_on_disk());
   const absl::MutexLock lock(&mutex_);
-  stats.set_items(records_.size() - free_slots_.size());
+  stats.set_items(leave_first_.size() + leave_last_.size());
   stats.set_positions(selector_.positions());
   stats.set_bytes(bytes_);
   stats.set_inserted_items(counters_.inserted_items);

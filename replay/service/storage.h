@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/item.h"
 
 namespace mallocmuzero {
@@ -32,8 +33,8 @@ struct ShardCounters {
   uint64_t drawn_positions = 0;
   double highest_priority = 1;
 
-  // Of the limiter's setting, as text: to say that it changed.
-  std::string rate_limit;
+  // As it was set, if anything was stored before: to say that it changed.
+  std::optional<v1::RateLimit> rate_limit;
 };
 
 // Changes that are stored together or not at all.
@@ -77,6 +78,9 @@ struct RecoveredShard {
   std::vector<RecoveredItem> items;  // serials ascend
   std::vector<StorageBatch::Eviction> evicted;
   ShardCounters counters;
+
+  // Items whose bytes are gone, as after a power cut; their records have been deleted.
+  uint64_t lost_items = 0;
 };
 
 // Bytes of an item, here or where to read them from. Stays good after the item has left.

@@ -1,0 +1,291 @@
+#include "replay/service/durable_storage.h"
+
+#include <grpcpp/support/slice.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "replay/service/item.h"
+#include "replay/service/item_cache.h"
+#include "replay/service/item_database.h"
+#include "replay/service/segment_log.h"
+#include "replay/service/storage.h"
+#include "replay/service/wire.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr uint64_t kSmallestSegment = uint64_t{8} << 20;
+constexpr uint64_t kLargestSegment = uint64_t{256} << 20;
+
+// The reserve is at most this part of the disk.
+constexpr uint64_t kReservedPart = 20;
+
+absl::Status MakeFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("data_dir: ", folder, ": ", error.message()));
+}
+
+class DurableStorageImpl final : public Storage {
+ public:
+  DurableStorageImpl(const DurableStorageOptions& options, std::unique_ptr<ItemDatabase> database,
+                     std::unique_ptr<SegmentLog> segments)
+      : options_(options),
+        database_(std::move(database)),
+        segments_(std::move(segments)),
+        cache_(options.cache_bytes) {}
+
+  bool on_disk() const override { return true; }
+  absl::StatusOr<RecoveredShard> Recover() override;
+  void Restore(Slot slot, uint64_t serial) override;
+  absl::Status Commit(const StorageBatch& batch) override;
+  void Publish(const StorageBatch& batch) override;
+  void Remove(Slot slot) override;
+  StoredBytes Get(Slot slot) override;
+  uint64_t bytes_on_disk() const override { return segments_->bytes() + database_->bytes(); }
+  uint64_t bytes_in_memory() const override;
+  absl::StatusOr<std::string> Checkpoint() override;
+  std::string trouble() const override;
+
+ private:
+  struct Entry {
+    uint64_t serial = 0;  // 0: a free slot
+    SegmentPlace place;
+  };
+
+  absl::Status CheckSpace(uint64_t bytes) const;
+  absl::Status Store(const StorageBatch& batch);
+  absl::Status MoveWorstSegment();
+
+  const DurableStorageOptions options_;
+  const std::unique_ptr<ItemDatabase> database_;
+  const std::unique_ptr<SegmentLog> segments_;
+
+  mutable absl::Mutex mutex_;
+  std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by slot
+  ItemCache cache_ ABSL_GUARDED_BY(mutex_);
+  std::string trouble_ ABSL_GUARDED_BY(mutex_);
+
+  // By serial: of recovered items without a slot yet; of items removed, whose records are not.
+  absl::flat_hash_map<uint64_t, SegmentPlace> recovered_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, SegmentPlace> removed_ ABSL_GUARDED_BY(mutex_);
+
+  // Of the batch that Commit has stored and Publish will take.
+  std::vector<SegmentPlace> places_;
+};
+
+absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
+  absl::StatusOr<ItemDatabase::Content> content = database_->Read();
+  if (!content.ok()) return content.status();
+  RecoveredShard shard{.evicted = std::move(content->evicted),
+                       .counters = std::move(content->counters)};
+  std::vector<uint64_t> lost;
+  absl::flat_hash_set<ItemId> ids;
+  const absl::MutexLock lock(&mutex_);
+  for (ItemDatabase::Record& record : content->records) {
+    // Two records of one id: the first was written by a call that failed, so it was sent again.
+    const bool is_new = ids.insert(record.metadata.id).second;
+    if (!is_new || !segments_->Use(record.place)) {
+      lost.push_back(record.serial);
+      continue;
+    }
+    recovered_[record.serial] = record.place;
+    shard.items.push_back({.serial = record.serial,
+                           .metadata = std::move(record.metadata),
+                           .bytes = record.place.bytes,
+                           .priorities = std::move(record.priorities)});
+  }
+  shard.lost_items = lost.size();
+  if (!lost.empty()) MMZ_RETURN_IF_ERROR(database_->Erase(lost));
+  segments_->RemoveUnused();
+  return shard;
+}
+
+void DurableStorageImpl::Restore(Slot slot, uint64_t serial) {
+  const absl::MutexLock lock(&mutex_);
+  const auto found = recovered_.find(serial);
+  if (slot >= entries_.size()) entries_.resize(slot + 1);
+  entries_[slot] = {.serial = serial, .place = found->second};
+  recovered_.erase(found);
+}
+
+absl::Status DurableStorageImpl::CheckSpace(uint64_t bytes) const {
+  struct statvfs disk {};
+  if (statvfs(options_.folder.c_str(), &disk) != 0) {
+    return absl::UnavailableError(absl::StrCat(options_.folder, ": ", std::strerror(errno)));
+  }
+  const uint64_t free = uint64_t{disk.f_bavail} * disk.f_frsize;
+  const uint64_t reserved =
+      std::min(options_.reserved_bytes, uint64_t{disk.f_blocks} * disk.f_frsize / kReservedPart);
+  if (free >= bytes + reserved) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("disk full: ", free, " bytes free in ",
+                                                   options_.folder, ", ", reserved,
+                                                   " of them are kept for the database"));
+}
+
+absl::Status DurableStorageImpl::Commit(const StorageBatch& batch) {
+  absl::Status status = Store(batch);
+  if (status.ok()) status = MoveWorstSegment();
+  const absl::MutexLock lock(&mutex_);
+  trouble_ = std::string(status.message());
+  return status;
+}
+
+absl::Status DurableStorageImpl::Store(const StorageBatch& batch) {
+  std::vector<grpc::Slice> slices;
+  uint64_t bytes = 0;
+  for (const StorageBatch::Put& put : batch.puts) {
+    slices.push_back(put.item.wire);
+    bytes += put.item.wire.size();
+  }
+  if (bytes > 0) MMZ_RETURN_IF_ERROR(CheckSpace(bytes));
+  absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(slices);
+  if (!places.ok()) return places.status();
+  if (absl::Status status = database_->Write(batch, *places); !status.ok()) {
+    for (const SegmentPlace& place : *places) segments_->Release(place);
+    return status;
+  }
+  places_ = *std::move(places);
+  std::vector<SegmentPlace> unused;
+  {
+    const absl::MutexLock lock(&mutex_);
+    for (const StorageBatch::Eviction& evicted : batch.evictions) {
+      const auto found = removed_.find(evicted.serial);
+      if (found == removed_.end()) continue;
+      unused.push_back(found->second);
+      removed_.erase(found);
+    }
+  }
+  for (const SegmentPlace& place : unused) segments_->Release(place);
+  return absl::OkStatus();
+}
+
+void DurableStorageImpl::Publish(const StorageBatch& batch) {
+  const absl::MutexLock lock(&mutex_);
+  for (size_t i = 0; i < batch.puts.size(); ++i) {
+    const StorageBatch::Put& put = batch.puts[i];
+    if (put.slot >= entries_.size()) entries_.resize(put.slot + 1);
+    Entry& entry = entries_[put.slot];
+    if (entry.serial == put.serial) segments_->Release(entry.place);
+    entry = {.serial = put.serial, .place = places_[i]};
+    cache_.Put(put.slot, put.item.wire);
+  }
+}
+
+void DurableStorageImpl::Remove(Slot slot) {
+  const absl::MutexLock lock(&mutex_);
+  removed_[entries_[slot].serial] = entries_[slot].place;
+  entries_[slot] = {};
+  cache_.Remove(slot);
+}
+
+StoredBytes DurableStorageImpl::Get(Slot slot) {
+  const absl::MutexLock lock(&mutex_);
+  if (const grpc::Slice* cached = cache_.Find(slot)) return StoredBytes(*cached);
+  const SegmentPlace place = entries_[slot].place;
+  return StoredBytes([file = segments_->File(place), place] { return file->Read(place); });
+}
+
+uint64_t DurableStorageImpl::bytes_in_memory() const {
+  const absl::MutexLock lock(&mutex_);
+  return cache_.bytes();
+}
+
+std::string DurableStorageImpl::trouble() const {
+  const absl::MutexLock lock(&mutex_);
+  return trouble_;
+}
+
+// Items that stay long keep files of others that have left: the few that are left move on.
+absl::Status DurableStorageImpl::MoveWorstSegment() {
+  const uint32_t segment = segments_->WorstSegment();
+  if (segment == UINT32_MAX) return absl::OkStatus();
+  std::vector<Slot> slots;
+  std::vector<Entry> entries;
+  {
+    const absl::MutexLock lock(&mutex_);
+    for (Slot slot = 0; slot < entries_.size(); ++slot) {
+      if (entries_[slot].serial == 0 || entries_[slot].place.segment != segment) continue;
+      slots.push_back(slot);
+      entries.push_back(entries_[slot]);
+    }
+  }
+  std::vector<grpc::Slice> slices;
+  std::vector<ItemDatabase::Record> records;
+  for (const Entry& entry : entries) {
+    const absl::StatusOr<grpc::Slice> slice = segments_->File(entry.place)->Read(entry.place);
+    // A damaged one stays where it is, and so does its file.
+    if (!slice.ok()) return absl::OkStatus();
+    absl::StatusOr<ItemMetadata> metadata = ReadItem(ViewOf(*slice));
+    if (!metadata.ok()) return absl::OkStatus();
+    slices.push_back(*slice);
+    records.push_back({.serial = entry.serial, .metadata = *std::move(metadata)});
+  }
+  const absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(slices);
+  if (!places.ok()) return places.status();
+  for (size_t i = 0; i < records.size(); ++i) records[i].place = (*places)[i];
+  MMZ_RETURN_IF_ERROR(database_->Move(records));
+  const absl::MutexLock lock(&mutex_);
+  for (size_t i = 0; i < slots.size(); ++i) entries_[slots[i]].place = (*places)[i];
+  for (const Entry& entry : entries) segments_->Release(entry.place);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> DurableStorageImpl::Checkpoint() {
+  const std::string path =
+      absl::StrCat(options_.folder, ".checkpoint-",
+                   absl::FormatTime("%Y%m%dT%H%M%E6SZ", absl::Now(), absl::UTCTimeZone()));
+  MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(path, "/segments")));
+  segments_->Pin();
+  const absl::Cleanup unpin = [this] { segments_->Unpin(); };
+  // The records first: of what they name nothing is missing, since nothing is removed meanwhile.
+  MMZ_RETURN_IF_ERROR(database_->CopyTo(absl::StrCat(path, "/database")));
+  MMZ_RETURN_IF_ERROR(segments_->LinkInto(absl::StrCat(path, "/segments")));
+  return path;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(
+    const DurableStorageOptions& options) {
+  const std::string segment_folder = absl::StrCat(options.folder, "/segments");
+  MMZ_RETURN_IF_ERROR(MakeFolder(segment_folder));
+  // First: it also keeps other processes out.
+  absl::StatusOr<std::unique_ptr<ItemDatabase>> database =
+      ItemDatabase::Open(absl::StrCat(options.folder, "/database"), options.sync);
+  if (!database.ok()) return database.status();
+  const uint64_t segment_bytes =
+      options.segment_bytes > 0
+          ? options.segment_bytes
+          : std::clamp(options.max_bytes / 32, kSmallestSegment, kLargestSegment);
+  absl::StatusOr<std::unique_ptr<SegmentLog>> segments = SegmentLog::Open(
+      {.folder = segment_folder, .segment_bytes = segment_bytes, .sync = options.sync});
+  if (!segments.ok()) return segments.status();
+  return std::make_unique<DurableStorageImpl>(options, *std::move(database), *std::move(segments));
+}
+
+}  // namespace mallocmuzero

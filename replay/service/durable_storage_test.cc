@@ -1,0 +1,319 @@
+#include "replay/service/durable_storage.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/crc32c.h"
+#include "replay/service/item.h"
+#include "replay/service/replay_table.h"
+#include "replay/service/shard_config.h"
+#include "replay/service/storage.h"
+#include "replay/service/testing/items.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class DurableStorageTest : public ::testing::Test {
+ protected:
+  DurableStorageTest()
+      : folder_(absl::StrCat(testing::TempDir(), "/durable_",
+                             testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::unique_ptr<ReplayTable> Open(const v1::ReplayShard& config, const std::string& folder = {}) {
+    absl::StatusOr<std::unique_ptr<Storage>> storage =
+        DurableStorage::Open({.folder = folder.empty() ? folder_ : folder,
+                              .cache_bytes = cache_bytes_,
+                              .max_bytes = config.max_bytes(),
+                              .segment_bytes = 1 << 16,
+                              .reserved_bytes = 0});
+    if (!storage.ok()) {
+      ADD_FAILURE() << storage.status();
+      return nullptr;
+    }
+    absl::StatusOr<std::unique_ptr<ReplayTable>> table =
+        ReplayTable::Open(config, *std::move(storage));
+    if (!table.ok()) {
+      ADD_FAILURE() << table.status();
+      return nullptr;
+    }
+    return *std::move(table);
+  }
+
+  v1::ReplayShard Config() const {
+    v1::ReplayShard config;
+    config.set_mode(v1::ReplayShard::DURABLE);
+    config.set_data_dir(folder_);
+    config.set_max_positions(1000);
+    config.set_priority_exponent(1);
+    return *CompleteShardConfig(config);
+  }
+
+  std::string folder_;
+  uint64_t cache_bytes_ = 0;  // everything is read from the disk
+};
+
+TEST(Crc32c, IsThatOfTheStandard) {
+  // RFC 3720, B.4: 32 bytes of zeros, of ones, and ascending; and the check value of the CRC
+  // catalogue.
+  EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aa);
+  EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43);
+  EXPECT_EQ(Crc32c("123456789"), 0xe3069283);
+}
+
+TEST_F(DurableStorageTest, WhatWasStoredIsThereAgain) {
+  const v1::ReplayShard config = Config();
+  {
+    const auto table = Open(config);
+    for (uint64_t i = 0; i < 20; ++i) ASSERT_EQ(Insert(*table, {MakeItem(i, 7)}), absl::OkStatus());
+  }
+  const auto table = Open(config);
+  EXPECT_EQ(table->Stats().items(), 20);
+  EXPECT_EQ(table->Stats().positions(), 140);
+  EXPECT_EQ(table->Stats().inserted_positions(), 140);
+  EXPECT_EQ(StoredIds(*table), IdsOf(0, 20));
+  // And is known for what it is.
+  ASSERT_EQ(Insert(*table, {MakeItem(3, 7)}), absl::OkStatus());
+  EXPECT_EQ(table->Stats().duplicate_items(), 1);
+  const ReplayTable::Draws draws = table->Draw(v1::UNIFORM, 200, 1 << 20, false);
+  EXPECT_EQ(draws.count, 200);
+  for (const ReplayTable::Drawn& drawn : draws.items) {
+    const absl::StatusOr<grpc::Slice> bytes = drawn.bytes.Load();
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    EXPECT_EQ(ViewOf(*bytes), ViewOf(MakeItem(IndexOf(ViewOf(*bytes)), 7).wire));
+  }
+}
+
+TEST_F(DurableStorageTest, EvictedIdsAreRememberedAndTheirFilesGo) {
+  v1::ReplayShard config = Config();
+  config.set_max_positions(10);
+  uint64_t on_disk = 0;
+  {
+    const auto table = Open(config);
+    // 400 items of 4 kB through a shard that holds ten: 25 files of 64 kB.
+    for (uint64_t i = 0; i < 400; ++i) {
+      ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0, 4000)}), absl::OkStatus());
+    }
+    ASSERT_EQ(table->Flush(), absl::OkStatus());
+    for (const auto& file : std::filesystem::directory_iterator(folder_ + "/segments")) {
+      on_disk += file.file_size();
+    }
+    EXPECT_LT(on_disk, 3 << 16);
+  }
+  const auto table = Open(config);
+  EXPECT_EQ(StoredIds(*table), IdsOf(390, 400));
+  EXPECT_EQ(EvictedIds(*table), IdsOf(0, 390));
+  EXPECT_EQ(table->Stats().evicted_items(), 390);
+  ASSERT_EQ(Insert(*table, {MakeItem(5, 1, 0, 4000)}), absl::OkStatus());
+  EXPECT_EQ(StoredIds(*table), IdsOf(390, 400));
+}
+
+TEST_F(DurableStorageTest, AFewItemsThatStayDoNotKeepTheFilesOfAllOthers) {
+  v1::ReplayShard config = Config();
+  config.set_max_positions(20);
+  config.set_best_games(10);
+  const auto table = Open(config);
+  // Every 40th game is better than all before: best games in ten different files.
+  for (uint64_t i = 0; i < 800; ++i) {
+    const double value = i % 40 == 0 ? static_cast<double>(i) : -1;
+    ASSERT_EQ(Insert(*table, {MakeItem(i, 1, value, 4000)}), absl::OkStatus());
+  }
+  ASSERT_EQ(table->Flush(), absl::OkStatus());
+  uint64_t segments = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder_ + "/segments")) {
+    segments += file.file_size();
+  }
+  // 20 items of 4 kB are in use; four files and the open one more are allowed.
+  EXPECT_LT(segments, 2 * 20 * 4100 + 6 * ((1 << 16) + 4100));
+  const ReplayTable::Draws draws = table->Draw(v1::BEST, 100, 1 << 20, false);
+  for (const ReplayTable::Drawn& drawn : draws.items) EXPECT_TRUE(drawn.bytes.Load().ok());
+}
+
+TEST_F(DurableStorageTest, PrioritiesAndCountersComeBack) {
+  v1::ReplayShard config = Config();
+  config.mutable_rate_limit()->set_samples_per_insert(2);
+  config.mutable_rate_limit()->set_error_buffer(100);
+  {
+    const auto table = Open(config);
+    ASSERT_EQ(Insert(*table, {MakeItem(1, 3), MakeItem(2, 1)}), absl::OkStatus());
+    v1::UpdatePrioritiesRequest request;
+    for (uint32_t position = 0; position < 3; ++position) {
+      auto& update = *request.add_updates();
+      update.set_id(IdString(1));
+      update.set_position(position);
+      update.set_priority(position + 2);
+    }
+    ASSERT_EQ(*table->UpdatePriorities(request), 3);
+    EXPECT_EQ(table->Draw(v1::UNIFORM, 5, 1 << 20, false).count, 5);
+    ASSERT_EQ(table->Flush(), absl::OkStatus());
+  }
+  {
+    const auto table = Open(config);
+    // 2 + 3 + 4, and 1 of the item that was never updated: it keeps what was highest then.
+    EXPECT_NEAR(table->Stats().total_weight(), 10 + 3, 1e-6);
+    EXPECT_EQ(table->Stats().drawn_positions(), 5);
+    EXPECT_EQ(table->Stats().limiter_error(), 5 - 4 * 2);
+    EXPECT_THAT(table->notes(), ElementsAre(HasSubstr("found 2")));
+  }
+  config.mutable_rate_limit()->set_samples_per_insert(3);
+  const auto table = Open(config);
+  EXPECT_EQ(table->Stats().rate_limit().samples_per_insert(), 3);
+  EXPECT_THAT(table->notes(),
+              ElementsAre(HasSubstr("found 2"), HasSubstr("samples_per_insert: 2")));
+}
+
+TEST_F(DurableStorageTest, ACheckpointIsWhatWasThereThen) {
+  v1::ReplayShard config = Config();
+  config.set_max_positions(50);
+  std::string path;
+  const auto table = Open(config);
+  for (uint64_t i = 0; i < 50; ++i) {
+    ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0, 4000)}), absl::OkStatus());
+  }
+  const absl::StatusOr<std::string> checkpoint = table->Checkpoint();
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  // All that the copy names has left the original since.
+  for (uint64_t i = 50; i < 150; ++i) {
+    ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0, 4000)}), absl::OkStatus());
+  }
+  ASSERT_EQ(table->Flush(), absl::OkStatus());
+  const auto copy = Open(config, *checkpoint);
+  EXPECT_EQ(StoredIds(*copy), IdsOf(0, 50));
+  for (const ReplayTable::Drawn& drawn : copy->Draw(v1::UNIFORM, 300, 1 << 20, false).items) {
+    EXPECT_TRUE(drawn.bytes.Load().ok());
+  }
+  // Nor does the copy's going on change the original.
+  ASSERT_EQ(Insert(*copy, {MakeItem(999, 1, 0, 4000)}), absl::OkStatus());
+  EXPECT_EQ(StoredIds(*table), IdsOf(100, 150));
+}
+
+TEST_F(DurableStorageTest, AFullDiskIsAnErrorAndPasses) {
+  const v1::ReplayShard config = Config();
+  {
+    const auto table = Open(config);
+    ASSERT_EQ(Insert(*table, {MakeItem(0, 1, 0, 20000)}), absl::OkStatus());
+    // No file may grow beyond 30,000 bytes: as if the disk were full.
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{.rlim_cur = 30000, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const absl::Status full = Insert(*table, {MakeItem(1, 1, 0, 20000)});
+    const absl::Status still_full = Insert(*table, {MakeItem(1, 1, 0, 20000)});
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+    EXPECT_EQ(still_full.code(), absl::StatusCode::kResourceExhausted) << still_full;
+    EXPECT_THAT(table->storage().trouble(), HasSubstr("File too large"));
+    EXPECT_EQ(StoredIds(*table), IdsOf(0, 1));
+    EXPECT_EQ(Insert(*table, {MakeItem(1, 1, 0, 20000)}), absl::OkStatus());
+    EXPECT_THAT(table->storage().trouble(), IsEmpty());
+  }
+  EXPECT_EQ(StoredIds(*Open(config)), IdsOf(0, 2));
+}
+
+TEST_F(DurableStorageTest, ADatabaseThatCannotBeWrittenToIsMended) {
+  const v1::ReplayShard config = Config();
+  uint64_t stored = 0;
+  {
+    const auto table = Open(config);
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = signal(SIGXFSZ, SIG_IGN);
+    // The database's log too fails after its first few records.
+    const rlimit small{.rlim_cur = 4000, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+
+    absl::Status status;
+    while (stored < 1000) {
+      status = Insert(*table, {MakeItem(stored, 1, 0, 1)});
+      if (!status.ok()) break;
+      ++stored;
+    }
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    EXPECT_FALSE(status.ok());
+    ASSERT_EQ(Insert(*table, {MakeItem(stored, 1, 0, 1)}), absl::OkStatus());
+    ASSERT_EQ(Insert(*table, {MakeItem(stored + 1, 1, 0, 1)}), absl::OkStatus());
+    EXPECT_EQ(StoredIds(*table), IdsOf(0, stored + 2));
+  }
+  EXPECT_EQ(StoredIds(*Open(config)), IdsOf(0, stored + 2));
+}
+
+TEST_F(DurableStorageTest, DamageIsFoundWhenItIsRead) {
+  const v1::ReplayShard config = Config();
+  {
+    const auto table = Open(config);
+    ASSERT_EQ(Insert(*table, {MakeItem(0, 1, 0, 1000)}), absl::OkStatus());
+  }
+  {
+    std::fstream file(folder_ + "/segments/00000001.segment",
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(500);
+    file.put('!');
+  }
+  const auto table = Open(config);
+  const ReplayTable::Draws draws = table->Draw(v1::UNIFORM, 1, 1 << 20, false);
+  ASSERT_THAT(draws.items, SizeIs(1));
+  EXPECT_EQ(draws.items[0].bytes.Load().status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(DurableStorageTest, ItemsWhoseFileIsCutShortAreLeftOut) {
+  const v1::ReplayShard config = Config();
+  {
+    const auto table = Open(config);
+    ASSERT_EQ(Insert(*table, {MakeItem(0, 1, 0, 1000)}), absl::OkStatus());
+    ASSERT_EQ(Insert(*table, {MakeItem(1, 1, 0, 1000)}), absl::OkStatus());
+  }
+  std::filesystem::resize_file(folder_ + "/segments/00000001.segment", 1500);
+  const auto table = Open(config);
+  EXPECT_EQ(StoredIds(*table), IdsOf(0, 1));
+  EXPECT_THAT(table->notes(), testing::Contains(HasSubstr("1 trajectories are lost")));
+}
+
+TEST_F(DurableStorageTest, ASecondProcessIsKeptOut) {
+  const auto table = Open(Config());
+  const auto second = DurableStorage::Open({.folder = folder_});
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("another process"));
+}
+
+TEST_F(DurableStorageTest, TheCacheIsBounded) {
+  cache_bytes_ = 10000;
+  const auto table = Open(Config());
+  for (uint64_t i = 0; i < 20; ++i) {
+    ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0, 4000)}), absl::OkStatus());
+    EXPECT_LE(table->storage().bytes_in_memory(), 10000);
+  }
+  EXPECT_GT(table->storage().bytes_in_memory(), 4000);
+  for (const ReplayTable::Drawn& drawn : table->Draw(v1::UNIFORM, 100, 1 << 20, false).items) {
+    EXPECT_TRUE(drawn.bytes.Load().ok());
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero

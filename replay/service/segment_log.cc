@@ -1,0 +1,286 @@
+#include "replay/service/segment_log.h"
+
+#include <fcntl.h>
+#include <grpcpp/support/slice.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "replay/service/crc32c.h"
+#include "replay/service/item.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr char kExtension[] = ".segment";
+
+// Parts of one system call; POSIX allows 1024 everywhere on Linux.
+constexpr size_t kMaxParts = 1024;
+
+absl::Status ErrnoStatus(const std::string& path, int error) {
+  const std::string message = absl::StrCat(path, ": ", std::strerror(error));
+  // The file may not grow, for whatever reason.
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    return absl::ResourceExhaustedError(message);
+  }
+  return absl::UnavailableError(message);
+}
+
+std::string FileName(const std::string& folder, uint32_t number) {
+  return absl::StrFormat("%s/%08d%s", folder, number, kExtension);
+}
+
+}  // namespace
+
+SegmentFile::SegmentFile(std::string path, int descriptor)
+    : path_(std::move(path)), descriptor_(descriptor) {}
+
+SegmentFile::~SegmentFile() { close(descriptor_); }
+
+absl::StatusOr<std::shared_ptr<SegmentFile>> SegmentFile::Open(const std::string& path, int flags) {
+  const int descriptor = open(path.c_str(), flags | O_CLOEXEC, 0600);
+  if (descriptor < 0) return ErrnoStatus(path, errno);
+  return std::shared_ptr<SegmentFile>(new SegmentFile(path, descriptor));
+}
+
+absl::StatusOr<grpc::Slice> SegmentFile::Read(const SegmentPlace& place) const {
+  grpc::Slice slice(place.bytes);
+  // The slice is not shared yet.
+  auto* data = const_cast<uint8_t*>(slice.begin());
+  for (size_t done = 0; done < place.bytes;) {
+    const ssize_t n = pread(descriptor_, data + done, place.bytes - done,
+                            static_cast<off_t>(place.offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(path_, errno);
+    if (n == 0) return absl::DataLossError(absl::StrCat(path_, ": cut short"));
+    done += n;
+  }
+  if (Crc32c(ViewOf(slice)) != place.crc32c) {
+    return absl::DataLossError(absl::StrCat(path_, ": wrong checksum at byte ", place.offset));
+  }
+  return slice;
+}
+
+SegmentLog::SegmentLog(SegmentLogOptions options) : options_(std::move(options)) {}
+
+absl::StatusOr<std::unique_ptr<SegmentLog>> SegmentLog::Open(SegmentLogOptions options) {
+  std::unique_ptr<SegmentLog> log(new SegmentLog(std::move(options)));
+  MMZ_RETURN_IF_ERROR(log->Scan());
+  return log;
+}
+
+absl::Status SegmentLog::Scan() {
+  const absl::MutexLock lock(&mutex_);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(options_.folder, error)) {
+    const std::string name = entry.path().filename().string();
+    uint32_t number = 0;
+    if (!absl::EndsWith(name, kExtension) ||
+        !absl::SimpleAtoi(name.substr(0, name.size() - std::strlen(kExtension)), &number)) {
+      continue;
+    }
+    absl::StatusOr<std::shared_ptr<SegmentFile>> file =
+        SegmentFile::Open(entry.path().string(), O_RDONLY);
+    if (!file.ok()) return file.status();
+    struct stat info {};
+    if (fstat((*file)->descriptor(), &info) != 0) return ErrnoStatus(name, errno);
+    segments_[number] = {.file = *std::move(file), .size = static_cast<uint64_t>(info.st_size)};
+    next_ = std::max(next_, number + 1);
+  }
+  if (error) return absl::UnavailableError(absl::StrCat(options_.folder, ": ", error.message()));
+  return absl::OkStatus();
+}
+
+absl::Status SegmentLog::BeginSegment() {
+  uint32_t number = 0;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (active_ != 0 && segments_[active_].size < options_.segment_bytes) return absl::OkStatus();
+    number = next_;
+  }
+  absl::StatusOr<std::shared_ptr<SegmentFile>> file =
+      SegmentFile::Open(FileName(options_.folder, number), O_RDWR | O_CREAT | O_TRUNC);
+  if (!file.ok()) return file.status();
+  if (options_.sync) {
+    // The name must be on the disk too.
+    absl::StatusOr<std::shared_ptr<SegmentFile>> folder =
+        SegmentFile::Open(options_.folder, O_RDONLY | O_DIRECTORY);
+    if (!folder.ok()) return folder.status();
+    if (fsync((*folder)->descriptor()) != 0) return ErrnoStatus(options_.folder, errno);
+  }
+  const absl::MutexLock lock(&mutex_);
+  const uint32_t full = std::exchange(active_, number);
+  if (full != 0 && segments_[full].used == 0) Remove(full);
+  segments_[number] = {.file = *std::move(file)};
+  next_ = number + 1;
+  return absl::OkStatus();
+}
+
+absl::Status SegmentLog::Write(const SegmentFile& file, uint64_t offset,
+                               absl::Span<const grpc::Slice> all) const {
+  std::vector<iovec> parts;
+  parts.reserve(all.size());
+  for (const grpc::Slice& slice : all) {
+    parts.push_back({const_cast<uint8_t*>(slice.begin()), slice.size()});
+  }
+  for (size_t next = 0; next < parts.size();) {
+    const int count = static_cast<int>(std::min(kMaxParts, parts.size() - next));
+    const ssize_t n = pwritev(file.descriptor(), &parts[next], count, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(file.path(), errno);
+    offset += n;
+    size_t written = n;
+    while (next < parts.size() && written >= parts[next].iov_len) written -= parts[next++].iov_len;
+    if (written > 0) {
+      parts[next].iov_base = static_cast<uint8_t*>(parts[next].iov_base) + written;
+      parts[next].iov_len -= written;
+    }
+  }
+  if (options_.sync && fdatasync(file.descriptor()) != 0) return ErrnoStatus(file.path(), errno);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<SegmentPlace>> SegmentLog::Append(absl::Span<const grpc::Slice> all) {
+  std::vector<SegmentPlace> places;
+  if (all.empty()) return places;
+  MMZ_RETURN_IF_ERROR(BeginSegment());
+  uint32_t number = 0;
+  uint64_t begin = 0;
+  std::shared_ptr<SegmentFile> file;
+  {
+    const absl::MutexLock lock(&mutex_);
+    number = active_;
+    begin = segments_[number].size;
+    file = segments_[number].file;
+  }
+  uint64_t end = begin;
+  places.reserve(all.size());
+  for (const grpc::Slice& slice : all) {
+    places.push_back({.segment = number,
+                      .bytes = static_cast<uint32_t>(slice.size()),
+                      .offset = end,
+                      .crc32c = Crc32c(ViewOf(slice))});
+    end += slice.size();
+  }
+  if (absl::Status status = Write(*file, begin, all); !status.ok()) {
+    // Should this fail, what is there is written over.
+    if (ftruncate(file->descriptor(), static_cast<off_t>(begin)) != 0) return status;
+    return status;
+  }
+  const absl::MutexLock lock(&mutex_);
+  segments_[number].size = end;
+  segments_[number].used += end - begin;
+  return places;
+}
+
+bool SegmentLog::Use(const SegmentPlace& place) {
+  const absl::MutexLock lock(&mutex_);
+  const auto found = segments_.find(place.segment);
+  if (found == segments_.end() || place.offset + place.bytes > found->second.size) return false;
+  found->second.used += place.bytes;
+  return true;
+}
+
+void SegmentLog::Release(const SegmentPlace& place) {
+  const absl::MutexLock lock(&mutex_);
+  Segment& segment = segments_[place.segment];
+  segment.used -= place.bytes;
+  if (segment.used == 0 && place.segment != active_) Remove(place.segment);
+}
+
+void SegmentLog::Remove(uint32_t number) {
+  const auto found = segments_.find(number);
+  if (pins_ > 0) {
+    unlink_later_.push_back(found->second.file->path());
+  } else {
+    unlink(found->second.file->path().c_str());
+  }
+  segments_.erase(found);
+}
+
+void SegmentLog::RemoveUnused() {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<uint32_t> unused;
+  for (const auto& [number, segment] : segments_) {
+    if (segment.used == 0 && number != active_) unused.push_back(number);
+  }
+  for (const uint32_t number : unused) Remove(number);
+}
+
+std::shared_ptr<const SegmentFile> SegmentLog::File(const SegmentPlace& place) const {
+  const absl::MutexLock lock(&mutex_);
+  return segments_.at(place.segment).file;
+}
+
+void SegmentLog::Pin() {
+  const absl::MutexLock lock(&mutex_);
+  ++pins_;
+}
+
+void SegmentLog::Unpin() {
+  const absl::MutexLock lock(&mutex_);
+  if (--pins_ > 0) return;
+  for (const std::string& path : std::exchange(unlink_later_, {})) unlink(path.c_str());
+}
+
+absl::Status SegmentLog::LinkInto(const std::string& folder) const {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<std::string> paths = unlink_later_;
+  for (const auto& [number, segment] : segments_) paths.push_back(segment.file->path());
+  for (const std::string& path : paths) {
+    const std::string copy =
+        absl::StrCat(folder, "/", std::filesystem::path(path).filename().string());
+    if (link(path.c_str(), copy.c_str()) != 0) return ErrnoStatus(copy, errno);
+  }
+  return absl::OkStatus();
+}
+
+uint32_t SegmentLog::WorstSegment() const {
+  const absl::MutexLock lock(&mutex_);
+  uint64_t size = 0;
+  uint64_t used = 0;
+  uint32_t worst = UINT32_MAX;
+  double least = 1;
+  for (const auto& [number, segment] : segments_) {
+    if (number == active_ || segment.size == 0) continue;
+    size += segment.size;
+    used += segment.used;
+    const double share = static_cast<double>(segment.used) / static_cast<double>(segment.size);
+    if (share < least) {
+      least = share;
+      worst = number;
+    }
+  }
+  // A few files more or less are not worth it.
+  return size > 2 * used + 4 * options_.segment_bytes ? worst : UINT32_MAX;
+}
+
+uint64_t SegmentLog::bytes() const {
+  const absl::MutexLock lock(&mutex_);
+  uint64_t sum = 0;
+  for (const auto& [number, segment] : segments_) sum += segment.size;
+  return sum;
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,42 @@
+// Items and tables for tests.
+
+#ifndef MALLOCMUZERO_REPLAY_SERVICE_TESTING_ITEMS_H_
+#define MALLOCMUZERO_REPLAY_SERVICE_TESTING_ITEMS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/item.h"
+#include "replay/service/replay_table.h"
+
+namespace mallocmuzero {
+
+// 16 bytes that begin with `index`.
+std::string IdString(uint64_t index);
+std::set<std::string> IdsOf(uint64_t begin, uint64_t end);
+
+// The index in the id of a serialized ReplayItem.
+uint64_t IndexOf(absl::string_view wire);
+
+// A valid item.
+v1::ReplayItem MakeReplayItem(uint64_t index, uint32_t positions, double total_return = 0,
+                              size_t payload_bytes = 10);
+Item MakeItem(uint64_t index, uint32_t positions, double total_return = 0,
+              size_t payload_bytes = 10);
+
+// Inserts them as one request. `response`, if given, is what a client would get.
+absl::Status Insert(ReplayTable& table, std::vector<Item> items, bool replace = false,
+                    v1::InsertResponse* response = nullptr);
+
+std::set<std::string> StoredIds(const ReplayTable& table);
+std::set<std::string> EvictedIds(const ReplayTable& table);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_SERVICE_TESTING_ITEMS_H_
