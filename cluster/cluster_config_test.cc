@@ -5,15 +5,19 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/test_certificates.h"
 
 namespace mallocmuzero {
 namespace {
@@ -170,6 +174,48 @@ TEST_F(ClusterConfig, NamesAndAddressesAreUnique) {
           StartsWith("3: replay[1].data_dir: "),
           "5: actor.metrics_address: 127.0.0.1:9001 is taken by replay[2].metrics_address "
           "in line 4; another port expected"));
+}
+
+TEST_F(ClusterConfig, MachinesMayServeMetricsOnTheSamePort) {
+  const auto config = [](const std::string& second) {
+    return absl::StrCat(
+        "learner { workloads: 'programs' address: 'c:1' metrics_address: '0.0.0.0:9' }\n"
+        "replay { name: 'a' address: 'a:1' metrics_address: '0.0.0.0:9' }\n"
+        "replay { name: 'b' address: '",
+        second,
+        "' metrics_address: '0.0.0.0:9' }\n"
+        "actor { count: 2 metrics_address: '0.0.0.0:8' }\n"
+        "security { allow_insecure_network: true }");
+  };
+  EXPECT_THAT(Mistakes(config("b:1")), IsEmpty());
+  EXPECT_THAT(Mistakes(config("a:2")),
+              ElementsAre(HasSubstr("a:9 is taken by replay[0].metrics_address")));
+}
+
+TEST_F(ClusterConfig, ExamplesAreRight) {
+  const std::string examples = MALLOCMUZERO_SOURCE_DIR "/deploy/cluster/";
+  const TestCertificates certificates = MakeTestCertificates();
+  const std::pair<std::string, std::string> secrets[] = {
+      {"ca.pem", Write("ca.pem", certificates.ca)},
+      {"certificate.pem", Write("certificate.pem", certificates.certificate)},
+      {"key.pem", Write("key.pem", certificates.key)},
+      {"token", Write("token", "0123456789abcdef")}};
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(examples)) {
+    std::ifstream file(entry.path());
+    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    for (const auto& [name, path] : secrets) {
+      text = absl::StrReplaceAll(text, {{absl::StrCat("/etc/mallocmuzero/", name), path}});
+    }
+    const bool one_machine = entry.path().filename() == "one-machine.textproto";
+    const absl::Status status =
+        ParseClusterConfig(text, entry.path().string(),
+                           one_machine ? ConfigScope::kWithPrograms : ConfigScope::kWithoutPrograms)
+            .status();
+    EXPECT_TRUE(status.ok()) << status;
+    ++count;
+  }
+  EXPECT_EQ(count, 2);
 }
 
 TEST_F(ClusterConfig, AddressesAreHostAndPort) {

@@ -37,6 +37,8 @@ std::string Message(const absl::Status& status) {
   return std::string(status.message().data(), status.message().size());
 }
 
+bool IsLoopback(const std::string& address) { return Security().CheckListenAddress(address).ok(); }
+
 // Checks of sections, which share what has been seen in others: names, addresses, folders.
 class Checker {
  public:
@@ -63,8 +65,10 @@ class Checker {
   // Of an RPC server, which others must find and strangers must not.
   void CheckListen(const std::string& address, const ConfigSection& section);
 
-  // `count` servers with ports in a row; none if `address` is empty.
-  void CheckMetrics(const std::string& address, uint32_t count, const ConfigSection& section);
+  // `count` servers with ports in a row; none if `address` is empty. `machine` is the address of an
+  // RPC server that runs on the same machine.
+  void CheckMetrics(const std::string& address, uint32_t count, const std::string& machine,
+                    const ConfigSection& section);
   void CheckFree(const Place& place, const ConfigSection& section, const std::string& field);
 
   const v1::ClusterConfig& config_;
@@ -160,11 +164,11 @@ void Checker::CheckListen(const std::string& address, const ConfigSection& secti
   CheckFree({*parsed, section.PathOf("address"), section.LineOf("address")}, section, "address");
 }
 
-void Checker::CheckMetrics(const std::string& address, uint32_t count,
+void Checker::CheckMetrics(const std::string& address, uint32_t count, const std::string& machine,
                            const ConfigSection& section) {
   if (address.empty()) return;
   constexpr char kField[] = "metrics_address";
-  const std::optional<HostPort> parsed = ParseHostPort(address);
+  std::optional<HostPort> parsed = ParseHostPort(address);
   if (!parsed.has_value()) {
     return section.Complain(kField, absl::StrCat("'", address,
                                                  "': host:port with a port from 1 to 65535 "
@@ -175,6 +179,9 @@ void Checker::CheckMetrics(const std::string& address, uint32_t count,
         kField, absl::StrCat(address, ": ", count, " processes take a port each, up to ",
                              parsed->port + uint64_t{count} - 1, "; 65535 is the last one"));
   }
+  // The same port of every interface is free on another machine.
+  const std::optional<HostPort> there = ParseHostPort(machine);
+  if (IsWildcard(*parsed) && there.has_value()) parsed->host = there->host;
   for (uint32_t i = 0; i < count; ++i) {
     CheckFree({{parsed->host, parsed->port + i}, section.PathOf(kField), section.LineOf(kField)},
               section, kField);
@@ -197,7 +204,7 @@ void Checker::CheckShard(int index) {
   const ConfigSection section = root_.Nested("replay", index);
   CheckName(shard.name(), section);
   CheckListen(shard.address(), section);
-  CheckMetrics(shard.metrics_address(), 1, section);
+  CheckMetrics(shard.metrics_address(), 1, shard.address(), section);
   CheckRanges(section, {{"max_positions", 1, 4294967296.0},
                         {"max_bytes", kMebibyte, kHuge},
                         {"best_games", 0, 1 << 20},
@@ -276,7 +283,7 @@ void Checker::CheckLearner(bool programs) {
   const ConfigSection section = root_.Nested("learner");
   CheckName(learner.name(), section);
   CheckListen(learner.address(), section);
-  CheckMetrics(learner.metrics_address(), learner.processes(), section);
+  CheckMetrics(learner.metrics_address(), learner.processes(), learner.address(), section);
   CheckRanges(section, {{"explored_decisions", 0, 1e6},
                         {"searched_share", 0, 1},
                         {"importance_exponent", 0, 1},
@@ -312,14 +319,19 @@ void Checker::CheckActors() {
                       {"threads", 0, kMostThreads},
                       {"games_in_flight", 1, 65536},
                       {"spool_bytes", kMebibyte, kHuge}});
-  CheckMetrics(config_.actor().metrics_address(), config_.actor().count(), actor);
+  // Actors may be anywhere; if nobody else can reach the learner, they are here.
+  const std::string machine = IsLoopback(config_.learner().address())
+                                  ? config_.learner().address()
+                                  : std::string("actors.invalid:1");
+  CheckMetrics(config_.actor().metrics_address(), config_.actor().count(), machine, actor);
   if (config_.actor().spool_dir().empty()) {
     actor.Complain("spool_dir", "empty; a folder expected for games that no shard has taken yet");
   }
   const ConfigSection reanalyse = root_.Nested("reanalyse");
   CheckRanges(reanalyse,
               {{"count", 0, 10000}, {"threads", 0, kMostThreads}, {"games_in_flight", 1, 65536}});
-  CheckMetrics(config_.reanalyse().metrics_address(), config_.reanalyse().count(), reanalyse);
+  CheckMetrics(config_.reanalyse().metrics_address(), config_.reanalyse().count(), machine,
+               reanalyse);
 }
 
 }  // namespace
