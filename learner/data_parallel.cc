@@ -119,6 +119,8 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
     store.port = static_cast<uint16_t>(port);
     store.isServer = options.rank == 0;
     store.numWorkers = options.processes;
+    // Its wait ends late and without an error; that of the group below does neither.
+    store.waitWorkers = false;
     store.timeout = meeting;
     group->store = c10::make_intrusive<c10d::TCPStore>(host, store);
     const auto rank = static_cast<int>(options.rank);

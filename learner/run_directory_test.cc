@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/network_config.h"
@@ -15,10 +16,9 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 std::string NewFolder(const std::string& name) {
-  const std::string path = ::testing::TempDir() + "/run_directory_test_" + name;
+  const std::string path = absl::StrCat(::testing::TempDir(), "/run_directory_test_", name);
   std::filesystem::remove_all(path);
   return path;
 }
@@ -68,10 +68,11 @@ TEST(RunDirectory, MetricsAreLinesThatSurviveACutOne) {
   const auto directory = RunDirectory::Create(NewFolder("metrics"), SomeConfig());
   ASSERT_TRUE(directory.ok());
   for (uint32_t i = 1; i <= 3; ++i) ASSERT_TRUE(directory->AppendMetrics(MetricsOf(i)).ok());
-  std::ofstream(directory->path() + "/metrics.jsonl", std::ios::app) << "{\"iteration\": 4, \"ga";
+  std::ofstream(absl::StrCat(directory->path(), "/metrics.jsonl"), std::ios::app)
+      << "{\"iteration\": 4, \"ga";
   const auto metrics = directory->ReadMetrics();
   ASSERT_TRUE(metrics.ok()) << metrics.status();
-  ASSERT_THAT(*metrics, SizeIs(3));
+  ASSERT_EQ(metrics->size(), 3);
   EXPECT_EQ((*metrics)[2].games(), 30);
   EXPECT_EQ((*metrics)[2].programs(0).name(), "p");
 }
@@ -79,7 +80,7 @@ TEST(RunDirectory, MetricsAreLinesThatSurviveACutOne) {
 TEST(RunDirectory, NamesTheLineThatIsNoMetrics) {
   const auto directory = RunDirectory::Create(NewFolder("bad"), SomeConfig());
   ASSERT_TRUE(directory->AppendMetrics(MetricsOf(1)).ok());
-  std::ofstream(directory->path() + "/metrics.jsonl", std::ios::app) << "hello\n";
+  std::ofstream(absl::StrCat(directory->path(), "/metrics.jsonl"), std::ios::app) << "hello\n";
   EXPECT_THAT(directory->ReadMetrics().status().message(), HasSubstr("metrics.jsonl:2"));
 }
 
@@ -88,7 +89,7 @@ TEST(RunDirectory, TruncatesMetricsBehindAnIteration) {
   for (uint32_t i = 1; i <= 5; ++i) ASSERT_TRUE(directory->AppendMetrics(MetricsOf(i)).ok());
   ASSERT_TRUE(directory->TruncateMetrics(2).ok());
   ASSERT_TRUE(directory->AppendMetrics(MetricsOf(3)).ok());
-  EXPECT_THAT(*directory->ReadMetrics(), SizeIs(3));
+  EXPECT_EQ(directory->ReadMetrics()->size(), 3);
 }
 
 TEST(RunDirectory, KeepsOnlyTheGamesOfTheLastCheckpoint) {

@@ -98,7 +98,11 @@ class ActorRole::Impl {
     const absl::MutexLock lock(&mutex_);
     return status_;
   }
-  std::string blocked_on() const { return state_.blocked_on(); }
+  std::string blocked_on() const {
+    // A game that does not fit waits in Write, however little room it lacks.
+    return writer_->blocked() ? absl::StrCat("spool: ", writer_->blocked_on())
+                              : state_.blocked_on();
+  }
   uint64_t games() const { return state_.figures().stats.games; }
   uint64_t network_step() const { return state_.network_step(); }
 
@@ -226,7 +230,7 @@ v1::ActorReport ActorRole::Impl::Report() {
   report.set_decisions(figures.stats.decisions);
   report.set_simulations(figures.stats.simulations);
   report.set_spooled_bytes(writer_->spooled_bytes());
-  report.set_blocked_on(state_.blocked_on().substr(0, 200));
+  report.set_blocked_on(blocked_on().substr(0, 200));
   report.set_rss_bytes(ResidentBytes());
   state_.TakeOutcomes(report);
   return report;
@@ -264,7 +268,7 @@ void ActorRole::Impl::Tick() {
                    .learner = learner_->figures(),
                    .network_step = state_.network_step(),
                    .policy_lag = state_.policy_lag(),
-                   .blocked_on = state_.blocked_on()});
+                   .blocked_on = blocked_on()});
 }
 
 absl::Status ActorRole::Impl::Stop(absl::Duration grace) {

@@ -48,16 +48,22 @@ class FakeLearner final : public v1::Learner::Service {
     return grpc::Status::OK;
   }
 
-  // Sends `cut_after` bytes and then fails, until that is 0.
+  // Of the weights, sends `cut_after` bytes and then fails, once; or damages them, once.
   grpc::Status Fetch(grpc::ServerContext* /*context*/, const v1::FetchRequest* request,
                      grpc::ServerWriter<v1::FetchResponse>* writer) override {
     const absl::MutexLock lock(&mutex_);
     offsets_.push_back(request->offset());
-    const std::string& file = request->sha256() == Sha256(weights_) ? weights_ : program_;
+    const bool weights = request->sha256() == Sha256(weights_);
+    const std::string& file = weights ? weights_ : program_;
     if (Sha256(file) != request->sha256()) return {grpc::StatusCode::NOT_FOUND, "superseded"};
     const std::string rest = file.substr(request->offset());
     v1::FetchResponse chunk;
-    chunk.set_data(cut_after_ > 0 ? rest.substr(0, cut_after_) : rest);
+    chunk.set_data(rest);
+    if (!weights) {
+      writer->Write(chunk);
+      return grpc::Status::OK;
+    }
+    if (cut_after_ > 0) chunk.set_data(rest.substr(0, cut_after_));
     if (damage_) (*chunk.mutable_data())[0] ^= 1;
     damage_ = false;
     writer->Write(chunk);

@@ -16,6 +16,9 @@
 namespace mallocmuzero {
 namespace {
 
+// Reports that were held up together say nothing about rates.
+constexpr double kLeastRateSeconds = 0.5;
+
 constexpr size_t kMostActors = 100'000;
 constexpr size_t kMostNameBytes = 256;
 
@@ -75,7 +78,7 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
   totals_.decisions += decisions;
   totals_.simulations += simulations;
   const double seconds = is_new ? 0 : absl::ToDoubleSeconds(now - actor.last);
-  if (seconds > 0) {
+  if (seconds >= kLeastRateSeconds) {
     actor.games_per_second = games / seconds;
     actor.decisions_per_second = decisions / seconds;
     actor.simulations_per_second = simulations / seconds;
