@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/bench_search.h"
+#include "cli/bench_self_play.h"
 #include "cli/command.h"
 #include "cli/corpus.h"
 #include "cli/print_json.h"
@@ -168,6 +169,7 @@ void AddBenchCommand(CLI::App& app, Action& action) {
   command->require_subcommand(1);
   AddGame(*command, action);
   AddBenchSearch(*command, action);
+  AddBenchSelfPlay(*command, action);
 }
 
 }  // namespace mallocmuzero::cli

@@ -100,5 +100,33 @@ TEST(BenchSearch, APresetHasNoSizesToChoose) {
   EXPECT_THAT(result.err, HasSubstr("tiny has sizes of its own"));
 }
 
+TEST(BenchSelfPlay, SaysWhatShareOfTheSearchIsLeft) {
+  const RunResult result =
+      RunMallocmuzero({"bench", "self-play", "--program",
+                       MALLOCMUZERO_SOURCE_DIR "/workloads/tpu_v4i/c3d_32_b8x16x64.program",
+                       "--batch", "8", "--simulations", "4", "--seconds", "0.2", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+  EXPECT_EQ(report["program"], "c3d_32_b8x16x64");
+  const double decisions = report["decisions_per_second"];
+  EXPECT_GT(decisions, 0);
+  // Every decision is searched.
+  EXPECT_NEAR(report["simulations_per_second"], 4 * decisions, 0.05 * 4 * decisions);
+  const double share = report["share_of_search"];
+  EXPECT_GT(share, 0);
+  EXPECT_LT(share, 1.5);
+  const double game = report["game_share"];
+  const double network = report["network_share"];
+  const double tree = report["tree_share"];
+  EXPECT_NEAR(game + network + tree, 1, 1e-9);
+}
+
+TEST(BenchSelfPlay, RefusesWhatCannotBeMeasured) {
+  const RunResult result =
+      RunMallocmuzero({"bench", "self-play", "--program", "absent.program", "--seconds", "1"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("absent.program"));
+}
+
 }  // namespace
 }  // namespace mallocmuzero::e2e
