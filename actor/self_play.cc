@@ -29,6 +29,10 @@ namespace {
 // would never again try what it has given up, however noisy its search.
 constexpr double kAnyActionShare = 0.5;
 
+// Games that come to a decision to search wait there until so large a share of the seats does, or
+// all that are left: a search of a few costs nearly as much as one of many.
+constexpr double kSearchedShare = 0.5;
+
 // Adds the time it lives to a number of seconds.
 class Stopwatch {
  public:
@@ -156,34 +160,35 @@ SelfPlay::~SelfPlay() = default;
 std::vector<v1::Trajectory> SelfPlay::Play(absl::Span<const GameTask> tasks, uint64_t network_step,
                                            const std::function<bool()>& stop) {
   std::vector<v1::Trajectory> played(tasks.size());
-  std::vector<uint32_t> active;
-  std::vector<uint32_t> searching;
+  std::vector<uint32_t> deciding;
+  std::vector<uint32_t> ready;
+  std::vector<uint32_t> searching;  // those that wait for the search, too
   size_t next = 0;
+  const auto decide = [&](absl::Span<const uint32_t> seats) {
+    const Stopwatch watch(stats_.game_seconds);
+    for (const uint32_t s : seats) Decide(s, played);
+  };
   for (;;) {
-    active.clear();
-    searching.clear();
+    deciding.clear();
+    ready.clear();
     for (uint32_t s = 0; s < seats_.size(); ++s) {
       if (seats_[s] == nullptr && next < tasks.size()) {
         seats_[s] = std::make_unique<Seat>(tasks[next], next, network_step);
         ++next;
       }
-      if (seats_[s] != nullptr) active.push_back(s);
+      if (seats_[s] != nullptr && !seats_[s]->searched) deciding.push_back(s);
     }
-    if (active.empty() || (stop && stop())) break;
-    EvaluateRoots(active);
-    for (size_t row = 0; row < active.size(); ++row) {
-      PlanDecision(active[row], row);
-      if (seats_[active[row]]->searched) searching.push_back(active[row]);
+    if ((deciding.empty() && searching.empty()) || (stop && stop())) break;
+    if (!deciding.empty()) EvaluateRoots(deciding);
+    for (size_t row = 0; row < deciding.size(); ++row) {
+      PlanDecision(deciding[row], row);
+      (seats_[deciding[row]]->searched ? searching : ready).push_back(deciding[row]);
     }
+    decide(ready);
+    if (!ready.empty() && searching.size() < kSearchedShare * seats_.size()) continue;
     SearchAll(searching);
-    const Stopwatch watch(stats_.game_seconds);
-    for (const uint32_t s : active) {
-      Decide(s);
-      if (!seats_[s]->game.finished()) continue;
-      ++stats_.games;
-      played[seats_[s]->task_index] = std::move(seats_[s]->recorder).Finish();
-      seats_[s] = nullptr;
-    }
+    decide(searching);
+    searching.clear();
   }
   for (std::unique_ptr<Seat>& seat : seats_) seat = nullptr;
   std::erase_if(played, [](const v1::Trajectory& game) { return game.id().empty(); });
@@ -257,7 +262,7 @@ void SelfPlay::SearchAll(absl::Span<const uint32_t> seats) {
   }
 }
 
-void SelfPlay::Decide(uint32_t s) {
+void SelfPlay::Decide(uint32_t s, std::vector<v1::Trajectory>& played) {
   Seat& seat = *seats_[s];
   ++stats_.decisions;
   Action action;
@@ -277,6 +282,11 @@ void SelfPlay::Decide(uint32_t s) {
     action = static_cast<Action>(seat.task->again->actions()[seat.game.history().size()]);
   }
   seat.recorder.Apply(seat.game, action, policy, value);
+  seat.searched = false;
+  if (!seat.game.finished()) return;
+  ++stats_.games;
+  played[seat.task_index] = std::move(seat.recorder).Finish();
+  seats_[s] = nullptr;
 }
 
 }  // namespace mallocmuzero

@@ -56,7 +56,8 @@ struct SelfPlayStats {
 };
 
 // Plays on one thread. Games in flight advance together, one decision at a time, so that the
-// network sees one batch for all of them. The same tasks give the same games.
+// network sees one batch for all of them; where only some decisions are searched, a game waits with
+// its own until there are enough for a batch. The same tasks give the same games.
 class SelfPlay {
  public:
   // Latent slots that the model must have for `games` in flight.
@@ -83,7 +84,9 @@ class SelfPlay {
   void EvaluateRoots(absl::Span<const uint32_t> seats);
   void PlanDecision(uint32_t seat, size_t row);
   void SearchAll(absl::Span<const uint32_t> seats);
-  void Decide(uint32_t seat);
+
+  // Takes the planned decision. A game that ends with it moves to its task's place in `played`.
+  void Decide(uint32_t seat, std::vector<v1::Trajectory>& played);
 
   Search search_;
   std::unique_ptr<LatentModel> model_;

@@ -133,6 +133,21 @@ TEST(SelfPlay, AGameDoesNotDependOnItsNeighbours) {
   }
 }
 
+TEST(SelfPlay, SearchesInBatchesAlthoughFewDecisionsAreSearched) {
+  const auto programs = SomePrograms(1);
+  constexpr int kGames = 32;
+  SelfPlay self_play = MakeSelfPlay(kGames);
+  ASSERT_THAT(self_play.Play(Tasks(programs, 10 * kGames, 0, 0.05F), 0, nullptr),
+              SizeIs(10 * kGames));
+  const SelfPlayStats& stats = self_play.stats();
+  // One call for each step of a batch of searches; the rest are roots, one row a decision.
+  const double searched_rows = static_cast<double>(stats.simulations);
+  ASSERT_GT(searched_rows, 0);
+  const double calls_if_alone = searched_rows;
+  EXPECT_LT(stats.network_calls, calls_if_alone);
+  EXPECT_GT(static_cast<double>(stats.network_rows) / stats.network_calls, kGames / 3.0);
+}
+
 TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
   const auto programs = SomePrograms(1);
   SelfPlay self_play = MakeSelfPlay(2);
