@@ -10,10 +10,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "cli/actor_command.h"
 #include "cli/bench_command.h"
 #include "cli/corpus_command.h"
 #include "cli/explain_command.h"
 #include "cli/import_command.h"
+#include "cli/learner_command.h"
 #include "cli/map_command.h"
 #include "cli/overrides_command.h"
 #include "cli/plot_command.h"
@@ -23,6 +25,7 @@
 #include "cli/simulate_command.h"
 #include "cli/status_command.h"
 #include "cli/train_command.h"
+#include "cli/up_command.h"
 #include "cli/validate_command.h"
 
 namespace mallocmuzero::cli {
@@ -32,7 +35,8 @@ constexpr AddCommand kCommands[] = {AddImportCommand, AddSimulateCommand,  AddVa
                                     AddCorpusCommand, AddOverridesCommand, AddReadbackCommand,
                                     AddPlotCommand,   AddExplainCommand,   AddBenchCommand,
                                     AddMapCommand,    AddTrainCommand,     AddReportCommand,
-                                    AddReplayCommand, AddStatusCommand};
+                                    AddReplayCommand, AddStatusCommand,    AddLearnerCommand,
+                                    AddActorCommand,  AddUpCommand};
 
 // One line whatever `message` holds, so that a caller can take stderr line by line.
 void PrintError(std::string_view message) {

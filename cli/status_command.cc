@@ -100,7 +100,8 @@ void AddStatusCommand(CLI::App& app, Action& action) {
   const auto flags = std::make_shared<StatusFlags>();
   AddConfigOption(*command, flags->config);
   command->add_flag("--json", flags->json, "print one JSON object (ClusterStatus)");
-  command->footer("Exit code 1: a role is away, silent or blocked, or there are no actors.");
+  command->footer(
+      "Exit code 1: a role is away or blocked, or there are fewer actors than actor.count.");
   command->callback([flags, &action] { action = [flags] { return RunStatus(*flags); }; });
 }
 

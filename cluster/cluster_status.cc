@@ -43,6 +43,15 @@ void AddComplaints(const v1::RoleStatus& role, std::vector<std::string>& complai
   for (const v1::RoleStatus& peer : role.peers()) AddComplaints(peer, complaints);
 }
 
+// Those of a learner that it has heard of lately.
+uint32_t CountActors(const v1::RoleStatus& learner) {
+  uint32_t count = 0;
+  for (const v1::RoleStatus& peer : learner.peers()) {
+    count += peer.role() == v1::RoleStatus::ACTOR && HealthOf(peer) != Health::kSilent ? 1 : 0;
+  }
+  return count;
+}
+
 // Why a role does not answer. gRPC puts a chain of causes into its message; the last one tells.
 std::string Reason(const grpc::Status& status) {
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return "no answer in time";
@@ -93,7 +102,7 @@ std::string ToString(Health health) {
 
 StatusCollector::StatusCollector(const v1::ClusterConfig& config,
                                  std::shared_ptr<const Security> security)
-    : expects_actors_(config.actor().count() > 0), security_(std::move(security)) {
+    : least_actors_(config.actor().count()), security_(std::move(security)) {
   const auto add = [this](v1::RoleStatus::Role role, const std::string& name,
                           const std::string& address) {
     Target target;
@@ -137,12 +146,12 @@ v1::ClusterStatus StatusCollector::Collect(absl::Duration timeout) const {
       role.set_error(Reason(calls[i].status));
     }
     healthy = healthy && IsWell(HealthOf(role));
+    actors += CountActors(role);
     for (const v1::RoleStatus& peer : role.peers()) {
-      healthy = healthy && IsWell(HealthOf(peer));
-      actors += peer.role() == v1::RoleStatus::ACTOR ? 1 : 0;
+      healthy = healthy && HealthOf(peer) != Health::kBlocked;
     }
   }
-  cluster.set_healthy(healthy && (actors > 0 || !expects_actors_));
+  cluster.set_healthy(healthy && actors >= least_actors_);
   return cluster;
 }
 
@@ -159,14 +168,18 @@ std::string SummaryLine(const v1::ClusterStatus& status) {
       learner = absl::StrFormat("step %.0f, %.1f updates/s", FigureOf(role, "step"),
                                 FigureOf(role, "updates_per_second"));
     }
+    actors += CountActors(role);
     for (const v1::RoleStatus& peer : role.peers()) {
-      actors += peer.role() == v1::RoleStatus::ACTOR ? 1 : 0;
-      games_per_second += FigureOf(peer, "games_per_second");
+      if (HealthOf(peer) != Health::kSilent) {
+        games_per_second += FigureOf(peer, "games_per_second");
+      }
     }
   }
   return absl::StrFormat("%s, %u actors, %.1f games/s, %.0f positions stored; %s", learner, actors,
                          games_per_second, positions,
-                         complaints.empty() ? "all well" : absl::StrJoin(complaints, "; "));
+                         !complaints.empty() ? absl::StrJoin(complaints, "; ")
+                         : status.healthy()  ? "all well"
+                                             : "too few actors");
 }
 
 }  // namespace mallocmuzero

@@ -39,14 +39,15 @@ class StatusCollector {
   StatusCollector& operator=(const StatusCollector&) = delete;
 
   // Asks all at once and waits up to `timeout`. Roles in the order of the configuration, shards
-  // first; one that does not answer has `error`. Healthy: all answer, no role is blocked, away or
-  // silent, and there are actors if the configuration has any.
+  // first; one that does not answer has `error`. Healthy: all answer, none is blocked, and there
+  // are at least actor.count actors. One that is silent is no longer one of them: it may have been
+  // started anew under another name.
   v1::ClusterStatus Collect(absl::Duration timeout) const;
 
  private:
   struct Target;
 
-  const bool expects_actors_;
+  const uint32_t least_actors_;
   const std::shared_ptr<const Security> security_;
   std::vector<Target> targets_;
 };

@@ -110,13 +110,20 @@ TEST_F(ClusterStatus, FlowControlIsHealthyAndALackIsNot) {
   EXPECT_THAT(SummaryLine(status), HasSubstr("a blocked (disk: no space left)"));
 }
 
-TEST_F(ClusterStatus, ActorsCount) {
-  learner_.status().mutable_peers(0)->set_silent_seconds(11);
-  EXPECT_FALSE(Collect().healthy());
-  learner_.status().mutable_peers(0)->set_silent_seconds(3);
+TEST_F(ClusterStatus, ActorsThatAreHeardOfCount) {
+  v1::RoleStatus& learner = learner_.status();
+  learner.mutable_peers(0)->set_silent_seconds(11);
+  const v1::ClusterStatus status = Collect();
+  EXPECT_FALSE(status.healthy());
+  EXPECT_THAT(SummaryLine(status), HasSubstr("0 actors, 0.0 games/s"));
+  EXPECT_THAT(SummaryLine(status), HasSubstr("actor-0 silent"));
+  // Its successor.
+  learner.add_peers()->set_role(v1::RoleStatus::ACTOR);
   EXPECT_TRUE(Collect().healthy());
-  learner_.status().clear_peers();
+  learner.mutable_peers(1)->set_blocked_on("replay");
   EXPECT_FALSE(Collect().healthy());
+  learner.clear_peers();
+  EXPECT_THAT(SummaryLine(Collect()), HasSubstr("too few actors"));
   config_.mutable_actor()->set_count(0);
   EXPECT_TRUE(Collect().healthy());
 }

@@ -1,0 +1,61 @@
+#include "cli/learner_command.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/run_role.h"
+#include "learner/role/learner_role.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct LearnerFlags {
+  std::string config;
+  uint32_t rank = 0;
+};
+
+absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
+  const absl::StatusOr<LoadedConfig> loaded =
+      LoadClusterConfig(flags.config, ConfigScope::kWithPrograms);
+  if (!loaded.ok()) return loaded.status();
+  const v1::LearnerRole& learner = loaded->config.learner();
+  if (flags.rank >= learner.processes()) {
+    return absl::InvalidArgumentError(absl::StrCat("--rank: ", flags.rank, ": ", flags.config,
+                                                   " has ", learner.processes(),
+                                                   " learner processes, counted from 0"));
+  }
+  return RunRole(
+      {.name = flags.rank == 0 ? learner.name() : absl::StrCat(learner.name(), ".", flags.rank),
+       .metrics_address = NthAddress(learner.metrics_address(), flags.rank),
+       .start = [&](prometheus::Registry& registry) -> absl::StatusOr<RunningRole> {
+         absl::StatusOr<std::unique_ptr<LearnerRole>> started =
+             LearnerRole::Start(loaded->config, flags.rank, loaded->security, registry);
+         if (!started.ok()) return started.status();
+         const std::shared_ptr<LearnerRole> role = *std::move(started);
+         return RunningRole{
+             .description = absl::StrCat(
+                 "step ", role->step(),
+                 role->address().empty() ? "" : absl::StrCat(", listens on ", role->address())),
+             .status = [role] { return role->status(); },
+             .stop = [role](absl::Duration grace) { return role->Stop(grace); }};
+       }});
+}
+
+}  // namespace
+
+void AddLearnerCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "learner", "Run the learner of a cluster; it goes on from its last checkpoint");
+  const auto flags = std::make_shared<LearnerFlags>();
+  AddConfigOption(*command, flags->config);
+  command->add_option("--rank", flags->rank, "which one of learner.processes this is; default: 0")
+      ->type_name("N");
+  command->callback([flags, &action] { action = [flags] { return RunLearner(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli
