@@ -89,14 +89,16 @@ bool BatchSource::DrawRows(v1::Selection selection, size_t count,
       const v1::Trajectory* game = row.trajectory.get();
       auto found = judged.find(game);
       if (found == judged.end()) found = judged.emplace(game, book_.Take(*game)).first;
-      if (found->second.ok() && row.position < game->accesses_size()) {
+      const bool is_position = row.position < game->accesses_size();
+      if (found->second.ok() && is_position) {
         drawn.push_back(std::move(row));
         continue;
       }
       refused = true;
       const absl::MutexLock lock(&mutex_);
       ++refused_rows_;
-      last_refusal_ = std::string(found->second.message());
+      last_refusal_ = found->second.ok() ? "a position behind the end of its game"
+                                         : std::string(found->second.message());
     }
     // Addresses of games that were let go may come back as those of others.
     judged.clear();

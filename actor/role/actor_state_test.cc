@@ -1,0 +1,129 @@
+#include "actor/role/actor_state.h"
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/network.h"
+#include "model/network_config.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr uint64_t kMaxLag = 10;
+
+v1::ActorOrders Orders(uint64_t step, uint64_t version) {
+  v1::ActorOrders orders;
+  orders.set_step(step);
+  orders.set_assignment_version(version);
+  orders.add_program_weights(1);
+  return orders;
+}
+
+v1::Trajectory GameOf(const std::string& program, double value) {
+  v1::Trajectory game;
+  game.set_program_sha256(program);
+  game.set_initial_return(value);
+  return game;
+}
+
+class ActorStateTest : public ::testing::Test {
+ protected:
+  void Assign(uint64_t version) {
+    std::mt19937_64 random(11);
+    std::vector<Program> programs;
+    programs.push_back(testing::RandomGameProgram(random));
+    v1::Assignment assignment;
+    assignment.set_version(version);
+    state_.SetAssigned(std::make_shared<const AssignedPrograms>(AssignedPrograms{
+        .assignment = assignment, .programs = *ProgramSet::Create(std::move(programs))}));
+  }
+
+  void SetNetwork(uint64_t step) {
+    const auto network = *Network::Create(*NetworkPreset("tiny"), 1);
+    state_.SetNetwork(*network->Snapshot({}), step);
+  }
+
+  const absl::Time now_ = absl::FromUnixSeconds(1'000'000);
+  ActorState state_{kMaxLag};
+};
+
+TEST_F(ActorStateTest, PlaysOnceItHasProgramsWeightsAndOrders) {
+  EXPECT_FALSE(state_.NextRound(now_).has_value());
+  Assign(3);
+  EXPECT_FALSE(state_.NextRound(now_).has_value());
+  SetNetwork(5);
+  EXPECT_FALSE(state_.NextRound(now_).has_value());
+  state_.SetOrders(Orders(5, 3), now_);
+  const auto inputs = state_.NextRound(now_);
+  ASSERT_TRUE(inputs.has_value());
+  EXPECT_EQ(inputs->step, 5);
+  EXPECT_THAT(inputs->program_weights, ElementsAre(1));
+}
+
+TEST_F(ActorStateTest, OrdersForAnotherAssignmentAreNotFollowed) {
+  Assign(3);
+  SetNetwork(5);
+  state_.SetOrders(Orders(5, 4), now_);
+  EXPECT_TRUE(state_.NextRound(now_)->program_weights.empty());
+}
+
+TEST_F(ActorStateTest, WeightsTooFarBehindAreNotPlayedWith) {
+  Assign(1);
+  SetNetwork(5);
+  state_.SetOrders(Orders(5 + kMaxLag, 1), now_);
+  EXPECT_EQ(state_.policy_lag(), kMaxLag);
+  EXPECT_TRUE(state_.NextRound(now_).has_value());
+  state_.SetOrders(Orders(6 + kMaxLag, 1), now_);
+  EXPECT_FALSE(state_.NextRound(now_).has_value());
+  SetNetwork(6 + kMaxLag);
+  EXPECT_TRUE(state_.NextRound(now_).has_value());
+  // A learner that went on from an older checkpoint.
+  state_.SetOrders(Orders(2, 1), now_);
+  EXPECT_EQ(state_.policy_lag(), 0);
+}
+
+TEST_F(ActorStateTest, ALearnerThatIsAwayIsWaitedForAfterAWhile) {
+  Assign(1);
+  SetNetwork(5);
+  state_.SetOrders(Orders(5, 1), now_);
+  EXPECT_TRUE(state_.NextRound(now_ + kLearnerAwayPatience).has_value());
+  EXPECT_FALSE(state_.NextRound(now_ + kLearnerAwayPatience + absl::Seconds(1)).has_value());
+}
+
+TEST_F(ActorStateTest, OutcomesThatDidNotArriveAreReportedWithTheNext) {
+  state_.AddRound({}, {}, {GameOf("p", 0.25), GameOf("p", 0.75)});
+  v1::ActorReport report;
+  state_.TakeOutcomes(report);
+  ASSERT_EQ(report.outcomes_size(), 1);
+  EXPECT_EQ(report.outcomes(0).games(), 2);
+  EXPECT_DOUBLE_EQ(report.outcomes(0).mean_return(), 0.5);
+  EXPECT_DOUBLE_EQ(report.outcomes(0).best_return(), 0.75);
+  state_.PutBackOutcomes(report);
+  state_.AddRound({}, {}, {GameOf("p", 2)});
+  v1::ActorReport next;
+  state_.TakeOutcomes(next);
+  EXPECT_EQ(next.outcomes(0).games(), 3);
+  EXPECT_DOUBLE_EQ(next.outcomes(0).mean_return(), 1);
+  EXPECT_DOUBLE_EQ(next.outcomes(0).best_return(), 2);
+}
+
+TEST_F(ActorStateTest, IsBlockedWhenAllItsThreadsAre) {
+  state_.SetBlocked(0, "learner");
+  state_.SetBlocked(1, "");
+  EXPECT_EQ(state_.blocked_on(), "");
+  state_.SetBlocked(1, "spool");
+  EXPECT_NE(state_.blocked_on(), "");
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,91 @@
+#include "actor/role/assigned_programs.h"
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/compression.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/fingerprint.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+// An assignment of one program, and its file.
+class AssignedProgramsTest : public ::testing::Test {
+ protected:
+  AssignedProgramsTest() {
+    std::mt19937_64 random(11);
+    program_ = testing::RandomGameProgram(random).proto();
+    SealProgram(program_);
+    assignment_.mutable_search()->set_kind(v1::SearchOptions::GUMBEL);
+    assignment_.mutable_search()->set_simulations(4);
+    assignment_.mutable_search()->set_max_considered_actions(3);
+    v1::Assignment::Program& assigned = *assignment_.add_programs();
+    assigned.set_name("a");
+    assigned.set_sha256(program_.fingerprint());
+    assigned.set_file_sha256("file");
+    SetFile(*Compress(SerializeDeterministically(program_), "a"));
+  }
+
+  void SetFile(const std::string& bytes) {
+    files_["file"] = std::make_shared<const std::string>(bytes);
+  }
+
+  std::string Error() const {
+    return std::string(ReadAssignment(assignment_, files_).status().message());
+  }
+
+  v1::Program program_;
+  v1::Assignment assignment_;
+  ProgramFiles files_;
+};
+
+TEST_F(AssignedProgramsTest, AreReadyToBePlayed) {
+  const auto assigned = ReadAssignment(assignment_, files_);
+  ASSERT_TRUE(assigned.ok()) << assigned.status();
+  EXPECT_EQ((*assigned)->programs[0].sha256(), program_.fingerprint());
+  EXPECT_EQ((*assigned)->search.simulations, 4);
+}
+
+TEST_F(AssignedProgramsTest, AFileThatIsNotTheProgramIsRefused) {
+  SetFile("no program at all");
+  EXPECT_THAT(Error(), HasSubstr("a"));
+  const std::string whole = *Compress(SerializeDeterministically(program_), "a");
+  SetFile(whole.substr(0, whole.size() / 2));
+  EXPECT_THAT(Error(), HasSubstr("cut short"));
+  SetFile(whole);
+  assignment_.mutable_programs(0)->set_sha256("another's");
+  EXPECT_THAT(Error(), HasSubstr("another program's"));
+  files_.clear();
+  EXPECT_THAT(Error(), HasSubstr("its file is missing"));
+}
+
+TEST(DrawProgram, DrawsByWeight) {
+  Random random(1);
+  int counts[3] = {};
+  for (int i = 0; i < 10'000; ++i) ++counts[DrawProgram({0.5, 0, 0.5}, 3, random)];
+  EXPECT_EQ(counts[1], 0);
+  EXPECT_NEAR(counts[0], 5000, 250);  // five standard deviations of 50
+}
+
+TEST(DrawProgram, WeightsThatCannotBeAreAsNone) {
+  Random random(1);
+  const std::vector<double> unusable[] = {{}, {1}, {0, 0}, {-1, 2}, {std::nan(""), 1}};
+  for (const std::vector<double>& weights : unusable) {
+    int counts[2] = {};
+    for (int i = 0; i < 1000; ++i) ++counts[DrawProgram(weights, 2, random)];
+    EXPECT_NEAR(counts[0], 500, 80);
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero

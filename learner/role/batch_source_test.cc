@@ -1,0 +1,151 @@
+#include "learner/role/batch_source.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "actor/game_recorder.h"
+#include "env/game.h"
+#include "env/players.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kTimeout = absl::Seconds(20);
+constexpr uint64_t kPositions = 100;
+
+class BatchSourceTest : public ::testing::Test {
+ protected:
+  BatchSourceTest() : programs_(MakePrograms()), book_(*GameBook::Create(programs_, false)) {
+    options_.learner.set_unroll_steps(2);
+    options_.learner.set_best_share(0.25F);
+    options_.rows = 8;
+    options_.importance_exponent = 0.5;
+    options_.queued_batches = 2;
+    game_ = Play();
+  }
+
+  static ProgramSet MakePrograms() {
+    std::mt19937_64 random(11);
+    for (;;) {
+      std::vector<Program> programs;
+      programs.push_back(testing::RandomGameProgram(random));
+      absl::StatusOr<ProgramSet> set = ProgramSet::Create(std::move(programs));
+      if (set.ok() && (*set)[0].decisions() > 4) return *std::move(set);
+    }
+  }
+
+  std::shared_ptr<v1::Trajectory> Play() const {
+    Player player(PlayerKind::kRandom, 1);
+    player.StartGame();
+    GameRecorder recorder(programs_[0], TrajectoryId(1, 2, 3), v1::Trajectory::SELF_PLAY, 0);
+    Game game(programs_[0].rules());
+    recorder.Start(game);
+    while (!game.finished()) recorder.Apply(game, player.Choose(game), {}, 0);
+    return std::make_shared<v1::Trajectory>(std::move(recorder).Finish());
+  }
+
+  // The game's positions in turn, the first of each draw four times as probable as the others.
+  std::vector<SampledPosition> Draw(size_t count) const {
+    std::vector<SampledPosition> drawn;
+    for (size_t i = 0; i < count; ++i) {
+      drawn.push_back({.trajectory = game_,
+                       .position = static_cast<uint32_t>(i % game_->accesses_size()),
+                       .probability = i == 0 ? 0.04 : 0.01});
+    }
+    return drawn;
+  }
+
+  std::unique_ptr<BatchSource> Start(DrawPositions draw) {
+    return std::make_unique<BatchSource>(options_, programs_, *book_, std::move(draw),
+                                         [] { return kPositions; });
+  }
+
+  ProgramSet programs_;
+  std::unique_ptr<GameBook> book_;
+  BatchSourceOptions options_;
+  std::shared_ptr<v1::Trajectory> game_;
+};
+
+TEST_F(BatchSourceTest, BatchesHaveDrawnRowsFirstAndImitatedOnesBehind) {
+  const auto source = Start([this](v1::Selection, size_t count, absl::Duration) {
+    return absl::StatusOr<std::vector<SampledPosition>>(Draw(count));
+  });
+  const std::optional<PreparedBatch> batch = source->Next(kTimeout);
+  ASSERT_TRUE(batch.has_value());
+  EXPECT_EQ(batch->rows, 8);
+  ASSERT_EQ(batch->prioritized.size(), 6);  // a quarter of 8 is imitated
+  const float* weights = &batch->block->weights[batch->first];
+  EXPECT_FLOAT_EQ(weights[0], 0.5F);  // (1 / (100 x 0.04)) ^ 0.5
+  EXPECT_FLOAT_EQ(weights[1], 1);     // (1 / (100 x 0.01)) ^ 0.5
+  EXPECT_FLOAT_EQ(weights[7], 1);
+  // Imitated rows want what was done: the first step's policy is one action.
+  const float* policy = &batch->block->policies[(batch->first + 7) * 3 * 3];
+  EXPECT_FLOAT_EQ(policy[0] + policy[1] + policy[2], 1);
+  EXPECT_FLOAT_EQ(*std::max_element(policy, policy + 3), 1);
+  // Those of the played ones were not searched.
+  EXPECT_FLOAT_EQ(batch->block->policies[batch->first * 3 * 3], 0);
+}
+
+TEST_F(BatchSourceTest, HoldsNoMoreBatchesThanItIsTold) {
+  std::atomic<size_t> draws = 0;
+  const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
+    ++draws;
+    return absl::StatusOr<std::vector<SampledPosition>>(Draw(count));
+  });
+  const absl::Time start = absl::Now();
+  while (source->depth() < 2 && absl::Now() - start < kTimeout) absl::SleepFor(kTimeout / 1000);
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(source->depth(), 2);
+  EXPECT_EQ(draws, 2);  // of one block: by priority, and the best
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(source->Next(kTimeout).has_value());
+}
+
+TEST_F(BatchSourceTest, LeavesOutGamesThatAreNotOfTheRun) {
+  auto foreign = std::make_shared<v1::Trajectory>(*game_);
+  foreign->set_rules_version(999);
+  const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
+    std::vector<SampledPosition> drawn = Draw(count);
+    drawn[0].trajectory = foreign;
+    return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
+  });
+  // The last one of a block cannot be had from such draws but by more of them.
+  EXPECT_FALSE(source->Next(absl::Milliseconds(200)).has_value());
+  EXPECT_GT(source->refused_rows(), 0);
+  EXPECT_THAT(source->last_refusal(), HasSubstr("rules_version"));
+}
+
+TEST_F(BatchSourceTest, LeavesOutPositionsThatNoGameHas) {
+  const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
+    std::vector<SampledPosition> drawn = Draw(count);
+    drawn[0].position = 1'000'000;
+    return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
+  });
+  EXPECT_FALSE(source->Next(absl::Milliseconds(200)).has_value());
+  EXPECT_THAT(source->last_refusal(), HasSubstr("behind the end"));
+}
+
+TEST_F(BatchSourceTest, WithoutDrawsThereAreNoBatchesAndItEndsAllTheSame) {
+  const auto source = Start([](v1::Selection, size_t, absl::Duration) {
+    return absl::StatusOr<std::vector<SampledPosition>>(absl::CancelledError("stopped"));
+  });
+  EXPECT_FALSE(source->Next(absl::Milliseconds(50)).has_value());
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,136 @@
+#include "learner/role/game_book.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "actor/game_recorder.h"
+#include "env/game.h"
+#include "env/players.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "replay/trajectory_buffer.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+class GameBookTest : public ::testing::Test {
+ protected:
+  GameBookTest() : programs_(MakePrograms()), book_(*GameBook::Create(programs_, false)) {}
+
+  static ProgramSet MakePrograms() {
+    std::mt19937_64 random(11);
+    for (;;) {
+      std::vector<Program> programs;
+      programs.push_back(testing::RandomGameProgram(random));
+      absl::StatusOr<ProgramSet> set = ProgramSet::Create(std::move(programs));
+      if (set.ok() && (*set)[0].decisions() > 4) return *std::move(set);
+    }
+  }
+
+  v1::Trajectory Play(uint64_t seed) const {
+    Player player(PlayerKind::kRandom, seed);
+    player.StartGame();
+    GameRecorder recorder(programs_[0], TrajectoryId(1, 2, seed), v1::Trajectory::SELF_PLAY, 0);
+    Game game(programs_[0].rules());
+    recorder.Start(game);
+    while (!game.finished()) recorder.Apply(game, player.Choose(game), {}, 0);
+    return std::move(recorder).Finish();
+  }
+
+  uint64_t BaselineGames() const { return book_->baselines()->at(programs_[0].sha256()).games(); }
+
+  ProgramSet programs_;
+  std::unique_ptr<GameBook> book_;
+};
+
+TEST_F(GameBookTest, CountsAGameOnceHoweverOftenItIsDrawn) {
+  const v1::Trajectory game = Play(1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(book_->Take(game), absl::OkStatus());
+  EXPECT_EQ(book_->taken(), 1);
+  // Searched again, it is the same game.
+  v1::Trajectory again = game;
+  again.set_network_step(9);
+  again.set_root_values(0, 0.5F);
+  EXPECT_EQ(book_->Take(again), absl::OkStatus());
+  EXPECT_EQ(book_->taken(), 1);
+  book_->Refresh();
+  EXPECT_EQ(BaselineGames(), 1);
+}
+
+TEST_F(GameBookTest, BaselinesChangeOnlyWhenRefreshed) {
+  EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
+  EXPECT_EQ(BaselineGames(), 0);
+  book_->RefreshNewPrograms();
+  EXPECT_EQ(BaselineGames(), 1);
+  for (uint64_t seed = 2; seed < 60; ++seed) EXPECT_EQ(book_->Take(Play(seed)), absl::OkStatus());
+  book_->RefreshNewPrograms();
+  EXPECT_EQ(BaselineGames(), 59);
+  EXPECT_EQ(book_->Take(Play(60)), absl::OkStatus());
+  book_->RefreshNewPrograms();  // it is not new any more
+  EXPECT_EQ(BaselineGames(), 59);
+  book_->Refresh();
+  EXPECT_EQ(BaselineGames(), 60);
+}
+
+TEST_F(GameBookTest, RefusesGamesThatAreNotOfTheRun) {
+  v1::Trajectory game = Play(1);
+  game.set_program_sha256("other");
+  EXPECT_TRUE(absl::IsNotFound(book_->Take(game)));
+  game = Play(1);
+  EXPECT_EQ(book_->Take(game), absl::OkStatus());
+  // The id of a game that is known does not let other decisions in.
+  (*game.mutable_actions())[0] = 77;
+  EXPECT_THAT(book_->Take(game).message(), HasSubstr("actions[0]"));
+  EXPECT_EQ(book_->refused(), 2);
+  EXPECT_EQ(book_->taken(), 1);
+}
+
+TEST_F(GameBookTest, RemembersTheBestAndGoesOnFromWhatWasSaved) {
+  double best = -1;
+  for (uint64_t seed = 1; seed < 20; ++seed) {
+    const v1::Trajectory game = Play(seed);
+    best = std::max(best, TotalReturn(game));
+    EXPECT_EQ(book_->Take(game), absl::OkStatus());
+  }
+  book_->Refresh();
+  EXPECT_EQ(book_->Describe()[0].best_return(), best);
+  v1::TrainState state;
+  book_->SaveTo(state);
+  const std::unique_ptr<GameBook> other = *GameBook::Create(programs_, false);
+  other->RestoreFrom(state);
+  EXPECT_EQ(other->Describe()[0].best_return(), best);
+  EXPECT_EQ(other->Describe()[0].scale(), book_->Describe()[0].scale());
+  EXPECT_EQ(other->baselines()->at(programs_[0].sha256()).At(0),
+            book_->baselines()->at(programs_[0].sha256()).At(0));
+}
+
+TEST_F(GameBookTest, AFollowersBaselinesAreTheOthers) {
+  const std::unique_ptr<GameBook> follower = *GameBook::Create(programs_, true);
+  for (uint64_t seed = 1; seed < 20; ++seed) {
+    EXPECT_EQ(book_->Take(Play(seed)), absl::OkStatus());
+    EXPECT_EQ(follower->Take(Play(100 + seed)), absl::OkStatus());
+  }
+  book_->Refresh();
+  follower->Refresh();
+  const auto baseline = [&](const GameBook& book) {
+    return book.baselines()->at(programs_[0].sha256());
+  };
+  EXPECT_EQ(baseline(*follower).games(), 0);
+  v1::TrainState state;
+  book_->SaveTo(state);
+  follower->RestoreFrom(state);
+  EXPECT_EQ(baseline(*follower).games(), 19);
+  EXPECT_EQ(baseline(*follower).scale(), baseline(*book_).scale());
+}
+
+}  // namespace
+}  // namespace mallocmuzero
