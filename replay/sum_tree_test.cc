@@ -37,6 +37,20 @@ TEST(SumTree, OneIndexIsEnough) {
   EXPECT_EQ(tree.Find(3), 0);
 }
 
+TEST(SumTree, GrowsAndKeepsItsWeights) {
+  SumTree tree(3);
+  tree.Set(0, 2);
+  tree.Set(2, 1);
+  tree.Grow(9);
+  EXPECT_EQ(tree.size(), 9);
+  EXPECT_EQ(tree.total(), 3);
+  tree.Set(8, 4);
+  EXPECT_EQ(tree.total(), 7);
+  EXPECT_EQ(tree.Find(1.5), 0);
+  EXPECT_EQ(tree.Find(2.5), 2);
+  EXPECT_EQ(tree.Find(3), 8);
+}
+
 TEST(SumTree, TotalIsTheSumAfterManyChanges) {
   SumTree tree(1000);
   std::mt19937_64 random(1);

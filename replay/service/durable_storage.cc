@@ -142,6 +142,7 @@ absl::Status DurableStorageImpl::CheckSpace(uint64_t bytes) const {
   const uint64_t reserved =
       std::min(options_.reserved_bytes, uint64_t{disk.f_blocks} * disk.f_frsize / kReservedPart);
   if (free >= bytes + reserved) return absl::OkStatus();
+  if (segments_->FreeSpares()) return CheckSpace(bytes);
   return absl::ResourceExhaustedError(absl::StrCat("disk full: ", free, " bytes free in ",
                                                    options_.folder, ", ", reserved,
                                                    " of them are kept for the database"));
@@ -156,14 +157,14 @@ absl::Status DurableStorageImpl::Commit(const StorageBatch& batch) {
 }
 
 absl::Status DurableStorageImpl::Store(const StorageBatch& batch) {
-  std::vector<grpc::Slice> slices;
+  std::vector<const Item*> items;
   uint64_t bytes = 0;
   for (const StorageBatch::Put& put : batch.puts) {
-    slices.push_back(put.item.wire);
+    items.push_back(&put.item);
     bytes += put.item.wire.size();
   }
   if (bytes > 0) MMZ_RETURN_IF_ERROR(CheckSpace(bytes));
-  absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(slices);
+  absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(items);
   if (!places.ok()) return places.status();
   if (absl::Status status = database_->Write(batch, *places); !status.ok()) {
     for (const SegmentPlace& place : *places) segments_->Release(place);
@@ -234,7 +235,7 @@ absl::Status DurableStorageImpl::MoveWorstSegment() {
       entries.push_back(entries_[slot]);
     }
   }
-  std::vector<grpc::Slice> slices;
+  std::vector<Item> items;
   std::vector<ItemDatabase::Record> records;
   for (const Entry& entry : entries) {
     const absl::StatusOr<grpc::Slice> slice = segments_->File(entry.place)->Read(entry.place);
@@ -242,10 +243,14 @@ absl::Status DurableStorageImpl::MoveWorstSegment() {
     if (!slice.ok()) return absl::OkStatus();
     absl::StatusOr<ItemMetadata> metadata = ReadItem(ViewOf(*slice));
     if (!metadata.ok()) return absl::OkStatus();
-    slices.push_back(*slice);
+    Item& item = items.emplace_back();
+    item.wire = *slice;
+    item.crc32c = entry.place.crc32c;
     records.push_back({.serial = entry.serial, .metadata = *std::move(metadata)});
   }
-  const absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(slices);
+  std::vector<const Item*> pointers;
+  for (const Item& item : items) pointers.push_back(&item);
+  const absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(pointers);
   if (!places.ok()) return places.status();
   for (size_t i = 0; i < records.size(); ++i) records[i].place = (*places)[i];
   MMZ_RETURN_IF_ERROR(database_->Move(records));

@@ -22,8 +22,11 @@ namespace {
 // No request is read while so much waits.
 constexpr size_t kMaxWaitingBytes = 64 << 20;
 
-// A group is closed once it has so many bytes.
-constexpr size_t kGroupBytes = 8 << 20;
+// A group is closed once it has so many bytes: few enough to be in the processor's cache still.
+constexpr size_t kGroupBytes = 1 << 20;
+
+// A group that is synced to the disk takes so long that the next one should be large.
+constexpr size_t kSyncedGroupBytes = 16 << 20;
 
 // How old priorities and counters on disk may become.
 constexpr absl::Duration kFlushInterval = absl::Seconds(1);
@@ -77,10 +80,11 @@ size_t InsertQueue::waiting() const {
 
 InsertQueue::Jobs InsertQueue::TakeGroup() {
   Jobs group;
+  const size_t group_bytes = table_.synced() ? kSyncedGroupBytes : kGroupBytes;
   size_t bytes = 0;
   uint64_t pending = 0;
   absl::flat_hash_set<const void*> held_back;  // streams
-  for (size_t i = 0; i < jobs_.size() && bytes < kGroupBytes;) {
+  for (size_t i = 0; i < jobs_.size() && bytes < group_bytes;) {
     InsertJob& job = *jobs_[i];
     const bool may_go = job.insert.replace || table_.MayInsert(pending);
     if (!may_go || held_back.contains(job.stream)) {

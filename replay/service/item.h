@@ -40,6 +40,9 @@ struct Item {
 
   // The whole serialized ReplayItem, payload included. A slice is shared, not copied.
   grpc::Slice wire;
+
+  // Of `wire`: taken while its bytes are still in the processor's cache.
+  uint32_t crc32c = 0;
 };
 
 inline absl::string_view ViewOf(const ItemId& id) { return {id.data(), id.size()}; }

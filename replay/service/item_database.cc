@@ -331,7 +331,7 @@ absl::Status ItemDatabase::Write(const StorageBatch& batch,
     for (const StorageBatch::Eviction& evicted : batch.evictions) {
       const std::string key = BigEndian(evicted.serial);
       writes.Delete(kItems, key);
-      writes.Delete(kPriorities, key);
+      if (evicted.has_priorities) writes.Delete(kPriorities, key);
       writes.Put(kEvicted, EvictedKey(evicted.forget_at, evicted.id), rocksdb::Slice());
     }
     for (const StorageBatch::Priorities& priorities : batch.priorities) {

@@ -222,7 +222,8 @@ void ReplayTable::AddRecord(Slot slot, uint64_t serial, const ItemMetadata& meta
             .bytes = bytes,
             .program = &program,
             .total_return = metadata.total_return,
-            .positions = metadata.positions};
+            .positions = metadata.positions,
+            .has_stored_priorities = !priorities.empty()};
   bytes_ += bytes;
   ids_.Add(metadata.id, slot);
   if (priorities.size() == metadata.positions) {
@@ -270,7 +271,10 @@ void ReplayTable::Evict(Slot slot, int64_t now) {
   const int64_t forget_at = now + config_.remember_evicted_seconds();
   ids_.Evict(record.id, forget_at);
   if (storage_->on_disk()) {
-    new_evictions_.push_back({.serial = record.serial, .id = record.id, .forget_at = forget_at});
+    new_evictions_.push_back({.serial = record.serial,
+                              .id = record.id,
+                              .forget_at = forget_at,
+                              .has_priorities = record.has_stored_priorities});
   }
   bytes_ -= record.bytes;
   const auto program = programs_.find(record.program->first);
@@ -295,6 +299,7 @@ void ReplayTable::TakeChanges(bool with_priorities, StorageBatch& batch) {
   for (const Slot slot : std::exchange(new_priorities_, {})) {
     Record& record = records_[slot];
     if (!std::exchange(record.has_new_priorities, false)) continue;
+    record.has_stored_priorities = true;
     batch.priorities.push_back({.serial = record.serial, .values = selector_.Priorities(slot)});
   }
 }

@@ -95,6 +95,7 @@ class ReplayTable {
 
   // Whether items outlive the process. If so, Insert and StoredBytes::Load may wait for the disk.
   bool on_disk() const { return storage_->on_disk(); }
+  bool synced() const { return config_.mode() == v1::ReplayShard::DURABLE_SYNC; }
   const Storage& storage() const { return *storage_; }
 
  private:
@@ -110,7 +111,8 @@ class ReplayTable {
     double rank = 0;  // of RankKey
     uint32_t positions = 0;
     bool is_best = false;
-    bool has_new_priorities = false;
+    bool has_new_priorities = false;     // since the last Flush
+    bool has_stored_priorities = false;  // in the storage
   };
 
   // The order in which items leave: lowest first.

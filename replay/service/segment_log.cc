@@ -34,6 +34,10 @@ namespace mallocmuzero {
 namespace {
 
 constexpr char kExtension[] = ".segment";
+constexpr char kSpareExtension[] = ".spare";
+
+// Files kept to be written over.
+constexpr size_t kMaxSpares = 2;
 
 // Parts of one system call; POSIX allows 1024 everywhere on Linux.
 constexpr size_t kMaxParts = 1024;
@@ -62,6 +66,12 @@ absl::StatusOr<std::shared_ptr<SegmentFile>> SegmentFile::Open(const std::string
   const int descriptor = open(path.c_str(), flags | O_CLOEXEC, 0600);
   if (descriptor < 0) return ErrnoStatus(path, errno);
   return std::shared_ptr<SegmentFile>(new SegmentFile(path, descriptor));
+}
+
+absl::Status SegmentFile::Rename(const std::string& path) {
+  if (rename(path_.c_str(), path.c_str()) != 0) return ErrnoStatus(path_, errno);
+  path_ = path;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<grpc::Slice> SegmentFile::Read(const SegmentPlace& place) const {
@@ -96,6 +106,7 @@ absl::Status SegmentLog::Scan() {
   for (const auto& entry : std::filesystem::directory_iterator(options_.folder, error)) {
     const std::string name = entry.path().filename().string();
     uint32_t number = 0;
+    if (absl::EndsWith(name, kSpareExtension)) unlink(entry.path().c_str());
     if (!absl::EndsWith(name, kExtension) ||
         !absl::SimpleAtoi(name.substr(0, name.size() - std::strlen(kExtension)), &number)) {
       continue;
@@ -112,6 +123,21 @@ absl::Status SegmentLog::Scan() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::shared_ptr<SegmentFile>> SegmentLog::MakeFile(uint32_t number) {
+  const std::string path = FileName(options_.folder, number);
+  std::shared_ptr<SegmentFile> spare;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (!spares_.empty()) {
+      spare = std::move(spares_.back());
+      spares_.pop_back();
+    }
+  }
+  if (spare == nullptr) return SegmentFile::Open(path, O_RDWR | O_CREAT | O_TRUNC);
+  MMZ_RETURN_IF_ERROR(spare->Rename(path));
+  return spare;
+}
+
 absl::Status SegmentLog::BeginSegment() {
   uint32_t number = 0;
   {
@@ -119,8 +145,7 @@ absl::Status SegmentLog::BeginSegment() {
     if (active_ != 0 && segments_[active_].size < options_.segment_bytes) return absl::OkStatus();
     number = next_;
   }
-  absl::StatusOr<std::shared_ptr<SegmentFile>> file =
-      SegmentFile::Open(FileName(options_.folder, number), O_RDWR | O_CREAT | O_TRUNC);
+  absl::StatusOr<std::shared_ptr<SegmentFile>> file = MakeFile(number);
   if (!file.ok()) return file.status();
   if (options_.sync) {
     // The name must be on the disk too.
@@ -138,11 +163,11 @@ absl::Status SegmentLog::BeginSegment() {
 }
 
 absl::Status SegmentLog::Write(const SegmentFile& file, uint64_t offset,
-                               absl::Span<const grpc::Slice> all) const {
+                               absl::Span<const Item* const> items) const {
   std::vector<iovec> parts;
-  parts.reserve(all.size());
-  for (const grpc::Slice& slice : all) {
-    parts.push_back({const_cast<uint8_t*>(slice.begin()), slice.size()});
+  parts.reserve(items.size());
+  for (const Item* item : items) {
+    parts.push_back({const_cast<uint8_t*>(item->wire.begin()), item->wire.size()});
   }
   for (size_t next = 0; next < parts.size();) {
     const int count = static_cast<int>(std::min(kMaxParts, parts.size() - next));
@@ -161,9 +186,9 @@ absl::Status SegmentLog::Write(const SegmentFile& file, uint64_t offset,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<SegmentPlace>> SegmentLog::Append(absl::Span<const grpc::Slice> all) {
+absl::StatusOr<std::vector<SegmentPlace>> SegmentLog::Append(absl::Span<const Item* const> items) {
   std::vector<SegmentPlace> places;
-  if (all.empty()) return places;
+  if (items.empty()) return places;
   MMZ_RETURN_IF_ERROR(BeginSegment());
   uint32_t number = 0;
   uint64_t begin = 0;
@@ -175,19 +200,16 @@ absl::StatusOr<std::vector<SegmentPlace>> SegmentLog::Append(absl::Span<const gr
     file = segments_[number].file;
   }
   uint64_t end = begin;
-  places.reserve(all.size());
-  for (const grpc::Slice& slice : all) {
+  places.reserve(items.size());
+  for (const Item* item : items) {
     places.push_back({.segment = number,
-                      .bytes = static_cast<uint32_t>(slice.size()),
+                      .bytes = static_cast<uint32_t>(item->wire.size()),
                       .offset = end,
-                      .crc32c = Crc32c(ViewOf(slice))});
-    end += slice.size();
+                      .crc32c = item->crc32c});
+    end += item->wire.size();
   }
-  if (absl::Status status = Write(*file, begin, all); !status.ok()) {
-    // Should this fail, what is there is written over.
-    if (ftruncate(file->descriptor(), static_cast<off_t>(begin)) != 0) return status;
-    return status;
-  }
+  // What a write that fails has left is written over by the next one.
+  MMZ_RETURN_IF_ERROR(Write(*file, begin, items));
   const absl::MutexLock lock(&mutex_);
   segments_[number].size = end;
   segments_[number].used += end - begin;
@@ -211,12 +233,32 @@ void SegmentLog::Release(const SegmentPlace& place) {
 
 void SegmentLog::Remove(uint32_t number) {
   const auto found = segments_.find(number);
-  if (pins_ > 0) {
-    unlink_later_.push_back(found->second.file->path());
-  } else {
-    unlink(found->second.file->path().c_str());
-  }
+  const std::shared_ptr<SegmentFile> file = std::move(found->second.file);
   segments_.erase(found);
+  if (pins_ > 0) {
+    unlink_later_.push_back(file->path());
+  } else if (!Spare(file)) {
+    unlink(file->path().c_str());
+  }
+}
+
+// Not a file that somebody reads, or that a copy of the shard has too, or of an earlier run.
+bool SegmentLog::Spare(const std::shared_ptr<SegmentFile>& file) {
+  struct stat info {};
+  if (spares_.size() >= kMaxSpares || file.use_count() > 1 ||
+      fcntl(file->descriptor(), F_GETFL) % 4 != O_RDWR || fstat(file->descriptor(), &info) != 0 ||
+      info.st_nlink != 1) {
+    return false;
+  }
+  if (!file->Rename(absl::StrCat(file->path(), kSpareExtension)).ok()) return false;
+  spares_.push_back(file);
+  return true;
+}
+
+bool SegmentLog::FreeSpares() {
+  const absl::MutexLock lock(&mutex_);
+  for (const std::shared_ptr<SegmentFile>& file : spares_) unlink(file->path().c_str());
+  return !std::exchange(spares_, {}).empty();
 }
 
 void SegmentLog::RemoveUnused() {
@@ -280,7 +322,7 @@ uint64_t SegmentLog::bytes() const {
   const absl::MutexLock lock(&mutex_);
   uint64_t sum = 0;
   for (const auto& [number, segment] : segments_) sum += segment.size;
-  return sum;
+  return sum + spares_.size() * options_.segment_bytes;
 }
 
 }  // namespace mallocmuzero

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "replay/service/item.h"
 
 namespace mallocmuzero {
 
@@ -38,13 +39,16 @@ class SegmentFile {
   // DataLoss if they are not what was written.
   absl::StatusOr<grpc::Slice> Read(const SegmentPlace& place) const;
 
+  // Gives the file another name. Nobody may be reading it.
+  absl::Status Rename(const std::string& path);
+
   int descriptor() const { return descriptor_; }
   const std::string& path() const { return path_; }
 
  private:
   SegmentFile(std::string path, int descriptor);
 
-  const std::string path_;
+  std::string path_;
   const int descriptor_;
 };
 
@@ -55,6 +59,8 @@ struct SegmentLogOptions {
 };
 
 // A file is appended to by the run that began it and by no other, so a hard link to it is a copy.
+// Files that are done with are written over, unless they have a second link: their pages are in
+// memory and their blocks on the disk, which saves a third of the time of writing a new one.
 // Bytes in use are counted by file: Use and Release. Thread-safe; Append for one thread at a time.
 class SegmentLog {
  public:
@@ -63,7 +69,7 @@ class SegmentLog {
 
   // Writes them one after the other, in use from the start. On an error nothing is written:
   // ResourceExhausted if there is no room.
-  absl::StatusOr<std::vector<SegmentPlace>> Append(absl::Span<const grpc::Slice> all);
+  absl::StatusOr<std::vector<SegmentPlace>> Append(absl::Span<const Item* const> items);
 
   // Bytes of an earlier run that are in use. False: the file is gone or too short.
   bool Use(const SegmentPlace& place);
@@ -88,6 +94,9 @@ class SegmentLog {
   // moving what is in use would free it. UINT32_MAX: there is none.
   uint32_t WorstSegment() const;
 
+  // Gives the disk back what is kept to be written over. False: there was nothing.
+  bool FreeSpares();
+
   uint64_t bytes() const;
 
  private:
@@ -102,8 +111,10 @@ class SegmentLog {
   absl::Status Scan();
   absl::Status BeginSegment();
   absl::Status Write(const SegmentFile& file, uint64_t offset,
-                     absl::Span<const grpc::Slice> all) const;
+                     absl::Span<const Item* const> items) const;
+  absl::StatusOr<std::shared_ptr<SegmentFile>> MakeFile(uint32_t number);
   void Remove(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Spare(const std::shared_ptr<SegmentFile>& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const SegmentLogOptions options_;
   mutable absl::Mutex mutex_;
@@ -112,6 +123,7 @@ class SegmentLog {
   uint32_t next_ ABSL_GUARDED_BY(mutex_) = 1;
   uint32_t pins_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> unlink_later_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<SegmentFile>> spares_ ABSL_GUARDED_BY(mutex_);  // to be written over
 };
 
 }  // namespace mallocmuzero

@@ -49,7 +49,8 @@ struct StorageBatch {
   struct Eviction {
     uint64_t serial = 0;
     ItemId id = {};
-    int64_t forget_at = 0;  // Unix seconds until which the id is remembered
+    int64_t forget_at = 0;       // Unix seconds until which the id is remembered
+    bool has_priorities = true;  // there may be stored ones
   };
   struct Priorities {
     uint64_t serial = 0;

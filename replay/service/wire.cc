@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/crc32c.h"
 #include "replay/service/item.h"
 
 namespace mallocmuzero {
@@ -121,7 +122,8 @@ absl::Status ReadNextItem(CodedInputStream& input, uint32_t index, InsertMessage
   }
   absl::StatusOr<ItemMetadata> metadata = ReadItem(ViewOf(wire));
   if (metadata.ok()) {
-    request.items.push_back({*std::move(metadata), std::move(wire)});
+    const uint32_t crc32c = Crc32c(ViewOf(wire));
+    request.items.push_back({*std::move(metadata), std::move(wire), crc32c});
     request.bytes += length;
     return absl::OkStatus();
   }

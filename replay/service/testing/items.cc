@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/crc32c.h"
 #include "replay/service/id_set.h"
 #include "replay/service/item.h"
 #include "replay/service/replay_table.h"
@@ -70,7 +71,9 @@ v1::ReplayItem MakeReplayItem(uint64_t index, uint32_t positions, double total_r
 Item MakeItem(uint64_t index, uint32_t positions, double total_return, size_t payload_bytes) {
   const std::string wire =
       MakeReplayItem(index, positions, total_return, payload_bytes).SerializeAsString();
-  return {.metadata = *ReadItem(wire), .wire = grpc::Slice(wire.data(), wire.size())};
+  return {.metadata = *ReadItem(wire),
+          .wire = grpc::Slice(wire.data(), wire.size()),
+          .crc32c = Crc32c(wire)};
 }
 
 absl::Status Insert(ReplayTable& table, std::vector<Item> items, bool replace,

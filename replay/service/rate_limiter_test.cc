@@ -1,0 +1,106 @@
+#include "replay/service/rate_limiter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/replay.pb.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::RateLimit Limit(double samples_per_insert, uint64_t min_positions, double error_buffer) {
+  v1::RateLimit limit;
+  limit.set_samples_per_insert(samples_per_insert);
+  limit.set_min_positions(min_positions);
+  limit.set_error_buffer(error_buffer);
+  return limit;
+}
+
+TEST(RateLimiter, WithoutALimitOnlyTheLeastSizeCounts) {
+  RateLimiter limiter(Limit(0, 100, 0));
+  EXPECT_EQ(limiter.MayDraw(99), 0);
+  EXPECT_EQ(limiter.MayDraw(100), UINT64_MAX);
+  EXPECT_TRUE(limiter.MayInsert(1000000, 0));
+  EXPECT_EQ(limiter.error(), 0);
+}
+
+TEST(RateLimiter, DrawsAndInsertsStayWithinTheBuffer) {
+  RateLimiter limiter(Limit(4, 100, 50));
+  limiter.CountInserted(100);
+  // drawn < (100 - 100) x 4 + 50
+  EXPECT_EQ(limiter.MayDraw(100), 50);
+  // 0 > -50: inserts too. 12 more positions: 0 > 12 x 4 - 50 = -2; 13: 0 > 2 is wrong.
+  EXPECT_TRUE(limiter.MayInsert(100, 12));
+  EXPECT_FALSE(limiter.MayInsert(100, 13));
+  limiter.CountInserted(20);
+  EXPECT_FALSE(limiter.MayInsert(120, 0));
+  EXPECT_EQ(limiter.error(), -80);
+  // Until drawn > 20 x 4 - 50 = 30.
+  limiter.CountDrawn(30);
+  EXPECT_FALSE(limiter.MayInsert(120, 0));
+  limiter.CountDrawn(1);
+  EXPECT_TRUE(limiter.MayInsert(120, 0));
+  // drawn < 20 x 4 + 50 = 130
+  EXPECT_EQ(limiter.MayDraw(120), 99);
+}
+
+TEST(RateLimiter, BelowTheLeastSizeInsertsAlwaysGoOn) {
+  // What was inserted has left again: nothing may be drawn, so inserts must not wait for draws.
+  const RateLimiter limiter(Limit(1, 100, 1), /*inserted=*/1000, /*drawn=*/0);
+  EXPECT_EQ(limiter.MayDraw(99), 0);
+  EXPECT_TRUE(limiter.MayInsert(99, 0));
+}
+
+TEST(RateLimiter, NeverBlocksBothSides) {
+  std::mt19937_64 random(1);
+  const auto below = [&](uint64_t n) {
+    return std::uniform_int_distribution<uint64_t>(0, n - 1)(random);
+  };
+  for (int game = 0; game < 200; ++game) {
+    const uint64_t most = 1 + below(1000);
+    const v1::RateLimit limit = Limit(static_cast<double>(below(100)) / 10, below(most + 1),
+                                      1 + static_cast<double>(below(1000)) / 10);
+    ASSERT_EQ(RateLimiter::Check(limit, most), absl::OkStatus());
+    RateLimiter limiter(limit);
+    uint64_t stored = 0;
+    for (int step = 0; step < 2000; ++step) {
+      const bool may_insert = limiter.MayInsert(stored, 0);
+      const uint64_t may_draw = limiter.MayDraw(stored);
+      ASSERT_TRUE(may_insert || may_draw > 0) << limit.ShortDebugString() << " stored " << stored;
+      if (may_insert && (may_draw == 0 || below(2) == 0)) {
+        const uint64_t positions = 1 + below(most);
+        limiter.CountInserted(positions);
+        // Whole items leave: what stays is any number.
+        stored = std::min(stored + positions, most) - (below(10) == 0 ? below(stored + 1) : 0);
+      } else if (may_draw > 0) {
+        limiter.CountDrawn(1 + below(std::min<uint64_t>(may_draw, 100)));
+      }
+    }
+  }
+}
+
+TEST(RateLimiter, RefusesWhatWouldBlockForEver) {
+  const auto message = [](const v1::RateLimit& limit) {
+    return std::string(RateLimiter::Check(limit, 1000).message());
+  };
+  EXPECT_THAT(message(Limit(0, 1001, 0)), HasSubstr("rate_limit.min_positions: 1001"));
+  EXPECT_THAT(message(Limit(4, 10, 0)), HasSubstr("rate_limit.error_buffer: 0"));
+  EXPECT_THAT(message(Limit(4, 10, 0.5)), HasSubstr("rate_limit.error_buffer"));
+  EXPECT_THAT(message(Limit(4, 10, std::nan(""))), HasSubstr("rate_limit.error_buffer"));
+  EXPECT_THAT(message(Limit(-1, 10, 10)), HasSubstr("rate_limit.samples_per_insert: -1"));
+  EXPECT_THAT(message(Limit(std::numeric_limits<double>::infinity(), 10, 10)),
+              HasSubstr("rate_limit.samples_per_insert"));
+  EXPECT_EQ(RateLimiter::Check(Limit(4, 1000, 1), 1000), absl::OkStatus());
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,222 @@
+#include "replay/service/replay_table.h"
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/shard_config.h"
+#include "replay/service/storage.h"
+#include "replay/service/testing/items.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+v1::ReplayShard Config(uint64_t max_positions) {
+  v1::ReplayShard config;
+  config.set_max_positions(max_positions);
+  config.set_priority_exponent(1);
+  return *CompleteShardConfig(config);
+}
+
+std::unique_ptr<ReplayTable> Open(const v1::ReplayShard& config) {
+  return *ReplayTable::Open(config, std::make_unique<MemoryStorage>());
+}
+
+void SetPriority(ReplayTable& table, uint64_t index, uint32_t position, double priority) {
+  v1::UpdatePrioritiesRequest request;
+  auto& update = *request.add_updates();
+  update.set_id(IdString(index));
+  update.set_position(position);
+  update.set_priority(priority);
+  ASSERT_EQ(*table.UpdatePriorities(request), 1);
+}
+
+TEST(ReplayTable, TheOldestLeaveWhenPositionsAreTooMany) {
+  const auto table = Open(Config(100));
+  for (uint64_t i = 0; i < 5; ++i) ASSERT_EQ(Insert(*table, {MakeItem(i, 30)}), absl::OkStatus());
+  EXPECT_EQ(StoredIds(*table), IdsOf(2, 5));
+  EXPECT_EQ(EvictedIds(*table), IdsOf(0, 2));
+  EXPECT_EQ(table->Stats().positions(), 90);
+  EXPECT_EQ(table->Stats().evicted_items(), 2);
+}
+
+TEST(ReplayTable, TheOldestLeaveWhenBytesAreTooMany) {
+  v1::ReplayShard config = Config(1000);
+  const uint64_t bytes = MakeItem(0, 1, 0, 1000).wire.size();
+  config.set_max_bytes(3 * bytes);
+  const auto table = Open(config);
+  for (uint64_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0, 1000)}), absl::OkStatus());
+  }
+  EXPECT_EQ(StoredIds(*table), IdsOf(1, 4));
+  EXPECT_EQ(table->Stats().bytes(), 3 * bytes);
+  EXPECT_EQ(table->storage().bytes_in_memory(), 3 * bytes);
+}
+
+TEST(ReplayTable, TheLeastValuedLeaveFirstIfToldSo) {
+  v1::ReplayShard config = Config(3);
+  config.set_eviction(v1::ReplayShard::LEAST_VALUED_FIRST);
+  const auto table = Open(config);
+  for (uint64_t i = 0; i < 3; ++i) ASSERT_EQ(Insert(*table, {MakeItem(i, 1)}), absl::OkStatus());
+  SetPriority(*table, 0, 0, 0.9);
+  SetPriority(*table, 1, 0, 0.1);
+  SetPriority(*table, 2, 0, 0.5);
+  ASSERT_EQ(Insert(*table, {MakeItem(3, 1)}), absl::OkStatus());
+  EXPECT_EQ(EvictedIds(*table), IdsOf(1, 2));
+  ASSERT_EQ(Insert(*table, {MakeItem(4, 1)}), absl::OkStatus());
+  EXPECT_EQ(StoredIds(*table), std::set<std::string>({IdString(0), IdString(3), IdString(4)}));
+}
+
+TEST(ReplayTable, BestGamesStayUntilBetterOnesCome) {
+  v1::ReplayShard config = Config(3);
+  config.set_best_games(1);
+  const auto table = Open(config);
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 1, /*total_return=*/0.5)}), absl::OkStatus());
+  for (uint64_t i = 1; i < 10; ++i) {
+    ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0.1)}), absl::OkStatus());
+  }
+  EXPECT_EQ(StoredIds(*table), std::set<std::string>({IdString(0), IdString(8), IdString(9)}));
+  // Game 0, no longer the best, is the oldest of the others.
+  ASSERT_EQ(Insert(*table, {MakeItem(10, 1, 0.6)}), absl::OkStatus());
+  EXPECT_EQ(StoredIds(*table), IdsOf(8, 11));
+}
+
+TEST(ReplayTable, WhenAllAreBestGamesTheOldestOfThemLeaves) {
+  v1::ReplayShard config = Config(3);
+  config.set_best_games(10);
+  const auto table = Open(config);
+  for (uint64_t i = 0; i < 5; ++i) {
+    ASSERT_EQ(Insert(*table, {MakeItem(i, 1, static_cast<double>(i))}), absl::OkStatus());
+  }
+  EXPECT_EQ(StoredIds(*table), IdsOf(2, 5));
+}
+
+TEST(ReplayTable, AnIdThatHasLeftIsKnownAndNotPutBack) {
+  const auto table = Open(Config(1));
+  for (uint64_t i = 0; i < 2; ++i) ASSERT_EQ(Insert(*table, {MakeItem(i, 1)}), absl::OkStatus());
+  v1::InsertResponse response;
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 1)}, false, &response), absl::OkStatus());
+  EXPECT_EQ(response.acknowledged(), 1);
+  EXPECT_EQ(StoredIds(*table), IdsOf(1, 2));
+}
+
+TEST(ReplayTable, TwoOfAnIdInOneRequestAreOne) {
+  const auto table = Open(Config(10));
+  v1::InsertResponse response;
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 1), MakeItem(0, 1)}, false, &response), absl::OkStatus());
+  EXPECT_EQ(response.acknowledged(), 2);
+  EXPECT_EQ(table->Stats().items(), 1);
+  EXPECT_EQ(table->Stats().duplicate_items(), 1);
+}
+
+TEST(ReplayTable, AReplacementTakesThePlaceAndPrioritiesStay) {
+  const auto table = Open(Config(10));
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 2, 0, 10)}), absl::OkStatus());
+  SetPriority(*table, 0, 1, 5);
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 2, 0, 500)}, /*replace=*/true), absl::OkStatus());
+  EXPECT_EQ(table->Stats().total_weight(), 6);
+  EXPECT_EQ(table->Stats().bytes(), MakeItem(0, 2, 0, 500).wire.size());
+  const ReplayTable::Draws draws = table->Draw(v1::UNIFORM, 1, 1 << 20, false);
+  EXPECT_EQ(draws.items[0].bytes.Load()->size(), MakeItem(0, 2, 0, 500).wire.size());
+  v1::InsertResponse response;
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 3), MakeItem(9, 1)}, true, &response), absl::OkStatus());
+  ASSERT_EQ(response.refusals_size(), 1);
+  EXPECT_EQ(response.refusals(0).index(), 0);
+  EXPECT_THAT(response.refusals(0).message(), HasSubstr("2 positions"));
+  EXPECT_EQ(response.acknowledged(), 1);
+}
+
+TEST(ReplayTable, AnAnswerIsCutAtItsSize) {
+  const auto table = Open(Config(1000));
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0, 1000)}), absl::OkStatus());
+  }
+  const ReplayTable::Draws draws = table->Draw(v1::UNIFORM, 1000, 10000, false);
+  EXPECT_GE(draws.items.size(), 9);
+  EXPECT_LE(draws.items.size(), 10);
+  EXPECT_EQ(table->Draw(v1::UNIFORM, 3, 1, false).count, 1);
+}
+
+TEST(ReplayTable, ABadPriorityChangesNothing) {
+  const auto table = Open(Config(10));
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 2)}), absl::OkStatus());
+  for (const double bad : {-1.0, std::nan(""), static_cast<double>(INFINITY)}) {
+    v1::UpdatePrioritiesRequest request;
+    for (const double priority : {7.0, bad}) {
+      auto& update = *request.add_updates();
+      update.set_id(IdString(0));
+      update.set_priority(priority);
+    }
+    EXPECT_EQ(table->UpdatePriorities(request).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(table->Stats().total_weight(), 2);
+}
+
+TEST(ReplayTable, PrioritiesOfWhatIsNotThereAreIgnored) {
+  const auto table = Open(Config(10));
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 2)}), absl::OkStatus());
+  v1::UpdatePrioritiesRequest request;
+  for (const auto& [id, position] : std::vector<std::pair<std::string, uint32_t>>{
+           {IdString(0), 2}, {IdString(1), 0}, {"short", 0}}) {
+    auto& update = *request.add_updates();
+    update.set_id(id);
+    update.set_position(position);
+    update.set_priority(9);
+  }
+  EXPECT_EQ(*table->UpdatePriorities(request), 0);
+  EXPECT_EQ(table->Stats().total_weight(), 2);
+}
+
+TEST(IdSet, ForgetsWhatItsTimeIsOverFor) {
+  IdSet ids;
+  const ItemId id = MakeItem(1, 1).metadata.id;
+  ids.Add(id, 7);
+  EXPECT_EQ(ids.Find(id).slot, 7);
+  ids.Evict(id, 100);
+  ids.Forget(99);
+  EXPECT_EQ(ids.Find(id).state, IdSet::State::kEvicted);
+  ids.Forget(100);
+  EXPECT_EQ(ids.Find(id).state, IdSet::State::kUnknown);
+}
+
+TEST(IdSet, AnIdThatIsBackIsNotForgotten) {
+  IdSet ids;
+  const ItemId id = MakeItem(1, 1).metadata.id;
+  ids.Evict(id, 100);
+  ids.Add(id, 3);
+  ids.Forget(100);
+  EXPECT_EQ(ids.Find(id).state, IdSet::State::kStored);
+}
+
+TEST(ShardConfig, NamesTheFieldThatCannotBe) {
+  const auto message = [](const v1::ReplayShard& config) {
+    return std::string(CompleteShardConfig(config).status().message());
+  };
+  v1::ReplayShard config;
+  EXPECT_THAT(message(config), IsEmpty());
+  config.set_mode(v1::ReplayShard::DURABLE);
+  EXPECT_THAT(message(config), HasSubstr("data_dir"));
+  config.set_data_dir("data");
+  config.set_priority_exponent(std::nan(""));
+  EXPECT_THAT(message(config), HasSubstr("priority_exponent"));
+  config.set_priority_exponent(1);
+  config.set_max_positions(5);
+  config.mutable_rate_limit()->set_min_positions(6);
+  EXPECT_THAT(message(config), HasSubstr("min_positions"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,145 @@
+#include "replay/service/wire.h"
+
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/crc32c.h"
+#include "replay/service/testing/items.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+// As it comes from the network: in pieces of `piece` bytes.
+grpc::ByteBuffer Pieces(const std::string& bytes, size_t piece) {
+  std::vector<grpc::Slice> slices;
+  for (size_t i = 0; i < bytes.size(); i += piece) slices.emplace_back(bytes.substr(i, piece));
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+TEST(ReadInsertRequest, GivesTheItemsHoweverTheBytesAreCut) {
+  v1::InsertRequest request;
+  for (uint64_t i = 0; i < 5; ++i) *request.add_items() = MakeReplayItem(i, 3, 0.5, 100 * i + 1);
+  request.set_replace(true);
+  const std::string bytes = request.SerializeAsString();
+  for (const size_t piece : {1, 7, 100, 100000}) {
+    const absl::StatusOr<InsertMessage> message = ReadInsertRequest(Pieces(bytes, piece));
+    ASSERT_TRUE(message.ok()) << message.status();
+    EXPECT_TRUE(message->replace);
+    ASSERT_EQ(message->items.size(), 5);
+    for (uint64_t i = 0; i < 5; ++i) {
+      const Item& item = message->items[i];
+      EXPECT_EQ(ViewOf(item.wire), request.items(static_cast<int>(i)).SerializeAsString());
+      EXPECT_EQ(item.crc32c, Crc32c(ViewOf(item.wire)));
+      EXPECT_EQ(ViewOf(item.metadata.id), IdString(i));
+      EXPECT_EQ(item.metadata.positions, 3);
+      EXPECT_EQ(item.metadata.total_return, 0.5);
+      EXPECT_EQ(item.metadata.program_sha256, std::string(32, 'p'));
+    }
+  }
+}
+
+TEST(ReadInsertRequest, RefusesBadItemsAndTakesTheOthers) {
+  std::vector<std::string> fields;
+  v1::InsertRequest request;
+  const auto add = [&](const char* field) -> v1::ReplayItem& {
+    fields.emplace_back(field);
+    return *request.add_items() = MakeReplayItem(fields.size(), 1);
+  };
+  add("id").set_id("short");
+  add("program_sha256").clear_program_sha256();
+  add("total_return").set_total_return(std::nan(""));
+  add("positions").set_positions(0);
+  add("positions").set_positions(kMaxItemPositions + 1);
+  add("encoding").set_encoding(v1::ReplayItem::ENCODING_UNSPECIFIED);
+  add("payload").clear_payload();
+  *request.add_items() = MakeReplayItem(100, 1);
+  const absl::StatusOr<InsertMessage> message =
+      ReadInsertRequest(Pieces(request.SerializeAsString(), 64));
+  ASSERT_TRUE(message.ok()) << message.status();
+  ASSERT_EQ(message->refusals.size(), fields.size());
+  for (size_t i = 0; i < fields.size(); ++i) {
+    EXPECT_EQ(message->refusals[i].index(), i);
+    EXPECT_THAT(message->refusals[i].message(), HasSubstr(fields[i]));
+  }
+  ASSERT_EQ(message->items.size(), 1);
+}
+
+TEST(ReadInsertRequest, BytesThatAreNoRequestAreAnError) {
+  EXPECT_TRUE(ReadInsertRequest(grpc::ByteBuffer()).ok());
+  const std::string good = [] {
+    v1::InsertRequest request;
+    *request.add_items() = MakeReplayItem(1, 1, 0, 50);
+    return request.SerializeAsString();
+  }();
+  for (size_t size = 1; size < good.size(); ++size) {
+    EXPECT_FALSE(ReadInsertRequest(Pieces(good.substr(0, size), 16)).ok()) << size;
+  }
+  // A length of 4 GB.
+  EXPECT_FALSE(ReadInsertRequest(Pieces("\x0a\xff\xff\xff\xff\x0f", 16)).ok());
+}
+
+TEST(ReadInsertRequest, RandomBytesDoNoHarm) {
+  std::mt19937_64 random(1);
+  v1::InsertRequest request;
+  for (uint64_t i = 0; i < 3; ++i) *request.add_items() = MakeReplayItem(i, 2, 0.1, 40);
+  const std::string good = request.SerializeAsString();
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes = good;
+    for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    const absl::StatusOr<InsertMessage> message =
+        ReadInsertRequest(Pieces(bytes, 1 + random() % 50));
+    if (!message.ok()) continue;
+    for (const Item& item : message->items) EXPECT_GT(item.metadata.positions, 0);
+  }
+}
+
+TEST(SampleResponseWriter, WritesWhatProtobufReads) {
+  SampleResponseWriter writer;
+  // One that is copied, one that is not.
+  const std::vector<Item> items = {MakeItem(1, 5, 0.25, 100), MakeItem(2, 9, 0.75, 50000)};
+  for (const Item& item : items) {
+    std::vector<v1::SampleResponse::Draw> draws(2);
+    draws[0].set_position(3);
+    draws[0].set_probability(0.125);
+    draws[1].set_position(0);
+    draws[1].set_probability(0.5);
+    writer.AddItem(item.wire, draws);
+  }
+  v1::SampleResponse rest;
+  rest.set_selection(v1::BEST);
+  rest.set_positions(14);
+  rest.set_total_weight(2.5);
+  const size_t bytes = writer.bytes();
+  grpc::ByteBuffer buffer = writer.Finish(rest);
+  EXPECT_EQ(buffer.Length(), bytes + rest.ByteSizeLong());
+  v1::SampleResponse response;
+  ASSERT_TRUE(grpc::SerializationTraits<v1::SampleResponse>::Deserialize(&buffer, &response).ok());
+  ASSERT_EQ(response.drawn_size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(response.drawn(i).item().SerializeAsString(), ViewOf(items[i].wire));
+    ASSERT_EQ(response.drawn(i).draws_size(), 2);
+    EXPECT_EQ(response.drawn(i).draws(0).position(), 3);
+    EXPECT_EQ(response.drawn(i).draws(1).probability(), 0.5);
+  }
+  EXPECT_EQ(response.selection(), v1::BEST);
+  EXPECT_EQ(response.positions(), 14);
+  EXPECT_EQ(response.total_weight(), 2.5);
+}
+
+}  // namespace
+}  // namespace mallocmuzero
