@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/bench_replay.h"
 #include "cli/bench_search.h"
 #include "cli/bench_self_play.h"
 #include "cli/command.h"
@@ -168,6 +169,7 @@ void AddBenchCommand(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("bench", "Measure a part of the software");
   command->require_subcommand(1);
   AddGame(*command, action);
+  AddBenchReplay(*command, action);
   AddBenchSearch(*command, action);
   AddBenchSelfPlay(*command, action);
 }

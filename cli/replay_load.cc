@@ -1,0 +1,411 @@
+#include "cli/replay_load.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <random>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/client/item_codec.h"
+#include "replay/client/item_sampler.h"
+#include "replay/client/item_writer.h"
+#include "replay/client/metrics.h"
+#include "replay/client/replay_sampler.h"
+#include "replay/service/replay_shard.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr absl::Duration kWarmUp = absl::Seconds(1);
+
+// Bytes on their way from one client: as many as a program that does not wait for each would have.
+constexpr size_t kInFlightBytes = size_t{4} << 20;
+
+// Payloads used in turn.
+constexpr uint64_t kPayloads = 32;
+
+// Counts of times, in steps of 5% from a microsecond on.
+class TimeHistogram {
+ public:
+  void Add(absl::Duration time) {
+    const double steps = std::log(std::max(1.0, absl::ToDoubleMicroseconds(time))) / kStep;
+    ++counts_[std::min<size_t>(counts_.size() - 1, static_cast<size_t>(steps))];
+  }
+
+  void Add(const TimeHistogram& other) {
+    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+  }
+
+  // The middle of the step in which it is.
+  double QuantileMs(double quantile) const {
+    uint64_t sum = 0;
+    for (const uint64_t count : counts_) sum += count;
+    uint64_t left = static_cast<uint64_t>(quantile * static_cast<double>(sum));
+    size_t i = 0;
+    while (i + 1 < counts_.size() && left >= counts_[i]) left -= counts_[i++];
+    return std::exp((static_cast<double>(i) + 0.5) * kStep) / 1000;
+  }
+
+ private:
+  static constexpr double kStep = 0.04879;  // ln 1.05
+  std::array<uint64_t, 400> counts_{};
+};
+
+// What a client says of one measurement, as bytes over a socket between processes.
+struct ClientResult {
+  double per_second = 0;
+  TimeHistogram times;
+};
+
+// What a client is told.
+enum class Order : char { kInsert = 'i', kSample = 's', kQuit = 'q' };
+
+bool SendAll(int socket, const void* data, size_t bytes) {
+  return send(socket, data, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
+}
+
+bool ReceiveAll(int socket, void* data, size_t bytes) {
+  return recv(socket, data, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
+}
+
+std::string RandomBytes(size_t bytes, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::string text(bytes, '\0');
+  for (char& c : text) c = static_cast<char>(random());
+  return text;
+}
+
+uint32_t BatchOf(size_t item_bytes) {
+  if (item_bytes <= 1000) return 256;
+  return item_bytes <= 40000 ? 64 : 16;
+}
+
+// Inserts without end, and counts what is acknowledged.
+class InsertClient {
+ public:
+  InsertClient(const std::string& address, size_t item_bytes, uint32_t client)
+      : next_(uint64_t{client + 1} << 48),
+        writer_({.shards = {{.name = "bench", .address = address}},
+                 .security = std::make_shared<Security>(),
+                 .spool_bytes = std::max(kInFlightBytes, 2 * item_bytes),
+                 .on_settled = [this](const SpooledItem&) { OnSettled(); }}) {
+    for (uint64_t i = 0; i < kPayloads; ++i) {
+      payloads_.push_back(RandomBytes(item_bytes, client * kPayloads + i));
+    }
+    fields_.set_program_sha256(std::string(32, 'p'));
+    fields_.set_positions(1);
+    fields_.set_encoding(v1::ReplayItem::TRAJECTORY);
+  }
+
+  void Insert() {
+    std::string id(16, '\0');
+    std::memcpy(id.data(), &next_, sizeof(next_));
+    fields_.set_id(id);
+    SpooledItem item{.wire = EncodeItem(fields_, payloads_[next_++ % kPayloads])};
+    {
+      const absl::MutexLock lock(&mutex_);
+      begun_.push_back(absl::Now());
+    }
+    writer_.Write(id, std::move(item));
+  }
+
+  // Waits for all acknowledgements.
+  void Finish() { writer_.Close(absl::Minutes(1)); }
+
+  ClientResult Measure(double seconds) {
+    const absl::Time start = absl::Now() + kWarmUp;
+    while (absl::Now() < start) Insert();
+    measuring_ = true;
+    const uint64_t before = writer_.acknowledged();
+    const absl::Time begin = absl::Now();
+    while (absl::Now() < begin + absl::Seconds(seconds)) Insert();
+    measuring_ = false;
+    const auto count = static_cast<double>(writer_.acknowledged() - before);
+    ClientResult result{.per_second = count / absl::ToDoubleSeconds(absl::Now() - begin)};
+    const absl::MutexLock lock(&mutex_);
+    result.times = times_;
+    return result;
+  }
+
+ private:
+  // Answers come in the order of the items.
+  void OnSettled() {
+    const absl::MutexLock lock(&mutex_);
+    if (measuring_) times_.Add(absl::Now() - begun_.front());
+    begun_.pop_front();
+  }
+
+  uint64_t next_;
+  v1::ReplayItem fields_;
+  std::vector<std::string> payloads_;
+  std::atomic<bool> measuring_ = false;
+  absl::Mutex mutex_;
+  std::deque<absl::Time> begun_ ABSL_GUARDED_BY(mutex_);
+  TimeHistogram times_ ABSL_GUARDED_BY(mutex_);
+  ItemWriter writer_;
+};
+
+absl::StatusOr<ClientResult> MeasureSamples(const std::string& address, size_t item_bytes,
+                                            double seconds) {
+  const ReplaySamplerOptions options{.shards = {{.name = "bench", .address = address}},
+                                     .security = std::make_shared<Security>(),
+                                     .prefetch = 512};
+  SamplerMetrics metrics(nullptr, options.shards);
+  ItemSampler sampler(options, /*decode=*/false, metrics);
+  const uint32_t batch = BatchOf(item_bytes);
+  ClientResult result;
+  uint64_t count = 0;
+  absl::Time begin = absl::Now() + kWarmUp;
+  while (absl::Now() < begin + absl::Seconds(seconds)) {
+    const absl::Time call = absl::Now();
+    const auto draws = sampler.Draw(v1::PRIORITIZED, batch, absl::Minutes(1));
+    if (!draws.ok()) return draws.status();
+    if (call < begin) continue;
+    if (count == 0) begin = call;
+    count += batch;
+    result.times.Add(absl::Now() - call);
+  }
+  result.per_second = static_cast<double>(count) / absl::ToDoubleSeconds(absl::Now() - begin);
+  return result;
+}
+
+// The body of a client process.
+int RunClient(int socket, const std::string& address, const ReplayLoadOptions& options,
+              uint32_t client) {
+  Order order = Order::kQuit;
+  while (ReceiveAll(socket, &order, sizeof(order)) && order != Order::kQuit) {
+    ClientResult result;
+    if (order == Order::kInsert) {
+      InsertClient inserts(address, options.item_bytes, client);
+      result = inserts.Measure(options.seconds);
+      inserts.Finish();
+    } else {
+      const absl::StatusOr<ClientResult> samples =
+          MeasureSamples(address, options.item_bytes, options.seconds);
+      if (!samples.ok()) {
+        std::fprintf(stderr, "%s\n", samples.status().ToString().c_str());
+        return 1;
+      }
+      result = *samples;
+    }
+    if (!SendAll(socket, &result, sizeof(result))) return 1;
+  }
+  return 0;
+}
+
+v1::ReplayShard ShardOf(const ReplayLoadOptions& options) {
+  v1::ReplayShard config;
+  config.set_name("bench");
+  config.set_address("127.0.0.1:0");
+  config.set_mode(options.mode);
+  config.set_data_dir(options.data_dir);
+  config.set_max_positions(options.items);
+  config.set_max_bytes(uint64_t{1} << 40);
+  config.set_priority_exponent(0.6);
+  config.set_remember_evicted_seconds(60);
+  return config;
+}
+
+// The body of the server process: says its port, then serves until it is told to end.
+int RunServer(int socket, const ReplayLoadOptions& options) {
+  absl::StatusOr<std::unique_ptr<ReplayShard>> shard =
+      ReplayShard::Start(ShardOf(options), std::make_shared<Security>(), nullptr);
+  if (!shard.ok()) {
+    std::fprintf(stderr, "%s\n", shard.status().ToString().c_str());
+    return 1;
+  }
+  std::array<char, 64> address{};
+  (*shard)->address().copy(address.data(), address.size() - 1);
+  if (!SendAll(socket, address.data(), address.size())) return 1;
+  // All but as many as the first measurement brings in any case.
+  if (options.items > 0) {
+    InsertClient filler((*shard)->address(), options.item_bytes, UINT16_MAX);
+    for (uint64_t i = 0; i < options.items; ++i) filler.Insert();
+    filler.Finish();
+  }
+  char byte = 1;
+  if (!SendAll(socket, &byte, sizeof(byte))) return 1;
+  ReceiveAll(socket, &byte, sizeof(byte));
+  return 0;
+}
+
+// A child process and the socket to it.
+class Child {
+ public:
+  static absl::StatusOr<std::unique_ptr<Child>> Fork(const std::function<int(int)>& body) {
+    int sockets[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+      return absl::UnavailableError("socketpair failed");
+    }
+    const pid_t pid = fork();
+    if (pid < 0) return absl::UnavailableError("fork failed");
+    if (pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      close(sockets[0]);
+      _exit(body(sockets[1]));
+    }
+    close(sockets[1]);
+    return std::unique_ptr<Child>(new Child(pid, sockets[0]));
+  }
+
+  ~Child() {
+    close(socket_);
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  pid_t pid() const { return pid_; }
+  int socket() const { return socket_; }
+
+ private:
+  Child(pid_t pid, int socket) : pid_(pid), socket_(socket) {}
+
+  const pid_t pid_;
+  const int socket_;
+};
+
+using Children = std::vector<std::unique_ptr<Child>>;
+
+// Seconds of processor time that the processors we may use were busy.
+double BusySeconds() {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof(allowed), &allowed);
+  std::ifstream file("/proc/stat");
+  std::string line;
+  double ticks = 0;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    absl::string_view number = name;
+    int cpu = 0;
+    if (!absl::ConsumePrefix(&number, "cpu") || !absl::SimpleAtoi(number, &cpu) ||
+        !CPU_ISSET(cpu, &allowed)) {
+      continue;
+    }
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    std::array<double, 8> spent{};
+    for (double& value : spent) words >> value;
+    ticks += spent[0] + spent[1] + spent[2] + spent[5] + spent[6] + spent[7];
+  }
+  return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double CpuSeconds(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const size_t end = text.rfind(')');
+  if (end == std::string::npos) return 0;
+  std::istringstream words(text.substr(end + 1));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) words >> skipped;
+  double user = 0;
+  double system = 0;
+  words >> user >> system;
+  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double OtherSeconds(const Child& server, const Children& clients) {
+  double seconds = BusySeconds() - CpuSeconds(server.pid());
+  for (const std::unique_ptr<Child>& client : clients) seconds -= CpuSeconds(client->pid());
+  return seconds;
+}
+
+double ResidentBytesOf(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/statm"));
+  double size = 0;
+  double resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+absl::StatusOr<LoadRate> Measure(Order order, const Child& server, const Children& clients) {
+  const double others = OtherSeconds(server, clients);
+  const absl::Time start = absl::Now();
+  for (const std::unique_ptr<Child>& client : clients) {
+    SendAll(client->socket(), &order, sizeof(order));
+  }
+  LoadRate rate;
+  TimeHistogram times;
+  for (const std::unique_ptr<Child>& client : clients) {
+    ClientResult result;
+    if (!ReceiveAll(client->socket(), &result, sizeof(result))) {
+      return absl::UnavailableError("a client process has ended");
+    }
+    rate.per_second += result.per_second;
+    times.Add(result.times);
+  }
+  rate.p50_ms = times.QuantileMs(0.5);
+  rate.p99_ms = times.QuantileMs(0.99);
+  rate.other_cores = std::max(0.0, OtherSeconds(server, clients) - others) /
+                     absl::ToDoubleSeconds(absl::Now() - start);
+  return rate;
+}
+
+}  // namespace
+
+absl::StatusOr<ReplayLoad> MeasureReplayLoad(const ReplayLoadOptions& options) {
+  const absl::StatusOr<std::unique_ptr<Child>> server =
+      Child::Fork([&](int socket) { return RunServer(socket, options); });
+  if (!server.ok()) return server.status();
+  std::array<char, 64> address{};
+  char filled = 0;
+  if (!ReceiveAll((*server)->socket(), address.data(), address.size()) ||
+      !ReceiveAll((*server)->socket(), &filled, sizeof(filled))) {
+    return absl::UnavailableError("the server process has ended");
+  }
+  Children clients;
+  for (uint32_t i = 0; i < options.clients; ++i) {
+    absl::StatusOr<std::unique_ptr<Child>> client =
+        Child::Fork([&](int socket) { return RunClient(socket, address.data(), options, i); });
+    if (!client.ok()) return client.status();
+    clients.push_back(*std::move(client));
+  }
+  ReplayLoad load{.batch = BatchOf(options.item_bytes)};
+  absl::StatusOr<LoadRate> inserts = Measure(Order::kInsert, **server, clients);
+  if (!inserts.ok()) return inserts.status();
+  load.inserts = *inserts;
+  absl::StatusOr<LoadRate> samples = Measure(Order::kSample, **server, clients);
+  if (!samples.ok()) return samples.status();
+  load.samples = *samples;
+  load.server_rss_bytes = ResidentBytesOf((*server)->pid());
+  return load;
+}
+
+}  // namespace mallocmuzero::cli
