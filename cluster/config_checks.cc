@@ -1,5 +1,6 @@
 #include "cluster/config_checks.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -52,7 +53,8 @@ class Checker {
 
  private:
   struct Place {
-    HostPort address;
+    HostPort address;  // of the first port
+    uint32_t count;    // of ports in a row
     std::string field;
     int line;
   };
@@ -161,7 +163,7 @@ void Checker::CheckListen(const std::string& address, const ConfigSection& secti
     const absl::Status status = security_->CheckListenAddress(address);
     if (!status.ok()) section.Complain("address", Message(status));
   }
-  CheckFree({*parsed, section.PathOf("address"), section.LineOf("address")}, section, "address");
+  CheckFree({*parsed, 1, section.PathOf("address"), section.LineOf("address")}, section, "address");
 }
 
 void Checker::CheckMetrics(const std::string& address, uint32_t count, const std::string& machine,
@@ -182,19 +184,20 @@ void Checker::CheckMetrics(const std::string& address, uint32_t count, const std
   // The same port of every interface is free on another machine.
   const std::optional<HostPort> there = ParseHostPort(machine);
   if (IsWildcard(*parsed) && there.has_value()) parsed->host = there->host;
-  for (uint32_t i = 0; i < count; ++i) {
-    CheckFree({{parsed->host, parsed->port + i}, section.PathOf(kField), section.LineOf(kField)},
-              section, kField);
-  }
+  CheckFree({*parsed, count, section.PathOf(kField), section.LineOf(kField)}, section, kField);
 }
 
 void Checker::CheckFree(const Place& place, const ConfigSection& section,
                         const std::string& field) {
   for (const Place& other : places_) {
-    if (!Collide(other.address, place.address)) continue;
+    const uint32_t first = std::max(place.address.port, other.address.port);
+    if (!AreSameHost(other.address, place.address) || first >= place.address.port + place.count ||
+        first >= other.address.port + other.count) {
+      continue;
+    }
     return section.Complain(
-        field, absl::StrCat(ToString(place.address), " is taken by ", other.field, " in line ",
-                            other.line + 1, "; another port expected"));
+        field, absl::StrCat(ToString({place.address.host, first}), " is taken by ", other.field,
+                            " in line ", other.line + 1, "; another port expected"));
   }
   places_.push_back(place);
 }
@@ -291,7 +294,7 @@ void Checker::CheckLearner(bool programs) {
                         {"checkpoint_seconds", 1, 86400},
                         {"processes", 1, 1024},
                         {"prefetched_batches", 1, 1024},
-                        {"threads", 0, kMostThreads}});
+                        {"threads", 1, kMostThreads}});
   CheckOptions(section);
   CheckSearch(section);
   const absl::Status network = ValidateNetworkConfig(learner.network());

@@ -47,9 +47,8 @@ std::string ToString(const HostPort& address) {
   return absl::StrCat(address.host, ":", address.port);
 }
 
-bool Collide(const HostPort& a, const HostPort& b) {
-  return a.port == b.port &&
-         (Canonical(a.host) == Canonical(b.host) || IsWildcard(a) || IsWildcard(b));
+bool AreSameHost(const HostPort& a, const HostPort& b) {
+  return Canonical(a.host) == Canonical(b.host) || IsWildcard(a) || IsWildcard(b);
 }
 
 bool IsWildcard(const HostPort& address) {

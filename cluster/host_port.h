@@ -21,8 +21,8 @@ std::optional<HostPort> ParseHostPort(absl::string_view address);
 
 std::string ToString(const HostPort& address);
 
-// Whether two servers of one machine would be in each other's way, as far as names tell.
-bool Collide(const HostPort& a, const HostPort& b);
+// Whether two servers on the same port would be in each other's way, as far as names tell.
+bool AreSameHost(const HostPort& a, const HostPort& b);
 
 // Whether the host means every interface of a machine, so that nobody can be sent there.
 bool IsWildcard(const HostPort& address);
