@@ -216,6 +216,7 @@ LearnerClientHooks ActorRole::Impl::Hooks() {
                 if (assigned.ok()) state_.SetAssigned(*std::move(assigned));
                 return assigned.status();
               },
+          .wants_weights = [this] { return state_.WantsNetwork(); },
           .weights = [this](uint64_t step,
                             const std::string& bytes) { return TakeWeights(step, bytes); }};
 }

@@ -24,6 +24,12 @@ void ActorState::SetNetwork(std::shared_ptr<const NetworkSnapshot> network, uint
   const absl::MutexLock lock(&mutex_);
   inputs_.network = std::move(network);
   inputs_.step = step;
+  network_used_ = false;
+}
+
+bool ActorState::WantsNetwork() const {
+  const absl::MutexLock lock(&mutex_);
+  return network_used_ || Lag() > max_policy_lag_;
 }
 
 void ActorState::SetOrders(const v1::ActorOrders& orders, absl::Time now) {
@@ -42,10 +48,11 @@ void ActorState::SetNewestStep(uint64_t step, absl::Time now) {
   newest_step_ = step;
 }
 
-std::optional<RoundInputs> ActorState::NextRound(absl::Time now) const {
+std::optional<RoundInputs> ActorState::NextRound(absl::Time now) {
   const absl::MutexLock lock(&mutex_);
   if (inputs_.assigned == nullptr || inputs_.network == nullptr) return std::nullopt;
   if (Lag() > max_policy_lag_ || now - last_contact_ > kLearnerAwayPatience) return std::nullopt;
+  network_used_ = true;
   return inputs_;
 }
 

@@ -52,6 +52,9 @@ class ActorState {
   void SetAssigned(std::shared_ptr<const AssignedPrograms> assigned);
   void SetNetwork(std::shared_ptr<const NetworkSnapshot> network, uint64_t step);
 
+  // Whether a round has begun with the weights there are, or there are none.
+  bool WantsNetwork() const;
+
   // Takes an answer in, or notes that there was none.
   void SetOrders(const v1::ActorOrders& orders, absl::Time now);
 
@@ -59,7 +62,7 @@ class ActorState {
   void SetNewestStep(uint64_t step, absl::Time now);
 
   // What to play next with; none if it has to wait for the learner.
-  std::optional<RoundInputs> NextRound(absl::Time now) const;
+  std::optional<RoundInputs> NextRound(absl::Time now);
 
   // Adds what a round was. `games` are self-play's only, whose outcomes the learner wants to know.
   void AddRound(const SelfPlayStats& stats, const BatchHistogram& batches,
@@ -96,6 +99,7 @@ class ActorState {
   const uint64_t max_policy_lag_;
   mutable absl::Mutex mutex_;
   RoundInputs inputs_ ABSL_GUARDED_BY(mutex_);
+  bool network_used_ ABSL_GUARDED_BY(mutex_) = true;
   uint64_t newest_step_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_contact_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   PlayFigures figures_ ABSL_GUARDED_BY(mutex_);

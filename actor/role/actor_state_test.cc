@@ -70,6 +70,20 @@ TEST_F(ActorStateTest, PlaysOnceItHasProgramsWeightsAndOrders) {
   EXPECT_THAT(inputs->program_weights, ElementsAre(1));
 }
 
+TEST_F(ActorStateTest, WantsWeightsWhenItHasPlayedWithThoseItHas) {
+  EXPECT_TRUE(state_.WantsNetwork());
+  Assign(1);
+  SetNetwork(5);
+  state_.SetOrders(Orders(5, 1), now_);
+  EXPECT_FALSE(state_.WantsNetwork());
+  EXPECT_TRUE(state_.NextRound(now_).has_value());
+  EXPECT_TRUE(state_.WantsNetwork());
+  SetNetwork(6);
+  EXPECT_FALSE(state_.WantsNetwork());
+  state_.SetOrders(Orders(7 + kMaxLag, 1), now_);
+  EXPECT_TRUE(state_.WantsNetwork());  // else it would wait for ever
+}
+
 TEST_F(ActorStateTest, OrdersForAnotherAssignmentAreNotFollowed) {
   Assign(3);
   SetNetwork(5);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,6 +28,9 @@
 
 namespace mallocmuzero {
 namespace {
+
+// How often it looks whether weights are wanted, or it is to stop.
+constexpr absl::Duration kLook = absl::Milliseconds(50);
 
 // A transfer that takes longer is taken up again where it is then.
 constexpr absl::Duration kFetchTimeout = absl::Minutes(1);
@@ -288,18 +292,22 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
   while (!stop_.HasBeenNotified()) {
     Watch watch(*stub_, *options_.security, have_sha256_);
     uint64_t noted = 0;
+    std::optional<v1::CheckpointNotice> wanted;
     while (!stop_.HasBeenNotified() && !watch.done()) {
-      if (!watch.Await(absl::Milliseconds(100))) continue;
-      const v1::CheckpointNotice notice = watch.Take();
-      Note(absl::OkStatus());
-      NoteStep(notice.step());
-      {
+      if (watch.Await(kLook)) {
+        wanted = watch.Take();
+        Note(absl::OkStatus());
+        NoteStep(wanted->step());
         const absl::MutexLock lock(&mutex_);
         figures_.notices += watch.notices() - noted;
         noted = watch.notices();
       }
-      if (!options_.fetch_weights) continue;
-      const absl::Status status = FetchWeights(notice);
+      if (!wanted.has_value() || !options_.fetch_weights ||
+          (hooks_.wants_weights && !hooks_.wants_weights())) {
+        continue;
+      }
+      const absl::Status status = FetchWeights(*wanted);
+      wanted.reset();
       if (status.ok()) {
         backoff.Reset();
         continue;

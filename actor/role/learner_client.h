@@ -46,6 +46,10 @@ struct LearnerClientHooks {
   // at once.
   std::function<absl::Status(const v1::Assignment& assignment, const ProgramFiles& files)> assigned;
 
+  // Whether newer weights would be used: a version that nobody plays with is not worth its way. Not
+  // given: always.
+  std::function<bool()> wants_weights;
+
   // Newer weights: a checkpoint file whose SHA-256 is right. An error as above.
   std::function<absl::Status(uint64_t step, const std::string& bytes)> weights;
 };

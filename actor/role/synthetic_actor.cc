@@ -120,6 +120,7 @@ class SyntheticActors::Impl {
     uint64_t games ABSL_GUARDED_BY(mutex) = 0;
     uint64_t decisions ABSL_GUARDED_BY(mutex) = 0;
     uint64_t step ABSL_GUARDED_BY(mutex) = 0;
+    bool wants_weights ABSL_GUARDED_BY(mutex) = true;  // it has played with those it has
     std::vector<double> weights ABSL_GUARDED_BY(mutex);
   };
 
@@ -208,10 +209,16 @@ LearnerClientHooks SyntheticActors::Impl::Hooks(Actor& actor) {
           },
       .assigned = [this](const v1::Assignment& assignment,
                          const ProgramFiles& files) { return Assign(assignment, files); },
+      .wants_weights =
+          [&actor] {
+            const absl::MutexLock lock(&actor.mutex);
+            return actor.wants_weights;
+          },
       .weights =
           [&actor](uint64_t step, const std::string& /*bytes*/) {
             const absl::MutexLock lock(&actor.mutex);
             actor.step = step;
+            actor.wants_weights = false;
             return absl::OkStatus();
           }};
 }
@@ -297,6 +304,7 @@ bool SyntheticActors::Impl::PlayGame(Actor& actor, const GamePool& pool, Random&
   if (!actor.writer->Write(game)) return false;
   const absl::MutexLock lock(&actor.mutex);
   ++actor.games;
+  actor.wants_weights = true;
   actor.decisions += decisions;
   return true;
 }

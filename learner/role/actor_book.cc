@@ -71,11 +71,15 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
     }
     actor.first = now;
   }
-  const double games = Increase(report.games(), actor.report.games());
-  const double decisions = Increase(report.decisions(), actor.report.decisions());
-  const double simulations = Increase(report.simulations(), actor.report.simulations());
-  totals_.games += games;
-  totals_.decisions += decisions;
+  // What it did before its first report here, it did for an earlier life of this learner.
+  const v1::ActorReport& before = is_new ? report : actor.report;
+  const double games = Increase(report.games(), before.games());
+  const double decisions = Increase(report.decisions(), before.decisions());
+  const double simulations = Increase(report.simulations(), before.simulations());
+  if (!report.reanalyse()) {
+    totals_.games += games;
+    totals_.decisions += decisions;
+  }
   totals_.simulations += simulations;
   const double seconds = is_new ? 0 : absl::ToDoubleSeconds(now - actor.last);
   if (seconds >= kLeastRateSeconds) {

@@ -22,9 +22,9 @@ struct ActorTotals {
   uint32_t actors = 0;       // heard of lately
   uint32_t reanalysers = 0;  // of those
   uint32_t blocked = 0;      // of those, likewise
-  double games = 0;          // since the learner began, and so on
+  double games = 0;          // new ones since the learner began, and so on
   double decisions = 0;
-  double simulations = 0;
+  double simulations = 0;    // those of reanalysers too
   double spooled_bytes = 0;  // now
   uint64_t largest_lag = 0;  // updates that the oldest weights in use are behind, now
 };

@@ -42,7 +42,8 @@ class LearnerService::Watcher final : public grpc::ServerWriteReactor<v1::Checkp
   Watcher(LearnerService* service, std::string have)
       : service_(service), sent_sha256_(std::move(have)) {}
 
-  void Offer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
+  void Offer() {
+    service_->mutex_.AssertHeld();
     if (writing_ || finished_ || service_->weights_ == nullptr ||
         service_->newest_.sha256() == sent_sha256_) {
       return;
@@ -54,7 +55,8 @@ class LearnerService::Watcher final : public grpc::ServerWriteReactor<v1::Checkp
   }
 
   // Behind what is being sent, if anything is.
-  void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
+  void End(const grpc::Status& status) {
+    service_->mutex_.AssertHeld();
     if (!finished_) end_ = status;
     finished_ = true;
     if (!writing_ && !ended_) {
