@@ -2,11 +2,16 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +48,7 @@ class DurableStorageTest : public ::testing::Test {
                              testing::UnitTest::GetInstance()->current_test_info()->name())) {
     std::filesystem::remove_all(folder_);
   }
+  ~DurableStorageTest() override { std::filesystem::remove_all(folder_); }
 
   std::unique_ptr<ReplayTable> Open(const v1::ReplayShard& config, const std::string& folder = {}) {
     absl::StatusOr<std::unique_ptr<Storage>> storage =
@@ -184,6 +190,54 @@ TEST_F(DurableStorageTest, PrioritiesAndCountersComeBack) {
   EXPECT_EQ(table->Stats().rate_limit().samples_per_insert(), 3);
   EXPECT_THAT(table->notes(),
               ElementsAre(HasSubstr("found 2"), HasSubstr("samples_per_insert: 2")));
+}
+
+// Not a test of its own: the process that the next test kills. Says each index once it is stored.
+TEST_F(DurableStorageTest, DISABLED_InsertsUntilItIsKilled) {
+  const char* folder = std::getenv("KILLED_FOLDER");
+  ASSERT_NE(folder, nullptr);
+  v1::ReplayShard config = Config();
+  config.set_max_positions(1'000'000);
+  const auto table = Open(config, folder);
+  for (uint64_t i = 0; Insert(*table, {MakeItem(i, 1, 0, 1 + i % 3000)}).ok(); ++i) {
+    ASSERT_EQ(write(STDERR_FILENO, &i, sizeof(i)), sizeof(i));
+  }
+}
+
+TEST_F(DurableStorageTest, WhatIsAcknowledgedSurvivesKill) {
+  v1::ReplayShard config = Config();
+  config.set_max_positions(1'000'000);
+  uint64_t stored = 0;
+  for (int round = 0; round < 3; ++round) {
+    int pipe_ends[2];
+    ASSERT_EQ(pipe(pipe_ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      dup2(pipe_ends[1], STDERR_FILENO);
+      setenv("KILLED_FOLDER", folder_.c_str(), 1);
+      execl("/proc/self/exe", "durable", "--gtest_also_run_disabled_tests",
+            "--gtest_filter=DurableStorageTest.DISABLED_InsertsUntilItIsKilled", nullptr);
+      _exit(1);
+    }
+    close(pipe_ends[1]);
+    uint64_t last = 0;
+    for (uint64_t seen = 0; seen < 200 + 77 * round;) {
+      ASSERT_EQ(read(pipe_ends[0], &last, sizeof(last)), sizeof(last));
+      seen = last;
+    }
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    while (read(pipe_ends[0], &last, sizeof(last)) == sizeof(last)) {
+    }
+    close(pipe_ends[0]);
+    stored = std::max(stored, last + 1);
+    const auto table = Open(config);
+    const std::set<std::string> ids = StoredIds(*table);
+    for (const std::string& id : IdsOf(0, stored)) EXPECT_TRUE(ids.contains(id));
+    for (const ReplayTable::Drawn& drawn : table->Draw(v1::UNIFORM, 500, 1 << 20, false).items) {
+      EXPECT_TRUE(drawn.bytes.Load().ok());
+    }
+  }
 }
 
 TEST_F(DurableStorageTest, ACheckpointIsWhatWasThereThen) {

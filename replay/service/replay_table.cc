@@ -127,7 +127,7 @@ absl::Status ReplayTable::Insert(absl::Span<TableInsert* const> inserts) {
       plan.batch.counters->duplicate_items += plan.duplicates;
     }
   }
-  const absl::Status status = storage_->Commit(plan.batch);
+  absl::Status status = storage_->Commit(plan.batch);
   const absl::MutexLock lock(&mutex_);
   if (status.ok()) {
     Apply(plan);
@@ -311,7 +311,7 @@ absl::Status ReplayTable::Flush() {
     TakeChanges(/*with_priorities=*/true, batch);
   }
   if (batch.empty()) return absl::OkStatus();
-  const absl::Status status = storage_->Commit(batch);
+  absl::Status status = storage_->Commit(batch);
   if (status.ok()) return status;
   const absl::MutexLock lock(&mutex_);
   new_evictions_.insert(new_evictions_.begin(), batch.evictions.begin(), batch.evictions.end());

@@ -1,0 +1,319 @@
+#include "replay/service/replay_shard.h"
+
+#include <arpa/inet.h>
+#include <grpcpp/client_context.h>
+#include <netinet/in.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/replay.grpc.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "mallocmuzero/v1/status.grpc.pb.h"
+#include "mallocmuzero/v1/status.pb.h"
+#include "replay/client/replay_sampler.h"
+#include "replay/client/replay_writer.h"
+#include "replay/service/testing/items.h"
+#include "replay/testing/shards.h"
+#include "rpc/channel.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kLong = absl::Seconds(30);
+
+// A client that speaks the protocol itself.
+class RawClient {
+ public:
+  explicit RawClient(const ReplayShard& shard)
+      : channel_(MakeChannel(shard.address(), security_)),
+        stub_(v1::Replay::NewStub(channel_)),
+        status_(v1::Status::NewStub(channel_)) {}
+
+  std::unique_ptr<grpc::ClientContext> Context() const {
+    auto context = std::make_unique<grpc::ClientContext>();
+    PrepareCall(*context, security_, kLong);
+    return context;
+  }
+
+  v1::Replay::Stub& replay() { return *stub_; }
+  v1::Status::Stub& status() { return *status_; }
+
+ private:
+  const Security security_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::Replay::Stub> stub_;
+  const std::unique_ptr<v1::Status::Stub> status_;
+};
+
+// A connection to the shard's port without gRPC.
+int Connect(const ReplayShard& shard) {
+  const absl::string_view address = shard.address();
+  int port = 0;
+  EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
+  const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(port));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+  return connection;
+}
+
+void ExpectServes(const ReplayShard& shard, uint64_t index) {
+  const auto writer = ReplayWriter::Start({.shards = {AddressOf(shard)}});
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE((*writer)->Write(MakeTrajectory(index, 5)));
+  EXPECT_EQ((*writer)->Close(kLong), absl::OkStatus());
+  const auto sampler = ReplaySampler::Start({.shards = {AddressOf(shard)}});
+  ASSERT_TRUE(sampler.ok());
+  EXPECT_TRUE((*sampler)->Draw(v1::UNIFORM, 10, kLong).ok());
+}
+
+TEST(ReplayShard, RandomBytesAndHalfOpenConnectionsDoNoHarm) {
+  const auto shard = StartShard(ShardConfig());
+  std::mt19937_64 random(1);
+  std::vector<int> open;
+  for (int i = 0; i < 200; ++i) {
+    const int connection = Connect(*shard);
+    // Every other one begins as gRPC does, and goes on with anything.
+    std::string bytes = i % 2 == 0 ? "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" : "";
+    for (uint64_t n = random() % 2000; n > 0; --n) bytes.push_back(static_cast<char>(random()));
+    send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    // Some stay, and say nothing more.
+    if (i % 4 == 0) {
+      open.push_back(connection);
+    } else {
+      close(connection);
+    }
+  }
+  ExpectServes(*shard, 1);
+  for (const int connection : open) close(connection);
+}
+
+TEST(ReplayShard, HostileMessagesEndTheirStreamAndNoOther) {
+  const auto shard = StartShard(ShardConfig());
+  RawClient client(*shard);
+  for (const v1::SampleRequest& bad : [] {
+         std::vector<v1::SampleRequest> requests(3);
+         requests[0].set_draws(1);  // no selection
+         requests[1].set_draws(1);
+         requests[1].set_selection(static_cast<v1::Selection>(77));
+         requests[2].set_draws(UINT32_MAX);
+         requests[2].set_selection(v1::UNIFORM);
+         return requests;
+       }()) {
+    const auto context = client.Context();
+    const auto stream = client.replay().Sample(context.get());
+    EXPECT_TRUE(stream->Write(bad));
+    v1::SampleResponse response;
+    EXPECT_FALSE(stream->Read(&response));
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  {
+    // A message of another type: a length that the bytes do not have.
+    const auto context = client.Context();
+    const auto stream = client.replay().Insert(context.get());
+    v1::InsertRequest request;
+    request.GetReflection()->MutableUnknownFields(&request)->AddLengthDelimited(1, "\x0a\x7f");
+    EXPECT_TRUE(stream->Write(request));
+    v1::InsertResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.acknowledged(), 0);
+    ASSERT_EQ(response.refusals_size(), 1);
+    EXPECT_THAT(response.refusals(0).message(), HasSubstr("not a ReplayItem"));
+    stream->WritesDone();
+    EXPECT_TRUE(stream->Finish().ok());
+  }
+  ExpectServes(*shard, 1);
+}
+
+TEST(ReplayShard, AnswersEachRequestInOrderAndEndsWhenTheClientDoes) {
+  const auto shard = StartShard(ShardConfig());
+  RawClient client(*shard);
+  const auto context = client.Context();
+  const auto stream = client.replay().Insert(context.get());
+  for (uint64_t i = 1; i <= 5; ++i) {
+    v1::InsertRequest request;
+    for (uint64_t k = 0; k < i; ++k) *request.add_items() = MakeReplayItem(100 * i + k, 1);
+    ASSERT_TRUE(stream->Write(request));
+  }
+  stream->WritesDone();
+  v1::InsertResponse response;
+  for (uint32_t i = 1; i <= 5; ++i) {
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.acknowledged(), i);
+  }
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST(ReplayShard, AsManyAsAskedForAreSentAndNoMore) {
+  const auto shard = StartShard(ShardConfig());
+  ExpectServes(*shard, 1);
+  RawClient client(*shard);
+  const auto context = client.Context();
+  const auto stream = client.replay().Sample(context.get());
+  v1::SampleRequest request;
+  request.set_draws(3);
+  request.set_selection(v1::UNIFORM);
+  ASSERT_TRUE(stream->Write(request));
+  request.set_draws(4);
+  ASSERT_TRUE(stream->Write(request));
+  stream->WritesDone();
+  v1::SampleResponse response;
+  int draws = 0;
+  while (stream->Read(&response)) {
+    for (const auto& drawn : response.drawn()) draws += drawn.draws_size();
+  }
+  EXPECT_EQ(draws, 7);
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST(ReplayShard, DrainedItRefusesInsertsAndGoesOnWithDraws) {
+  const auto shard = StartShard(ShardConfig());
+  ExpectServes(*shard, 1);
+  RawClient client(*shard);
+  v1::DrainRequest drain;
+  drain.set_draining(true);
+  v1::DrainResponse drained;
+  ASSERT_TRUE(client.replay().Drain(client.Context().get(), drain, &drained).ok());
+  const auto context = client.Context();
+  const auto stream = client.replay().Insert(context.get());
+  v1::InsertRequest request;
+  *request.add_items() = MakeReplayItem(2, 1);
+  EXPECT_TRUE(stream->Write(request));
+  v1::InsertResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(shard->Status().blocked_on(), HasSubstr("draining"));
+  drain.set_draining(false);
+  ASSERT_TRUE(client.replay().Drain(client.Context().get(), drain, &drained).ok());
+  ExpectServes(*shard, 3);
+}
+
+TEST(ReplayShard, TheLimiterOfARunningShardCanBeChanged) {
+  v1::ReplayShard config = ShardConfig();
+  config.mutable_rate_limit()->set_min_positions(1000);
+  const auto shard = StartShard(config);
+  const auto sampler = ReplaySampler::Start({.shards = {AddressOf(*shard)}});
+  const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
+  ASSERT_TRUE((*writer)->Write(MakeTrajectory(1, 5)));
+  EXPECT_FALSE((*sampler)->Draw(v1::UNIFORM, 1, absl::Milliseconds(200)).ok());
+  EXPECT_THAT(shard->Status().blocked_on(), HasSubstr("min size: 5 of 1000"));
+  RawClient client(*shard);
+  v1::RateLimit limit;
+  limit.set_min_positions(1'000'000);
+  v1::SetRateLimitResponse response;
+  EXPECT_EQ(client.replay().SetRateLimit(client.Context().get(), limit, &response).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  limit.set_min_positions(1);
+  EXPECT_TRUE(client.replay().SetRateLimit(client.Context().get(), limit, &response).ok());
+  EXPECT_TRUE((*sampler)->Draw(v1::UNIFORM, 1, kLong).ok());
+  EXPECT_THAT(shard->Status().blocked_on(), IsEmpty());
+}
+
+TEST(ReplayShard, StopEndsStreamsThatWait) {
+  v1::ReplayShard config = ShardConfig();
+  config.mutable_rate_limit()->set_min_positions(1000);
+  const auto shard = StartShard(config);
+  RawClient client(*shard);
+  const auto context = client.Context();
+  const auto stream = client.replay().Sample(context.get());
+  v1::SampleRequest request;
+  request.set_draws(3);
+  request.set_selection(v1::UNIFORM);
+  ASSERT_TRUE(stream->Write(request));
+  while (shard->Stats().blocked_samples() == 0) absl::SleepFor(absl::Milliseconds(1));
+  const absl::Time start = absl::Now();
+  shard->Stop(kLong);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  v1::SampleResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST(ReplayShard, SaysHowItIs) {
+  prometheus::Registry registry;
+  auto shard = ReplayShard::Start(ShardConfig("shard-1"), std::make_shared<Security>(), &registry);
+  ASSERT_TRUE(shard.ok()) << shard.status();
+  ExpectServes(**shard, 1);
+  RawClient client(**shard);
+  v1::RoleStatus status;
+  ASSERT_TRUE(
+      client.status().GetStatus(client.Context().get(), v1::GetStatusRequest(), &status).ok());
+  EXPECT_EQ(status.role(), v1::RoleStatus::REPLAY);
+  EXPECT_EQ(status.name(), "shard-1");
+  EXPECT_EQ(status.figures().at("items"), 1);
+  EXPECT_EQ(status.figures().at("positions"), 5);
+  EXPECT_GT(status.figures().at("inserts_per_second"), 0);
+  (*shard)->Stop(kLong);
+  EXPECT_THAT(prometheus::TextSerializer().Serialize(registry.Collect()),
+              HasSubstr("mallocmuzero_replay_inserted_bytes_total"));
+}
+
+TEST(ReplayShard, ADurableOneHasEverythingAcknowledgedAfterARestart) {
+  v1::ReplayShard config = ShardConfig();
+  config.set_mode(v1::ReplayShard::DURABLE);
+  config.set_data_dir(absl::StrCat(testing::TempDir(), "/durable_shard"));
+  std::filesystem::remove_all(config.data_dir());
+  auto shard = StartShard(config);
+  config.set_address(shard->address());
+  const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
+  ASSERT_TRUE(writer.ok());
+  for (uint64_t i = 0; i < 200; ++i) {
+    ASSERT_TRUE((*writer)->Write(MakeTrajectory(i, 5)));
+    if (i % 50 == 25) {
+      shard.reset();
+      shard = StartShard(config);
+      ASSERT_NE(shard, nullptr);
+    }
+  }
+  EXPECT_EQ((*writer)->Close(kLong), absl::OkStatus());
+  EXPECT_EQ((*writer)->acknowledged(), 200);
+  EXPECT_EQ(ListIds(shard->address()), IdsOf(0, 200));
+  EXPECT_EQ(shard->Stats().inserted_items(), 200);
+  // A copy, while it runs.
+  RawClient client(*shard);
+  v1::CheckpointResponse checkpoint;
+  ASSERT_TRUE(client.replay()
+                  .Checkpoint(client.Context().get(), v1::CheckpointRequest(), &checkpoint)
+                  .ok());
+  EXPECT_TRUE(std::filesystem::is_directory(checkpoint.path()));
+  std::filesystem::remove_all(checkpoint.path());
+}
+
+TEST(ReplayShard, NamesTheFieldThatCannotBe) {
+  v1::ReplayShard config = ShardConfig();
+  config.mutable_rate_limit()->set_samples_per_insert(3);
+  const auto shard = ReplayShard::Start(config, std::make_shared<Security>(), nullptr);
+  EXPECT_EQ(shard.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(shard.status().message()), HasSubstr("error_buffer"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
