@@ -31,7 +31,7 @@ constexpr double kAnyActionShare = 0.5;
 
 // Games that come to a decision to search wait there until so large a share of the seats does, or
 // all that are left: a search of a few costs nearly as much as one of many.
-constexpr double kSearchedShare = 0.5;
+constexpr double kSearchedShare = 0.75;
 
 // Adds the time it lives to a number of seconds.
 class Stopwatch {
