@@ -136,6 +136,7 @@ class LearnerClient::Impl {
       for (grpc::ClientContext* context : running_) {
         if (context != nullptr) context->TryCancel();
       }
+      if (watch_ != nullptr) watch_->Cancel();
     }
     reporter_.join();
     watcher_.join();
@@ -183,6 +184,7 @@ class LearnerClient::Impl {
   void WatchAgainAndAgain();
   absl::Status FetchWeights(const v1::CheckpointNotice& notice);
   absl::Status Fetch(Thread thread, const std::string& sha256, uint64_t bytes, Partial& partial);
+  void SetWatch(Watch* watch);
   void Note(const absl::Status& status);
   void NoteStep(uint64_t step);
 
@@ -204,11 +206,19 @@ class LearnerClient::Impl {
 
   mutable absl::Mutex mutex_;
   grpc::ClientContext* running_[2] ABSL_GUARDED_BY(mutex_) = {nullptr, nullptr};
+  Watch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that runs
   LearnerClientFigures figures_ ABSL_GUARDED_BY(mutex_);
 
   std::thread reporter_;
   std::thread watcher_;
 };
+
+// Lets the destructor end it.
+void LearnerClient::Impl::SetWatch(Watch* watch) {
+  const absl::MutexLock lock(&mutex_);
+  watch_ = watch;
+  if (watch != nullptr && stop_.HasBeenNotified()) watch->Cancel();
+}
 
 void LearnerClient::Impl::Note(const absl::Status& status) {
   const absl::MutexLock lock(&mutex_);
@@ -291,6 +301,7 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
   Backoff backoff(options_.seed + 1);
   while (!stop_.HasBeenNotified()) {
     Watch watch(*stub_, *options_.security, have_sha256_);
+    SetWatch(&watch);
     uint64_t noted = 0;
     std::optional<v1::CheckpointNotice> wanted;
     while (!stop_.HasBeenNotified() && !watch.done()) {
@@ -317,6 +328,7 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
       Note(status);
       break;
     }
+    SetWatch(nullptr);
     watch.CancelAndWait();
     if (!watch.status().ok() && !stop_.HasBeenNotified()) Note(FromGrpc(watch.status()));
     stop_.WaitForNotificationWithTimeout(backoff.Next());

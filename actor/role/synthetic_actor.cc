@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -43,6 +44,9 @@ constexpr int kGamesOfProgram = 16;
 
 // Reports whose times the percentiles are of.
 constexpr size_t kReportTimes = 4096;
+
+// Threads that close actors.
+constexpr size_t kClosers = 64;
 
 // How often a thread looks which of its actors is due.
 constexpr absl::Duration kLook = absl::Milliseconds(1);
@@ -128,6 +132,7 @@ class SyntheticActors::Impl {
   v1::ActorReport Report(Actor& actor) const;
   absl::Status Assign(const v1::Assignment& assignment, const ProgramFiles& files);
   void PlayFor(uint32_t thread, uint32_t threads);
+  static void Close(Actor& actor, absl::Time deadline);
   bool PlayGame(Actor& actor, const GamePool& pool, Random& random);
   std::shared_ptr<const GamePool> pool() const {
     const absl::MutexLock lock(&mutex_);
@@ -137,6 +142,8 @@ class SyntheticActors::Impl {
   const v1::ClusterConfig config_;
   const SyntheticOptions options_;
   const std::shared_ptr<const Security> security_;
+  const uint64_t games_of_round_ = std::max<uint64_t>(
+      1, uint64_t{config_.actor().games_in_flight()} * std::max(1U, config_.actor().threads()));
   uint64_t run_ = 0;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::vector<std::thread> threads_;
@@ -303,8 +310,8 @@ bool SyntheticActors::Impl::PlayGame(Actor& actor, const GamePool& pool, Random&
   const auto decisions = static_cast<uint64_t>(game.actions().size());
   if (!actor.writer->Write(game)) return false;
   const absl::MutexLock lock(&actor.mutex);
-  ++actor.games;
-  actor.wants_weights = true;
+  // As often as a real one takes newer weights: between two rounds.
+  if (++actor.games % games_of_round_ == 0) actor.wants_weights = true;
   actor.decisions += decisions;
   return true;
 }
@@ -317,17 +324,25 @@ absl::Status SyntheticActors::Impl::Stop(absl::Duration grace) {
   }
   const absl::Time deadline = absl::Now() + grace;
   stop_.Notify();
-  // What cannot be delivered is given up.
-  for (const auto& actor : actors_) {
-    actor->writer->Close(std::max(deadline - absl::Now(), absl::ZeroDuration())).IgnoreError();
-  }
   for (std::thread& thread : threads_) thread.join();
-  for (const auto& actor : actors_) {
-    std::unique_ptr<LearnerClient> learner;
-    const absl::MutexLock lock(&actor->mutex);
-    learner = std::move(actor->learner);
+  // Many at a time: each takes a moment, and there may be thousands.
+  std::atomic<size_t> next = 0;
+  std::vector<std::thread> closers;
+  for (size_t t = 0; t < std::min(actors_.size(), kClosers); ++t) {
+    closers.emplace_back([&] {
+      for (size_t a = next++; a < actors_.size(); a = next++) Close(*actors_[a], deadline);
+    });
   }
+  for (std::thread& closer : closers) closer.join();
   return absl::OkStatus();
+}
+
+// What cannot be delivered in time is given up.
+void SyntheticActors::Impl::Close(Actor& actor, absl::Time deadline) {
+  actor.writer->Close(std::max(deadline - absl::Now(), absl::ZeroDuration())).IgnoreError();
+  std::unique_ptr<LearnerClient> learner;
+  const absl::MutexLock lock(&actor.mutex);
+  learner = std::move(actor.learner);
 }
 
 SyntheticStats SyntheticActors::Impl::stats() const {
