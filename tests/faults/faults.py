@@ -1,0 +1,287 @@
+"""Hurts a cluster on the loopback for a while and says what it lost.
+
+Runs 1 learner, 2 durable replay shards and 4 actors as processes with proxies between them. Every
+few seconds something goes wrong (injectors.py). At the end all is mended, the shards are killed
+once more, and every trajectory that a shard has acknowledged must be stored or have been evicted,
+none twice. Prints a JSON report; exit code 1 if something did not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dataclasses
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from injectors import Fault, Faults, SmallDisks, temporary_folder
+from loopback_cluster import Cluster
+from roles import Role
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Of a shard: several times what it may store.
+DISK_MEBIBYTES = 256
+
+# How long the cluster has, after the last fault, to be healthy and to learn on.
+RECOVERY_SECONDS = 90.0
+
+# RSS is flat if the highest of the last third is no more than this above that of the middle third.
+RSS_GROWTH = 1.25
+RSS_SLACK_BYTES = 32 << 20
+# Shorter runs say nothing about growth.
+RSS_SECONDS = 600.0
+
+TICK_SECONDS = 0.1
+
+
+@dataclasses.dataclass
+class Pending:
+    """A fault that lasts."""
+
+    fault: Fault
+    end: float
+
+
+class Run:
+    """One run: the cluster, the faults, and what was seen."""
+
+    def __init__(self, cluster: Cluster, faults: Faults, interval: float) -> None:
+        self._cluster = cluster
+        self._faults = faults
+        self._interval = interval
+        self._pending: list[Pending] = []
+        self.survived: collections.Counter[str] = collections.Counter()
+        self.steps: list[float] = []
+
+    def hurt(self, seconds: float) -> None:
+        """Begins and ends faults until the time is over; then ends those that last."""
+        begin = time.monotonic()
+        next_fault = begin + self._interval
+        next_look = begin
+        while (now := time.monotonic()) < begin + seconds:
+            self._end_due(now)
+            if now >= next_fault:
+                self._begin_one(now)
+                next_fault = now + self._interval
+            if now >= next_look:
+                self.look(now)
+                next_look = now + 1
+            time.sleep(TICK_SECONDS)
+        self._end_due(float("inf"))
+
+    def look(self, now: float) -> None:
+        """Samples RSS, and starts again what has ended by itself (which is noted)."""
+        hurt = {pending.fault.victim for pending in self._pending}
+        for role in self._cluster.roles:
+            role.sample_rss(now)
+            if role.name not in hurt and role.is_wanted and role.note_end():
+                role.start()
+
+    def _begin_one(self, now: float) -> None:
+        fault = self._faults.draw({pending.fault.victim for pending in self._pending})
+        if fault is None:
+            return
+        print(f"{fault.kind}: {fault.victim} for {fault.seconds:.1f} s", file=sys.stderr)
+        fault.begin()
+        self._pending.append(Pending(fault, time.monotonic() + fault.seconds))
+
+    def _end_due(self, now: float) -> None:
+        for pending in [p for p in self._pending if p.end <= now]:
+            pending.fault.end()
+            self._pending.remove(pending)
+            self.survived[pending.fault.kind] += 1
+
+    def wait_until(self, what: str, seconds: float, condition: Callable[[], bool]) -> None:
+        """Raises TimeoutError, with what was waited for, if it does not come true."""
+        end = time.monotonic() + seconds
+        while True:
+            self.look(time.monotonic())
+            if condition():
+                return
+            if time.monotonic() > end:
+                status = json.dumps(self._cluster.status())
+                raise TimeoutError(f"not within {seconds:.0f} s: {what}; status: {status}")
+            time.sleep(0.5)
+
+    def learns_on(self) -> None:
+        """Waits for updates beyond those made so far."""
+        first: list[float] = []
+
+        def has_advanced() -> bool:
+            step = self._cluster.learner_step()
+            if step is None:
+                return False
+            self.steps.append(step)
+            first.append(step)
+            # It may have gone back to its last checkpoint meanwhile.
+            return step > min(first)
+
+        self.wait_until("the learner's step has advanced", RECOVERY_SECONDS, has_advanced)
+
+
+def rss_report(role: Role, seconds: float) -> dict[str, Any]:
+    """What a role's memory did, MiB."""
+    if not role.rss:
+        return {}
+    begin, end = role.rss[0][0], role.rss[-1][0]
+    third = (end - begin) / 3
+    middle = [rss for at, rss in role.rss if begin + third <= at < begin + 2 * third]
+    last = [rss for at, rss in role.rss if at >= begin + 2 * third]
+    report: dict[str, Any] = {
+        "median_mib": round(statistics.median(rss for _, rss in role.rss) / 2**20, 1),
+        "highest_mib": round(max(rss for _, rss in role.rss) / 2**20, 1),
+    }
+    if middle and last:
+        report["highest_middle_third_mib"] = round(max(middle) / 2**20, 1)
+        report["highest_last_third_mib"] = round(max(last) / 2**20, 1)
+        if seconds >= RSS_SECONDS:
+            report["flat"] = max(last) <= RSS_GROWTH * max(middle) + RSS_SLACK_BYTES
+    return report
+
+
+def audit(cluster: Cluster) -> dict[str, Any]:
+    """Compares what was acknowledged with what the shards have."""
+    acknowledged = cluster.acknowledged()
+    stored, evicted = cluster.listed()
+    lost = acknowledged - set(stored) - set(evicted)
+    twice = [name for name, times in collections.Counter(stored).items() if times > 1]
+    twice += sorted(set(stored) & set(evicted))
+    return {
+        "acknowledged": len(acknowledged),
+        "stored": len(stored),
+        "evicted": len(evicted),
+        "lost": len(lost),
+        "lost_ids": sorted(lost)[:10],
+        "stored_twice": len(twice),
+    }
+
+
+def import_program(binary: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """A small program to train on, from the committed captures."""
+    program = folder / "gpt_small.program"
+    captures = sorted((ROOT / "tests/data/hlo/gpt_small").iterdir())
+    flags = {"all_hbm": "--all-hbm", "default": "--default", "sample_": "--sample"}
+    arguments: list[str] = []
+    for capture in captures:
+        for prefix, flag in flags.items():
+            if capture.name.startswith(prefix):
+                arguments += [flag, str(capture)]
+    subprocess.run(
+        [binary, "import", "--hardware", "tpu_v4i", "--output", program, *arguments],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return program
+
+
+def recover(cluster: Cluster, run: Run) -> dict[str, Any]:
+    """All is mended: the cluster must be well and learn on."""
+    begin = time.monotonic()
+    run.wait_until(
+        "every role is healthy", RECOVERY_SECONDS, lambda: bool(cluster.status().get("healthy"))
+    )
+    run.learns_on()
+    return {"recovered_seconds": round(time.monotonic() - begin, 1)}
+
+
+def audit_shards(cluster: Cluster, run: Run) -> dict[str, Any]:
+    """Ends play, kills the shards once more, since only what is on disk counts, and audits."""
+    stop_seconds = [actor.stop() for actor in cluster.actors]
+    cluster.learner.stop()
+    for shard in cluster.shards:
+        shard.kill()
+        shard.start()
+    run.wait_until("the shards are back", RECOVERY_SECONDS, cluster.shards_answer)
+    return {"actor_stop_seconds": round(max(stop_seconds), 1), **audit(cluster)}
+
+
+def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, Any]:
+    """The whole of it; the report."""
+    binary: pathlib.Path = arguments.binary
+    cluster = Cluster(binary, folder, import_program(binary, folder))
+    disks = SmallDisks(cluster.data, DISK_MEBIBYTES)
+    run = Run(cluster, Faults(cluster, disks, arguments.seed), arguments.interval)
+    failures: list[str] = []
+    found: dict[str, Any] = {}
+    try:
+        cluster.start()
+        run.learns_on()
+        run.hurt(arguments.seconds)
+        try:
+            found |= recover(cluster, run)
+        finally:
+            found |= audit_shards(cluster, run)
+    except TimeoutError as error:
+        failures.append(str(error))
+    finally:
+        for role in reversed(cluster.roles):
+            role.stop()
+        disks.unmount()
+    failures += [text for role in cluster.roles for text in role.unexpected]
+    if found.get("lost"):
+        failures.append(f"{found['lost']} acknowledged trajectories are lost")
+    if found.get("stored_twice"):
+        failures.append(f"{found['stored_twice']} trajectories are stored twice")
+    if not found.get("acknowledged"):
+        failures.append("nothing was acknowledged")
+    memory = {role.name: rss_report(role, arguments.seconds) for role in cluster.roles}
+    failures += [
+        f"the memory of {name} grows" for name, rss in memory.items() if rss.get("flat") is False
+    ]
+    return {
+        "seconds": arguments.seconds,
+        "seed": arguments.seed,
+        "faults_survived": sum(run.survived.values()),
+        "faults_survived_by_kind": dict(sorted(run.survived.items())),
+        **found,
+        "learner_step": {"first": run.steps[0], "last": run.steps[-1]} if run.steps else {},
+        "starts": {role.name: role.starts for role in cluster.roles},
+        "ends_for_a_full_disk": sum(role.ends_without_room for role in cluster.roles),
+        "rss": memory,
+        "failures": failures,
+    }
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/faults", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=60, help="time with faults; default: 60")
+    parser.add_argument("--interval", type=float, default=2, help="seconds between two; default: 2")
+    parser.add_argument("--seed", type=int, default=0, help="of what goes wrong; default: 0")
+    parser.add_argument(
+        "--binary",
+        type=pathlib.Path,
+        default=ROOT / "build/bin/mallocmuzero",
+        help="default: build/bin/mallocmuzero",
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the folder with logs and data")
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    if not arguments.binary.is_file():
+        print(f"faults: no {arguments.binary}; build it or give --binary", file=sys.stderr)
+        return 2
+    folder = temporary_folder()
+    print(f"faults: logs in {folder}", file=sys.stderr)
+    report = torment(arguments, folder)
+    print(json.dumps(report, indent=2))
+    if report["failures"] or arguments.keep:
+        print(f"faults: {folder} is kept", file=sys.stderr)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 1 if report["failures"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

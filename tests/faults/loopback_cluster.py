@@ -1,0 +1,154 @@
+"""One learner, two durable shards and four actors on the loopback, with proxies between them."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import socket
+import subprocess
+from typing import Any
+
+from proxy import Network, Proxy
+from roles import Role
+
+SHARDS = 2
+ACTORS = 4
+
+# Small enough that games leave within a minute, and that a game is played in a moment.
+MOST_POSITIONS = 20_000
+LEARNER_SETTINGS = """
+  publish_updates: 10
+  checkpoint_seconds: 5
+  threads: 1
+  search { simulations: 2 }
+  options { batch_size: 32 unroll_steps: 2 }
+"""
+ACTOR_SETTINGS = "threads: 1 games_in_flight: 4 spool_bytes: 8388608"
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now."""
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [int(one.getsockname()[1]) for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Cluster:
+    """All processes and the proxies between them.
+
+    Every role has a configuration of its own kind: shards and the learner listen where theirs says,
+    and see of the others only the proxies.
+    """
+
+    def __init__(self, binary: pathlib.Path, folder: pathlib.Path, program: pathlib.Path) -> None:
+        self.binary = binary
+        self.folder = folder
+        self._program = program
+        self.audit = folder / "audit"
+        self.data = [folder / "shards" / str(i) for i in range(SHARDS)]
+        ports = free_ports(SHARDS + 1 + 2 * SHARDS + 1)
+        self._shard_ports = ports[:SHARDS]
+        self._learner_port = ports[SHARDS]
+        network = Network()
+        self.network = network
+        proxy_ports = ports[SHARDS + 1 :]
+        to_shards = [
+            network.add(proxy_ports[i], self._shard_ports[i % SHARDS]) for i in range(2 * SHARDS)
+        ]
+        self._actors_to_shards = to_shards[:SHARDS]
+        self._learner_to_shards = to_shards[SHARDS:]
+        self._actors_to_learner = network.add(proxy_ports[-1], self._learner_port)
+        self.proxies: list[Proxy] = [*to_shards, self._actors_to_learner]
+        self._write_configs()
+        self.shards = [
+            self._role(f"shard-{i}", "replay", "--shard", f"s{i}") for i in range(SHARDS)
+        ]
+        self.learner = self._role("learner", "learner")
+        self.actors = [self._role(f"actor-{i}", "actor", "--index", str(i)) for i in range(ACTORS)]
+        self.roles = [*self.shards, self.learner, *self.actors]
+
+    def config(self, kind: str) -> pathlib.Path:
+        return self.folder / f"{kind}.textproto"
+
+    def _role(self, name: str, *arguments: str) -> Role:
+        kind = {"replay": "direct", "learner": "learner", "actor": "actor"}[arguments[0]]
+        command = [str(self.binary), arguments[0], "--config", str(self.config(kind))]
+        return Role(name, [*command, *arguments[1:]], self.folder)
+
+    def _write_configs(self) -> None:
+        def write(kind: str, shard_ports: list[int], learner_port: int) -> None:
+            text = f"learner {{\n  address: '127.0.0.1:{learner_port}'\n"
+            text += f"  run_dir: 'run'\n  workloads: '{self._program}'{LEARNER_SETTINGS}}}\n"
+            for i, port in enumerate(shard_ports):
+                text += f"replay {{\n  name: 's{i}'\n  address: '127.0.0.1:{port}'\n"
+                text += f"  mode: DURABLE\n  data_dir: '{self.data[i]}'\n"
+                text += f"  max_positions: {MOST_POSITIONS}\n"
+                text += "  rate_limit { samples_per_insert: 0.2 min_positions: 500"
+                text += " error_buffer: 5000 }\n}\n"
+            text += f"actor {{ count: {ACTORS} {ACTOR_SETTINGS} audit_dir: 'audit' }}\n"
+            self.config(kind).write_text(text)
+
+        write("direct", self._shard_ports, self._learner_port)
+        write("learner", [p.port for p in self._learner_to_shards], self._learner_port)
+        write("actor", [p.port for p in self._actors_to_shards], self._actors_to_learner.port)
+
+    def start(self) -> None:
+        for role in self.roles:
+            role.start()
+
+    def status(self) -> dict[str, Any]:
+        """What `mallocmuzero status --json` says, asking the roles themselves; {} if nothing."""
+        command: list[str | pathlib.Path] = [
+            self.binary,
+            "status",
+            "--config",
+            self.config("direct"),
+            "--json",
+        ]
+        try:
+            ran = subprocess.run(command, capture_output=True, check=False, timeout=60)
+        except subprocess.TimeoutExpired:
+            # It has a deadline of 2 s; a machine that is busy may not let it begin.
+            return {}
+        parsed: dict[str, Any] = json.loads(ran.stdout)
+        return parsed
+
+    def learner_step(self) -> float | None:
+        """Updates made; None while the learner is away."""
+        for role in self.status().get("roles", []):
+            if role.get("role") == "LEARNER" and not role.get("error"):
+                return float(role.get("figures", {}).get("step", 0))
+        return None
+
+    def shards_answer(self) -> bool:
+        roles = self.status().get("roles", [])
+        return bool(roles) and all(
+            not role.get("error") for role in roles if role.get("role") == "REPLAY"
+        )
+
+    def acknowledged(self) -> set[str]:
+        ids: set[str] = set()
+        for file in self.audit.glob("*") if self.audit.is_dir() else []:
+            # A line that a kill has cut is no acknowledgement that anyone has seen.
+            ids |= {line for line in file.read_text().split("\n") if len(line) == 32}
+        return ids
+
+    def listed(self) -> tuple[list[str], list[str]]:
+        """Ids that the shards store, and ids that have been evicted."""
+        ran = subprocess.run(
+            [self.binary, "replay", "--config", self.config("direct"), "--list-ids"],
+            capture_output=True,
+            check=True,
+            timeout=120,
+            text=True,
+        )
+        stored: list[str] = []
+        evicted: list[str] = []
+        for line in ran.stdout.splitlines():
+            kind, _, name = line.partition(" ")
+            (stored if kind == "stored" else evicted).append(name)
+        return stored, evicted

@@ -1,0 +1,119 @@
+"""The processes of a cluster: started, hurt, watched."""
+
+from __future__ import annotations
+
+import pathlib
+import signal
+import subprocess
+import time
+
+# A role has five seconds to stop; the rest is for a machine that is busy.
+STOP_SECONDS = 10.0
+
+# What a process says that cannot start because its disk is full: it must be started again
+# until there is room.
+NO_ROOM = ("No space left on device", "File too large")
+
+
+class Role:
+    """A process that runs again and again, with one log file."""
+
+    def __init__(self, name: str, command: list[str], folder: pathlib.Path) -> None:
+        self.name = name
+        self._command = command
+        self._log = folder / f"{name}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._expected_end = False
+        self.is_wanted = False  # it should run, or be about to
+        self.starts = 0
+        self.unexpected: list[str] = []
+        self.ends_without_room = 0
+        self.rss: list[tuple[float, int]] = []  # (time, bytes)
+
+    def start(self) -> None:
+        self._expected_end = False
+        self.is_wanted = True
+        self.starts += 1
+        with self._log.open("ab") as log:
+            # SIGXFSZ stays ignored, as Python has it: beyond a file size limit a write then fails,
+            # as it does on a full disk, instead of ending the process.
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                restore_signals=False,
+            )
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def note_end(self) -> bool:
+        """Whether it has ended; an end that nobody asked for is noted."""
+        if self._process is None:
+            return True
+        code = self._process.poll()
+        if code is None:
+            return False
+        if not self._expected_end and any(words in self.tail() for words in NO_ROOM):
+            self.ends_without_room += 1
+        elif not self._expected_end:
+            self.unexpected.append(f"{self.name} ended by itself with code {code}: {self.tail()}")
+        self._process = None
+        return True
+
+    def kill(self) -> None:
+        """kill -9, and waits for the end."""
+        if not self.runs():
+            return
+        self._expected_end = True
+        self.signal(signal.SIGKILL)
+        assert self._process is not None
+        self._process.wait()
+
+    def stop(self) -> float:
+        """SIGTERM; how long it took, seconds. Killed if it takes too long."""
+        if not self.runs():
+            return 0.0
+        self._expected_end = True
+        self.is_wanted = False
+        begin = time.monotonic()
+        self.signal(signal.SIGCONT)
+        self.signal(signal.SIGTERM)
+        assert self._process is not None
+        try:
+            code = self._process.wait(STOP_SECONDS)
+            if code != 0:
+                self.unexpected.append(f"{self.name} stopped with code {code}: {self.tail()}")
+        except subprocess.TimeoutExpired:
+            self.unexpected.append(f"{self.name} did not stop within {STOP_SECONDS:.0f} s")
+            self.kill()
+        return time.monotonic() - begin
+
+    def signal(self, number: int) -> None:
+        if self.runs():
+            assert self._process is not None
+            self._process.send_signal(number)
+
+    def sample_rss(self, now: float) -> None:
+        if not self.runs():
+            return
+        try:
+            status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        except OSError:
+            return
+        for line in status.splitlines():
+            if line.startswith("VmRSS:"):
+                self.rss.append((now, int(line.split()[1]) * 1024))
+
+    def tail(self) -> str:
+        """The last lines of its log."""
+        with self._log.open("rb") as log:
+            log.seek(0, 2)
+            log.seek(max(0, log.tell() - 1000))
+            return " / ".join(log.read().decode(errors="replace").splitlines()[-3:])
