@@ -1,46 +1,67 @@
 #include "replay/sum_tree.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cstddef>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 namespace mallocmuzero {
 
-SumTree::SumTree(size_t size) : size_(size), leaves_(std::bit_ceil(size)), nodes_(2 * leaves_, 0) {
+double SumTree::Node::Total() const { return std::accumulate(sums.begin(), sums.end(), 0.0); }
+
+SumTree::SumTree(size_t size) : size_(size) {
   assert(size > 0);
+  size_t nodes = size;
+  do {
+    nodes = (nodes + kChildren - 1) / kChildren;
+    levels_.emplace_back(nodes);
+  } while (nodes > 1);
 }
 
 void SumTree::Grow(size_t size) {
   assert(size >= size_);
   SumTree grown(size);
-  std::copy_n(nodes_.begin() + leaves_, size_, grown.nodes_.begin() + grown.leaves_);
-  for (size_t node = grown.leaves_ - 1; node >= 1; --node) {
-    grown.nodes_[node] = grown.nodes_[2 * node] + grown.nodes_[2 * node + 1];
+  std::copy(levels_[0].begin(), levels_[0].end(), grown.levels_[0].begin());
+  for (size_t level = 1; level < grown.levels_.size(); ++level) {
+    const std::vector<Node>& below = grown.levels_[level - 1];
+    for (size_t i = 0; i < below.size(); ++i) {
+      grown.levels_[level][i / kChildren][i % kChildren] = below[i].Total();
+    }
   }
+  grown.total_ = grown.levels_.back()[0].Total();
   *this = std::move(grown);
 }
 
 void SumTree::Set(size_t index, double weight) {
   assert(index < size_ && weight >= 0);
-  size_t node = leaves_ + index;
-  nodes_[node] = weight;
-  for (node /= 2; node >= 1; node /= 2) nodes_[node] = nodes_[2 * node] + nodes_[2 * node + 1];
+  double sum = weight;
+  for (std::vector<Node>& level : levels_) {
+    Node& node = level[index / kChildren];
+    node[index % kChildren] = sum;
+    sum = node.Total();
+    index /= kChildren;
+  }
+  total_ = sum;
 }
 
 size_t SumTree::Find(double point) const {
   assert(total() > 0);
-  size_t node = 1;
-  while (node < leaves_) {
-    node *= 2;
+  size_t index = 0;
+  for (size_t level = levels_.size(); level-- > 0;) {
+    const Node& node = levels_[level][index];
     // Rounding may leave a point behind the last weight: never go where there is none.
-    if (point >= nodes_[node] && nodes_[node + 1] > 0) {
-      point -= nodes_[node];
-      ++node;
+    size_t chosen = 0;
+    for (size_t child = 0; child < kChildren; ++child) {
+      if (node[child] <= 0) continue;
+      chosen = child;
+      if (point < node[child]) break;
+      point -= node[child];
     }
+    index = index * kChildren + chosen;
   }
-  return node - leaves_;
+  return index;
 }
 
 }  // namespace mallocmuzero

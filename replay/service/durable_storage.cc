@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -30,6 +29,7 @@
 #include "replay/service/item_cache.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
+#include "replay/service/slot_array.h"
 #include "replay/service/storage.h"
 #include "replay/service/wire.h"
 #include "simulator/core/status_macros.h"
@@ -86,7 +86,7 @@ class DurableStorageImpl final : public Storage {
   const std::unique_ptr<SegmentLog> segments_;
 
   mutable absl::Mutex mutex_;
-  std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by slot
+  SlotArray<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by slot
   ItemCache cache_ ABSL_GUARDED_BY(mutex_);
   std::string trouble_ ABSL_GUARDED_BY(mutex_);
 
@@ -128,7 +128,7 @@ absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
 void DurableStorageImpl::Restore(Slot slot, uint64_t serial) {
   const absl::MutexLock lock(&mutex_);
   const auto found = recovered_.find(serial);
-  if (slot >= entries_.size()) entries_.resize(slot + 1);
+  entries_.Include(slot);
   entries_[slot] = {.serial = serial, .place = found->second};
   recovered_.erase(found);
 }
@@ -189,7 +189,7 @@ void DurableStorageImpl::Publish(const StorageBatch& batch) {
   const absl::MutexLock lock(&mutex_);
   for (size_t i = 0; i < batch.puts.size(); ++i) {
     const StorageBatch::Put& put = batch.puts[i];
-    if (put.slot >= entries_.size()) entries_.resize(put.slot + 1);
+    entries_.Include(put.slot);
     Entry& entry = entries_[put.slot];
     if (entry.serial == put.serial) segments_->Release(entry.place);
     entry = {.serial = put.serial, .place = places_[i]};

@@ -13,7 +13,7 @@ namespace mallocmuzero {
 void MemoryStorage::Publish(const StorageBatch& batch) {
   const absl::MutexLock lock(&mutex_);
   for (const StorageBatch::Put& put : batch.puts) {
-    if (put.slot >= items_.size()) items_.resize(put.slot + 1);
+    items_.Include(put.slot);
     bytes_ += put.item.wire.size() - items_[put.slot].size();
     items_[put.slot] = put.item.wire;
   }

@@ -107,8 +107,9 @@ void ReplayTable::TakeNotes(const RecoveredShard& shard) {
 
 Slot ReplayTable::TakeSlot() {
   if (free_slots_.empty()) {
-    records_.emplace_back();
-    return static_cast<Slot>(records_.size() - 1);
+    const Slot slot = static_cast<Slot>(records_.size());
+    records_.Include(slot);
+    return slot;
   }
   const Slot slot = free_slots_.back();
   free_slots_.pop_back();

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <random>
@@ -28,6 +27,7 @@
 #include "replay/service/item.h"
 #include "replay/service/rate_limiter.h"
 #include "replay/service/selector.h"
+#include "replay/service/slot_array.h"
 #include "replay/service/storage.h"
 
 namespace mallocmuzero {
@@ -159,7 +159,7 @@ class ReplayTable {
   RateLimiter limiter_ ABSL_GUARDED_BY(mutex_);
   IdSet ids_ ABSL_GUARDED_BY(mutex_);
   Programs programs_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Record> records_ ABSL_GUARDED_BY(mutex_);  // by slot
+  SlotArray<Record> records_ ABSL_GUARDED_BY(mutex_);  // by slot
   std::vector<Slot> free_slots_ ABSL_GUARDED_BY(mutex_);
   absl::btree_set<RankKey> leave_first_ ABSL_GUARDED_BY(mutex_);
   absl::btree_set<RankKey> leave_last_ ABSL_GUARDED_BY(mutex_);  // best games

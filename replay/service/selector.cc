@@ -28,7 +28,7 @@ float Selector::WeightOf(double priority) const {
 }
 
 void Selector::MakeRoom(Slot slot) {
-  if (slot >= items_.size()) items_.resize(slot + 1);
+  items_.Include(slot);
   if (slot < weights_.size()) return;
   const size_t size = std::max<size_t>(slot + 1, 2 * weights_.size());
   weights_.Grow(size);

@@ -5,13 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <random>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "replay/service/item.h"
+#include "replay/service/slot_array.h"
 #include "replay/sum_tree.h"
 
 namespace mallocmuzero {
@@ -76,9 +76,9 @@ class Selector {
   double highest_ = 1;
   float highest_weight_ = 1;
   uint64_t positions_ = 0;
-  std::deque<Positions> items_;  // by slot; empty: a free slot
-  SumTree weights_;              // by slot
-  SumTree counts_;               // by slot: positions
+  SlotArray<Positions> items_;  // by slot; empty: a free slot
+  SumTree weights_;             // by slot
+  SumTree counts_;              // by slot: positions
 };
 
 }  // namespace mallocmuzero

@@ -6,7 +6,6 @@
 #include <grpcpp/support/slice.h>
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/item.h"
+#include "replay/service/slot_array.h"
 
 namespace mallocmuzero {
 
@@ -160,7 +160,7 @@ class MemoryStorage final : public Storage {
 
  private:
   mutable absl::Mutex mutex_;
-  std::deque<grpc::Slice> items_ ABSL_GUARDED_BY(mutex_);  // by slot
+  SlotArray<grpc::Slice> items_ ABSL_GUARDED_BY(mutex_);  // by slot
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
