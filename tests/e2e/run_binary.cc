@@ -79,14 +79,17 @@ RunningMallocmuzero::~RunningMallocmuzero() {
   std::filesystem::remove(out_, ignored);
 }
 
-bool RunningMallocmuzero::WaitForLine(const std::string& text) {
+bool RunningMallocmuzero::WaitForLine(const std::string& text, std::string* found) {
   std::string line;
   for (char c = 0; read(err_, &c, 1) == 1;) {
     if (c != '\n') {
       line.push_back(c);
       continue;
     }
-    if (line.find(text) != std::string::npos) return true;
+    if (line.find(text) != std::string::npos) {
+      if (found != nullptr) *found = line;
+      return true;
+    }
     line.clear();
   }
   return false;

@@ -27,8 +27,9 @@ class RunningMallocmuzero {
   RunningMallocmuzero(const RunningMallocmuzero&) = delete;
   RunningMallocmuzero& operator=(const RunningMallocmuzero&) = delete;
 
-  // Blocks until a line of stderr contains `text`; false if stderr ends before.
-  bool WaitForLine(const std::string& text);
+  // Blocks until a line of stderr contains `text`, and hands it over in `found` if that is given;
+  // false if stderr ends before.
+  bool WaitForLine(const std::string& text, std::string* found = nullptr);
 
   void Signal(int signal) const;
 

@@ -1,0 +1,130 @@
+// The roles of a cluster as commands: a shard that serves and is asked things, and bad usage.
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/free_port.h"
+#include "tests/e2e/http_get.h"
+#include "tests/e2e/run_binary.h"
+
+namespace mallocmuzero::e2e {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using Arguments = std::vector<std::string>;
+
+class Cluster : public testing::Test {
+ protected:
+  // A durable shard "a" and a memory shard "b".
+  std::string WriteConfig() const {
+    return folder_.Write(
+        "c.textproto",
+        absl::StrCat("replay { name: 'a' address: '127.0.0.1:", port_,
+                     "' metrics_address: '127.0.0.1:", metrics_port_,
+                     "' }\nreplay { name: 'b' mode: MEMORY address: '127.0.0.1:", FreePort(),
+                     "' }\nlearner { workloads: 'none' address: '127.0.0.1:", FreePort(), "' }\n"));
+  }
+
+  const TemporaryFolder folder_;
+  const uint16_t port_ = FreePort();
+  const uint16_t metrics_port_ = FreePort();
+  const std::string config_ = WriteConfig();
+};
+
+TEST_F(Cluster, AShardServesUntilItIsTerminated) {
+  RunningMallocmuzero shard({"replay", "--config", config_, "--shard", "a"});
+  ASSERT_TRUE(shard.WaitForLine(" I a: listens on 127.0.0.1:"));
+  const std::string metrics = HttpGet("127.0.0.1", metrics_port_, "/metrics");
+  EXPECT_THAT(metrics, HasSubstr("\nmallocmuzero_replay_items 0\n"));
+  EXPECT_THAT(metrics, HasSubstr("\nprocess_resident_memory_bytes "));
+  shard.Signal(SIGTERM);
+  const RunResult ended = shard.Wait();
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_THAT(ended.err, HasSubstr(" I a: stopped in "));
+}
+
+TEST_F(Cluster, ARunningShardIsAskedThings) {
+  RunningMallocmuzero shard({"replay", "--config", config_, "--shard", "a"});
+  ASSERT_TRUE(shard.WaitForLine("listens on"));
+  const auto ask = [&](Arguments more) {
+    Arguments arguments = {"replay", "--config", config_, "--shard", "a"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunMallocmuzero(arguments);
+  };
+  EXPECT_EQ(ask({"--list-ids"}).exit_code, 0);
+  EXPECT_EQ(ask({"--drain", "on"}).exit_code, 0);
+  EXPECT_EQ(ask({"--rate-limit", "samples_per_insert: 2 error_buffer: 10"}).exit_code, 0);
+  // It would block for ever.
+  const RunResult refused = ask({"--rate-limit", "samples_per_insert: 2 error_buffer: 0"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("error_buffer"));
+  EXPECT_THAT(ask({"--rate-limit", "nonsense"}).err, HasSubstr("--rate-limit"));
+  const RunResult copy = ask({"--checkpoint"});
+  EXPECT_EQ(copy.exit_code, 0) << copy.err;
+  EXPECT_THAT(copy.out, HasSubstr(folder_.Path("replay")));
+  // Shard b does not run.
+  const RunResult all = RunMallocmuzero({"replay", "--config", config_, "--list-ids"});
+  EXPECT_EQ(all.exit_code, 1);
+}
+
+TEST_F(Cluster, ASecondShardDoesNotGetTheAddressOfTheFirst) {
+  RunningMallocmuzero shard({"replay", "--config", config_, "--shard", "a"});
+  ASSERT_TRUE(shard.WaitForLine("listens on"));
+  const RunResult second = RunMallocmuzero({"replay", "--config", config_, "--shard", "a"});
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_THAT(second.err, StartsWith("mallocmuzero: "));
+}
+
+TEST_F(Cluster, EveryMistakeOfTheConfigurationIsSaid) {
+  const std::string wrong =
+      folder_.Write("wrong.textproto", "learner { adress: 'a' }\nactor { games_in_flight: 0 }\n");
+  for (const char* command : {"up", "learner", "status", "actor", "replay"}) {
+    const RunResult result = RunMallocmuzero({command, "--config", wrong});
+    EXPECT_EQ(result.exit_code, 2) << command;
+    EXPECT_THAT(result.err, HasSubstr("mallocmuzero: " + wrong + ":1: adress: no such field"));
+    EXPECT_THAT(result.err, HasSubstr("mallocmuzero: " + wrong + ":2: actor.games_in_flight: "));
+  }
+  // Only who trains needs the programs.
+  const RunResult learner = RunMallocmuzero({"learner", "--config", config_});
+  EXPECT_EQ(learner.exit_code, 2);
+  EXPECT_THAT(learner.err, HasSubstr("learner.workloads[0]: no file or folder"));
+}
+
+TEST_F(Cluster, BadUsageIsOneLine) {
+  const struct {
+    Arguments arguments;
+    std::string says;
+  } cases[] = {
+      {{"replay"}, "--config"},
+      {{"replay", "--config", folder_.Path("none")}, folder_.Path("none")},
+      {{"replay", "--config", config_}, "--shard"},
+      {{"replay", "--config", config_, "--shard", "c"}, "it has a, b"},
+      {{"replay", "--config", config_, "--drain", "maybe"}, "--drain"},
+      {{"replay", "--config", config_, "--list-ids", "--checkpoint"}, "--checkpoint"},
+      {{"actor", "--config", config_, "--games-per-second", "3"}, "--synthetic"},
+      {{"actor", "--config", config_, "--synthetic", "2", "--reanalyse"}, "--reanalyse"},
+      {{"up", "--config", config_, "--for", "0s"}, "--for"},
+  };
+  for (const auto& test : cases) {
+    const RunResult result = RunMallocmuzero(test.arguments);
+    EXPECT_EQ(result.exit_code, 2) << test.says;
+    EXPECT_THAT(result.err, StartsWith("mallocmuzero: ")) << test.says;
+    EXPECT_THAT(result.err, HasSubstr(test.says));
+  }
+}
+
+TEST_F(Cluster, AnActorAloneWaitsAndStops) {
+  RunningMallocmuzero actor({"actor", "--config", config_, "--index", "3"});
+  ASSERT_TRUE(actor.WaitForLine(" I actor.3: plays for the learner on "));
+  actor.Signal(SIGINT);
+  const RunResult ended = actor.Wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+}
+
+}  // namespace
+}  // namespace mallocmuzero::e2e

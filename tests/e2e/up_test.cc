@@ -1,0 +1,143 @@
+// A whole cluster on one machine through the binary: started, watched, hurt, stopped.
+
+#include <csignal>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/e2e/free_port.h"
+#include "tests/e2e/http_get.h"
+#include "tests/e2e/run_binary.h"
+
+namespace mallocmuzero::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class Up : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_small", folder_.Path("p.program"))).exit_code,
+              0);
+  }
+
+  std::string WriteConfig() const {
+    const auto shard = [](const char* name, uint16_t metrics_port) {
+      return absl::StrCat("replay { name: '", name, "' address: '127.0.0.1:", FreePort(),
+                          "' metrics_address: '127.0.0.1:", metrics_port,
+                          "' rate_limit { min_positions: 100 } }\n");
+    };
+    return folder_.Write(
+        "c.textproto",
+        absl::StrCat(shard("a", shard_metrics_), shard("b", FreePort()),
+                     "learner {\n  workloads: 'p.program'\n  address: '127.0.0.1:", FreePort(),
+                     "'\n  metrics_address: '127.0.0.1:", learner_metrics_,
+                     "'\n  publish_updates: 1 checkpoint_seconds: 1\n"
+                     "  search { simulations: 2 } options { batch_size: 16 unroll_steps: 2 }\n}\n"
+                     "actor { count: 1 games_in_flight: 2 metrics_address: '127.0.0.1:",
+                     actor_metrics_, "' }\n"));
+  }
+
+  // Waits for a line about a process that has been started, and returns its id.
+  static pid_t WaitForStart(RunningMallocmuzero& up, const std::string& name) {
+    const std::string start = absl::StrCat("I up: ", name, ": started, process ");
+    std::string line;
+    if (!up.WaitForLine(start, &line)) return -1;
+    return std::stoi(line.substr(line.find(start) + start.size()));
+  }
+
+  const TemporaryFolder folder_;
+  const uint16_t shard_metrics_ = FreePort();
+  const uint16_t learner_metrics_ = FreePort();
+  const uint16_t actor_metrics_ = FreePort();
+  const std::string config_ = WriteConfig();
+};
+
+TEST_F(Up, RunsAClusterUntilItIsTerminated) {
+  RunningMallocmuzero up({"up", "--config", config_, "--status-every", "500ms"});
+  ASSERT_TRUE(up.WaitForLine("4 of 4 processes, 0 restarts; step 2"));
+  const RunResult status = RunMallocmuzero({"status", "--config", config_, "--json"});
+  const json roles = json::parse(status.out)["roles"];
+  ASSERT_EQ(roles.size(), 3);
+  EXPECT_GT(roles[0]["figures"]["positions"], 0);
+  EXPECT_EQ(roles[2]["peers"][0]["role"], "ACTOR");
+  up.Signal(SIGTERM);
+  const RunResult ended = up.Wait();
+  EXPECT_EQ(ended.exit_code, 0);
+  // Those who need others stop first.
+  const size_t actor = ended.err.find("up: actor.0: exited with code 0");
+  const size_t learner = ended.err.find("up: learner: exited with code 0");
+  const size_t shard = ended.err.find("up: a: exited with code 0");
+  ASSERT_NE(shard, std::string::npos) << ended.err;
+  EXPECT_LT(actor, learner);
+  EXPECT_LT(learner, shard);
+  EXPECT_TRUE(std::filesystem::exists(folder_.Path("run/checkpoints/latest")));
+  EXPECT_THAT(ReadAll(folder_.Path("logs/learner.log")), HasSubstr("listens on"));
+}
+
+TEST_F(Up, StartsAgainWhatIsKilled) {
+  RunningMallocmuzero up({"up", "--config", config_, "--status-every", "500ms"});
+  const pid_t learner = WaitForStart(up, "learner");
+  ASSERT_GT(learner, 0);
+  ASSERT_TRUE(up.WaitForLine("; step 2"));
+  kill(learner, SIGKILL);
+  ASSERT_TRUE(up.WaitForLine("learner: killed by signal 9"));
+  EXPECT_NE(WaitForStart(up, "learner"), learner);
+  ASSERT_TRUE(up.WaitForLine("4 of 4 processes, 1 restarts"));
+  up.Signal(SIGINT);
+  EXPECT_EQ(up.Wait().exit_code, 0);
+}
+
+TEST_F(Up, StopsByItselfAndLeavesNoProcess) {
+  RunningMallocmuzero up({"up", "--config", config_, "--for", "1s"});
+  const pid_t shard = WaitForStart(up, "b");
+  ASSERT_GT(shard, 0);
+  EXPECT_EQ(up.Wait().exit_code, 0);
+  EXPECT_EQ(kill(shard, 0), -1);
+}
+
+TEST_F(Up, GivesUpIfARoleCannotRun) {
+  RunningMallocmuzero other({"replay", "--config", config_, "--shard", "a"});
+  ASSERT_TRUE(other.WaitForLine("listens on"));
+  const RunResult up = RunMallocmuzero({"up", "--config", config_});
+  EXPECT_EQ(up.exit_code, 1);
+  EXPECT_THAT(up.err, HasSubstr("E up: a cannot run: it exited with code 2 3 times"));
+}
+
+// Names in the help lines of what is served under `port`.
+std::set<std::string> MetricNames(uint16_t port) {
+  std::set<std::string> names;
+  for (const absl::string_view line :
+       absl::StrSplit(HttpGet("127.0.0.1", port, "/metrics"), '\n')) {
+    if (!absl::StartsWith(line, "# TYPE ")) continue;
+    const std::vector<std::string> words = absl::StrSplit(line, ' ');
+    names.insert(words[2]);
+  }
+  return names;
+}
+
+TEST_F(Up, EveryMetricIsInTheDocumentation) {
+  RunningMallocmuzero up({"up", "--config", config_, "--status-every", "500ms"});
+  ASSERT_TRUE(up.WaitForLine("; step 2"));
+  const std::string manual = ReadAll(MALLOCMUZERO_SOURCE_DIR "/docs/operations.md");
+  for (const uint16_t port : {shard_metrics_, learner_metrics_, actor_metrics_}) {
+    const std::set<std::string> names = MetricNames(port);
+    EXPECT_GT(names.size(), 20);
+    for (const std::string& name : names) {
+      EXPECT_THAT(manual, HasSubstr(absl::StrCat("| `", name, "` |")));
+    }
+  }
+  up.Signal(SIGTERM);
+  EXPECT_EQ(up.Wait().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace mallocmuzero::e2e
