@@ -247,10 +247,11 @@ absl::Status LearnerRole::Impl::Stop(absl::Duration grace) {
     return absl::DeadlineExceededError("the update in progress has not ended");
   }
   const absl::Status saved = training_->SaveAtEnd();
-  Join();
+  // Before what its calls look at goes away.
   if (server_ != nullptr) {
     server_->Shutdown(std::max(deadline - absl::Now(), absl::ZeroDuration()));
   }
+  Join();
   return saved;
 }
 
@@ -316,7 +317,7 @@ std::string LearnerRole::Impl::BlockedOn(const TrainingFigures& training) const 
   if (!training.save_error.empty()) return absl::StrCat("disk: ", training.save_error);
   if (absl::Now() - std::max(training.last_update, started_) < kIdleAfter) return "";
   if (!training.group_error.empty()) return training.group_error;
-  const std::string replay = sampler_->blocked_on();
+  std::string replay = sampler_->blocked_on();
   if (!replay.empty()) return replay;
   const std::string refusal = batches_->last_refusal();
   if (!refusal.empty()) return absl::StrCat("stored games are not of this run: ", refusal);

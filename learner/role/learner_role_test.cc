@@ -4,6 +4,7 @@
 
 #include <prometheus/registry.h>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -196,7 +197,19 @@ TEST_F(ClusterTest, LearnsFromActorsAndLeavesARun) {
     EXPECT_EQ(actor->Stop(absl::Seconds(5)), absl::OkStatus());
     EXPECT_LT(absl::Now() - start, absl::Seconds(5));
   }
+  // Whoever asks meanwhile is answered or turned away.
+  std::atomic<bool> stopped = false;
+  std::thread asks([&, stub = v1::Status::NewStub(MakeChannel(learner_->address(), *security_))] {
+    while (!stopped) {
+      grpc::ClientContext context;
+      PrepareCall(context, *security_, absl::Seconds(5));
+      v1::RoleStatus answer;
+      (void)stub->GetStatus(&context, v1::GetStatusRequest(), &answer);
+    }
+  });
   EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
+  stopped = true;
+  asks.join();
 
   const auto checkpoint = LoadCheckpoint(folder_ + "/run/checkpoints/latest");
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
