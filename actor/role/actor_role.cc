@@ -213,8 +213,9 @@ LearnerClientHooks ActorRole::Impl::Hooks() {
           .assigned =
               [this](const v1::Assignment& assignment, const ProgramFiles& files) {
                 auto assigned = ReadAssignment(assignment, files);
-                if (assigned.ok()) state_.SetAssigned(*std::move(assigned));
-                return assigned.status();
+                if (!assigned.ok()) return assigned.status();
+                state_.SetAssigned(*std::move(assigned));
+                return absl::OkStatus();
               },
           .wants_weights = [this] { return state_.WantsNetwork(); },
           .weights = [this](uint64_t step,
