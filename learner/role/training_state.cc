@@ -1,5 +1,6 @@
 // Training: set-up, checkpoints, what is written to the run's folder.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -20,6 +21,12 @@
 #include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
+namespace {
+
+// The first checkpoint does not wait for long: a learner that dies young begins anew without one.
+constexpr absl::Duration kFirstSave = absl::Seconds(10);
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Training>> Training::Create(const v1::LearnerRole& config,
                                                            uint32_t rank, GameBook& book,
@@ -39,7 +46,7 @@ Training::Training(const v1::LearnerRole& config, uint32_t rank, GameBook& book,
       directory_(std::move(directory)),
       hooks_(std::move(hooks)),
       began_(absl::Now()),
-      save_due_(began_ + absl::Seconds(config.checkpoint_seconds())),
+      save_due_(began_ + std::min(kFirstSave, absl::Seconds(config.checkpoint_seconds()))),
       metrics_due_(began_) {}
 
 absl::Status Training::SetUp() {
