@@ -1,5 +1,6 @@
 #include "cli/up_command.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -35,7 +36,7 @@ struct UpFlags {
 };
 
 // In the order in which they need each other.
-enum Stage { kReplay, kLearner, kActors };
+enum Stage : uint8_t { kReplay, kLearner, kActors };
 
 std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const std::string& binary,
                                          const std::string& file) {

@@ -306,6 +306,21 @@ TEST_F(ClusterConfig, SectionsMustFitEachOther) {
               ElementsAre("1: learner.search.kind: GUMBEL or PUCT expected"));
 }
 
+TEST_F(ClusterConfig, EveryFieldIsInTheDocumentation) {
+  std::ifstream file(MALLOCMUZERO_SOURCE_DIR "/docs/operations.md");
+  const std::string manual{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const google::protobuf::Descriptor* root = v1::ClusterConfig::descriptor();
+  for (int i = 0; i < root->field_count(); ++i) {
+    const google::protobuf::Descriptor* section = root->field(i)->message_type();
+    EXPECT_THAT(manual, HasSubstr(absl::StrCat("\n### ", root->field(i)->name())));
+    for (int j = 0; j < section->field_count(); ++j) {
+      const std::string& name = section->field(j)->name();
+      // The parts of the limiter have rows of their own.
+      EXPECT_THAT(manual, HasSubstr(name == "rate_limit" ? "`rate_limit." : "`" + name + "`"));
+    }
+  }
+}
+
 TEST_F(ClusterConfig, OnlyTheLearnerNeedsThePrograms) {
   const std::string text = "learner { workloads: 'programs' workloads: 'others' }";
   EXPECT_THAT(
