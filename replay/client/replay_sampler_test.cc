@@ -81,6 +81,22 @@ TEST(ReplaySampler, MoreThanThePrefetchComesInOneDraw) {
   EXPECT_EQ(draws->size(), 1000);
 }
 
+TEST(ReplaySampler, ABatchIsNotAllOfOneGame) {
+  const auto shard = StartShard(ShardConfig());
+  Fill({AddressOf(*shard)}, 0, 2, 5);
+  const auto sampler = StartSampler({.shards = {AddressOf(*shard)}, .prefetch = 4096});
+  // The answers have some 500 draws of each game.
+  for (int batch = 0; batch < 10; ++batch) {
+    const auto draws = sampler->Draw(v1::UNIFORM, 50, kLong);
+    ASSERT_TRUE(draws.ok()) << draws.status();
+    int of_one = 0;
+    for (const SampledPosition& drawn : *draws) of_one += IndexOf(drawn) == 1 ? 1 : 0;
+    // 50 fair coins: fewer than 7 or more than 43 heads, 1 in 10 million.
+    EXPECT_GE(of_one, 7);
+    EXPECT_LE(of_one, 43);
+  }
+}
+
 TEST(ReplaySampler, TwoShardsDrawAsOneWould) {
   const auto a = StartShard(ShardConfig("a"));
   const auto b = StartShard(ShardConfig("b"));
@@ -88,7 +104,7 @@ TEST(ReplaySampler, TwoShardsDrawAsOneWould) {
   // 30 positions in all: 10 in one shard, 20 in the other.
   Fill({shards[0]}, 0, 2, 5);
   Fill({shards[1]}, 2, 6, 5);
-  const auto sampler = StartSampler({.shards = shards, .seed = 1});
+  const auto sampler = StartSampler({.shards = shards, .prefetch = 4096, .seed = 1});
   // The first draw may come before both shards have answered.
   while (sampler->positions() < 30) ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
   constexpr int kDraws = 60000;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,7 @@ SampleSource::SampleSource(SampleSourceOptions options, SampleBoard& board, Samp
       metrics_(metrics),
       stub_(v1::Replay::NewStub(options_.channel)),
       backoff_(options_.seed),
+      random_(options_.seed),
       thread_([this] { Run(); }) {}
 
 void SampleSource::Stop() {
@@ -147,6 +149,8 @@ bool SampleSource::Take(v1::SampleResponse& response) {
     }
   }
   if (count == 0 || count > asked_ || !std::isfinite(response.total_weight())) return false;
+  // An answer has the draws of an item together; a batch that takes a part of them must not.
+  std::shuffle(drawn.begin(), drawn.end(), random_);
   asked_ -= count;
   metrics_.draws[options_.shard]->Increment(static_cast<double>(count));
   const absl::MutexLock lock(&board_.mutex);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -45,7 +46,7 @@ struct SampleSourceOptions {
   uint32_t prefetch = 0;
   bool unlimited = false;
   bool decode = true;
-  uint64_t seed = 0;  // of the backoff
+  uint64_t seed = 0;  // of the backoff and of the order of draws
 };
 
 // What all sources of a sampler share. Its mutex guards their draws.
@@ -112,8 +113,9 @@ class SampleSource {
   SampleBoard& board_;
   SamplerMetrics& metrics_;
   const std::unique_ptr<v1::Replay::Stub> stub_;
-  Backoff backoff_;     // of the thread
-  uint64_t asked_ = 0;  // of the thread: draws asked for and not got from the stream in use
+  Backoff backoff_;         // of the thread
+  std::mt19937_64 random_;  // of the thread
+  uint64_t asked_ = 0;      // of the thread: draws asked for and not got from the stream in use
   std::deque<DrawnItem> ready_ ABSL_GUARDED_BY(board_.mutex);
   grpc::ClientContext* context_ ABSL_GUARDED_BY(board_.mutex) = nullptr;  // of the stream in use
   bool connected_ ABSL_GUARDED_BY(board_.mutex) = false;                  // draws have come over it

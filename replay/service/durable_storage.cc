@@ -261,7 +261,7 @@ absl::Status DurableStorageImpl::MoveWorstSegment() {
 }
 
 absl::StatusOr<std::string> DurableStorageImpl::Checkpoint() {
-  const std::string path =
+  std::string path =
       absl::StrCat(options_.folder, ".checkpoint-",
                    absl::FormatTime("%Y%m%dT%H%M%E6SZ", absl::Now(), absl::UTCTimeZone()));
   MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(path, "/segments")));

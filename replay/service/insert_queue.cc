@@ -43,14 +43,17 @@ InsertQueue::InsertQueue(ReplayTable& table, ReplayMetrics& metrics, std::functi
 InsertQueue::~InsertQueue() { Stop(); }
 
 void InsertQueue::Add(std::unique_ptr<InsertJob> job) {
+  bool taken = false;
   {
     const absl::MutexLock lock(&mutex_);
-    if (!stopping_) {
+    taken = !stopping_;
+    if (taken) {
       bytes_ += job->bytes;
       jobs_.push_back(std::move(job));
     }
   }
-  if (job != nullptr) return job->done(Stopping(), {});
+  // NOLINTNEXTLINE(bugprone-use-after-move): it was not.
+  if (!taken) return job->done(Stopping(), {});
   Wake();
 }
 
@@ -100,7 +103,7 @@ InsertQueue::Jobs InsertQueue::TakeGroup() {
   return group;
 }
 
-void InsertQueue::Store(Jobs jobs) {
+void InsertQueue::Store(const Jobs& jobs) {
   std::vector<TableInsert*> inserts;
   inserts.reserve(jobs.size());
   size_t items = 0;
@@ -154,7 +157,7 @@ void InsertQueue::RunHere() {
       if (jobs.empty()) return;
       running_ = true;
     }
-    Store(std::move(jobs));
+    Store(jobs);
     const absl::MutexLock lock(&mutex_);
     running_ = false;
     changed_.SignalAll();
@@ -173,7 +176,7 @@ void InsertQueue::RunThread() {
       woken_ = false;
       if (jobs.empty()) jobs = TakeGroup();
     }
-    if (!jobs.empty()) Store(std::move(jobs));
+    if (!jobs.empty()) Store(jobs);
     if (absl::Now() - flushed < kFlushInterval) continue;
     // What is not stored now is tried again; the storage tells the trouble.
     table_.Flush().IgnoreError();

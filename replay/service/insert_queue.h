@@ -64,7 +64,7 @@ class InsertQueue {
   void RunHere();
   void RunThread();
   Jobs TakeGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Store(Jobs jobs);
+  void Store(const Jobs& jobs);
   std::vector<std::function<void()>> TakeReaders() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ReplayTable& table_;

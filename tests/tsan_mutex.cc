@@ -1,0 +1,106 @@
+// Tells ThreadSanitizer what Debian's Abseil, which is not instrumented, does with its mutexes:
+// without this it sees no order between any two critical sections, gRPC's own included. Preload it:
+//   g++ -std=c++20 -O1 -shared -fPIC tests/tsan_mutex.cc -o /tmp/tsan_mutex.so
+//   LD_PRELOAD=/tmp/tsan_mutex.so TSAN_OPTIONS=suppressions=tests/tsan.supp build-tsan/bin/...
+
+#include <dlfcn.h>
+
+#include <type_traits>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+extern "C" {
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+}
+
+namespace {
+
+// The library's own function of this mangled name.
+template <typename Function>
+Function Real(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+// What runs between: the mutex may be given up and had again, and conditions of other threads are
+// evaluated, which only read.
+template <typename Call>
+auto GiveUp(void* mutex, const Call& call) {
+  __tsan_release(mutex);
+  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+  if constexpr (std::is_void_v<decltype(call())>) {
+    call();
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+  } else {
+    const auto result = call();
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+    return result;
+  }
+}
+
+}  // namespace
+
+namespace absl {
+ABSL_NAMESPACE_BEGIN
+
+void Mutex::Lock() {
+  static const auto real = Real<void (*)(Mutex*)>("_ZN4absl7debian35Mutex4LockEv");
+  real(this);
+  __tsan_acquire(this);
+}
+
+void Mutex::Unlock() {
+  static const auto real = Real<void (*)(Mutex*)>("_ZN4absl7debian35Mutex6UnlockEv");
+  GiveUp(this, [&] { real(this); });
+}
+
+bool Mutex::TryLock() {
+  static const auto real = Real<bool (*)(Mutex*)>("_ZN4absl7debian35Mutex7TryLockEv");
+  const bool locked = real(this);
+  if (locked) __tsan_acquire(this);
+  return locked;
+}
+
+void Mutex::Await(const Condition& condition) {
+  static const auto real =
+      Real<void (*)(Mutex*, const Condition&)>("_ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE");
+  GiveUp(this, [&] { real(this, condition); });
+  __tsan_acquire(this);
+}
+
+bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
+  static const auto real = Real<bool (*)(Mutex*, const Condition&, Duration)>(
+      "_ZN4absl7debian35Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE");
+  const bool result = GiveUp(this, [&] { return real(this, condition, timeout); });
+  __tsan_acquire(this);
+  return result;
+}
+
+void CondVar::Wait(Mutex* mutex) {
+  static const auto real =
+      Real<void (*)(CondVar*, Mutex*)>("_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE");
+  GiveUp(mutex, [&] { real(this, mutex); });
+  __tsan_acquire(mutex);
+}
+
+bool CondVar::WaitWithTimeout(Mutex* mutex, Duration timeout) {
+  static const auto real = Real<bool (*)(CondVar*, Mutex*, Duration)>(
+      "_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE");
+  const bool result = GiveUp(mutex, [&] { return real(this, mutex, timeout); });
+  __tsan_acquire(mutex);
+  return result;
+}
+
+bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
+  static const auto real = Real<bool (*)(CondVar*, Mutex*, Time)>(
+      "_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE");
+  const bool result = GiveUp(mutex, [&] { return real(this, mutex, deadline); });
+  __tsan_acquire(mutex);
+  return result;
+}
+
+ABSL_NAMESPACE_END
+}  // namespace absl
