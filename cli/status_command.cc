@@ -1,5 +1,6 @@
 #include "cli/status_command.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
