@@ -35,13 +35,13 @@ class FakeLearner final : public v1::Learner::Service {
     while (!context->IsCancelled()) {
       v1::CheckpointNotice notice;
       {
-        const absl::MutexLock lock(&mutex_);
-        const auto newer = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return step_ > sent; };
-        if (!mutex_.AwaitWithTimeout(absl::Condition(&newer), absl::Milliseconds(20))) continue;
-        notice.set_step(step_);
-        notice.set_sha256(Sha256(weights_));
-        notice.set_bytes(weights_.size());
-        sent = step_;
+        const absl::MutexLock lock(&mutex);
+        const auto newer = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return step > sent; };
+        if (!mutex.AwaitWithTimeout(absl::Condition(&newer), absl::Milliseconds(20))) continue;
+        notice.set_step(step);
+        notice.set_sha256(Sha256(weights));
+        notice.set_bytes(weights.size());
+        sent = step;
       }
       writer->Write(notice);
     }
@@ -51,56 +51,56 @@ class FakeLearner final : public v1::Learner::Service {
   // Of the weights, sends `cut_after` bytes and then fails, once; or damages them, once.
   grpc::Status Fetch(grpc::ServerContext* /*context*/, const v1::FetchRequest* request,
                      grpc::ServerWriter<v1::FetchResponse>* writer) override {
-    const absl::MutexLock lock(&mutex_);
-    offsets_.push_back(request->offset());
-    const bool weights = request->sha256() == Sha256(weights_);
-    const std::string& file = weights ? weights_ : program_;
+    const absl::MutexLock lock(&mutex);
+    offsets.push_back(request->offset());
+    const bool is_weights = request->sha256() == Sha256(weights);
+    const std::string& file = is_weights ? weights : program;
     if (Sha256(file) != request->sha256()) return {grpc::StatusCode::NOT_FOUND, "superseded"};
     const std::string rest = file.substr(request->offset());
     v1::FetchResponse chunk;
     chunk.set_data(rest);
-    if (!weights) {
+    if (!is_weights) {
       writer->Write(chunk);
       return grpc::Status::OK;
     }
-    if (cut_after_ > 0) chunk.set_data(rest.substr(0, cut_after_));
-    if (damage_) (*chunk.mutable_data())[0] ^= 1;
-    damage_ = false;
+    if (cut_after > 0) chunk.set_data(rest.substr(0, cut_after));
+    if (damage) (*chunk.mutable_data())[0] ^= 1;
+    damage = false;
     writer->Write(chunk);
-    if (cut_after_ == 0) return grpc::Status::OK;
-    cut_after_ = 0;
+    if (cut_after == 0) return grpc::Status::OK;
+    cut_after = 0;
     return {grpc::StatusCode::UNAVAILABLE, "cut"};
   }
 
   grpc::Status GetAssignment(grpc::ServerContext* /*context*/,
                              const v1::GetAssignmentRequest* /*request*/,
                              v1::Assignment* response) override {
-    const absl::MutexLock lock(&mutex_);
-    response->set_version(version_);
-    v1::Assignment::Program& program = *response->add_programs();
-    program.set_file_sha256(Sha256(program_));
-    program.set_file_bytes(program_.size());
+    const absl::MutexLock lock(&mutex);
+    response->set_version(version);
+    v1::Assignment::Program& assigned = *response->add_programs();
+    assigned.set_file_sha256(Sha256(program));
+    assigned.set_file_bytes(program.size());
     return grpc::Status::OK;
   }
 
   grpc::Status Report(grpc::ServerContext* /*context*/, const v1::ActorReport* request,
                       v1::ActorOrders* response) override {
-    const absl::MutexLock lock(&mutex_);
-    reports_.push_back(*request);
-    response->set_step(step_);
-    response->set_assignment_version(version_);
+    const absl::MutexLock lock(&mutex);
+    reports.push_back(*request);
+    response->set_step(step);
+    response->set_assignment_version(version);
     return grpc::Status::OK;
   }
 
-  absl::Mutex mutex_;
-  uint64_t step_ ABSL_GUARDED_BY(mutex_) = 1;
-  uint64_t version_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::string weights_ ABSL_GUARDED_BY(mutex_) = "weights of step 1";
-  std::string program_ ABSL_GUARDED_BY(mutex_) = "a program";
-  size_t cut_after_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool damage_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<uint64_t> offsets_ ABSL_GUARDED_BY(mutex_);
-  std::vector<v1::ActorReport> reports_ ABSL_GUARDED_BY(mutex_);
+  absl::Mutex mutex;
+  uint64_t step ABSL_GUARDED_BY(mutex) = 1;
+  uint64_t version ABSL_GUARDED_BY(mutex) = 1;
+  std::string weights ABSL_GUARDED_BY(mutex) = "weights of step 1";
+  std::string program ABSL_GUARDED_BY(mutex) = "a program";
+  size_t cut_after ABSL_GUARDED_BY(mutex) = 0;
+  bool damage ABSL_GUARDED_BY(mutex) = false;
+  std::vector<uint64_t> offsets ABSL_GUARDED_BY(mutex);
+  std::vector<v1::ActorReport> reports ABSL_GUARDED_BY(mutex);
 };
 
 // What a client has brought.
@@ -177,10 +177,10 @@ TEST_F(LearnerClientTest, BringsWeightsAndPrograms) {
   EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
   EXPECT_TRUE(brought_.AwaitVersion(1));
   {
-    const absl::MutexLock lock(&learner_.mutex_);
-    learner_.step_ = 2;
-    learner_.weights_ = "weights of step 2";
-    learner_.version_ = 2;
+    const absl::MutexLock lock(&learner_.mutex);
+    learner_.step = 2;
+    learner_.weights = "weights of step 2";
+    learner_.version = 2;
   }
   EXPECT_TRUE(brought_.AwaitWeights("weights of step 2"));
   EXPECT_TRUE(brought_.AwaitVersion(2));
@@ -188,34 +188,34 @@ TEST_F(LearnerClientTest, BringsWeightsAndPrograms) {
   const absl::MutexLock lock(&brought_.mutex);
   EXPECT_EQ(brought_.program, "a program");
   // Two versions of the weights, and the program once: it has not changed.
-  const absl::MutexLock learner_lock(&learner_.mutex_);
-  EXPECT_EQ(learner_.offsets_.size(), 3);
+  const absl::MutexLock learner_lock(&learner_.mutex);
+  EXPECT_EQ(learner_.offsets.size(), 3);
 }
 
 TEST_F(LearnerClientTest, AFetchThatIsCutGoesOnWhereItWas) {
   {
-    const absl::MutexLock lock(&learner_.mutex_);
-    learner_.weights_ = std::string(1000, 'x') + "end";
-    learner_.cut_after_ = 600;
+    const absl::MutexLock lock(&learner_.mutex);
+    learner_.weights = std::string(1000, 'x') + "end";
+    learner_.cut_after = 600;
   }
   Serve();
   const auto client = Connect();
   std::string wanted;
   {
-    const absl::MutexLock lock(&learner_.mutex_);
-    wanted = learner_.weights_;
+    const absl::MutexLock lock(&learner_.mutex);
+    wanted = learner_.weights;
   }
   EXPECT_TRUE(brought_.AwaitWeights(wanted));
-  const absl::MutexLock lock(&learner_.mutex_);
-  EXPECT_NE(std::find(learner_.offsets_.begin(), learner_.offsets_.end(), 600),
-            learner_.offsets_.end());
+  const absl::MutexLock lock(&learner_.mutex);
+  EXPECT_NE(std::find(learner_.offsets.begin(), learner_.offsets.end(), 600),
+            learner_.offsets.end());
   EXPECT_EQ(client->figures().resumed_fetches, 1);
 }
 
 TEST_F(LearnerClientTest, DamagedWeightsAreFetchedAgain) {
   {
-    const absl::MutexLock lock(&learner_.mutex_);
-    learner_.damage_ = true;
+    const absl::MutexLock lock(&learner_.mutex);
+    learner_.damage = true;
   }
   Serve();
   const auto client = Connect();
@@ -238,9 +238,9 @@ TEST_F(LearnerClientTest, ALearnerThatComesLateOrAgainIsFound) {
   server_->Shutdown(absl::ZeroDuration());
   server_ = nullptr;
   {
-    const absl::MutexLock lock(&learner_.mutex_);
-    learner_.step_ = 9;
-    learner_.weights_ = "weights of step 9";
+    const absl::MutexLock lock(&learner_.mutex);
+    learner_.step = 9;
+    learner_.weights = "weights of step 9";
   }
   Serve(address_);
   EXPECT_TRUE(brought_.AwaitWeights("weights of step 9"));
