@@ -20,8 +20,6 @@
 namespace mallocmuzero {
 namespace {
 
-using ::testing::HasSubstr;
-
 constexpr absl::Duration kTimeout = absl::Seconds(10);
 
 // A learner's services on loopback, and a client.
