@@ -35,6 +35,7 @@ SampleSource::SampleSource(SampleSourceOptions options, SampleBoard& board, Samp
       thread_([this] { Run(); }) {}
 
 void SampleSource::Stop() {
+  board_.mutex.AssertHeld();
   stopping_ = true;
   if (context_ != nullptr) context_->TryCancel();
   board_.changed.SignalAll();
@@ -43,6 +44,7 @@ void SampleSource::Stop() {
 void SampleSource::Join() { thread_.join(); }
 
 std::string SampleSource::trouble() const {
+  board_.mutex.AssertHeld();
   if (!trouble_.empty()) return trouble_;
   return "no draws: too few positions, or its rate limiter";
 }
@@ -87,6 +89,7 @@ absl::Status SampleSource::RunStream() {
 }
 
 DrawnItem SampleSource::Pop() {
+  board_.mutex.AssertHeld();
   DrawnItem drawn = std::move(ready_.front());
   ready_.pop_front();
   // Once, when the room that Ask waits for is there.

@@ -55,7 +55,7 @@ struct SampleBoard {
   absl::CondVar changed;  // signalled with every draw that comes or goes
 };
 
-// Its thread lives as long as it.
+// Its thread lives as long as it. All but Join is called with the board's mutex held.
 class SampleSource {
  public:
   // Neither `board` nor `metrics` is owned.
@@ -65,36 +65,48 @@ class SampleSource {
   ~SampleSource() = default;
 
   // Ends the stream; Join waits for the thread.
-  void Stop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_.mutex);
+  void Stop();
   void Join();
 
   // Draws that are here.
-  const std::deque<DrawnItem>& ready() const ABSL_SHARED_LOCKS_REQUIRED(board_.mutex) {
+  const std::deque<DrawnItem>& ready() const {
+    board_.mutex.AssertHeld();
     return ready_;
   }
 
   // The first of them, which there is, leaves.
-  DrawnItem Pop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_.mutex);
+  DrawnItem Pop();
 
   // What Pop gave comes back, the last one first.
-  void PutBack(DrawnItem drawn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_.mutex) {
+  void PutBack(DrawnItem drawn) {
+    board_.mutex.AssertHeld();
     ready_.push_front(std::move(drawn));
   }
 
   // Whether draws are here or may be expected soon.
-  bool available() const ABSL_SHARED_LOCKS_REQUIRED(board_.mutex) {
+  bool available() const {
+    board_.mutex.AssertHeld();
     return !ready_.empty() || (connected_ && !stalled_);
   }
 
   // It kept a draw waiting for too long; until draws come again it is not available.
-  void Stall() ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_.mutex) { stalled_ = true; }
+  void Stall() {
+    board_.mutex.AssertHeld();
+    stalled_ = true;
+  }
 
   // Of the shard's latest answer: what the choice of a shard is in proportion to, and positions.
-  double weight() const ABSL_SHARED_LOCKS_REQUIRED(board_.mutex) { return weight_; }
-  uint64_t positions() const ABSL_SHARED_LOCKS_REQUIRED(board_.mutex) { return positions_; }
+  double weight() const {
+    board_.mutex.AssertHeld();
+    return weight_;
+  }
+  uint64_t positions() const {
+    board_.mutex.AssertHeld();
+    return positions_;
+  }
 
   // Why there is no draw, in a few words.
-  std::string trouble() const ABSL_SHARED_LOCKS_REQUIRED(board_.mutex);
+  std::string trouble() const;
 
  private:
   using Stream = grpc::ClientReaderWriter<v1::SampleRequest, v1::SampleResponse>;
