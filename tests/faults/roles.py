@@ -26,6 +26,7 @@ class Role:
         self._expected_end = False
         self.is_wanted = False  # it should run, or be about to
         self.starts = 0
+        self._log_begin = 0  # of this start
         self.unexpected: list[str] = []
         self.ends_without_room = 0
         self.rss: list[tuple[float, int]] = []  # (time, bytes)
@@ -35,6 +36,7 @@ class Role:
         self.is_wanted = True
         self.starts += 1
         with self._log.open("ab") as log:
+            self._log_begin = log.tell()
             # SIGXFSZ stays ignored, as Python has it: beyond a file size limit a write then fails,
             # as it does on a full disk, instead of ending the process.
             self._process = subprocess.Popen(
@@ -88,7 +90,9 @@ class Role:
         assert self._process is not None
         try:
             code = self._process.wait(STOP_SECONDS)
-            if code != 0:
+            # Before it has said anything it is still being loaded, and has no handler yet.
+            loading = self._log.stat().st_size == self._log_begin
+            if code != 0 and not (code == -signal.SIGTERM and loading):
                 self.unexpected.append(f"{self.name} stopped with code {code}: {self.tail()}")
         except subprocess.TimeoutExpired:
             self.unexpected.append(f"{self.name} did not stop within {STOP_SECONDS:.0f} s")
