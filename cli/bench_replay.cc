@@ -58,9 +58,9 @@ absl::StatusOr<v1::ReplayBenchReport> MakeReport(const ReplayFlags& flags) {
     return absl::InvalidArgumentError(absl::StrCat("--seconds is ", flags.seconds,
                                                    ", must be above 0 and at most ", kMostSeconds));
   }
-  const std::filesystem::path folder =
-      flags.data_dir.empty() ? std::filesystem::temp_directory_path()
-                             : std::filesystem::path(flags.data_dir);
+  const std::filesystem::path folder = flags.data_dir.empty()
+                                           ? std::filesystem::temp_directory_path()
+                                           : std::filesystem::path(flags.data_dir);
   const std::string data_dir = (folder / absl::StrCat("bench-replay-", getpid())).string();
   const absl::Cleanup remove = [&] {
     std::error_code error;

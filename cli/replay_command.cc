@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/run_role.h"
+#include "cluster/log.h"
 #include "cluster/replay_admin.h"
 #include "replay/service/replay_shard.h"
 #include "rpc/security.h"
@@ -60,6 +61,9 @@ absl::StatusOr<ExitCode> Serve(const v1::ReplayShard& shard,
                         ReplayShard::Start(shard, security, &registry);
                     if (!started.ok()) return started.status();
                     const std::shared_ptr<ReplayShard> role = *std::move(started);
+                    for (const std::string& note : role->notes()) {
+                      Log(LogLevel::kInfo, shard.name(), note);
+                    }
                     return RunningRole{.description = absl::StrCat("listens on ", role->address()),
                                        .stop = [role](absl::Duration grace) {
                                          role->Stop(grace);

@@ -112,7 +112,7 @@ class ReplayWriter::Impl {
     const absl::Status status = spool_file_.empty()
                                     ? absl::FailedPreconditionError("there is no spool folder")
                                     : WriteSpool(rest);
-    if (status.ok()) return status;
+    if (status.ok()) return absl::OkStatus();
     return absl::UnavailableError(
         absl::StrCat(rest.size(), " trajectories are lost: ", status.message()));
   }

@@ -251,8 +251,8 @@ grpc::ServerUnaryReactor* ReplayService::Checkpoint(grpc::CallbackServerContext*
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   Run([this, reactor, response] {
-    absl::StatusOr<std::string> path = table_.Checkpoint();
-    if (path.ok()) response->set_path(*std::move(path));
+    const absl::StatusOr<std::string> path = table_.Checkpoint();
+    if (path.ok()) response->set_path(*path);
     reactor->Finish(ToGrpc(path.status()));
   });
   return reactor;

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -88,10 +87,10 @@ void SampleStream::Serve() {
 
 void SampleStream::Produce(const v1::SampleRequest& asked) {
   ReplayTable& table = host_.table();
-  ReplayTable::Draws draws =
+  const ReplayTable::Draws draws =
       table.Draw(asked.selection(), asked.draws(), kMessageBytes, asked.unlimited());
   if (draws.count > 0) {
-    Send(std::move(draws));
+    Send(draws);
     if (!asked.unlimited()) host_.OnDrawn();
     return;
   }
@@ -105,7 +104,7 @@ void SampleStream::Produce(const v1::SampleRequest& asked) {
 }
 
 // Bytes that the disk has lost are left out: the client still waits for as many draws.
-void SampleStream::Send(ReplayTable::Draws draws) {
+void SampleStream::Send(const ReplayTable::Draws& draws) {
   SampleResponseWriter writer;
   uint32_t sent = 0;
   absl::Status status;

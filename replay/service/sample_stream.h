@@ -59,7 +59,7 @@ class SampleStream final : public Stream {
   }
   absl::Status Take();
   void Produce(const v1::SampleRequest& asked);
-  void Send(ReplayTable::Draws draws);
+  void Send(const ReplayTable::Draws& draws);
   void CloseIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SampleHost& host_;
