@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -23,7 +24,7 @@ absl::StatusOr<LogFile> LogFile::Open(const std::string& path, size_t most_bytes
 }
 
 LogFile::LogFile(std::string path, size_t most_bytes)
-    : path_(std::move(path)), most_bytes_(most_bytes) {}
+    : path_(std::move(path)), most_bytes_(std::max<size_t>(most_bytes, 1)) {}
 
 LogFile::~LogFile() {
   if (fd_ >= 0) close(fd_);
@@ -53,6 +54,17 @@ bool LogFile::Reopen() {
 }
 
 void LogFile::Append(absl::string_view text) {
+  while (!text.empty()) {
+    // Whole lines, as many as a file holds.
+    size_t part = std::min(text.size(), most_bytes_);
+    const size_t line_end = text.rfind('\n', part - 1);
+    if (part < text.size() && line_end != absl::string_view::npos) part = line_end + 1;
+    AppendPart(text.substr(0, part));
+    text.remove_prefix(part);
+  }
+}
+
+void LogFile::AppendPart(absl::string_view text) {
   if (size_ > 0 && size_ + text.size() > most_bytes_) {
     std::rename(path_.c_str(), absl::StrCat(path_, ".1").c_str());
     Reopen();

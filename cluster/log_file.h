@@ -28,6 +28,9 @@ class LogFile {
   LogFile(std::string path, size_t most_bytes);
   bool Reopen();
 
+  // At most most_bytes_.
+  void AppendPart(absl::string_view text);
+
   std::string path_;
   size_t most_bytes_;
   size_t size_ = 0;
