@@ -16,9 +16,9 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::unique_ptr<MetricsServer> Listen(std::shared_ptr<prometheus::Registry> registry) {
+std::unique_ptr<MetricsServer> Listen(const std::shared_ptr<prometheus::Registry>& registry) {
   absl::StatusOr<std::unique_ptr<MetricsServer>> server =
-      MetricsServer::Listen("127.0.0.1:0", std::move(registry));
+      MetricsServer::Listen("127.0.0.1:0", registry);
   EXPECT_TRUE(server.ok()) << server.status();
   return server.ok() ? *std::move(server) : nullptr;
 }

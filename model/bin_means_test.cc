@@ -65,7 +65,7 @@ TEST(BinMeans, ABinThatIsCertainIsTheAnswer) {
 TEST(BinMeans, BitsOfBfloat16MeanTheSameNumbers) {
   std::mt19937_64 random(2);
   std::normal_distribution<float> normal(0, 4);
-  std::vector<uint16_t> bits(2 * 70);
+  std::vector<uint16_t> bits(size_t{2} * 70);
   std::vector<float> logits(bits.size());
   for (size_t k = 0; k < bits.size(); ++k) {
     const float number = normal(random);

@@ -29,7 +29,6 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 std::unique_ptr<ReplayWriter> StartWriter(ReplayWriterOptions options) {
   absl::StatusOr<std::unique_ptr<ReplayWriter>> writer = ReplayWriter::Start(std::move(options));

@@ -243,7 +243,6 @@ TEST_F(DurableStorageTest, WhatIsAcknowledgedSurvivesKill) {
 TEST_F(DurableStorageTest, ACheckpointIsWhatWasThereThen) {
   v1::ReplayShard config = Config();
   config.set_max_positions(50);
-  std::string path;
   const auto table = Open(config);
   for (uint64_t i = 0; i < 50; ++i) {
     ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0, 4000)}), absl::OkStatus());

@@ -101,10 +101,11 @@ TEST(BenchSearch, APresetHasNoSizesToChoose) {
 }
 
 TEST(BenchSelfPlay, SaysWhatShareOfTheSearchIsLeft) {
+  const std::string program =
+      MALLOCMUZERO_SOURCE_DIR "/workloads/tpu_v4i/c3d_32_b8x16x64.program";
   const RunResult result =
-      RunMallocmuzero({"bench", "self-play", "--program",
-                       MALLOCMUZERO_SOURCE_DIR "/workloads/tpu_v4i/c3d_32_b8x16x64.program",
-                       "--batch", "8", "--simulations", "4", "--seconds", "0.2", "--json"});
+      RunMallocmuzero({"bench", "self-play", "--program", program, "--batch", "8", "--simulations",
+                       "4", "--seconds", "0.2", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json report = json::parse(result.out, nullptr, /*allow_exceptions=*/false);
   EXPECT_EQ(report["program"], "c3d_32_b8x16x64");
