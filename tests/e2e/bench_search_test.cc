@@ -101,8 +101,7 @@ TEST(BenchSearch, APresetHasNoSizesToChoose) {
 }
 
 TEST(BenchSelfPlay, SaysWhatShareOfTheSearchIsLeft) {
-  const std::string program =
-      MALLOCMUZERO_SOURCE_DIR "/workloads/tpu_v4i/c3d_32_b8x16x64.program";
+  const std::string program = MALLOCMUZERO_SOURCE_DIR "/workloads/tpu_v4i/c3d_32_b8x16x64.program";
   const RunResult result =
       RunMallocmuzero({"bench", "self-play", "--program", program, "--batch", "8", "--simulations",
                        "4", "--seconds", "0.2", "--json"});
