@@ -304,6 +304,17 @@ TEST_F(ClusterConfig, SectionsMustFitEachOther) {
               ElementsAre(StartsWith("1: learner.network: ")));
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' search { kind: KIND_UNSPECIFIED } }"),
               ElementsAre("1: learner.search.kind: GUMBEL or PUCT expected"));
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs' options { unroll_steps: 0 "
+                       "consistency_weight: 1 } }"),
+              ElementsAre(HasSubstr("consistency_weight: 0 expected")));
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs' options { value_target: RANKED } }"),
+              ElementsAre(HasSubstr("network.resolution: 4 or more")));
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs' options { value_target: RANKED "
+                       "ranked_quantile: 1 } network { limit: 0.25 resolution: 4 } }"),
+              ElementsAre(HasSubstr("ranked_quantile: a share above 0")));
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs' options { value_target: RANKED } "
+                       "network { limit: 0.25 resolution: 4 } }"),
+              IsEmpty());
 }
 
 TEST_F(ClusterConfig, EveryFieldIsInTheDocumentation) {

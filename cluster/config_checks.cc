@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,10 +14,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "actor/self_play.h"
-#include "cluster/host_port.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
 #include "replay/service/rate_limiter.h"
+#include "rpc/host_port.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
@@ -37,8 +38,6 @@ bool IsName(absl::string_view name) {
 std::string Message(const absl::Status& status) {
   return std::string(status.message().data(), status.message().size());
 }
-
-bool IsLoopback(const std::string& address) { return Security().CheckListenAddress(address).ok(); }
 
 // Checks of sections, which share what has been seen in others: names, addresses, folders.
 class Checker {
@@ -268,7 +267,16 @@ void Checker::CheckOptions(const ConfigSection& learner) {
                         {"weight_decay", 0, 1e3},
                         {"max_gradient_norm", 1e-12, 1e12},
                         {"value_weight", 0, 1e6},
-                        {"reward_weight", 0, 1e6}});
+                        {"reward_weight", 0, 1e6},
+                        {"consistency_weight", 0, 1e6},
+                        {"ranked_quantile", 0, 1}});
+  const v1::LearnerOptions& given = config_.learner().options();
+  if (given.consistency_weight() > 0 && given.unroll_steps() == 0) {
+    options.Complain("consistency_weight", "0 expected, as unroll_steps is 0");
+  }
+  if (IsRanked(given) && (given.ranked_quantile() == 0 || given.ranked_quantile() == 1)) {
+    options.Complain("ranked_quantile", "a share above 0 and below 1 expected");
+  }
 }
 
 void Checker::CheckSearch(const ConfigSection& learner) {
@@ -299,6 +307,8 @@ void Checker::CheckLearner(bool programs) {
   CheckSearch(section);
   const absl::Status network = ValidateNetworkConfig(learner.network());
   if (!network.ok()) section.Complain("network", Message(network));
+  const absl::Status values = CheckValueTarget(learner.options(), learner.network());
+  if (!values.ok()) section.Complain(Message(values));
   if (learner.run_dir().empty()) section.Complain("run_dir", "empty; a folder expected");
   if (learner.processes() > 1 && !ParseHostPort(learner.rendezvous_address()).has_value()) {
     section.Complain(
@@ -323,7 +333,8 @@ void Checker::CheckActors() {
                       {"games_in_flight", 1, 65536},
                       {"spool_bytes", kMebibyte, kHuge}});
   // Actors may be anywhere; if nobody else can reach the learner, they are here.
-  const std::string machine = IsLoopback(config_.learner().address())
+  const std::optional<HostPort> learner = ParseHostPort(config_.learner().address());
+  const std::string machine = learner.has_value() && IsLoopback(*learner)
                                   ? config_.learner().address()
                                   : std::string("actors.invalid:1");
   CheckMetrics(config_.actor().metrics_address(), config_.actor().count(), machine, actor);

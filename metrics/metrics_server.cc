@@ -3,14 +3,16 @@
 #include <httplib.h>
 #include <prometheus/text_serializer.h>
 
+#include <cstdint>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "metrics/process_usage.h"
+#include "rpc/host_port.h"
 
 namespace mallocmuzero {
 namespace {
@@ -29,14 +31,6 @@ std::string MetricsText(const prometheus::Registry& registry) {
   return prometheus::TextSerializer().Serialize(families);
 }
 
-// "[::1]" as "::1".
-std::string WithoutBrackets(const std::string& host) {
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    return host.substr(1, host.size() - 2);
-  }
-  return host;
-}
-
 }  // namespace
 
 // Not prometheus-cpp's own server: its threads have stacks too small for the thread-local storage
@@ -48,10 +42,8 @@ struct MetricsServer::Http {
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
     const std::string& address, const std::shared_ptr<prometheus::Registry>& registry) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos || colon == 0 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 || port > 65535) {
+  std::optional<HostPort> parsed = ParseHostPort(address, /*least_port=*/0);
+  if (!parsed.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat(address, ": host:port expected, such as 127.0.0.1:9464"));
   }
@@ -70,14 +62,16 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
-  const std::string host = WithoutBrackets(address.substr(0, colon));
-  const bool bound =
-      port == 0 ? (port = http.bind_to_any_port(host)) > 0 : http.bind_to_port(host, port);
-  if (!bound) {
+  const auto port = static_cast<int>(parsed->port);
+  const int bound = port == 0                               ? http.bind_to_any_port(parsed->host)
+                    : http.bind_to_port(parsed->host, port) ? port
+                                                            : -1;
+  if (bound <= 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(address, ": cannot listen on this address; is it in use?"));
   }
-  metrics->address_ = absl::StrCat(address.substr(0, colon), ":", port);
+  parsed->port = static_cast<uint32_t>(bound);
+  metrics->address_ = ToString(*parsed);
   metrics->http_->thread = std::thread([&http] { http.listen_after_bind(); });
   // A moment: the address is bound. stop() is for a server that has begun.
   while (!http.is_running()) std::this_thread::yield();

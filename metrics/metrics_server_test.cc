@@ -54,6 +54,16 @@ TEST(MetricsServer, SaysThatItLives) {
   EXPECT_EQ(other->status, 404);
 }
 
+TEST(MetricsServer, ListensOnIpv6) {
+  const absl::StatusOr<std::unique_ptr<MetricsServer>> server =
+      MetricsServer::Listen("[::1]:0", std::make_shared<prometheus::Registry>());
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_THAT((*server)->address(), StartsWith("[::1]:"));
+  const httplib::Result result = httplib::Client("http://" + (*server)->address()).Get("/healthz");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 200);
+}
+
 TEST(MetricsServer, DoesNotShareItsPort) {
   const std::unique_ptr<MetricsServer> server = Listen(std::make_shared<prometheus::Registry>());
   ASSERT_NE(server, nullptr);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,8 +20,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "mallocmuzero/v1/cluster.pb.h"
+#include "rpc/host_port.h"
 #include "rpc/protocol.h"
 
 namespace mallocmuzero {
@@ -49,12 +50,6 @@ absl::Status ReadPem(absl::string_view field, const std::string& folder, const s
   }
   pem = *std::move(text);
   return absl::OkStatus();
-}
-
-// Of "host:port" or "[v6]:port".
-absl::string_view HostOf(absl::string_view address) {
-  const absl::string_view host = address.substr(0, address.rfind(':'));
-  return absl::StripSuffix(absl::StripPrefix(host, "["), "]");
 }
 
 // Equal or not, in a time that does not tell where they differ.
@@ -118,13 +113,12 @@ std::shared_ptr<grpc::ChannelCredentials> Security::ChannelCredentials() const {
 }
 
 absl::Status Security::CheckListenAddress(const std::string& address) const {
-  const absl::string_view host = HostOf(address);
-  if (address.find(':') == std::string::npos || host.empty()) {
+  const std::optional<HostPort> parsed = ParseHostPort(address, /*least_port=*/0);
+  if (!parsed.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("address '", address, "' is not host:port, such as 127.0.0.1:7001"));
   }
-  const bool loopback = host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
-  if (loopback || !ca_.empty() || !token_.empty() || allow_insecure_network_) {
+  if (IsLoopback(*parsed) || !ca_.empty() || !token_.empty() || allow_insecure_network_) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(

@@ -40,11 +40,15 @@ TEST_F(SecurityTest, NothingConfiguredMeansLoopbackOnly) {
               AllOf(HasSubstr("0.0.0.0:7001"), HasSubstr("allow_insecure_network")));
   EXPECT_FALSE(security.CheckListenAddress("[::]:7001").ok());
   EXPECT_FALSE(security.CheckListenAddress("10.1.2.3:7001").ok());
+  // A name, whatever it begins with.
+  EXPECT_FALSE(security.CheckListenAddress("127.example.net:7001").ok());
 }
 
 TEST_F(SecurityTest, AnAddressNeedsHostAndPort) {
-  EXPECT_THAT(Security().CheckListenAddress("7001").message(), HasSubstr("host:port"));
-  EXPECT_THAT(Security().CheckListenAddress(":7001").message(), HasSubstr("host:port"));
+  for (const char* address : {"7001", ":7001", "localhost:", "localhost:65536", "[::1]", "::1:1"}) {
+    EXPECT_THAT(Security().CheckListenAddress(address).message(), HasSubstr("host:port"));
+  }
+  EXPECT_TRUE(Security().CheckListenAddress("localhost:0").ok());
 }
 
 TEST_F(SecurityTest, ATokenOpensTheNetwork) {

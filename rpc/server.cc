@@ -7,6 +7,7 @@
 #include <prometheus/registry.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "rpc/call_timer.h"
+#include "rpc/host_port.h"
 #include "rpc/protocol.h"
 #include "rpc/security.h"
 
@@ -69,9 +71,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
         "cannot listen on '", options.address,
         "': the port is taken, the host is not this machine's, or the certificates are not valid"));
   }
-  const std::string host = options.address.substr(0, options.address.rfind(':'));
-  return std::unique_ptr<RpcServer>(
-      new RpcServer(std::move(server), absl::StrCat(host, ":", port)));
+  // CheckListenAddress has read it before.
+  HostPort address = *ParseHostPort(options.address, /*least_port=*/0);
+  address.port = static_cast<uint32_t>(port);
+  return std::unique_ptr<RpcServer>(new RpcServer(std::move(server), ToString(address)));
 }
 
 RpcServer::RpcServer(std::unique_ptr<grpc::Server> server, std::string address)

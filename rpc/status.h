@@ -13,10 +13,6 @@ namespace mallocmuzero {
 absl::Status FromGrpc(const grpc::Status& status);
 grpc::Status ToGrpc(const absl::Status& status);
 
-// Whether the same call may succeed later: the peer is away, busy or restarting. Nothing else is
-// worth another attempt.
-bool IsRetryable(const grpc::Status& status);
-
 }  // namespace mallocmuzero
 
 #endif  // MALLOCMUZERO_RPC_STATUS_H_

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "metrics/families.h"
 
 namespace mallocmuzero {
 namespace {
@@ -33,38 +34,21 @@ Histogram::BucketBoundaries BatchBounds() {
   return bounds;
 }
 
-Family<Gauge>& Gauges(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
-}
-
-Family<Counter>& Counters(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
-}
-
-Counter& OneCounter(Registry& registry, const char* name, const char* help) {
-  return Counters(registry, name, help).Add({});
-}
-
-// A counter follows a total that is kept elsewhere.
-void Raise(Counter& counter, double total) {
-  if (total > counter.Value()) counter.Increment(total - counter.Value());
-}
-
 }  // namespace
 
 struct ActorMetrics::Families {
   explicit Families(Registry& all) : registry(all) {}
 
   Registry& registry;
-  Counter& games = OneCounter(registry, "mallocmuzero_actor_games_total", "Games played.");
+  Counter& games = MakeCounter(registry, "mallocmuzero_actor_games_total", "Games played.");
   Counter& decisions =
-      OneCounter(registry, "mallocmuzero_actor_decisions_total", "Decisions taken in them.");
+      MakeCounter(registry, "mallocmuzero_actor_decisions_total", "Decisions taken in them.");
   Counter& searches =
-      OneCounter(registry, "mallocmuzero_actor_searches_total", "Decisions that were searched.");
+      MakeCounter(registry, "mallocmuzero_actor_searches_total", "Decisions that were searched.");
   Counter& simulations =
-      OneCounter(registry, "mallocmuzero_actor_simulations_total", "Steps of searches.");
-  Family<Counter>& seconds = Counters(registry, "mallocmuzero_actor_seconds_total",
-                                      "Time of all threads that play, by state.");
+      MakeCounter(registry, "mallocmuzero_actor_simulations_total", "Steps of searches.");
+  Family<Counter>& seconds = MakeCounters(registry, "mallocmuzero_actor_seconds_total",
+                                          "Time of all threads that play, by state.");
   Counter& game_seconds = seconds.Add({{"state", "game"}});
   Counter& network_seconds = seconds.Add({{"state", "network"}});
   Counter& tree_seconds = seconds.Add({{"state", "tree"}});
@@ -75,27 +59,25 @@ struct ActorMetrics::Families {
                               .Help("Rows of a call of the network.")
                               .Register(registry)
                               .Add({}, BatchBounds());
-  Gauge& step =
-      Gauges(registry, "mallocmuzero_actor_network_step", "Updates that made the weights in use.")
-          .Add({});
-  Gauge& lag = Gauges(registry, "mallocmuzero_actor_policy_lag_updates",
-                      "Updates that the weights in use are behind the newest known.")
-                   .Add({});
-  Family<Gauge>& blocked =
-      Gauges(registry, "mallocmuzero_actor_blocked", "1 for what all threads wait for, else 0.");
+  Gauge& step = MakeGauge(registry, "mallocmuzero_actor_network_step",
+                          "Updates that made the weights in use.");
+  Gauge& lag = MakeGauge(registry, "mallocmuzero_actor_policy_lag_updates",
+                         "Updates that the weights in use are behind the newest known.");
+  Family<Gauge>& blocked = MakeGauges(registry, "mallocmuzero_actor_blocked",
+                                      "1 for what all threads wait for, else 0.");
   Gauge& blocked_learner = blocked.Add({{"on", "learner"}});
   Gauge& blocked_replay = blocked.Add({{"on", "replay"}});
   Gauge& blocked_spool = blocked.Add({{"on", "spool"}});
   Counter& notices =
-      OneCounter(registry, "mallocmuzero_actor_versions_total", "Newer weights heard of.");
-  Counter& fetched_bytes = OneCounter(registry, "mallocmuzero_actor_fetched_bytes_total",
-                                      "Bytes of weights and programs from the learner.");
-  Counter& fetch_seconds = OneCounter(registry, "mallocmuzero_actor_fetch_seconds_total",
-                                      "Time that weights took to arrive.");
-  Counter& damaged = OneCounter(registry, "mallocmuzero_actor_damaged_fetches_total",
-                                "Files from the learner whose SHA-256 was wrong.");
-  Counter& failed_reports = OneCounter(registry, "mallocmuzero_actor_failed_reports_total",
-                                       "Reports that the learner did not answer.");
+      MakeCounter(registry, "mallocmuzero_actor_versions_total", "Newer weights heard of.");
+  Counter& fetched_bytes = MakeCounter(registry, "mallocmuzero_actor_fetched_bytes_total",
+                                       "Bytes of weights and programs from the learner.");
+  Counter& fetch_seconds = MakeCounter(registry, "mallocmuzero_actor_fetch_seconds_total",
+                                       "Time that weights took to arrive.");
+  Counter& damaged = MakeCounter(registry, "mallocmuzero_actor_damaged_fetches_total",
+                                 "Files from the learner whose SHA-256 was wrong.");
+  Counter& failed_reports = MakeCounter(registry, "mallocmuzero_actor_failed_reports_total",
+                                        "Reports that the learner did not answer.");
   BatchHistogram batches_before;
 };
 

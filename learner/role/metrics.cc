@@ -8,6 +8,8 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "metrics/families.h"
+#include "metrics/program_returns.h"
 
 namespace mallocmuzero {
 namespace {
@@ -15,29 +17,7 @@ namespace {
 using prometheus::Counter;
 using prometheus::Family;
 using prometheus::Gauge;
-using prometheus::Labels;
 using prometheus::Registry;
-
-Family<Gauge>& Gauges(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
-}
-
-Gauge& OneGauge(Registry& registry, const char* name, const char* help) {
-  return Gauges(registry, name, help).Add({});
-}
-
-Family<Counter>& Counters(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
-}
-
-Counter& OneCounter(Registry& registry, const char* name, const char* help) {
-  return Counters(registry, name, help).Add({});
-}
-
-// A counter follows a total that is kept elsewhere.
-void Raise(Counter& counter, double total) {
-  if (total > counter.Value()) counter.Increment(total - counter.Value());
-}
 
 }  // namespace
 
@@ -45,70 +25,71 @@ struct LearnerMetrics::Families {
   explicit Families(Registry& all) : registry(all) {}
 
   Registry& registry;
-  Gauge& step = OneGauge(registry, "mallocmuzero_learner_step",
-                         "Updates of the weights, those before a restart counted.");
-  Gauge& published_step = OneGauge(registry, "mallocmuzero_learner_published_step",
-                                   "Updates that made the newest weights for actors.");
-  Counter& rows = OneCounter(registry, "mallocmuzero_learner_rows_total",
-                             "Positions trained on by this process.");
-  Family<Counter>& seconds = Counters(registry, "mallocmuzero_learner_seconds_total",
-                                      "Time of the training thread, by state.");
+  Gauge& step = MakeGauge(registry, "mallocmuzero_learner_step",
+                          "Updates of the weights, those before a restart counted.");
+  Gauge& published_step = MakeGauge(registry, "mallocmuzero_learner_published_step",
+                                    "Updates that made the newest weights for actors.");
+  Counter& rows = MakeCounter(registry, "mallocmuzero_learner_rows_total",
+                              "Positions trained on by this process.");
+  Family<Counter>& seconds = MakeCounters(registry, "mallocmuzero_learner_seconds_total",
+                                          "Time of the training thread, by state.");
   Counter& waiting = seconds.Add({{"state", "waiting"}});
   Counter& agreeing = seconds.Add({{"state", "agreeing"}});
   Counter& updating = seconds.Add({{"state", "updating"}});
   Counter& publishing = seconds.Add({{"state", "publishing"}});
   Counter& saving = seconds.Add({{"state", "saving"}});
-  Family<Counter>& batch_seconds = Counters(registry, "mallocmuzero_learner_batch_seconds_total",
-                                            "Time of the threads that prepare batches, by state.");
+  Family<Counter>& batch_seconds =
+      MakeCounters(registry, "mallocmuzero_learner_batch_seconds_total",
+                   "Time of the threads that prepare batches, by state.");
   Counter& drawing = batch_seconds.Add({{"state", "drawing"}});
   Counter& making = batch_seconds.Add({{"state", "making"}});
-  Gauge& prepared = OneGauge(registry, "mallocmuzero_learner_prepared_batches",
-                             "Batches that wait for the training thread.");
-  Counter& refused_rows = OneCounter(registry, "mallocmuzero_learner_refused_rows_total",
-                                     "Positions drawn whose games were not of this run.");
-  Counter& games_seen = OneCounter(registry, "mallocmuzero_learner_games_seen_total",
-                                   "Different games that positions were drawn from.");
-  Family<Gauge>& loss =
-      Gauges(registry, "mallocmuzero_learner_loss", "Mean loss of the latest updates, by head.");
+  Gauge& prepared = MakeGauge(registry, "mallocmuzero_learner_prepared_batches",
+                              "Batches that wait for the training thread.");
+  Counter& refused_rows = MakeCounter(registry, "mallocmuzero_learner_refused_rows_total",
+                                      "Positions drawn whose games were not of this run.");
+  Counter& games_seen = MakeCounter(registry, "mallocmuzero_learner_games_seen_total",
+                                    "Different games that positions were drawn from.");
+  Family<Gauge>& loss = MakeGauges(registry, "mallocmuzero_learner_loss",
+                                   "Mean loss of the latest updates, by head.");
   Gauge& policy_loss = loss.Add({{"head", "policy"}});
   Gauge& value_loss = loss.Add({{"head", "value"}});
   Gauge& reward_loss = loss.Add({{"head", "reward"}});
-  Gauge& gradient_norm = OneGauge(registry, "mallocmuzero_learner_gradient_norm",
-                                  "Norm of the gradient before it is clipped, mean.");
-  Gauge& value_error = OneGauge(registry, "mallocmuzero_learner_value_error",
-                                "Mean error of predicted values, in units of the baseline.");
+  Gauge& gradient_norm = MakeGauge(registry, "mallocmuzero_learner_gradient_norm",
+                                   "Norm of the gradient before it is clipped, mean.");
+  Gauge& value_error = MakeGauge(registry, "mallocmuzero_learner_value_error",
+                                 "Mean error of predicted values, in units of the baseline.");
   Gauge& learning_rate =
-      OneGauge(registry, "mallocmuzero_learner_learning_rate", "Of the last update.");
-  Gauge& saved = OneGauge(registry, "mallocmuzero_learner_saved_timestamp_seconds",
-                          "When the last checkpoint was saved, since the epoch; 0: not yet.");
-  Counter& failed_saves = OneCounter(registry, "mallocmuzero_learner_failed_saves_total",
-                                     "Checkpoints that could not be saved.");
+      MakeGauge(registry, "mallocmuzero_learner_learning_rate", "Of the last update.");
+  Gauge& saved = MakeGauge(registry, "mallocmuzero_learner_saved_timestamp_seconds",
+                           "When the last checkpoint was saved, since the epoch; 0: not yet.");
+  Counter& failed_saves = MakeCounter(registry, "mallocmuzero_learner_failed_saves_total",
+                                      "Checkpoints that could not be saved.");
   Gauge& watchers =
-      OneGauge(registry, "mallocmuzero_learner_watchers", "Actors that wait for newer weights.");
-  Counter& fetched_bytes = OneCounter(registry, "mallocmuzero_learner_fetched_bytes_total",
-                                      "Bytes of weights and programs sent to actors.");
+      MakeGauge(registry, "mallocmuzero_learner_watchers", "Actors that wait for newer weights.");
+  Counter& fetched_bytes = MakeCounter(registry, "mallocmuzero_learner_fetched_bytes_total",
+                                       "Bytes of weights and programs sent to actors.");
   Family<Gauge>& actors =
-      Gauges(registry, "mallocmuzero_learner_actors", "Actors heard of lately, by role.");
+      MakeGauges(registry, "mallocmuzero_learner_actors", "Actors heard of lately, by role.");
   Gauge& players = actors.Add({{"role", "actor"}});
   Gauge& reanalysers = actors.Add({{"role", "reanalyse"}});
-  Gauge& blocked = OneGauge(registry, "mallocmuzero_learner_actors_blocked",
-                            "Actors that say they wait for something.");
-  Gauge& spooled = OneGauge(registry, "mallocmuzero_learner_actors_spooled_bytes",
-                            "Bytes of games that wait in actors for a replay shard.");
-  Gauge& lag = OneGauge(registry, "mallocmuzero_learner_policy_lag_updates",
-                        "Updates that the oldest weights in use are behind the newest.");
-  Counter& games = OneCounter(registry, "mallocmuzero_learner_actor_games_total",
-                              "Games that actors have reported.");
+  Gauge& blocked = MakeGauge(registry, "mallocmuzero_learner_actors_blocked",
+                             "Actors that say they wait for something.");
+  Gauge& spooled = MakeGauge(registry, "mallocmuzero_learner_actors_spooled_bytes",
+                             "Bytes of games that wait in actors for a replay shard.");
+  Gauge& lag = MakeGauge(registry, "mallocmuzero_learner_policy_lag_updates",
+                         "Updates that the oldest weights in use are behind the newest.");
+  Counter& games = MakeCounter(registry, "mallocmuzero_learner_actor_games_total",
+                               "Games that actors have reported.");
   Counter& decisions =
-      OneCounter(registry, "mallocmuzero_learner_actor_decisions_total", "Decisions in them.");
-  Counter& simulations = OneCounter(registry, "mallocmuzero_learner_actor_simulations_total",
-                                    "Steps of searches in them.");
+      MakeCounter(registry, "mallocmuzero_learner_actor_decisions_total", "Decisions in them.");
+  Counter& simulations = MakeCounter(registry, "mallocmuzero_learner_actor_simulations_total",
+                                     "Steps of searches in them.");
   Family<Gauge>& returns =
-      Gauges(registry, "mallocmuzero_learner_return_ratio",
-             "Share of the all-HBM cycles saved, by program and player: recent games of "
-             "self_play, the best game, the greedy player, the compiler's default.");
-  Family<Gauge>& weights = Gauges(registry, "mallocmuzero_learner_program_weight_ratio",
-                                  "How often each program is played.");
+      MakeGauges(registry, "mallocmuzero_learner_return_ratio",
+                 "Share of the all-HBM cycles saved, by program and player: recent games of "
+                 "self_play, the best game, the greedy player, the compiler's default.");
+  Family<Gauge>& weights = MakeGauges(registry, "mallocmuzero_learner_program_weight_ratio",
+                                      "How often each program is played.");
 };
 
 LearnerMetrics::LearnerMetrics(prometheus::Registry& registry)
@@ -135,6 +116,9 @@ void LearnerMetrics::Update(const LearnerFigures& figures) {
   f.policy_loss.Set(training.losses.policy());
   f.value_loss.Set(training.losses.value());
   f.reward_loss.Set(training.losses.reward());
+  if (training.losses.has_consistency()) {
+    f.loss.Add({{"head", "consistency"}}).Set(training.losses.consistency());
+  }
   f.gradient_norm.Set(training.losses.gradient_norm());
   f.value_error.Set(training.losses.value_error());
   f.learning_rate.Set(training.losses.learning_rate());
@@ -154,14 +138,9 @@ void LearnerMetrics::Update(const LearnerFigures& figures) {
   Raise(f.simulations, figures.actors.simulations);
   for (size_t p = 0; p < figures.programs.size(); ++p) {
     const v1::TrainMetrics::Program& program = figures.programs[p];
-    const auto set = [&](const char* player, double value) {
-      f.returns.Add({{"program", program.name()}, {"player", player}}).Set(value);
-    };
-    if (program.has_mean_return()) set("self_play", program.mean_return());
-    set("best", program.best_return());
-    set("greedy", program.greedy_return());
-    if (program.has_default_return()) set("default", program.default_return());
-    f.weights.Add({{"program", program.name()}}).Set(figures.program_weights[p]);
+    SetReturns(program, f.returns);
+    f.weights.Add({{"chip", program.hardware()}, {"program", program.name()}})
+        .Set(figures.program_weights[p]);
   }
 }
 

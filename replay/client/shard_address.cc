@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,14 @@
 #include "absl/types/span.h"
 
 namespace mallocmuzero {
+
+std::vector<ShardAddress> ShardAddresses(const v1::ClusterConfig& config) {
+  std::vector<ShardAddress> shards;
+  for (const v1::ReplayShard& shard : config.replay()) {
+    shards.push_back({.name = shard.name(), .address = shard.address()});
+  }
+  return shards;
+}
 
 // FNV-1a, and multiplication instead of a remainder: its high bits are the good ones.
 size_t ShardOfId(absl::string_view id, size_t shards) {

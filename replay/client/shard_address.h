@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "mallocmuzero/v1/cluster.pb.h"
 
 namespace mallocmuzero {
 
@@ -16,6 +18,9 @@ struct ShardAddress {
   std::string name;     // in messages and metrics
   std::string address;  // host:port
 };
+
+// Of a cluster's configuration, in its order.
+std::vector<ShardAddress> ShardAddresses(const v1::ClusterConfig& config);
 
 // The index, below `shards`, of the shard that takes the trajectory of this id: the same in every
 // process and every build. `shards` is above 0.
