@@ -47,21 +47,29 @@ void SumTree::Set(size_t index, double weight) {
 }
 
 size_t SumTree::Find(double point) const {
-  assert(total() > 0);
   size_t index = 0;
-  for (size_t level = levels_.size(); level-- > 0;) {
-    const Node& node = levels_[level][index];
-    // Rounding may leave a point behind the last weight: never go where there is none.
-    size_t chosen = 0;
-    for (size_t child = 0; child < kChildren; ++child) {
-      if (node[child] <= 0) continue;
-      chosen = child;
-      if (point < node[child]) break;
-      point -= node[child];
-    }
-    index = index * kChildren + chosen;
-  }
+  Find(absl::MakeSpan(&point, 1), absl::MakeSpan(&index, 1));
   return index;
+}
+
+void SumTree::Find(absl::Span<double> points, absl::Span<size_t> indices) const {
+  assert(total() > 0 && points.size() == indices.size());
+  std::fill(indices.begin(), indices.end(), 0);
+  for (size_t level = levels_.size(); level-- > 0;) {
+    for (size_t i = 0; i < points.size(); ++i) {
+      const Node& node = levels_[level][indices[i]];
+      // Rounding may leave a point behind the last weight: never go where there is none.
+      size_t chosen = 0;
+      for (size_t child = 0; child < kChildren; ++child) {
+        if (node[child] <= 0) continue;
+        chosen = child;
+        if (points[i] < node[child]) break;
+        points[i] -= node[child];
+      }
+      indices[i] = indices[i] * kChildren + chosen;
+      if (level > 0) __builtin_prefetch(&levels_[level - 1][indices[i]]);
+    }
+  }
 }
 
 }  // namespace mallocmuzero

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "absl/types/span.h"
+
 namespace mallocmuzero {
 
 // Weights of indices and their partial sums, each computed anew from its parts, so that errors of
@@ -30,6 +32,10 @@ class SumTree {
   // The index in which `point` falls when the weights are laid side by side; one of weight above 0.
   // `point` is in [0, total()), and total() above 0.
   size_t Find(double point) const;
+
+  // The same for many, whose cache misses then overlap: `indices` is as long as `points`, which are
+  // overwritten.
+  void Find(absl::Span<double> points, absl::Span<size_t> indices) const;
 
  private:
   static constexpr size_t kChildren = 8;

@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 
 namespace mallocmuzero {
@@ -20,6 +21,21 @@ TEST(SumTree, FindsTheIndexInWhichAPointFalls) {
   EXPECT_EQ(tree.Find(2), 2);
   EXPECT_EQ(tree.Find(3), 4);
   EXPECT_EQ(tree.Find(5.999), 4);
+}
+
+TEST(SumTree, FindsForManyPointsWhatItFindsForEach) {
+  SumTree tree(10'000);
+  std::mt19937_64 random(2);
+  std::uniform_real_distribution<double> weight(0, 1);
+  for (size_t i = 0; i < 10'000; i += 3) tree.Set(i, weight(random));
+  std::uniform_real_distribution<double> anywhere(0, tree.total());
+  std::vector<double> points(500);
+  for (double& point : points) point = anywhere(random);
+  std::vector<size_t> each;
+  for (const double point : points) each.push_back(tree.Find(point));
+  std::vector<size_t> together(points.size(), 7);
+  tree.Find(absl::MakeSpan(points), absl::MakeSpan(together));
+  EXPECT_EQ(together, each);
 }
 
 TEST(SumTree, NeverFindsAnIndexWithoutWeight) {

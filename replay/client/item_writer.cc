@@ -42,21 +42,20 @@ bool ItemWriter::HasRoom(size_t bytes) const {
 
 bool ItemWriter::Write(absl::string_view id, SpooledItem item) {
   const size_t bytes = item.wire.size();
-  {
-    const absl::MutexLock lock(&mutex_);
-    if (!HasRoom(bytes)) {
-      const absl::Time start = absl::Now();
-      const auto has_room = [this, bytes]()
-                                ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return HasRoom(bytes); };
-      ++blocked_;
-      mutex_.Await(absl::Condition(&has_room));
-      --blocked_;
-      metrics_.blocked_seconds->Increment(absl::ToDoubleSeconds(absl::Now() - start));
-    }
-    if (closing_) return false;
-    spooled_ += bytes;
-    metrics_.spooled_bytes->Set(static_cast<double>(spooled_));
+  const absl::MutexLock lock(&mutex_);
+  if (!HasRoom(bytes)) {
+    const absl::Time start = absl::Now();
+    const auto has_room = [this, bytes]()
+                              ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return HasRoom(bytes); };
+    ++blocked_;
+    mutex_.Await(absl::Condition(&has_room));
+    --blocked_;
+    metrics_.blocked_seconds->Increment(absl::ToDoubleSeconds(absl::Now() - start));
   }
+  if (closing_) return false;
+  spooled_ += bytes;
+  metrics_.spooled_bytes->Set(static_cast<double>(spooled_));
+  // Still locked: behind a Close, the shard's writer may have been stopped and emptied.
   Add(id, std::move(item));
   return true;
 }

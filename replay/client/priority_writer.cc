@@ -21,15 +21,15 @@ namespace {
 constexpr size_t kMaxUpdates = 4096;
 constexpr size_t kMaxWaiting = 65536;
 
-constexpr absl::Duration kTimeout = absl::Seconds(5);
-
 }  // namespace
 
 PriorityWriter::PriorityWriter(const std::shared_ptr<grpc::Channel>& channel,
-                               std::shared_ptr<const Security> security, SamplerMetrics& metrics)
+                               std::shared_ptr<const Security> security, SamplerMetrics& metrics,
+                               absl::Duration timeout)
     : stub_(v1::Replay::NewStub(channel)),
       security_(std::move(security)),
       metrics_(metrics),
+      timeout_(timeout),
       thread_([this] { Run(); }) {}
 
 PriorityWriter::~PriorityWriter() {
@@ -57,7 +57,6 @@ void PriorityWriter::Add(std::vector<v1::UpdatePrioritiesRequest::Update> update
 void PriorityWriter::Run() {
   while (true) {
     grpc::ClientContext context;
-    PrepareCall(context, *security_, kTimeout);
     v1::UpdatePrioritiesRequest request;
     {
       const absl::MutexLock lock(&mutex_);
@@ -67,6 +66,8 @@ void PriorityWriter::Run() {
         *request.add_updates() = std::move(updates_.front());
         updates_.pop_front();
       }
+      // Only now: its time begins here.
+      PrepareCall(context, *security_, timeout_);
       context_ = &context;
     }
     v1::UpdatePrioritiesResponse response;

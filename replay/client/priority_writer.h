@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "mallocmuzero/v1/replay.grpc.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/client/metrics.h"
@@ -23,9 +24,10 @@ namespace mallocmuzero {
 // In the background and once: an update that does not arrive is dropped. Thread-safe.
 class PriorityWriter {
  public:
-  // `metrics` is not owned.
+  // `metrics` is not owned. A call that takes longer than `timeout` is given up.
   PriorityWriter(const std::shared_ptr<grpc::Channel>& channel,
-                 std::shared_ptr<const Security> security, SamplerMetrics& metrics);
+                 std::shared_ptr<const Security> security, SamplerMetrics& metrics,
+                 absl::Duration timeout = absl::Seconds(5));
 
   // Stops at once.
   ~PriorityWriter();
@@ -38,6 +40,7 @@ class PriorityWriter {
   const std::unique_ptr<v1::Replay::Stub> stub_;
   const std::shared_ptr<const Security> security_;
   SamplerMetrics& metrics_;
+  const absl::Duration timeout_;
   absl::Mutex mutex_;
   absl::CondVar changed_;
   std::deque<v1::UpdatePrioritiesRequest::Update> updates_ ABSL_GUARDED_BY(mutex_);

@@ -1,5 +1,6 @@
 #include "replay/client/replay_writer.h"
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +25,7 @@
 #include "replay/client/shard_address.h"
 #include "replay/service/replay_shard.h"
 #include "replay/testing/shards.h"
+#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {
@@ -198,6 +200,29 @@ TEST(ReplayWriter, WhatIsLeftAtTheEndIsDeliveredByTheNextOfItsName) {
   // Else a later writer would bring back what has been forgotten by then.
   EXPECT_TRUE(
       Eventually([&] { return !std::filesystem::exists(absl::StrCat(folder, "/actor-1.spool")); }));
+}
+
+TEST(ReplayWriter, WhatIsTakenWhileItClosesIsInTheSpoolFile) {
+  const std::string folder = TestFolder();
+  for (int round = 0; round < 30; ++round) {
+    const auto writer = StartWriter({.shards = {{.name = "away", .address = "127.0.0.1:1"}},
+                                     .spool_dir = folder,
+                                     .name = absl::StrCat("actor-", round)});
+    std::atomic<uint64_t> taken = 0;
+    std::vector<std::thread> players;
+    for (uint64_t p = 0; p < 4; ++p) {
+      players.emplace_back([&, p] {
+        for (uint64_t i = 0; writer->Write(MakeTrajectory(p << 32 | i, 1)); ++i) ++taken;
+      });
+    }
+    EXPECT_TRUE(Eventually([&] { return taken > 0; }));
+    EXPECT_EQ(writer->Close(absl::ZeroDuration()), absl::OkStatus());
+    for (std::thread& player : players) player.join();
+    const auto spool =
+        ReadMessage<v1::ReplaySpool>(absl::StrCat(folder, "/actor-", round, ".spool"));
+    ASSERT_TRUE(spool.ok()) << spool.status();
+    EXPECT_EQ(spool->requests_size(), taken);
+  }
 }
 
 TEST(ReplayWriter, ReplacesWhatIsStoredAndPutsNothingBack) {

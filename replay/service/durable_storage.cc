@@ -65,7 +65,7 @@ class DurableStorageImpl final : public Storage {
   absl::Status Commit(const StorageBatch& batch) override;
   void Publish(const StorageBatch& batch) override;
   void Remove(Slot slot) override;
-  StoredBytes Get(Slot slot) override;
+  std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
   uint64_t bytes_on_disk() const override { return segments_->bytes() + database_->bytes(); }
   uint64_t bytes_in_memory() const override;
   absl::StatusOr<std::string> Checkpoint() override;
@@ -204,11 +204,19 @@ void DurableStorageImpl::Remove(Slot slot) {
   cache_.Remove(slot);
 }
 
-StoredBytes DurableStorageImpl::Get(Slot slot) {
+std::vector<StoredBytes> DurableStorageImpl::Get(absl::Span<const Slot> slots) {
+  std::vector<StoredBytes> found;
+  found.reserve(slots.size());
   const absl::MutexLock lock(&mutex_);
-  if (const grpc::Slice* cached = cache_.Find(slot)) return StoredBytes(*cached);
-  const SegmentPlace place = entries_[slot].place;
-  return StoredBytes([file = segments_->File(place), place] { return file->Read(place); });
+  for (const Slot slot : slots) {
+    if (const grpc::Slice* cached = cache_.Find(slot)) {
+      found.emplace_back(*cached);
+      continue;
+    }
+    const SegmentPlace place = entries_[slot].place;
+    found.emplace_back([file = segments_->File(place), place] { return file->Read(place); });
+  }
+  return found;
 }
 
 uint64_t DurableStorageImpl::bytes_in_memory() const {

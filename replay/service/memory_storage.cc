@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,9 +27,14 @@ void MemoryStorage::Remove(Slot slot) {
   std::swap(removed, items_[slot]);
 }
 
-StoredBytes MemoryStorage::Get(Slot slot) {
+std::vector<StoredBytes> MemoryStorage::Get(absl::Span<const Slot> slots) {
+  std::vector<StoredBytes> found;
+  found.reserve(slots.size());
   const absl::MutexLock lock(&mutex_);
-  return StoredBytes(items_[slot]);
+  for (const Slot slot : slots) items_.Prefetch(slot);
+  for (const Slot slot : slots) __builtin_prefetch(items_[slot].begin());
+  for (const Slot slot : slots) found.emplace_back(items_[slot]);
+  return found;
 }
 
 uint64_t MemoryStorage::bytes_in_memory() const {

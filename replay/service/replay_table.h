@@ -144,6 +144,10 @@ class ReplayTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return record.is_best ? leave_last_ : leave_first_;
   }
+  // Fills in all of `draws`; there must be something to draw.
+  void DrawTogether(v1::Selection selection, absl::Span<SlotDraw> draws)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   uint64_t Available(v1::Selection selection, bool unlimited) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void TakeChanges(bool with_priorities, StorageBatch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/item.h"
@@ -39,30 +40,50 @@ bool ReplayTable::MayDraw(v1::Selection selection, bool unlimited) const {
 
 ReplayTable::Draws ReplayTable::Draw(v1::Selection selection, uint32_t count, size_t max_bytes,
                                      bool unlimited) {
+  constexpr uint64_t kTogether = 64;
   Draws draws;
   absl::flat_hash_map<Slot, size_t> drawn;  // where it is in draws.items
+  std::vector<Slot> slots;                  // of draws.items
+  std::vector<SlotDraw> batch;
   size_t bytes = 0;
   const absl::MutexLock lock(&mutex_);
   draws.answer.set_selection(selection);
   draws.answer.set_positions(selection == v1::BEST ? best_.positions() : selector_.positions());
   draws.answer.set_total_weight(selector_.total_weight());
   const uint64_t available = std::min<uint64_t>(count, Available(selection, unlimited));
-  while (draws.count < available && (draws.count == 0 || bytes < max_bytes)) {
-    const SlotDraw draw = selection == v1::PRIORITIZED ? selector_.DrawPrioritized(random_)
-                          : selection == v1::UNIFORM   ? selector_.DrawUniform(random_)
-                                                       : best_.Draw(random_);
-    const auto [place, is_new] = drawn.try_emplace(draw.slot, draws.items.size());
-    if (is_new) {
-      draws.items.push_back({.bytes = storage_->Get(draw.slot)});
-      bytes += records_[draw.slot].bytes;
+  const auto has_room = [&] { return draws.count == 0 || bytes < max_bytes; };
+  while (draws.count < available && has_room()) {
+    batch.resize(std::min(kTogether, available - draws.count));
+    DrawTogether(selection, absl::MakeSpan(batch));
+    for (const SlotDraw& draw : batch) {
+      if (!has_room()) break;
+      const auto [place, is_new] = drawn.try_emplace(draw.slot, draws.items.size());
+      if (is_new) {
+        draws.items.emplace_back();
+        slots.push_back(draw.slot);
+        bytes += records_[draw.slot].bytes;
+      }
+      v1::SampleResponse::Draw& answer = draws.items[place->second].draws.emplace_back();
+      answer.set_position(draw.position);
+      answer.set_probability(draw.probability);
+      ++draws.count;
     }
-    v1::SampleResponse::Draw& answer = draws.items[place->second].draws.emplace_back();
-    answer.set_position(draw.position);
-    answer.set_probability(draw.probability);
-    ++draws.count;
   }
+  std::vector<StoredBytes> stored = storage_->Get(slots);
+  for (size_t i = 0; i < slots.size(); ++i) draws.items[i].bytes = std::move(stored[i]);
   if (!unlimited) limiter_.CountDrawn(draws.count);
   return draws;
+}
+
+void ReplayTable::DrawTogether(v1::Selection selection, absl::Span<SlotDraw> draws) {
+  if (selection == v1::PRIORITIZED) {
+    selector_.DrawPrioritized(random_, draws);
+  } else if (selection == v1::UNIFORM) {
+    selector_.DrawUniform(random_, draws);
+  } else {
+    for (SlotDraw& draw : draws) draw = best_.Draw(random_);
+  }
+  for (const SlotDraw& draw : draws) records_.Prefetch(draw.slot);
 }
 
 absl::StatusOr<uint32_t> ReplayTable::UpdatePriorities(const v1::UpdatePrioritiesRequest& request) {

@@ -100,28 +100,43 @@ std::vector<float> Selector::Priorities(Slot slot) const {
   return priorities;
 }
 
-SlotDraw Selector::DrawPrioritized(std::mt19937_64& random) const {
-  const double total = weights_.total();
-  const size_t slot = weights_.Find(std::uniform_real_distribution<double>(0, total)(random));
-  // A point of its own within the item: what the tree's has left after its subtractions is coarse.
-  double point = std::uniform_real_distribution<double>(0, weights_.weight(slot))(random);
-  const Positions& item = items_[slot];
-  size_t position = 0;
-  while (position + 1 < item.size() && point >= item[position].weight) {
-    point -= item[position++].weight;
+void Selector::DrawSlots(const SumTree& tree, std::mt19937_64& random,
+                         absl::Span<SlotDraw> draws) const {
+  std::uniform_real_distribution<double> anywhere(0, tree.total());
+  std::vector<double> points(draws.size());
+  std::vector<size_t> slots(draws.size());
+  for (double& point : points) point = anywhere(random);
+  tree.Find(absl::MakeSpan(points), absl::MakeSpan(slots));
+  for (size_t i = 0; i < draws.size(); ++i) {
+    draws[i].slot = static_cast<Slot>(slots[i]);
+    items_.Prefetch(draws[i].slot);
   }
-  return {.slot = static_cast<Slot>(slot),
-          .position = static_cast<uint32_t>(position),
-          .probability = item[position].weight / total};
+  for (const SlotDraw& draw : draws) __builtin_prefetch(items_[draw.slot].data());
 }
 
-SlotDraw Selector::DrawUniform(std::mt19937_64& random) const {
-  const double total = counts_.total();
-  const size_t slot = counts_.Find(std::uniform_real_distribution<double>(0, total)(random));
-  const size_t position = std::uniform_int_distribution<size_t>(0, items_[slot].size() - 1)(random);
-  return {.slot = static_cast<Slot>(slot),
-          .position = static_cast<uint32_t>(position),
-          .probability = 1 / total};
+void Selector::DrawPrioritized(std::mt19937_64& random, absl::Span<SlotDraw> draws) const {
+  DrawSlots(weights_, random, draws);
+  for (SlotDraw& draw : draws) {
+    // A point of its own within the item: what the tree's has left after its subtractions is
+    // coarse.
+    double point = std::uniform_real_distribution<double>(0, weights_.weight(draw.slot))(random);
+    const Positions& item = items_[draw.slot];
+    size_t position = 0;
+    while (position + 1 < item.size() && point >= item[position].weight) {
+      point -= item[position++].weight;
+    }
+    draw.position = static_cast<uint32_t>(position);
+    draw.probability = item[position].weight / weights_.total();
+  }
+}
+
+void Selector::DrawUniform(std::mt19937_64& random, absl::Span<SlotDraw> draws) const {
+  DrawSlots(counts_, random, draws);
+  for (SlotDraw& draw : draws) {
+    const size_t last = items_[draw.slot].size() - 1;
+    draw.position = static_cast<uint32_t>(std::uniform_int_distribution<size_t>(0, last)(random));
+    draw.probability = 1 / counts_.total();
+  }
 }
 
 }  // namespace mallocmuzero

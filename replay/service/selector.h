@@ -56,9 +56,10 @@ class Selector {
   uint64_t positions() const { return positions_; }
   double total_weight() const { return weights_.total(); }
 
-  // There is at least one position.
-  SlotDraw DrawPrioritized(std::mt19937_64& random) const;
-  SlotDraw DrawUniform(std::mt19937_64& random) const;
+  // Each of `draws` is drawn for itself, with replacement; together, since with many items the time
+  // of a draw is that of cache misses, which then overlap. There is at least one position.
+  void DrawPrioritized(std::mt19937_64& random, absl::Span<SlotDraw> draws) const;
+  void DrawUniform(std::mt19937_64& random, absl::Span<SlotDraw> draws) const;
 
  private:
   struct Position {
@@ -71,6 +72,9 @@ class Selector {
   float WeightOf(double priority) const;
   void MakeRoom(Slot slot);
   void UpdateTree(Slot slot);
+
+  // Slots, in proportion to the tree's weights.
+  void DrawSlots(const SumTree& tree, std::mt19937_64& random, absl::Span<SlotDraw> draws) const;
 
   double exponent_;
   double highest_ = 1;

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/item.h"
 #include "replay/service/slot_array.h"
@@ -89,6 +90,7 @@ class StoredBytes {
  public:
   using Reader = std::function<absl::StatusOr<grpc::Slice>()>;
 
+  StoredBytes() = default;  // none
   explicit StoredBytes(grpc::Slice slice) : slice_(std::move(slice)) {}
   explicit StoredBytes(Reader read) : read_(std::move(read)) {}
 
@@ -127,8 +129,8 @@ class Storage {
   // The slot is free; the bytes on disk leave with the batch that names the eviction.
   virtual void Remove(Slot slot) = 0;
 
-  // Of a slot in use.
-  virtual StoredBytes Get(Slot slot) = 0;
+  // Of slots in use, in their order.
+  virtual std::vector<StoredBytes> Get(absl::Span<const Slot> slots) = 0;
 
   virtual uint64_t bytes_on_disk() const = 0;
 
@@ -152,7 +154,7 @@ class MemoryStorage final : public Storage {
   absl::Status Commit(const StorageBatch&) override { return absl::OkStatus(); }
   void Publish(const StorageBatch& batch) override;
   void Remove(Slot slot) override;
-  StoredBytes Get(Slot slot) override;
+  std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
   uint64_t bytes_on_disk() const override { return 0; }
   uint64_t bytes_in_memory() const override;
   absl::StatusOr<std::string> Checkpoint() override;
