@@ -23,14 +23,16 @@ Names DecisionNames() {
 }
 
 Names AccessNames() {
-  return {"is_read",        "is_write",    "is_update",       "bytes",        "bytes_linear",
-          "traffic",        "saving",      "saving_last",     "saving_later", "instruction_cycles",
-          "executions",     "since_last",  "is_first",        "until_next",   "is_last",
-          "remaining",      "gap_before",  "gap_after",       "live_in",      "live_out",
-          "must_reach_hbm", "keep_span",   "tensors",         "loop_depth",   "from_outside",
-          "carried",        "feeds_group", "may_take_over",   "prefetched",   "scoped",
-          "siblings",       "is_there",    "in_fast_memory",  "hbm_current",  "hbm_pending",
-          "ahead",          "same_buffer", "same_instruction"};
+  return {
+      "is_read",        "is_write",        "is_update",     "bytes",           "bytes_linear",
+      "traffic",        "saving",          "saving_last",   "saving_later",    "instruction_cycles",
+      "executions",     "since_last",      "is_first",      "until_next",      "is_last",
+      "remaining",      "gap_before",      "gap_after",     "live_in",         "live_out",
+      "must_reach_hbm", "keep_span",       "tensors",       "loop_depth",      "from_outside",
+      "carried",        "feeds_group",     "may_take_over", "prefetched",      "scoped",
+      "siblings",       "hold_price",      "hold_load",     "next_hold_price", "next_hold_load",
+      "is_there",       "in_fast_memory",  "hbm_current",   "hbm_pending",     "ahead",
+      "same_buffer",    "same_instruction"};
 }
 
 Names ActionNames() { return {"copy", "no_copy", "drop"}; }

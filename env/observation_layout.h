@@ -12,7 +12,7 @@
 namespace mallocmuzero {
 
 // ObservationSpec.version.
-inline constexpr uint32_t kObservationVersion = 1;
+inline constexpr uint32_t kObservationVersion = 2;
 
 // The layout as a message, with names.
 v1::ObservationSpec MakeObservationSpec();
@@ -85,13 +85,17 @@ enum AccessFeature : uint8_t {
   kKeepSpan,      // of a write: instructions for which fast memory only must keep it
   kTensors,       // that share the buffer
   kLoopDepth,
-  kFromOutside,     // the innermost loop does not make the value
-  kCarried,         // part of a loop's carried tuple that may be in fast memory
-  kFeedsGroup,      // in fast memory only it commits a carried group
-  kMayTakeOver,     // it can take a carried value over from outside the loop
-  kPrefetched,      // in the cross-program prefetch
-  kScoped,          // share of the fast memory the instruction takes for itself
-  kSiblings,        // accesses of the instruction
+  kFromOutside,    // the innermost loop does not make the value
+  kCarried,        // part of a loop's carried tuple that may be in fast memory
+  kFeedsGroup,     // in fast memory only it commits a carried group
+  kMayTakeOver,    // it can take a carried value over from outside the loop
+  kPrefetched,     // in the cross-program prefetch
+  kScoped,         // share of the fast memory the instruction takes for itself
+  kSiblings,       // accesses of the instruction
+  kHoldPrice,      // of holding the value since the access before, 0 if it cannot be (Hold)
+  kHoldLoad,       // what is taken meanwhile by holds of a higher price
+  kNextHoldPrice,  // the same until the buffer's next access
+  kNextHoldLoad,
   kStaticFeatures,  // those before do not change in a game
   kIsThere = kStaticFeatures,
   kInFastMemory,  // the buffer's value now

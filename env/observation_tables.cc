@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "env/hold_market.h"
 #include "env/observation.h"
 #include "env/observation_scale.h"
 #include "simulator/core/simulate.h"
@@ -28,6 +29,7 @@ class ObservationTables::Builder {
     tables_.accesses_.resize(program_.access_count());
     for (uint32_t b = 0; b < program_.buffer_count(); ++b) MakeBuffer(b);
     for (uint32_t a = 0; a < program_.access_count(); ++a) MakeAccess(a);
+    MakeHolds();
     MakeProgram();
   }
 
@@ -171,6 +173,20 @@ class ObservationTables::Builder {
     row[kFromOutside] = instruction.loop != rules_.buffer(access.buffer).home ? 1 : 0;
     row[kScoped] = Clamp(static_cast<double>(instruction.scoped_fast_memory_bytes) / capacity_);
     row[kSiblings] = CountScale(instruction.access_count, 6);
+  }
+
+  void MakeHolds() {
+    const std::vector<Hold> holds = FindHolds(rules_, savings_);
+    for (uint32_t a = 0; a < program_.access_count(); ++a) {
+      if (!holds[a].exists) continue;
+      const float price = holds[a].price > 0 ? RatioScale(holds[a].price, 12) : -1;
+      const float load = Clamp(holds[a].load);
+      tables_.accesses_[a][kHoldPrice] = price;
+      tables_.accesses_[a][kHoldLoad] = load;
+      AccessRow& before = tables_.accesses_[tables_.previous_access_[a]];
+      before[kNextHoldPrice] = price;
+      before[kNextHoldLoad] = load;
+    }
   }
 
   float ReturnOf(double cycles) const {

@@ -29,6 +29,7 @@ using testing::EverythingMatters;
 using testing::ProgramBuilder;
 using testing::RandomGameProgram;
 using testing::Read;
+using testing::Write;
 
 using Row = std::vector<float>;
 
@@ -241,6 +242,33 @@ TEST(Observation, ShowsWhatWasDoneLast) {
   EXPECT_EQ(row[kRecentOffset + kRecentFast], 1);
   EXPECT_EQ(row[kRecentOffset + kRecentIsRead], 1);
   EXPECT_EQ(row[kRecentOffset + kRecentFeatures + kRecentIsThere], 0);
+}
+
+// Fast memory of 1024 bytes. Buffer 0 is worth more than buffer 1 and takes half of it meanwhile.
+TEST(Observation, ShowsWhatHoldingPays) {
+  ProgramBuilder builder;
+  builder.AddBuffer(512);
+  builder.AddBuffer(768);
+  builder.AddInstruction(10, {Write(0, 3), Write(1, 1)});
+  builder.AddInstruction(20);
+  builder.AddInstruction(10, {Read(0, 3), Read(1, 1)});
+  const Program program = builder.Build();
+  const GameRules rules = EverythingMatters(program);
+  const Row row = Observe(Game(rules));
+  // All save 8 cycles in 40: 8 / (1024 * 40) a byte and cycle; the holds last 30.
+  const double unit = 8.0 / (1024 * 40);
+  const auto price = [&](double saving, double bytes) {
+    return static_cast<float>(std::log2(saving / (bytes * 30) / unit) / 12);
+  };
+  EXPECT_EQ(AccessAt(row, 0, kHoldPrice), 0);
+  EXPECT_FLOAT_EQ(AccessAt(row, 0, kNextHoldPrice), price(3, 512));
+  EXPECT_FLOAT_EQ(AccessAt(row, 0, kNextHoldLoad), 0);
+  EXPECT_FLOAT_EQ(AccessAt(row, 1, kNextHoldPrice), price(1, 768));
+  EXPECT_FLOAT_EQ(AccessAt(row, 1, kNextHoldLoad), 0.5);
+  EXPECT_FLOAT_EQ(AccessAt(row, 2, kHoldPrice), price(3, 512));
+  EXPECT_FLOAT_EQ(AccessAt(row, 3, kHoldPrice), price(1, 768));
+  EXPECT_FLOAT_EQ(AccessAt(row, 3, kHoldLoad), 0.5);
+  EXPECT_EQ(AccessAt(row, 3, kNextHoldPrice), 0);
 }
 
 TEST(Observation, ShowsTheWholeGame) {

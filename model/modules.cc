@@ -62,7 +62,8 @@ torch::Tensor Centers(const ValueCodec& codec, const torch::Device& device) {
 }  // namespace
 
 torch::Tensor NormalizeLatent(const torch::Tensor& latent) {
-  return torch::layer_norm(latent, {latent.size(-1)});
+  // Of what a learner computes in bfloat16, too.
+  return torch::layer_norm(latent.to(torch::kFloat32), {latent.size(-1)});
 }
 
 torch::Tensor HalveGradient(const torch::Tensor& tensor) {
@@ -180,6 +181,32 @@ PredictionOutput PredictionImpl::forward(const torch::Tensor& latent) {
   return {.policy_logits = policy(features), .value_logits = value(features)};
 }
 
+ConsistencyHeadImpl::ConsistencyHeadImpl(int64_t latent) {
+  projection_hidden = register_module("projection_hidden", nn::Linear(latent, latent));
+  projection = register_module("projection", nn::Linear(latent, latent));
+  // A bottleneck, as in SimSiam.
+  const int64_t narrow = (latent + 1) / 2;
+  prediction_hidden = register_module("prediction_hidden", nn::Linear(latent, narrow));
+  prediction = register_module("prediction", nn::Linear(narrow, latent));
+}
+
+torch::Tensor ConsistencyHeadImpl::Project(const torch::Tensor& latent) {
+  return NormalizeLatent(projection(torch::relu(NormalizeLatent(projection_hidden(latent)))));
+}
+
+torch::Tensor ConsistencyHeadImpl::Predict(const torch::Tensor& projection) {
+  return prediction(torch::relu(NormalizeLatent(prediction_hidden(projection))));
+}
+
+torch::Tensor ConsistencyHeadImpl::Loss(const torch::Tensor& latent, const torch::Tensor& reached) {
+  torch::Tensor target;
+  {
+    const torch::NoGradGuard no_gradient;
+    target = Project(reached);
+  }
+  return -torch::cosine_similarity(Predict(Project(latent)), target, /*dim=*/-1, /*eps=*/1e-8);
+}
+
 MuZeroNetImpl::MuZeroNetImpl(const v1::NetworkConfig& config, uint64_t seed) {
   representation = register_module("representation", Representation(config));
   dynamics = register_module("dynamics", Dynamics(config));
@@ -206,6 +233,11 @@ RecurrentOutput MuZeroNetImpl::Recurrent(const torch::Tensor& latent,
           .reward_logits = std::move(dynamics.reward_logits),
           .policy_logits = std::move(prediction.policy_logits),
           .value_logits = std::move(prediction.value_logits)};
+}
+
+void MuZeroNetImpl::AddConsistencyHead(const v1::NetworkConfig& config, uint64_t seed) {
+  consistency = register_module("consistency", ConsistencyHead(config.latent()));
+  InitializeWeights(*consistency, seed);
 }
 
 torch::Tensor EncodeTwoHot(const ValueCodec& codec, const torch::Tensor& numbers) {

@@ -25,7 +25,7 @@ namespace mallocmuzero {
 
 // A latent state has mean 0 and variance 1 over its floats (LayerNorm without parameters). Unlike
 // rescaling to [0, 1] by minimum and maximum, that is one operation, its gradient reaches all
-// floats, and no single float sets the scale.
+// floats, and no single float sets the scale. float32, whatever comes in.
 torch::Tensor NormalizeLatent(const torch::Tensor& latent);
 
 // The same tensor; its gradient is scaled by 0.5 on the way back.
@@ -141,6 +141,34 @@ struct RecurrentOutput {
   torch::Tensor value_logits;   // [batch, bins]
 };
 
+// With which the names of the head's weights begin.
+inline constexpr char kConsistencyPrefix[] = "consistency.";
+
+// What latent states are compared through while the dynamics learn to reach those of the positions
+// really reached: SimSiam (Chen and He, 2021) as EfficientZero has it (Ye et al., 2021, appendix
+// A.1). LayerNorm without parameters stands for their batch normalisation, so that a row's loss
+// does not depend on the others.
+class ConsistencyHeadImpl : public torch::nn::Module {
+ public:
+  explicit ConsistencyHeadImpl(int64_t latent);
+
+  // Both to [batch, latent]: a projection of latent states, and of that what the projection of the
+  // position reached should be.
+  torch::Tensor Project(const torch::Tensor& latent);
+  torch::Tensor Predict(const torch::Tensor& projection);
+
+  // The negative cosine similarity [batch], -1 to 1, of the states `latent` that the dynamics gave
+  // and those of the representation, `reached`; both [batch, latent]. No gradient passes through
+  // `reached`.
+  torch::Tensor Loss(const torch::Tensor& latent, const torch::Tensor& reached);
+
+  torch::nn::Linear projection_hidden{nullptr};
+  torch::nn::Linear projection{nullptr};
+  torch::nn::Linear prediction_hidden{nullptr};
+  torch::nn::Linear prediction{nullptr};
+};
+TORCH_MODULE(ConsistencyHead);
+
 // All of them. A network fresh from the constructor has a uniform policy, values and rewards 0.
 class MuZeroNetImpl : public torch::nn::Module {
  public:
@@ -154,9 +182,13 @@ class MuZeroNetImpl : public torch::nn::Module {
   // gradient of `latent`, as MuZero does, so that it does not grow with the steps unrolled.
   RecurrentOutput Recurrent(const torch::Tensor& latent, const torch::Tensor& actions);
 
+  // Registers `consistency`, with weights from the seed; those of the others stay.
+  void AddConsistencyHead(const v1::NetworkConfig& config, uint64_t seed);
+
   Representation representation{nullptr};
   Dynamics dynamics{nullptr};
   Prediction prediction{nullptr};
+  ConsistencyHead consistency{nullptr};  // for training only, and then only if asked for
 };
 TORCH_MODULE(MuZeroNet);
 

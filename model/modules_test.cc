@@ -137,6 +137,48 @@ TEST(Modules, GradientOfTheLatentIsHalvedAndItsValueKept) {
   EXPECT_THAT(Numbers(x.grad()), ElementsAre(0.5F, 0.5F, 0.5F));
 }
 
+TEST(Modules, ConsistencyTeachesTheDynamicsAndNotTheTarget) {
+  MuZeroNet net(TwoBlocks(), 1);
+  net->AddConsistencyHead(TwoBlocks(), 2);
+  const torch::Tensor latent = net->Initial(Observations(5, 1)).latent.detach();
+  const torch::Tensor reached = net->Initial(Observations(5, 2)).latent;
+  const torch::Tensor next = net->Recurrent(latent, torch::zeros({5}, torch::kInt64)).latent;
+  const torch::Tensor loss = net->consistency->Loss(next, reached);
+  EXPECT_THAT(loss.sizes().vec(), ElementsAre(5));
+  EXPECT_LE(loss.abs().max().item<float>(), 1.0001F);
+  loss.sum().backward();
+  for (const ResidualBlock& block : net->dynamics->blocks) {
+    EXPECT_GT(block->in->weight.grad().abs().max().item<float>(), 0);
+  }
+  EXPECT_GT(net->consistency->projection->weight.grad().abs().max().item<float>(), 0);
+  // The only way to the representation is the target's.
+  for (const torch::Tensor& parameter : net->representation->parameters()) {
+    EXPECT_FALSE(parameter.grad().defined());
+  }
+}
+
+TEST(Modules, ConsistencyIsMinusOneWhereThePredictionPointsTheSameWay) {
+  ConsistencyHead head(4);
+  const torch::NoGradGuard no_gradient;
+  // What is predicted is 3 times the projection of the target, or -3 times, whatever the state.
+  const torch::Tensor state = torch::tensor({1.0F, -1.0F, 1.0F, -1.0F}).view({1, 4});
+  const torch::Tensor target = head->Project(state);
+  for (const float sign : {3.0F, -3.0F}) {
+    head->prediction->weight.zero_();
+    head->prediction->bias.copy_(sign * target[0]);
+    EXPECT_NEAR(head->Loss(state, state).item<float>(), sign > 0 ? -1 : 1, 1e-5);
+  }
+}
+
+TEST(Modules, AConsistencyHeadLeavesTheOtherWeightsAlone) {
+  MuZeroNet with(TwoBlocks(), 1);
+  MuZeroNet without(TwoBlocks(), 1);
+  with->AddConsistencyHead(TwoBlocks(), 1);
+  for (const auto& parameter : without->named_parameters()) {
+    EXPECT_EQ(Numbers(parameter.value()), Numbers(with->named_parameters()[parameter.key()]));
+  }
+}
+
 TEST(Modules, GradientReachesEveryParameter) {
   const auto network = testing::MakeRandomNetwork(TwoBlocks(), 1);
   Loss(*network->module(), ValueCodec(network->config()), Observations(16, 2)).backward();

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "model/modules.h"
@@ -36,6 +37,9 @@ absl::Status CheckWeight(const NamedTensor& tensor, const torch::Tensor& paramet
   return absl::OkStatus();
 }
 
+// Whether only a learner needs the weight.
+bool IsOfConsistency(absl::string_view name) { return absl::StartsWith(name, kConsistencyPrefix); }
+
 }  // namespace
 
 absl::StatusOr<Precision> ParsePrecision(absl::string_view text) {
@@ -52,7 +56,7 @@ absl::StatusOr<Device> ParseDevice(absl::string_view text) {
 }
 
 Network::Network(const v1::NetworkConfig& config, uint64_t seed)
-    : config_(config), module_(std::make_shared<MuZeroNetImpl>(config, seed)) {}
+    : config_(config), seed_(seed), module_(std::make_shared<MuZeroNetImpl>(config, seed)) {}
 
 absl::StatusOr<std::unique_ptr<Network>> Network::Create(const v1::NetworkConfig& config,
                                                          uint64_t seed) {
@@ -71,6 +75,12 @@ uint64_t Network::ParameterCount() const {
   return static_cast<uint64_t>(count);
 }
 
+void Network::AddConsistencyHead() {
+  // Other numbers than those that the seed gives the other weights.
+  constexpr uint64_t kHeadSeed = 0x636f6e73697374;
+  if (module_->consistency.is_empty()) module_->AddConsistencyHead(config_, seed_ ^ kHeadSeed);
+}
+
 absl::StatusOr<std::unique_ptr<LatentModel>> Network::MakeLatentModel(
     uint32_t slots, const EvaluationOptions& options) const {
   absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> snapshot = Snapshot(options);
@@ -83,9 +93,11 @@ absl::Status Network::CopyWeightsFrom(const Network& other) {
     return absl::InvalidArgumentError("weights of a network of another config cannot be copied");
   }
   const torch::NoGradGuard no_gradient;
-  const std::vector<torch::Tensor> from = other.module_->parameters();
-  const std::vector<torch::Tensor> to = module_->parameters();
-  for (size_t k = 0; k < to.size(); ++k) to[k].copy_(from[k]);
+  const auto from = other.module_->named_parameters();
+  for (const auto& parameter : module_->named_parameters()) {
+    const torch::Tensor* source = from.find(parameter.key());
+    if (source != nullptr) parameter.value().copy_(*source);
+  }
   return absl::OkStatus();
 }
 
@@ -100,23 +112,32 @@ std::vector<NamedTensor> Network::ExportWeights() const {
 
 absl::Status Network::ImportWeights(absl::Span<const NamedTensor> weights) {
   std::map<std::string, const NamedTensor*> by_name;
-  for (const NamedTensor& tensor : weights) by_name[tensor.name] = &tensor;
-  const auto parameters = module_->named_parameters();
-  for (const auto& parameter : parameters) {
-    const auto found = by_name.find(parameter.key());
-    if (found == by_name.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor ", parameter.key(), " is missing"));
-    }
-    MMZ_RETURN_IF_ERROR(CheckWeight(*found->second, parameter.value()));
+  size_t others = 0;
+  for (const NamedTensor& tensor : weights) {
+    by_name[tensor.name] = &tensor;
+    if (!IsOfConsistency(tensor.name)) ++others;
   }
-  if (weights.size() != parameters.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "there are ", weights.size(), " tensors of weights, must be ", parameters.size()));
+  // One that is not given stays as it is; one that is not wanted is left out.
+  const bool with_consistency = others < weights.size() && !module_->consistency.is_empty();
+  std::vector<std::pair<std::string, torch::Tensor>> parameters;
+  for (const auto& parameter : module_->named_parameters()) {
+    if (IsOfConsistency(parameter.key()) && !with_consistency) continue;
+    parameters.emplace_back(parameter.key(), parameter.value());
+  }
+  for (const auto& [name, parameter] : parameters) {
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor ", name, " is missing"));
+    }
+    MMZ_RETURN_IF_ERROR(CheckWeight(*found->second, parameter));
+  }
+  const size_t given = with_consistency ? weights.size() : others;
+  if (given != parameters.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", given, " tensors of weights, must be ", parameters.size()));
   }
   const torch::NoGradGuard no_gradient;
-  for (const auto& parameter : parameters) {
-    parameter.value().copy_(ToTorch(*by_name[parameter.key()]));
-  }
+  for (const auto& [name, parameter] : parameters) parameter.copy_(ToTorch(*by_name[name]));
   return absl::OkStatus();
 }
 

@@ -92,6 +92,10 @@ class Network {
 
   uint64_t ParameterCount() const;
 
+  // Lets the module have a head for the consistency of latent states, fresh from the network's
+  // seed, if it has none yet. Only a learner needs it; snapshots do not have it.
+  void AddConsistencyHead();
+
   // To evaluate the weights as they are now. InvalidArgument if the device or the precision is not
   // to be had here.
   absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> Snapshot(
@@ -101,20 +105,23 @@ class Network {
   absl::StatusOr<std::unique_ptr<LatentModel>> MakeLatentModel(
       uint32_t slots, const EvaluationOptions& options) const;
 
-  // InvalidArgument if the other one has another config.
+  // InvalidArgument if the other one has another config. A consistency head is copied if both have
+  // one.
   absl::Status CopyWeightsFrom(const Network& other);
 
   // All weights by name, copied.
   std::vector<NamedTensor> ExportWeights() const;
 
   // InvalidArgument, naming the tensor and what would be right, if one is missing, too many or of
-  // another shape; then nothing is changed.
+  // another shape; then nothing is changed. Those of a consistency head may be there or not,
+  // whether the network has one or not.
   absl::Status ImportWeights(absl::Span<const NamedTensor> weights);
 
  private:
   Network(const v1::NetworkConfig& config, uint64_t seed);
 
   v1::NetworkConfig config_;
+  uint64_t seed_;
   std::shared_ptr<MuZeroNetImpl> module_;
 };
 

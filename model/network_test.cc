@@ -82,10 +82,10 @@ class NetworkTest : public ::testing::Test {
 };
 
 TEST_F(NetworkTest, HasTheParametersOfItsLayers) {
-  // Representation: 65 x 24 + 24, 72 x 24 + 24, 38 x 32 + 32, 32 x 128 + 128, 897 x 64 + 64 and
-  // 2 x 64 x 64 + 64 are 74,536. Dynamics: 67 x 64 + 64 + 64 x 64, 64 x 64 + 64 and 64 x 41 + 41
+  // Representation: 65 x 24 + 24, 72 x 24 + 24, 42 x 32 + 32, 32 x 128 + 128, 901 x 64 + 64 and
+  // 2 x 64 x 64 + 64 are 74,920. Dynamics: 67 x 64 + 64 + 64 x 64, 64 x 64 + 64 and 64 x 41 + 41
   // are 15,273. Prediction: 64 x 64 + 64, 64 x 3 + 3 and 64 x 41 + 41 are 7,020.
-  EXPECT_EQ(Network::Create(Tiny(), 1).value()->ParameterCount(), 74536 + 15273 + 7020);
+  EXPECT_EQ(Network::Create(Tiny(), 1).value()->ParameterCount(), 74920 + 15273 + 7020);
 }
 
 TEST_F(NetworkTest, EqualSeedsGiveEqualWeightsAndOutputs) {
@@ -280,6 +280,38 @@ TEST_F(NetworkTest, TakesAnyNumberOfActionsAndEmptyBatches) {
   EXPECT_EQ(EvaluateSteps(*model, {{0, 1, 6}}).logits.size(), 7);
   EXPECT_TRUE(EvaluateRoots(*model, {}, {}).values.empty());
   EXPECT_TRUE(EvaluateSteps(*model, {}).values.empty());
+}
+
+TEST_F(NetworkTest, AConsistencyHeadMayBeInACheckpointOrNot) {
+  const auto with = testing::MakeRandomNetwork(Tiny(), 3);
+  with->AddConsistencyHead();
+  const auto observations = testing::MakeRandomObservations(3, 1);
+  const auto values = [&](const Network& network) {
+    return EvaluateRoots(*network.MakeLatentModel(3, {}).value(), observations, FirstSlots(3))
+        .Flat();
+  };
+  // An actor has no such head, and plays with the weights all the same.
+  const auto without = Network::Create(Tiny(), 9).value();
+  const size_t parameters = without->ParameterCount();
+  EXPECT_GT(with->ParameterCount(), parameters);
+  ASSERT_TRUE(without->ImportWeights(with->ExportWeights()).ok());
+  EXPECT_EQ(without->ParameterCount(), parameters);
+  EXPECT_EQ(values(*without), values(*with));
+  // A learner that has one takes weights without, and keeps its own fresh one.
+  const auto learner = Network::Create(Tiny(), 9).value();
+  learner->AddConsistencyHead();
+  const std::vector<NamedTensor> fresh = learner->ExportWeights();
+  ASSERT_TRUE(learner->ImportWeights(without->ExportWeights()).ok());
+  EXPECT_EQ(values(*learner), values(*with));
+  EXPECT_EQ(learner->ExportWeights().back().name, fresh.back().name);
+  EXPECT_EQ(learner->ExportWeights().back().bytes, fresh.back().bytes);
+  // Or all of it, but not a part.
+  std::vector<NamedTensor> weights = with->ExportWeights();
+  ASSERT_TRUE(learner->ImportWeights(weights).ok());
+  EXPECT_EQ(learner->ExportWeights().back().bytes, weights.back().bytes);
+  weights.pop_back();
+  EXPECT_THAT(std::string(learner->ImportWeights(weights).message()),
+              HasSubstr("consistency.prediction.bias is missing"));
 }
 
 TEST_F(NetworkTest, RefusesWhatCannotBe) {

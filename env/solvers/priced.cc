@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "env/game.h"
+#include "env/hold_market.h"
 
 namespace mallocmuzero {
 namespace {
@@ -18,19 +19,8 @@ PricedPlanner::PricedPlanner(const GameRules& rules)
     : rules_(rules),
       values_(FindValues(rules.program())),
       savings_(FindSavings(rules.program())),
-      elapsed_before_(1, 0) {
-  const Program& program = rules.program();
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
-    elapsed_before_.push_back(elapsed_before_.back() +
-                              program.latency().Cycles(i, 0) *
-                                  program.instructions()[i].execution_count);
-  }
-  double all_savings = 0;
-  for (const double saving : savings_) all_savings += std::max(0.0, saving);
-  const double all_memory = static_cast<double>(program.hardware().fast_memory_bytes()) *
-                            std::max(1.0, elapsed_before_.back());
-  memory_unit_ = all_savings / all_memory;
-}
+      elapsed_before_(CyclesBefore(rules.program())),
+      memory_unit_(HoldPriceUnit(rules.program(), savings_, elapsed_before_.back())) {}
 
 Plan PricedPlanner::PlanFor(const Prices& prices) const {
   Plan plan(rules_.access_count(), Action::kDrop);

@@ -51,7 +51,7 @@ class PricedPlanner {
   std::vector<Value> values_;
   std::vector<double> savings_;         // by access
   std::vector<double> elapsed_before_;  // by instruction, and at the end
-  double memory_unit_ = 0;              // cycles a byte and cycle at price 1
+  double memory_unit_;                  // cycles a byte and cycle at price 1
 };
 
 // The plans of fewest cycles, at most `count`, best first and no two of equal cycles, of those for

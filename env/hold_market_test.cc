@@ -1,0 +1,152 @@
+#include "env/hold_market.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "env/game_rules.h"
+#include "env/testing/games.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero {
+namespace {
+
+using testing::EverythingMatters;
+using testing::ProgramBuilder;
+using testing::RandomGameProgram;
+using testing::Read;
+using testing::Write;
+
+TEST(FindHolds, FirstAccessesAndWritesHoldNothing) {
+  ProgramBuilder builder;
+  builder.AddBuffer(64, {.live_in = true});
+  builder.AddBuffer(64);
+  builder.AddInstruction(10, {Read(0, 5), Write(1, 2)});
+  builder.AddInstruction(10, {Write(1, 2)});
+  builder.AddInstruction(10, {Read(0, 5), Read(1, 3)});
+  const Program program = builder.Build();
+  const std::vector<Hold> holds =
+      FindHolds(EverythingMatters(program), std::vector<double>{5, 2, 2, 5, 3});
+  std::vector<bool> exist;
+  for (const Hold& hold : holds) exist.push_back(hold.exists);
+  EXPECT_THAT(exist, ::testing::ElementsAre(false, false, false, true, true));
+}
+
+// Fast memory of 1024 bytes, 40 cycles. Both buffers are read at 0 and at 3, and held meanwhile:
+// over instructions 1 to 3, 30 cycles.
+TEST(FindHolds, ThePriceIsTheSavingForBytesAndCycles) {
+  ProgramBuilder builder;
+  builder.AddBuffer(512, {.live_in = true});
+  builder.AddBuffer(768, {.live_in = true});
+  builder.AddInstruction(10, {Read(0), Read(1)});
+  builder.AddInstruction(10);
+  builder.AddInstruction(10);
+  builder.AddInstruction(10, {Read(0), Read(1)});
+  const Program program = builder.Build();
+  const std::vector<Hold> holds =
+      FindHolds(EverythingMatters(program), std::vector<double>{0, 0, 6, 2});
+  // All savings, 8 cycles, for all of the memory: 8 / (1024 * 40) a byte and cycle.
+  const double unit = 8.0 / (1024 * 40);
+  EXPECT_DOUBLE_EQ(holds[2].price, 6.0 / (512 * 30) / unit);
+  EXPECT_DOUBLE_EQ(holds[3].price, 2.0 / (768 * 30) / unit);
+  EXPECT_DOUBLE_EQ(holds[2].load, 0);
+  EXPECT_DOUBLE_EQ(holds[3].load, 0.5);
+}
+
+// The second has no room beside the first, so it is not in the way of the third.
+TEST(FindHolds, WhatHasNoRoomTakesNone) {
+  ProgramBuilder builder;
+  builder.AddBuffer(640, {.live_in = true});
+  builder.AddBuffer(512, {.live_in = true});
+  builder.AddBuffer(128, {.live_in = true});
+  builder.AddInstruction(10, {Read(0), Read(1), Read(2)});
+  builder.AddInstruction(10, {Read(0), Read(1), Read(2)});
+  const Program program = builder.Build();
+  const std::vector<Hold> holds =
+      FindHolds(EverythingMatters(program), std::vector<double>{0, 0, 0, 6.4, 2.56, 0.128});
+  EXPECT_DOUBLE_EQ(holds[4].load, 0.625);
+  EXPECT_DOUBLE_EQ(holds[5].load, 0.625);
+}
+
+TEST(FindHolds, WhatSavesNothingHasNoPrice) {
+  ProgramBuilder builder;
+  builder.AddBuffer(64, {.live_in = true});
+  builder.AddInstruction(10, {Read(0)});
+  builder.AddInstruction(10, {Read(0)});
+  const Program program = builder.Build();
+  const std::vector<Hold> holds = FindHolds(EverythingMatters(program), std::vector<double>{0, -1});
+  EXPECT_TRUE(holds[1].exists);
+  EXPECT_LE(holds[1].price, 0);
+}
+
+// One instruction after the other, one hold after the other.
+std::vector<double> LoadsByHand(const GameRules& rules, const std::vector<Hold>& holds) {
+  const Program& program = rules.program();
+  struct Span {
+    double price;
+    uint32_t access;
+    size_t first;
+    size_t end;
+    double bytes;
+  };
+  std::vector<Span> spans;
+  for (uint32_t b = 0; b < program.buffer_count(); ++b) {
+    const auto accesses = program.AccessesOfBuffer(b);
+    for (size_t k = 1; k < accesses.size(); ++k) {
+      const uint32_t a = accesses[k];
+      if (!holds[a].exists) continue;
+      const uint32_t end = rules.SpanEnd(program.accesses()[a].instruction, rules.buffer(b).home);
+      spans.push_back({holds[a].price, a, program.accesses()[accesses[k - 1]].instruction + 1,
+                       end + 1, static_cast<double>(rules.buffer(b).bytes)});
+    }
+  }
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const Span& a, const Span& b) { return a.price > b.price; });
+  const auto capacity = static_cast<double>(program.hardware().fast_memory_bytes());
+  std::vector<double> held(program.instruction_count(), 0);
+  std::vector<double> loads(rules.access_count(), 0);
+  for (const Span& span : spans) {
+    double sum = 0;
+    double cycles = 0;
+    for (size_t i = span.first; i < span.end; ++i) {
+      const double time =
+          program.latency().Cycles(i, 0) * program.instructions()[i].execution_count;
+      sum += held[i] * time;
+      cycles += time;
+    }
+    const double load = cycles > 0 ? sum / cycles / capacity : 0;
+    loads[span.access] = load;
+    if (span.price <= 0 || load + span.bytes / capacity > 1) continue;
+    for (size_t i = span.first; i < span.end; ++i) held[i] += span.bytes;
+  }
+  return loads;
+}
+
+TEST(FindHolds, LoadsAreThoseOfASumOverInstructions) {
+  std::mt19937_64 random(5);
+  int compared = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    const Program program = RandomGameProgram(random);
+    const auto rules = GameRules::Create(program);
+    if (!rules.ok()) continue;
+    std::vector<double> savings;
+    for (uint32_t a = 0; a < program.access_count(); ++a) {
+      savings.push_back(std::uniform_real_distribution<double>(-1, 10)(random));
+    }
+    const std::vector<Hold> holds = FindHolds(*rules, savings);
+    const std::vector<double> loads = LoadsByHand(*rules, holds);
+    for (uint32_t a = 0; a < program.access_count(); ++a) {
+      ASSERT_NEAR(holds[a].load, loads[a], 1e-9) << "trial " << trial << ", access " << a;
+      if (loads[a] > 0) ++compared;
+    }
+  }
+  EXPECT_GT(compared, 500);
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,43 @@
+#include "simulator/core/variant.h"
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "mallocmuzero/v1/program.pb.h"
+#include "simulator/core/fingerprint.h"
+
+namespace mallocmuzero {
+
+absl::StatusOr<Program> WithFastMemory(const Program& program, double share) {
+  // No chip has more than 2^53 bytes, above which not every number of them is a double.
+  constexpr double kMostBytes = 9007199254740992.0;
+  v1::Program variant = program.proto();
+  v1::Hardware& hardware = *variant.mutable_hardware();
+  const double bytes = share * static_cast<double>(hardware.fast_memory_bytes());
+  if (!(share > 0) || !(bytes <= kMostBytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(variant.name(), ": fast memory times ", share, ": a positive share expected"));
+  }
+  if (share != 1) {
+    const int64_t alignment = hardware.fast_memory_alignment_bytes();
+    hardware.set_fast_memory_bytes(static_cast<int64_t>(bytes) / alignment * alignment);
+    if (hardware.fast_memory_bytes() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(variant.name(), ": fast memory times ", share,
+                                                     ": less than the alignment of ", alignment,
+                                                     " bytes"));
+    }
+    hardware.set_name(absl::StrCat(hardware.name(), "_", 100 * share, "pct"));
+    variant.clear_baseline();
+    SealProgram(variant);
+  }
+  absl::StatusOr<Program> made = Program::FromProto(std::move(variant));
+  if (made.ok()) return made;
+  return absl::Status(made.status().code(),
+                      absl::StrCat(program.proto().name(), ": fast memory times ", share, ": ",
+                                   made.status().message()));
+}
+
+}  // namespace mallocmuzero
