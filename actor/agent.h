@@ -20,7 +20,7 @@ namespace mallocmuzero {
 struct AgentOptions {
   SearchConfig search;
 
-  // No new round of games begins after this. There is always one round.
+  // A round of games is begun only if it should be over by then. There is always one round.
   absl::Time deadline = absl::InfiniteFuture();
   uint64_t max_games = UINT64_MAX;
   std::function<bool()> stop;  // asked between decisions: true to end
@@ -37,9 +37,10 @@ struct AgentGames {
   uint64_t played = 0;
 };
 
-// Plays rounds of games on the calling thread: the first by the policy alone, the others with
-// search; in each, one game without exploration, and some decisions explored in the others. The
-// program must leave something to decide. Errors are those of making the latent model.
+// Plays rounds of games on the calling thread, of as many games as there is time for: the first,
+// and every second one, by the policy alone, the others with search. In each, one game without
+// exploration, and some decisions explored in the others. The program must leave something to
+// decide. Errors are those of making the latent model.
 absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
                                      const std::shared_ptr<const NetworkSnapshot>& network,
                                      const AgentOptions& options);

@@ -226,8 +226,9 @@ void SelfPlay::PlanDecision(uint32_t s, size_t row) {
   const double explore = seat.random.Unit();
   const double search = seat.random.Unit();
   const uint64_t seed = seat.random.Next();
-  seat.explored = explore < seat.task->explored;
-  seat.any_action = explore < kAnyActionShare * seat.task->explored;
+  const float explored = seat.game.access() < seat.task->explored_until ? seat.task->explored : 0;
+  seat.explored = explore < explored;
+  seat.any_action = explore < kAnyActionShare * explored;
   seat.searched = seat.task->searched > 0 && (seat.explored || search < seat.task->searched);
   if (!seat.searched) return;
   const Stopwatch watch(stats_.tree_seconds);

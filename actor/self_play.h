@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ struct GameTask {
   // searched.
   float explored = 0;
   float searched = 1;
+
+  // From this access on nothing is explored.
+  uint32_t explored_until = std::numeric_limits<uint32_t>::max();
 
   // If given, its decisions are taken again, whatever the search finds; the trajectory has its id.
   std::shared_ptr<const v1::Trajectory> again;

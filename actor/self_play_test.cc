@@ -171,6 +171,28 @@ TEST(SelfPlay, ExploredGamesDiffer) {
   EXPECT_GT(std::unique(seen.begin(), seen.end()) - seen.begin(), 4);
 }
 
+TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
+  const auto programs = SomePrograms(1);
+  SelfPlay self_play = MakeSelfPlay(4);
+  std::vector<GameTask> tasks = Tasks(programs, 8, 1, 0);
+  const uint32_t until = programs[0]->rules().access_count() / 2;
+  for (GameTask& task : tasks) task.explored_until = until;
+  std::vector<std::string> seen;
+  for (const v1::Trajectory& trajectory : self_play.Play(tasks, 0, nullptr)) {
+    seen.push_back(trajectory.actions());
+    // From there on, what a fresh policy plays: NoCopy before Copy before Drop.
+    Game game(programs[0]->rules());
+    for (const char action : trajectory.actions()) {
+      if (game.access() >= until) {
+        EXPECT_EQ(static_cast<Action>(action), GreedyAction(game.legal_actions()));
+      }
+      game.Apply(static_cast<Action>(action));
+    }
+  }
+  std::sort(seen.begin(), seen.end());
+  EXPECT_GT(std::unique(seen.begin(), seen.end()) - seen.begin(), 4);
+}
+
 TEST(SelfPlay, SearchesAgainAlongAStoredGame) {
   const auto programs = SomePrograms(1);
   SelfPlay self_play = MakeSelfPlay(4);

@@ -19,7 +19,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Indices of rows that share a game, each group by position.
+// Indices of rows that share a game.
 std::vector<std::vector<size_t>> GroupByGame(absl::Span<const BatchRow> rows) {
   absl::flat_hash_map<const v1::Trajectory*, size_t> group_of;
   std::vector<std::vector<size_t>> groups;
@@ -28,12 +28,33 @@ std::vector<std::vector<size_t>> GroupByGame(absl::Span<const BatchRow> rows) {
     if (is_new) groups.emplace_back();
     groups[it->second].push_back(i);
   }
-  for (std::vector<size_t>& group : groups) {
-    std::stable_sort(group.begin(), group.end(), [&](size_t a, size_t b) {
-      return rows[a].drawn.key.position < rows[b].drawn.key.position;
-    });
-  }
   return groups;
+}
+
+// Where the observation of a position is wanted.
+struct Wanted {
+  size_t position = 0;
+  float* observation = nullptr;  // kObservationSize floats
+};
+
+// Those of rows of one game, by position. Marks the steps that lead to a decision.
+std::vector<Wanted> WantedObservations(absl::Span<const BatchRow> rows,
+                                       absl::Span<const size_t> same_game, size_t length,
+                                       UnrollBatch& batch) {
+  std::vector<Wanted> wanted;
+  for (const size_t row : same_game) {
+    const size_t first = rows[row].drawn.key.position;
+    wanted.push_back({first, &batch.observations[row * kObservationSize]});
+    if (batch.reached.empty()) continue;
+    for (size_t k = 0; k < batch.unroll && first + k + 1 < length; ++k) {
+      const size_t step = row * batch.unroll + k;
+      batch.reached[step] = 1;
+      wanted.push_back({first + k + 1, &batch.next_observations[step * kObservationSize]});
+    }
+  }
+  std::sort(wanted.begin(), wanted.end(),
+            [](const Wanted& a, const Wanted& b) { return a.position < b.position; });
+  return wanted;
 }
 
 bool Matches(const Game& game, const v1::Trajectory& trajectory, size_t position) {
@@ -42,9 +63,65 @@ bool Matches(const Game& game, const v1::Trajectory& trajectory, size_t position
          action < kActionCount && game.IsLegal(static_cast<Action>(action));
 }
 
+// Values and rewards of a game's decisions, as the networks are to see them.
+class Targets {
+ public:
+  Targets(const v1::Trajectory& game, const ReturnBaseline& baseline, uint32_t access_count,
+          int td_steps)
+      : game_(game),
+        baseline_(baseline),
+        access_count_(access_count),
+        td_steps_(td_steps),
+        outcome_(baseline.is_ranked() ? baseline.Outcome(game) : 0) {}
+
+  double Value(int d) const {
+    const int bootstrap = BootstrapOf(d);
+    if (baseline_.is_ranked()) {
+      // There are no rewards on the way. A search may add up to more than can be won.
+      return bootstrap < 0 ? outcome_
+                           : std::clamp(static_cast<double>(game_.root_values(bootstrap)), -1., 1.);
+    }
+    // To go, by summing from the end, or from where the network's value is used.
+    int end = length();
+    double to_go = 0;
+    if (bootstrap >= 0) {
+      end = bootstrap;
+      to_go = game_.root_values(end) * baseline_.scale() + BaselineAt(end);
+    }
+    for (int i = end - 1; i >= d; --i) to_go += game_.rewards(i);
+    return (to_go - BaselineAt(d)) / baseline_.scale();
+  }
+
+  double Reward(int d) const {
+    if (baseline_.is_ranked()) return d == length() - 1 ? outcome_ : 0;
+    const double falls = BaselineAt(d) - BaselineAt(d + 1);
+    return (game_.rewards(d) - falls) / baseline_.scale();
+  }
+
+ private:
+  int length() const { return game_.accesses_size(); }
+
+  double BaselineAt(int d) const {
+    return baseline_.At(d < length() ? game_.accesses(d) : access_count_);
+  }
+
+  // The decision whose searched value stands for all that follows it; -1: none.
+  int BootstrapOf(int d) const {
+    const bool there =
+        td_steps_ > 0 && d + td_steps_ < length() && !std::isnan(game_.root_values(d + td_steps_));
+    return there ? d + td_steps_ : -1;
+  }
+
+  const v1::Trajectory& game_;
+  const ReturnBaseline& baseline_;
+  uint32_t access_count_;
+  int td_steps_;
+  double outcome_;
+};
+
 }  // namespace
 
-void UnrollBatch::Resize(size_t new_rows, size_t new_unroll) {
+void UnrollBatch::Resize(size_t new_rows, size_t new_unroll, bool with_next) {
   rows = new_rows;
   unroll = new_unroll;
   observations.resize(rows * kObservationSize);
@@ -54,6 +131,8 @@ void UnrollBatch::Resize(size_t new_rows, size_t new_unroll) {
   policies.assign(rows * (unroll + 1) * kActionCount, 0);
   weights.assign(rows, 1);
   keys.resize(rows);
+  next_observations.assign(with_next ? rows * unroll * kObservationSize : 0, 0);
+  reached.assign(with_next ? rows * unroll : 0, 0);
 }
 
 BatchMaker::BatchMaker(const ProgramSet& programs, const Baselines& baselines,
@@ -61,7 +140,7 @@ BatchMaker::BatchMaker(const ProgramSet& programs, const Baselines& baselines,
     : programs_(programs), baselines_(baselines), options_(options), threads_(threads) {}
 
 absl::Status BatchMaker::Fill(absl::Span<const BatchRow> rows, UnrollBatch& batch) const {
-  batch.Resize(rows.size(), options_.unroll_steps());
+  batch.Resize(rows.size(), options_.unroll_steps(), options_.consistency_weight() > 0);
   const std::vector<std::vector<size_t>> groups = GroupByGame(rows);
   std::vector<absl::Status> statuses(groups.size());
   std::atomic<size_t> next = 0;
@@ -89,23 +168,41 @@ absl::Status BatchMaker::FillFromGame(absl::Span<const BatchRow> rows,
   if (program == nullptr || baseline == baselines_.end()) {
     return absl::NotFoundError("a stored game is of a program that is not in this run");
   }
-  Game game(program->rules());
-  ObservationWriter writer(program->tables());
-  size_t played = 0;
+  absl::Status written = WriteObservations(*program, rows, same_game, batch);
+  if (!written.ok()) return written;
   for (const size_t row : same_game) {
-    const size_t position = rows[row].drawn.key.position;
+    FillTargets(rows[row], baseline->second, program->rules().access_count(), row, batch);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchMaker::WriteObservations(const PlayedProgram& program,
+                                           absl::Span<const BatchRow> rows,
+                                           absl::Span<const size_t> same_game,
+                                           UnrollBatch& batch) const {
+  const v1::Trajectory& trajectory = *rows[same_game[0]].drawn.trajectory;
+  Game game(program.rules());
+  ObservationWriter writer(program.tables());
+  size_t played = 0;
+  const float* written = nullptr;  // at the position played to
+  for (const auto& [position, observation] :
+       WantedObservations(rows, same_game, trajectory.actions().size(), batch)) {
     for (; played < position; ++played) {
       if (!Matches(game, trajectory, played)) break;
       game.Apply(static_cast<Action>(trajectory.actions()[played]));
+      written = nullptr;
     }
     if (played < position || !Matches(game, trajectory, position)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          program->name(), ": decision ", played,
+          program.name(), ": decision ", played,
           " of a stored game is not what the game asks; was it played by other rules?"));
     }
-    writer.Write(
-        game, absl::MakeSpan(batch.observations).subspan(row * kObservationSize, kObservationSize));
-    FillTargets(rows[row], baseline->second, program->rules().access_count(), row, batch);
+    if (written == nullptr) {
+      writer.Write(game, absl::MakeSpan(observation, kObservationSize));
+      written = observation;
+    } else {
+      std::copy_n(written, kObservationSize, observation);
+    }
   }
   return absl::OkStatus();
 }
@@ -116,27 +213,13 @@ void BatchMaker::FillTargets(const BatchRow& row, const ReturnBaseline& baseline
   const int length = game.accesses_size();
   const auto first = static_cast<int>(row.drawn.key.position);
   const auto unroll = static_cast<int>(batch.unroll);
-  const int bootstrap = static_cast<int>(options_.td_steps());
-  const auto baseline_at = [&](int d) {
-    return baseline.At(d < length ? game.accesses(d) : access_count);
-  };
-  // To-go of each step, by summing from the end, or from where the network's value is used.
-  const auto to_go = [&](int d) {
-    int end = length;
-    double value = 0;
-    if (bootstrap > 0 && d + bootstrap < length && !std::isnan(game.root_values(d + bootstrap))) {
-      end = d + bootstrap;
-      value = game.root_values(end) * baseline.scale() + baseline_at(end);
-    }
-    for (int i = end - 1; i >= d; --i) value += game.rewards(i);
-    return value;
-  };
+  const Targets targets(game, baseline, access_count, static_cast<int>(options_.td_steps()));
   batch.weights[index] = row.weight;
   batch.keys[index] = row.drawn.key;
   for (int k = 0; k <= unroll && first + k < length; ++k) {
     const int d = first + k;
     const size_t step = index * (unroll + 1) + k;
-    batch.values[step] = static_cast<float>((to_go(d) - baseline_at(d)) / baseline.scale());
+    batch.values[step] = static_cast<float>(targets.Value(d));
     const auto taken = static_cast<uint8_t>(game.actions()[d]);
     for (int a = 0; a < kActionCount; ++a) {
       const size_t entry = step * kActionCount + a;
@@ -145,10 +228,16 @@ void BatchMaker::FillTargets(const BatchRow& row, const ReturnBaseline& baseline
     }
     if (k == unroll) break;
     batch.actions[index * unroll + k] = taken;
-    const double falls = baseline_at(d) - baseline_at(d + 1);
-    batch.rewards[index * unroll + k] =
-        static_cast<float>((game.rewards(d) - falls) / baseline.scale());
+    batch.rewards[index * unroll + k] = static_cast<float>(targets.Reward(d));
   }
+}
+
+size_t ImitatedRows(const v1::LearnerOptions& options, size_t rows) {
+  return static_cast<size_t>(std::lround(options.best_share() * static_cast<double>(rows)));
+}
+
+double ImportanceWeight(double probability, double positions, double exponent) {
+  return std::pow(1 / (probability * positions), exponent);
 }
 
 std::vector<float> ImportanceWeights(absl::Span<const DrawnPosition> drawn, size_t positions,
@@ -156,8 +245,8 @@ std::vector<float> ImportanceWeights(absl::Span<const DrawnPosition> drawn, size
   std::vector<float> weights;
   weights.reserve(drawn.size());
   for (const DrawnPosition& row : drawn) {
-    const double share = row.probability * static_cast<double>(positions);
-    weights.push_back(static_cast<float>(std::pow(1 / share, exponent)));
+    weights.push_back(static_cast<float>(
+        ImportanceWeight(row.probability, static_cast<double>(positions), exponent)));
   }
   const float most = weights.empty() ? 1 : *std::max_element(weights.begin(), weights.end());
   for (float& weight : weights) weight /= most;

@@ -31,8 +31,14 @@ struct UnrollBatch {
   std::vector<float> weights;       // [rows], importance weights, at most 1
   std::vector<PositionKey> keys;    // [rows], to hand priorities back
 
+  // Of the positions reached, for the consistency of latent states; empty if that is off.
+  // Observations [rows, K, kObservationSize], 0 behind the end; [rows, K]: 1 where the step leads
+  // to a decision of the game, 0 behind its end.
+  std::vector<float> next_observations;
+  std::vector<float> reached;
+
   // Makes room; what is there is lost.
-  void Resize(size_t new_rows, size_t new_unroll);
+  void Resize(size_t new_rows, size_t new_unroll, bool with_next = false);
 };
 
 // What a program's values are measured by, by its SHA-256.
@@ -60,6 +66,8 @@ class BatchMaker {
  private:
   absl::Status FillFromGame(absl::Span<const BatchRow> rows, absl::Span<const size_t> same_game,
                             UnrollBatch& batch) const;
+  absl::Status WriteObservations(const PlayedProgram& program, absl::Span<const BatchRow> rows,
+                                 absl::Span<const size_t> same_game, UnrollBatch& batch) const;
   void FillTargets(const BatchRow& row, const ReturnBaseline& baseline, uint32_t access_count,
                    size_t index, UnrollBatch& batch) const;
 
@@ -68,6 +76,12 @@ class BatchMaker {
   const v1::LearnerOptions& options_;
   uint32_t threads_;
 };
+
+// Of the rows of a batch, how many are drawn from the best games, to be imitated.
+size_t ImitatedRows(const v1::LearnerOptions& options, size_t rows);
+
+// Weight (1 / (N x P)) ^ exponent of a row drawn with probability P from N positions.
+double ImportanceWeight(double probability, double positions, double exponent);
 
 // Weights (1 / (N x P)) ^ exponent of rows drawn with probability P from N positions, divided by
 // their maximum.

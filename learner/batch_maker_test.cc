@@ -1,5 +1,6 @@
 #include "learner/batch_maker.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -107,6 +108,35 @@ TEST_F(BatchMakerTest, ObservationsAreThoseOfTheGamePlayedAgain) {
   }
 }
 
+TEST_F(BatchMakerTest, PositionsReachedAreThoseOfTheGameWhereConsistencyAsksForThem) {
+  const auto length = static_cast<uint32_t>(games_[1]->accesses_size());
+  // Overlapping, and one whose last step but one ends the game.
+  const std::vector<BatchRow> rows = {Row(1, 7), Row(1, length - 3), Row(1, 6), Row(1, 7)};
+  UnrollBatch batch;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill(rows, batch).ok());
+  EXPECT_TRUE(batch.next_observations.empty());
+  EXPECT_TRUE(batch.reached.empty());
+  const UnrollBatch without = batch;
+  options_.set_consistency_weight(1);
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill(rows, batch).ok());
+  EXPECT_EQ(batch.observations, without.observations);
+  EXPECT_EQ(batch.values, without.values);
+  // By rows that are drawn at those positions themselves.
+  std::vector<BatchRow> behind;
+  for (const BatchRow& row : rows) {
+    for (uint32_t k = 1; k <= 3; ++k) {
+      behind.push_back(Row(1, std::min(row.drawn.key.position + k, length - 1)));
+    }
+  }
+  options_.set_consistency_weight(0);
+  UnrollBatch expected;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill(behind, expected).ok());
+  // length - 3 has two decisions behind it.
+  EXPECT_EQ(batch.reached, std::vector<float>({1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1}));
+  std::fill_n(expected.observations.begin() + 5 * kObservationSize, kObservationSize, 0.0F);
+  EXPECT_EQ(batch.next_observations, expected.observations);
+}
+
 TEST_F(BatchMakerTest, AValueIsTheSumOfTheRewardsThatFollow) {
   UnrollBatch batch;
   ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(2, 3)}, batch).ok());
@@ -161,6 +191,36 @@ TEST_F(BatchMakerTest, BootstrapsWithTheSearchedValueAfterSomeSteps) {
   EXPECT_NEAR(batch.values[0], expected, 1e-4);
   // Position 7 was not: all rewards to the end.
   EXPECT_NEAR(batch.values[1], ValueAt(0, 5), 1e-4);
+}
+
+TEST_F(BatchMakerTest, RankedValuesAreTheOutcomeAndTheOnlyRewardIsAtTheEnd) {
+  const PlayedProgram& program = (*set_)[0];
+  ReturnBaseline ranked(program.rules().access_count(), 0.5);
+  for (const SharedTrajectory& game : games_) ranked.Add(*game);
+  ranked.Refresh();
+  // The two best of four beat the second worst.
+  std::vector<int> order = {0, 1, 2, 3};
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return TotalReturn(*games_[a]) > TotalReturn(*games_[b]); });
+  ASSERT_GT(TotalReturn(*games_[order[1]]), TotalReturn(*games_[order[2]]) + 1e-6);
+  ASSERT_GT(TotalReturn(*games_[order[2]]), TotalReturn(*games_[order[3]]) + 1e-6);
+  baselines_.clear();
+  baselines_.emplace(program.sha256(), std::move(ranked));
+  for (const auto& [game, outcome] : {std::pair(order[0], 1.0F), std::pair(order[3], -1.0F)}) {
+    const auto length = static_cast<uint32_t>(games_[game]->accesses_size());
+    UnrollBatch batch;
+    ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1)
+                    .Fill({Row(game, 2), Row(game, length - 2)}, batch)
+                    .ok());
+    EXPECT_EQ(batch.values, std::vector<float>({outcome, outcome, outcome, outcome,  //
+                                                outcome, outcome, 0, 0}));
+    EXPECT_EQ(batch.rewards, std::vector<float>({0, 0, 0, 0, outcome, 0}));
+    // Position 6 was searched: worth 2, and no game can be worth more than 1.
+    options_.set_td_steps(4);
+    ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(game, 2)}, batch).ok());
+    EXPECT_EQ(batch.values, std::vector<float>({1, outcome, 1, outcome}));
+    options_.set_td_steps(0);
+  }
 }
 
 TEST_F(BatchMakerTest, RefusesAGameThatTheRulesDoNotPlay) {

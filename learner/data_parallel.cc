@@ -18,19 +18,20 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "learner/meeting_store.h"
 #include "model/modules.h"
+#include "rpc/host_port.h"
 #include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
@@ -52,12 +53,11 @@ absl::Status Guarded(absl::string_view what, const std::function<void()>& call) 
 }
 
 // Gloo listens on one address; without this, on the one that the machine's name stands for.
-std::shared_ptr<gloo::transport::Device> GlooDevice(const std::string& rendezvous_host) {
-  const bool loopback = rendezvous_host == "localhost" || rendezvous_host == "::1" ||
-                        absl::StartsWith(rendezvous_host, "127.");
-  return loopback ? c10d::ProcessGroupGloo::createDeviceForHostname(
-                        rendezvous_host == "localhost" ? "127.0.0.1" : rendezvous_host)
-                  : c10d::ProcessGroupGloo::createDefaultDevice();
+std::shared_ptr<gloo::transport::Device> GlooDevice(const HostPort& rendezvous) {
+  return IsLoopback(rendezvous)
+             ? c10d::ProcessGroupGloo::createDeviceForHostname(
+                   rendezvous.host == "localhost" ? "127.0.0.1" : rendezvous.host)
+             : c10d::ProcessGroupGloo::createDefaultDevice();
 }
 
 }  // namespace
@@ -88,7 +88,14 @@ struct DataParallel::Group {
     if (!there[0].is_same(tensor)) tensor.copy_(there[0]);
   }
 
-  c10::intrusive_ptr<c10d::TCPStore> store;
+  // All have met: none needs the store, and process 0, which serves it, leaves last.
+  void LeaveStore(uint32_t rank) const {
+    if (rank != 0) store->Leave();
+    Reduce(torch::zeros({1}), c10d::ReduceOp::SUM);
+    if (rank == 0) store->Leave();
+  }
+
+  c10::intrusive_ptr<MeetingStore> store;
   c10::intrusive_ptr<Backend> backend;
   torch::Device device = torch::kCPU;  // of what it sends
   std::chrono::milliseconds timeout = {};
@@ -96,9 +103,6 @@ struct DataParallel::Group {
 
 absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
     const DataParallelOptions& options) {
-  const size_t colon = options.address.rfind(':');
-  const std::string host = options.address.substr(0, colon);
-  uint32_t port = 0;
   if (options.processes < 2 || options.processes > kMaxProcesses ||
       options.rank >= options.processes) {
     return absl::InvalidArgumentError(absl::StrCat("learner.processes: process ", options.rank,
@@ -106,8 +110,8 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
                                                    ": 2 to 4096 processes, counted from 0, "
                                                    "expected"));
   }
-  if (colon == std::string::npos || host.empty() ||
-      !absl::SimpleAtoi(options.address.substr(colon + 1), &port) || port < 1 || port > 65535) {
+  const std::optional<HostPort> address = ParseHostPort(options.address);
+  if (!address.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("learner.rendezvous_address: ", options.address, ": host:port expected"));
   }
@@ -116,13 +120,14 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
   const std::chrono::milliseconds meeting = absl::ToChronoMilliseconds(options.meeting_timeout);
   MMZ_RETURN_IF_ERROR(Guarded(absl::StrCat("meeting at ", options.address), [&] {
     c10d::TCPStoreOptions store;
-    store.port = static_cast<uint16_t>(port);
+    store.port = static_cast<uint16_t>(address->port);
     store.isServer = options.rank == 0;
     store.numWorkers = options.processes;
     // Its wait ends late and without an error; that of the group below does neither.
     store.waitWorkers = false;
     store.timeout = meeting;
-    group->store = c10::make_intrusive<c10d::TCPStore>(host, store);
+    group->store = c10::make_intrusive<MeetingStore>(
+        c10::make_intrusive<c10d::TCPStore>(address->host, store));
     const auto rank = static_cast<int>(options.rank);
     const auto size = static_cast<int>(options.processes);
 #ifdef USE_C10D_NCCL
@@ -137,10 +142,11 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
 #endif
     // Also the time that its connections take at most; the calls below have their own.
     auto gloo = c10d::ProcessGroupGloo::Options::create(meeting);
-    gloo->devices.push_back(GlooDevice(host));
+    gloo->devices.push_back(GlooDevice(*address));
     gloo->threads = 1;
     group->backend =
         c10::make_intrusive<c10d::ProcessGroupGloo>(group->store, rank, size, std::move(gloo));
+    group->LeaveStore(options.rank);
   }));
   return std::unique_ptr<DataParallel>(new DataParallel(options, std::move(group)));
 }

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -83,16 +84,19 @@ v1::LearnerOptions Options() {
   options.set_max_gradient_norm(0.5F);
   options.set_value_weight(1);
   options.set_reward_weight(1);
+  options.set_consistency_weight(0.5F);
   return options;
 }
 
 // Rows of noise with weights of their own.
 UnrollBatch RandomBatch(uint64_t seed) {
   UnrollBatch batch;
-  batch.Resize(2 * kRows, 2);
+  batch.Resize(2 * kRows, 2, /*with_next=*/true);
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<float> unit(-1, 1);
   for (float& x : batch.observations) x = unit(random);
+  for (float& x : batch.next_observations) x = unit(random);
+  for (float& x : batch.reached) x = unit(random) > -0.5F ? 1.0F : 0.0F;
   for (float& x : batch.values) x = unit(random);
   for (float& x : batch.rewards) x = unit(random);
   for (float& x : batch.weights) x = 0.5F + 0.5F * unit(random);
@@ -162,6 +166,7 @@ TEST(DataParallel, TwoProcessesMakeTheUpdateOfTheJointBatch) {
     EXPECT_NEAR(results[i].gradient_norm, expected.gradient_norm, 1e-4);
     EXPECT_NEAR(results[i].total_loss, expected.total_loss, 1e-4);
     EXPECT_NEAR(results[i].policy_loss, expected.policy_loss, 1e-4);
+    EXPECT_NEAR(results[i].consistency_loss.value(), expected.consistency_loss.value(), 1e-4);
     EXPECT_EQ(results[i].value_errors.size(), kRows);
   }
   const std::vector<NamedTensor> got = half.network->ExportWeights();
@@ -209,6 +214,21 @@ TEST(DataParallel, ALostProcessIsAnErrorAndTheNextOneIsWelcome) {
   }
 }
 
+TEST(DataParallel, MeetsAtAnIpv6Address) {
+  // The port is free there, too, as a rule.
+  const std::string address = absl::StrReplaceAll(FreeAddress(), {{"127.0.0.1", "[::1]"}});
+  const pid_t peer = StartPeer("Sleeps", address);
+  const auto processes = Connect(0, address);
+  EXPECT_TRUE(processes.ok()) << processes.status();
+  double number = 0;
+  if (processes.ok()) {
+    EXPECT_TRUE((*processes)->Maximum(absl::MakeSpan(&number, 1)).ok());
+  }
+  EXPECT_EQ(number, 1);
+  kill(peer, SIGKILL);
+  EXPECT_EQ(ExitStatus(peer), SIGKILL);
+}
+
 TEST(DataParallel, NobodyComes) {
   for (const uint32_t rank : {0, 1}) {
     const absl::Time start = absl::Now();
@@ -224,8 +244,10 @@ TEST(DataParallel, NobodyComes) {
 TEST(DataParallel, SaysWhichOptionIsWrong) {
   EXPECT_THAT(DataParallel::Connect({.processes = 1, .address = "localhost:1"}).status().message(),
               HasSubstr("learner.processes"));
-  EXPECT_THAT(DataParallel::Connect({.processes = 2, .address = "localhost"}).status().message(),
-              HasSubstr("learner.rendezvous_address"));
+  for (const char* address : {"localhost", "localhost:0", "::1:7500", "[localhost]:7500"}) {
+    EXPECT_THAT(DataParallel::Connect({.processes = 2, .address = address}).status().message(),
+                HasSubstr("learner.rendezvous_address"));
+  }
 }
 
 }  // namespace

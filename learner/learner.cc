@@ -5,6 +5,7 @@
 #include <ATen/core/ivalue.h>
 #include <torch/types.h>
 
+#include <ATen/autocast_mode.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adamw.h>
 #include <torch/version.h>
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,7 +23,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "env/action.h"
 #include "env/observation_layout.h"
@@ -36,11 +40,6 @@ namespace {
 using torch::optim::AdamW;
 using torch::optim::AdamWOptions;
 using torch::optim::AdamWParamState;
-
-absl::Status Check(bool ok, absl::string_view field, absl::string_view expected) {
-  if (ok) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("learner.", field, ": ", expected, " expected"));
-}
 
 // What LibTorch files the state of a parameter under.
 auto StateKey(const torch::Tensor& parameter) {
@@ -67,27 +66,91 @@ torch::Tensor CrossEntropy(const torch::Tensor& logits, const torch::Tensor& tar
   return -(target * logits.log_softmax(-1)).sum(-1);
 }
 
-}  // namespace
+// While it lives, LibTorch computes in bfloat16 on a device what is safe there (autocast), on this
+// thread, if asked to. Weights stay as they are.
+class Autocast {
+ public:
+  Autocast(torch::Device device, bool wanted) : type_(device.type()), wanted_(wanted) {
+    if (!wanted_) return;
+    was_on_ = IsOn();
+    type_before_ = Type();
+    SetType(torch::kBFloat16);
+    Switch(true);
+    at::autocast::increment_nesting();
+  }
+  ~Autocast() {
+    if (!wanted_) return;
+    // Casts of weights are kept while it is on, and the next update changes weights.
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    Switch(was_on_);
+    SetType(type_before_);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
 
-absl::Status CheckLearnerOptions(const v1::LearnerOptions& options) {
-  MMZ_RETURN_IF_ERROR(Check(options.batch_size() >= 1, "batch_size", "1 or more"));
-  MMZ_RETURN_IF_ERROR(Check(options.unroll_steps() <= 64, "unroll_steps", "0 to 64"));
-  MMZ_RETURN_IF_ERROR(
-      Check(options.samples_per_insert() > 0, "samples_per_insert", "a number above 0"));
-  MMZ_RETURN_IF_ERROR(Check(options.best_share() >= 0 && options.best_share() <= 1, "best_share",
-                            "a share from 0 to 1"));
-  MMZ_RETURN_IF_ERROR(Check(options.learning_rate() > 0 && std::isfinite(options.learning_rate()),
-                            "learning_rate", "a number above 0"));
-  MMZ_RETURN_IF_ERROR(Check(options.weight_decay() >= 0, "weight_decay", "0 or more"));
-  MMZ_RETURN_IF_ERROR(
-      Check(options.max_gradient_norm() > 0, "max_gradient_norm", "a number above 0"));
-  MMZ_RETURN_IF_ERROR(Check(options.value_weight() >= 0, "value_weight", "0 or more"));
-  return Check(options.reward_weight() >= 0, "reward_weight", "0 or more");
+ private:
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+  bool IsOn() const { return at::autocast::is_autocast_enabled(type_); }
+  void Switch(bool on) const { at::autocast::set_autocast_enabled(type_, on); }
+  at::ScalarType Type() const { return at::autocast::get_autocast_dtype(type_); }
+  void SetType(at::ScalarType type) const { at::autocast::set_autocast_dtype(type_, type); }
+#else
+  bool IsCuda() const { return type_ == at::DeviceType::CUDA; }
+  bool IsOn() const {
+    return IsCuda() ? at::autocast::is_enabled() : at::autocast::is_cpu_enabled();
+  }
+  void Switch(bool on) const {
+    IsCuda() ? at::autocast::set_enabled(on) : at::autocast::set_cpu_enabled(on);
+  }
+  at::ScalarType Type() const {
+    return IsCuda() ? at::autocast::get_autocast_gpu_dtype()
+                    : at::autocast::get_autocast_cpu_dtype();
+  }
+  void SetType(at::ScalarType type) const {
+    IsCuda() ? at::autocast::set_autocast_gpu_dtype(type)
+             : at::autocast::set_autocast_cpu_dtype(type);
+  }
+#endif
+
+  at::DeviceType type_;
+  bool wanted_;
+  bool was_on_ = false;
+  at::ScalarType type_before_ = torch::kFloat32;
+};
+
+// Whether the device has the arithmetic of mixed precision.
+absl::Status CheckBfloat16(torch::Device device) {
+  try {
+    const torch::Tensor ones = torch::ones({8, 8}, torch::TensorOptions(torch::kBFloat16));
+    torch::matmul(ones.to(device), ones.to(device)).to(torch::kCPU);
+    return absl::OkStatus();
+  } catch (const std::exception& error) {
+    const absl::string_view message = error.what();
+    return absl::InvalidArgumentError(
+        absl::StrCat("learner.mixed_precision: false expected, as this device has no products of "
+                     "bfloat16 matrices: ",
+                     message.substr(0, message.find('\n'))));
+  }
 }
+
+// What the networks say of rows and of the steps from them. Logits and latent states are float32.
+struct Unrolled {
+  std::vector<torch::Tensor> policy_logits;  // K + 1, [rows, actions] each
+  std::vector<torch::Tensor> value_logits;   // K + 1, [rows, bins] each
+  std::vector<torch::Tensor> reward_logits;  // K, [rows, bins] each
+  std::vector<torch::Tensor> latents;        // K, [rows, latent] each, after each step
+};
+
+}  // namespace
 
 struct Learner::Torch {
   Torch(Network& trained, const v1::LearnerOptions& options, torch::Device to)
-      : network(trained), net(trained.module()), codec(trained.config()), device(to) {
+      : network(trained),
+        net(trained.module()),
+        codec(trained.config()),
+        device(to),
+        is_consistent(options.consistency_weight() > 0),
+        is_mixed(options.mixed_precision()) {
     net->to(device);
     optimizer = std::make_unique<AdamW>(
         net->parameters(),
@@ -99,15 +162,64 @@ struct Learner::Torch {
     torch::Tensor value;
     torch::Tensor reward;
     torch::Tensor value_error;
+    torch::Tensor consistency;  // undefined if it is not trained
   };
   Losses ComputeLosses(const UnrollBatch& batch, size_t first, size_t rows);
+  Unrolled Unroll(const torch::Tensor& observations, const torch::Tensor& actions);
+  torch::Tensor ConsistencyLoss(const UnrollBatch& batch, size_t first,
+                                const std::vector<torch::Tensor>& latents);
 
   Network& network;
   MuZeroNet net;
   ValueCodec codec;
   torch::Device device;
+  bool is_consistent;
+  bool is_mixed;
   std::unique_ptr<AdamW> optimizer;
 };
+
+Unrolled Learner::Torch::Unroll(const torch::Tensor& observations, const torch::Tensor& actions) {
+  // float32 in any case: observations differ in digits that bfloat16 does not have.
+  torch::Tensor latent = net->representation(observations);
+  const Autocast autocast(device, is_mixed);
+  Unrolled said;
+  const auto note = [](const torch::Tensor& logits, std::vector<torch::Tensor>& all) {
+    all.push_back(logits.to(torch::kFloat32));
+  };
+  const PredictionOutput root = net->prediction(latent);
+  note(root.policy_logits, said.policy_logits);
+  note(root.value_logits, said.value_logits);
+  for (int64_t k = 0; k < actions.size(1); ++k) {
+    const RecurrentOutput step = net->Recurrent(latent, actions.select(1, k));
+    latent = step.latent;
+    said.latents.push_back(latent);
+    note(step.policy_logits, said.policy_logits);
+    note(step.value_logits, said.value_logits);
+    note(step.reward_logits, said.reward_logits);
+  }
+  return said;
+}
+
+// Of `latents`, [rows, latent] after each step, against those of the positions reached: the mean
+// over the steps that lie inside the game, [rows].
+torch::Tensor Learner::Torch::ConsistencyLoss(const UnrollBatch& batch, size_t first,
+                                              const std::vector<torch::Tensor>& latents) {
+  const auto unroll = static_cast<int64_t>(latents.size());
+  const int64_t rows = latents[0].size(0);
+  const auto size = int64_t{kObservationSize};
+  const torch::Tensor is_inside = Rows(batch.reached, first, {rows, unroll}, device);
+  torch::Tensor reached;
+  {
+    const torch::NoGradGuard no_gradient;
+    const torch::Tensor observations =
+        Rows(batch.next_observations, first, {rows, unroll, size}, device);
+    reached = net->representation(observations.view({rows * unroll, size}));
+  }
+  // Row by row, the steps of each side by side, as in `reached`.
+  const torch::Tensor losses =
+      net->consistency->Loss(torch::stack(latents, 1).flatten(0, 1), reached).view({rows, unroll});
+  return (is_inside * losses).sum(1) / is_inside.sum(1).clamp_min(1);
+}
 
 Learner::Torch::Losses Learner::Torch::ComputeLosses(const UnrollBatch& batch, size_t first,
                                                      size_t rows) {
@@ -120,26 +232,25 @@ Learner::Torch::Losses Learner::Torch::ComputeLosses(const UnrollBatch& batch, s
   const torch::Tensor value_targets = EncodeTwoHot(codec, values);
   const torch::Tensor reward_targets = EncodeTwoHot(codec, rewards);
 
-  const InitialOutput initial =
-      net->Initial(Rows(batch.observations, first, {n, int64_t{kObservationSize}}, device));
+  const Unrolled said =
+      Unroll(Rows(batch.observations, first, {n, int64_t{kObservationSize}}, device), actions);
   Losses losses = {
-      .policy = CrossEntropy(initial.policy_logits, policies.select(1, 0)),
-      .value = CrossEntropy(initial.value_logits, value_targets.select(1, 0)),
+      .policy = CrossEntropy(said.policy_logits[0], policies.select(1, 0)),
+      .value = CrossEntropy(said.value_logits[0], value_targets.select(1, 0)),
       .reward = torch::zeros({n}, values.options()),
       .value_error =
-          (DecodeLogits(codec, initial.value_logits.detach()) - values.select(1, 0)).abs()};
-  torch::Tensor latent = initial.latent;
+          (DecodeLogits(codec, said.value_logits[0].detach()) - values.select(1, 0)).abs(),
+      .consistency = {}};
+  const double share = 1.0 / static_cast<double>(std::max<int64_t>(1, unroll));
   for (int64_t k = 0; k < unroll; ++k) {
-    const RecurrentOutput step = net->Recurrent(latent, actions.select(1, k));
-    latent = step.latent;
-    const double share = 1.0 / static_cast<double>(unroll);
     losses.policy =
-        losses.policy + share * CrossEntropy(step.policy_logits, policies.select(1, k + 1));
-    losses.value =
-        losses.value + share * CrossEntropy(step.value_logits, value_targets.select(1, k + 1));
+        losses.policy + share * CrossEntropy(said.policy_logits[k + 1], policies.select(1, k + 1));
+    losses.value = losses.value +
+                   share * CrossEntropy(said.value_logits[k + 1], value_targets.select(1, k + 1));
     losses.reward =
-        losses.reward + share * CrossEntropy(step.reward_logits, reward_targets.select(1, k));
+        losses.reward + share * CrossEntropy(said.reward_logits[k], reward_targets.select(1, k));
   }
+  if (is_consistent) losses.consistency = ConsistencyLoss(batch, first, said.latents);
   return losses;
 }
 
@@ -150,6 +261,10 @@ absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(Network& network,
   if (device == Device::kCuda && !HasCuda()) {
     return absl::InvalidArgumentError("there is no CUDA device that LibTorch can use");
   }
+  if (options.mixed_precision()) {
+    MMZ_RETURN_IF_ERROR(CheckBfloat16(device == Device::kCuda ? torch::kCUDA : torch::kCPU));
+  }
+  if (options.consistency_weight() > 0) network.AddConsistencyHead();
   return std::unique_ptr<Learner>(new Learner(network, options, device));
 }
 
@@ -169,12 +284,14 @@ UpdateResult Learner::Update(const UnrollBatch& batch, size_t first, size_t rows
 absl::StatusOr<UpdateResult> Learner::Update(const UnrollBatch& batch, size_t first, size_t rows,
                                              DataParallel& processes) {
   UpdateResult result = ComputeGradients(batch, first, rows);
-  double losses[] = {result.total_loss, result.policy_loss, result.value_loss, result.reward_loss};
+  double losses[] = {result.total_loss, result.policy_loss, result.value_loss, result.reward_loss,
+                     result.consistency_loss.value_or(0)};
   MMZ_RETURN_IF_ERROR(processes.Average(torch_->network, absl::MakeSpan(losses)));
   result.total_loss = losses[0];
   result.policy_loss = losses[1];
   result.value_loss = losses[2];
   result.reward_loss = losses[3];
+  if (result.consistency_loss.has_value()) result.consistency_loss = losses[4];
   Step(result);
   return result;
 }
@@ -184,9 +301,12 @@ UpdateResult Learner::ComputeGradients(const UnrollBatch& batch, size_t first, s
   const Torch::Losses losses = torch_->ComputeLosses(batch, first, rows);
   const torch::Tensor weights =
       Rows(batch.weights, first, {static_cast<int64_t>(rows)}, torch_->device);
-  const torch::Tensor total = (weights * (losses.policy + options_.value_weight() * losses.value +
-                                          options_.reward_weight() * losses.reward))
-                                  .mean();
+  torch::Tensor total_of_row = losses.policy + options_.value_weight() * losses.value +
+                               options_.reward_weight() * losses.reward;
+  if (losses.consistency.defined()) {
+    total_of_row = total_of_row + options_.consistency_weight() * losses.consistency;
+  }
+  const torch::Tensor total = (weights * total_of_row).mean();
   torch_->optimizer->zero_grad();
   total.backward();
 
@@ -198,6 +318,7 @@ UpdateResult Learner::ComputeGradients(const UnrollBatch& batch, size_t first, s
   result.policy_loss = mean(losses.policy);
   result.value_loss = mean(losses.value);
   result.reward_loss = mean(losses.reward);
+  if (losses.consistency.defined()) result.consistency_loss = mean(losses.consistency);
   const torch::Tensor errors = losses.value_error.to(torch::kCPU).contiguous();
   result.value_errors.assign(errors.data_ptr<float>(), errors.data_ptr<float>() + rows);
   return result;
@@ -249,7 +370,9 @@ absl::Status Learner::ImportOptimizer(absl::Span<const NamedTensor> state, uint6
       ++i;
     }
     const std::vector<int64_t> shape = parameter.value().sizes().vec();
-    if (parts[0] == nullptr && step == 0) continue;
+    // A consistency head may be new to a run; its moments then begin at the next update.
+    const bool may_be_new = absl::StartsWith(parameter.key(), kConsistencyPrefix);
+    if (parts[0] == nullptr && (step == 0 || may_be_new)) continue;
     if (parts[0] == nullptr || parts[0]->type != v1::CheckpointHeader::Tensor::TYPE_INT64 ||
         parts[1] == nullptr || parts[1]->shape != shape || parts[2] == nullptr ||
         parts[2]->shape != shape) {

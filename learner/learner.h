@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "learner/batch_maker.h"
+#include "mallocmuzero/v1/network.pb.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "model/network.h"
 #include "model/tensors.h"
@@ -23,13 +25,22 @@ class DataParallel;  // learner/data_parallel.h
 // InvalidArgument, naming the field, if such learning cannot be.
 absl::Status CheckLearnerOptions(const v1::LearnerOptions& options);
 
+// Whether values are ranked, and the share of games to beat; 0 if they are not.
+bool IsRanked(const v1::LearnerOptions& options);
+double RankedQuantile(const v1::LearnerOptions& options);
+
+// InvalidArgument, naming the network's field, if its values cannot be what the learner's targets
+// are: on a logarithmic scale, a game won as often as lost would not count as much as it does.
+absl::Status CheckValueTarget(const v1::LearnerOptions& options, const v1::NetworkConfig& network);
+
 // Means over the rows of a batch, each by its weight.
 struct UpdateResult {
   double total_loss = 0;   // what was minimised, weight decay aside
   double policy_loss = 0;  // cross-entropy, over the steps that have a target
   double value_loss = 0;   // cross-entropy, as the next
   double reward_loss = 0;
-  double gradient_norm = 0;  // before it was clipped
+  std::optional<double> consistency_loss;  // negative cosine similarity; none: not trained on
+  double gradient_norm = 0;                // before it was clipped
   double learning_rate = 0;
 
   // |predicted - target| of each row's first value, in units of the baseline: what the position is
@@ -38,12 +49,13 @@ struct UpdateResult {
 };
 
 // AdamW over the losses of K unrolled steps (Schrittwieser et al., appendix G): the first position
-// counts fully, each unrolled step 1 / K; the gradient is halved at each step of the dynamics. Not
+// counts fully, each unrolled step 1 / K; the gradient is halved at each step of the dynamics. With
+// a consistency_weight, latent states are also drawn to those of the positions really reached. Not
 // thread-safe. The same updates give the same weights where LibTorch computes on one thread.
 class Learner {
  public:
-  // Trains `network`, which must outlive it, on a device. InvalidArgument if the options are out of
-  // range or the device is not there.
+  // Trains `network`, which must outlive it, on a device; gives it a consistency head if that is
+  // trained. InvalidArgument if the options are out of range or the device is not there.
   static absl::StatusOr<std::unique_ptr<Learner>> Create(Network& network,
                                                          const v1::LearnerOptions& options,
                                                          Device device);

@@ -1,12 +1,15 @@
 #include "learner/learner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/types/span.h"
 #include "env/action.h"
 #include "env/observation_layout.h"
@@ -37,7 +40,7 @@ v1::LearnerOptions Options() {
 // Rows whose best action and value are written in the first floats of what is observed.
 UnrollBatch MakeBatch(uint64_t seed, size_t rows = 16) {
   UnrollBatch batch;
-  batch.Resize(rows, 2);
+  batch.Resize(rows, 2, /*with_next=*/true);
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<float> unit(-1, 1);
   for (float& x : batch.observations) x = 0.1F * unit(random);
@@ -54,9 +57,21 @@ UnrollBatch MakeBatch(uint64_t seed, size_t rows = 16) {
     for (int k = 0; k < 2; ++k) {
       batch.actions[2 * i + k] = static_cast<int64_t>(random() % kActionCount);
       batch.rewards[2 * i + k] = batch.actions[2 * i + k] == best ? 0.5F : -0.5F;
+      // The position reached shows the action that led there; every fourth game ends before.
+      const size_t step = 2 * i + k;
+      float* next = &batch.next_observations[step * kObservationSize];
+      std::copy_n(&batch.observations[i * kObservationSize], kObservationSize, next);
+      next[observation::kActionsOffset + batch.actions[step]] = 1;
+      batch.reached[step] = k == 0 || i % 4 != 0 ? 1.0F : 0.0F;
     }
   }
   return batch;
+}
+
+v1::LearnerOptions Consistent() {
+  v1::LearnerOptions options = Options();
+  options.set_consistency_weight(1);
+  return options;
 }
 
 struct Trained {
@@ -140,16 +155,112 @@ TEST(Learner, TheSameUpdatesGiveTheSameWeights) {
 }
 
 TEST(Learner, GoesOnFromExportedStateAsIfNotStopped) {
+  for (const v1::LearnerOptions& options : {Options(), Consistent()}) {
+    Trained a = MakeLearner(options);
+    for (int i = 0; i < 3; ++i) a.learner->Update(MakeBatch(i), 0, 16);
+    Trained b = MakeLearner(options);
+    ASSERT_TRUE(b.network->ImportWeights(a.network->ExportWeights()).ok());
+    ASSERT_TRUE(b.learner->ImportOptimizer(a.learner->ExportOptimizer(), a.learner->step()).ok());
+    for (Trained* one : {&a, &b}) {
+      for (int i = 3; i < 6; ++i) one->learner->Update(MakeBatch(i), 0, 16);
+    }
+    EXPECT_EQ(WeightBytes(*a.network), WeightBytes(*b.network));
+    EXPECT_EQ(a.learner->step(), b.learner->step());
+  }
+}
+
+TEST(Learner, LearnsWhatTheDynamicsReach) {
+  v1::LearnerOptions options = Consistent();
+  options.set_value_weight(0);
+  options.set_reward_weight(0);
+  options.set_weight_decay(0);
+  Trained trained = MakeLearner(options);
+  UnrollBatch batch = MakeBatch(1);
+  batch.policies.assign(batch.policies.size(), 0);
+  const std::vector<NamedTensor> before = trained.network->ExportWeights();
+  const UpdateResult first = trained.learner->Update(batch, 0, 16);
+  ASSERT_TRUE(first.consistency_loss.has_value());
+  EXPECT_FLOAT_EQ(first.total_loss, *first.consistency_loss);
+  UpdateResult last;
+  for (int i = 0; i < 100; ++i) last = trained.learner->Update(batch, 0, 16);
+  EXPECT_LT(*last.consistency_loss, *first.consistency_loss - 0.3);
+  EXPECT_GE(*last.consistency_loss, -1.0001);
+  const std::vector<NamedTensor> after = trained.network->ExportWeights();
+  for (size_t t = 0; t < after.size(); ++t) {
+    const bool taught = !absl::StartsWith(after[t].name, "prediction.") &&
+                        !absl::StartsWith(after[t].name, "dynamics.reward");
+    EXPECT_EQ(after[t].bytes != before[t].bytes, taught) << after[t].name;
+  }
+}
+
+TEST(Learner, StepsBehindTheEndAreNotCompared) {
+  UnrollBatch batch = MakeBatch(1);
+  Trained a = MakeLearner(Consistent());
+  a.learner->Update(batch, 0, 16);
+  // Row 4's game ends before its second step.
+  float* behind = &batch.next_observations[9 * kObservationSize];
+  std::fill_n(behind, kObservationSize, 0.5F);
+  Trained b = MakeLearner(Consistent());
+  b.learner->Update(batch, 0, 16);
+  EXPECT_EQ(WeightBytes(*a.network), WeightBytes(*b.network));
+  batch.reached.assign(batch.reached.size(), 0);
+  EXPECT_EQ(*MakeLearner(Consistent()).learner->Update(batch, 0, 16).consistency_loss, 0);
+}
+
+TEST(Learner, TakesUpConsistencyInARunThatBeganWithout) {
   Trained a = MakeLearner();
-  for (int i = 0; i < 3; ++i) a.learner->Update(MakeBatch(i), 0, 16);
-  Trained b = MakeLearner();
+  a.learner->Update(MakeBatch(0), 0, 16);
+  EXPECT_FALSE(a.learner->Update(MakeBatch(1), 0, 16).consistency_loss.has_value());
+  Trained b = MakeLearner(Consistent());
   ASSERT_TRUE(b.network->ImportWeights(a.network->ExportWeights()).ok());
   ASSERT_TRUE(b.learner->ImportOptimizer(a.learner->ExportOptimizer(), a.learner->step()).ok());
-  for (Trained* one : {&a, &b}) {
-    for (int i = 3; i < 6; ++i) one->learner->Update(MakeBatch(i), 0, 16);
+  EXPECT_TRUE(b.learner->Update(MakeBatch(2), 0, 16).consistency_loss.has_value());
+  // And back again.
+  ASSERT_TRUE(a.network->ImportWeights(b.network->ExportWeights()).ok());
+  ASSERT_TRUE(a.learner->ImportOptimizer(b.learner->ExportOptimizer(), b.learner->step()).ok());
+  EXPECT_FALSE(a.learner->Update(MakeBatch(3), 0, 16).consistency_loss.has_value());
+}
+
+TEST(Learner, MixedPrecisionLearnsNearlyTheSame) {
+  v1::LearnerOptions options = Consistent();
+  options.set_mixed_precision(true);
+  Trained mixed = MakeLearner(options);
+  Trained full = MakeLearner(Consistent());
+  const UnrollBatch batch = MakeBatch(1);
+  UpdateResult said, expected, first;
+  for (int i = 0; i < 60; ++i) {
+    said = mixed.learner->Update(batch, 0, 16);
+    expected = full.learner->Update(batch, 0, 16);
+    ASSERT_TRUE(std::isfinite(said.total_loss) && std::isfinite(said.gradient_norm)) << i;
+    if (i < 3) {
+      // bfloat16 has 8 digits.
+      EXPECT_NEAR(said.total_loss, expected.total_loss, 0.02 * expected.total_loss);
+      EXPECT_NEAR(said.gradient_norm, expected.gradient_norm, 0.05 * expected.gradient_norm);
+    }
+    if (i == 0) first = said;
   }
-  EXPECT_EQ(WeightBytes(*a.network), WeightBytes(*b.network));
-  EXPECT_EQ(a.learner->step(), b.learner->step());
+  EXPECT_LT(said.policy_loss, 0.5 * first.policy_loss);
+  EXPECT_NEAR(said.policy_loss, expected.policy_loss, 0.2 * first.policy_loss);
+  // It was on, and the weights are float32 still, or they could not be compared.
+  EXPECT_NE(WeightBytes(*mixed.network), WeightBytes(*full.network));
+  EXPECT_EQ(WeightBytes(*mixed.network).size(), WeightBytes(*full.network).size());
+}
+
+TEST(Learner, MixedPrecisionEndsWithTheUpdateHoweverThatEnds) {
+  v1::LearnerOptions options = Options();
+  options.set_mixed_precision(true);
+  const auto updated = [](const v1::LearnerOptions& with) {
+    Trained trained = MakeLearner(with);
+    trained.learner->Update(MakeBatch(1), 0, 16);
+    return WeightBytes(*trained.network);
+  };
+  const std::string expected = updated(Options());
+  EXPECT_NE(updated(options), expected);
+  EXPECT_EQ(updated(Options()), expected);
+  UnrollBatch wrong = MakeBatch(1);
+  wrong.actions[0] = 7;  // there is none
+  EXPECT_ANY_THROW(MakeLearner(options).learner->Update(wrong, 0, 16));
+  EXPECT_EQ(updated(Options()), expected);
 }
 
 TEST(Learner, RefusesAnOptimizerOfOtherNetworks) {
@@ -167,6 +278,15 @@ TEST(Learner, NamesAnOptionThatIsOutOfRange) {
   options = Options();
   options.set_best_share(1.5F);
   EXPECT_THAT(CheckLearnerOptions(options).message(), HasSubstr("learner.best_share"));
+  for (const float weight : {-1.0F, std::numeric_limits<float>::infinity()}) {
+    options = Options();
+    options.set_consistency_weight(weight);
+    EXPECT_THAT(CheckLearnerOptions(options).message(), HasSubstr("learner.consistency_weight"));
+  }
+  options = Consistent();
+  options.set_unroll_steps(0);
+  EXPECT_THAT(CheckLearnerOptions(options).message(),
+              HasSubstr("learner.consistency_weight: 0, as learner.unroll_steps is 0"));
 }
 
 }  // namespace

@@ -78,6 +78,7 @@ absl::Status WriteBestMapping(const RunDirectory& directory, const ProgramProgre
 v1::TrainMetrics::Program DescribeProgress(const ProgramProgress& progress, double baseline_scale) {
   v1::TrainMetrics::Program described;
   described.set_name(progress.program->name());
+  described.set_hardware(progress.program->program().hardware().name());
   if (!std::isnan(progress.policy_return)) described.set_policy_return(progress.policy_return);
   described.set_best_return(progress.best_return);
   described.set_greedy_return(progress.greedy_return);
@@ -93,6 +94,9 @@ void AddLosses(const UpdateResult& result, double share, v1::TrainMetrics::Losse
   losses.set_policy(losses.policy() + share * result.policy_loss);
   losses.set_value(losses.value() + share * result.value_loss);
   losses.set_reward(losses.reward() + share * result.reward_loss);
+  if (result.consistency_loss.has_value()) {
+    losses.set_consistency(losses.consistency() + share * *result.consistency_loss);
+  }
   losses.set_gradient_norm(losses.gradient_norm() + share * result.gradient_norm);
   losses.set_learning_rate(result.learning_rate);
   double error = 0;

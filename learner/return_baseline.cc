@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "replay/trajectory_buffer.h"
+#include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {
 namespace {
@@ -16,15 +17,22 @@ constexpr double kMemory = 256;
 // A program whose games are all alike has no spread to measure by.
 constexpr double kLeastScale = 1e-6;
 
+// Returns that differ by less are the same but for rounding.
+constexpr double kSameReturn = 1e-9;
+
 }  // namespace
 
-ReturnBaseline::ReturnBaseline(uint32_t access_count)
-    : mean_(access_count + 1, 0), frozen_(access_count + 1, 0) {}
+ReturnBaseline::ReturnBaseline(uint32_t access_count, double ranked_quantile)
+    : mean_(access_count + 1, 0), frozen_(access_count + 1, 0), ranked_quantile_(ranked_quantile) {}
 
 void ReturnBaseline::Add(const v1::Trajectory& trajectory) {
   const int decisions = trajectory.accesses_size();
   if (decisions == 0) return;
   ++games_;
+  if (is_ranked()) {
+    returns_.push_back(TotalReturn(trajectory));
+    if (static_cast<double>(returns_.size()) > kMemory) returns_.pop_front();
+  }
   const double rate = 1 / std::min(static_cast<double>(games_), kMemory);
   double to_go = TotalReturn(trajectory) - trajectory.initial_return();
   double square = 0;
@@ -46,6 +54,20 @@ void ReturnBaseline::Add(const v1::Trajectory& trajectory) {
 void ReturnBaseline::Refresh() {
   frozen_ = mean_;
   scale_ = std::max(std::sqrt(variance_), kLeastScale);
+  if (returns_.empty()) return;
+  // The least return that so large a share of the games do not exceed.
+  std::vector<double> sorted(returns_.begin(), returns_.end());
+  const double rank = std::ceil(ranked_quantile_ * static_cast<double>(sorted.size()));
+  const auto place = sorted.begin() + static_cast<int64_t>(std::max(rank, 1.0)) - 1;
+  std::nth_element(sorted.begin(), place, sorted.end());
+  return_to_beat_ = *place;
+}
+
+double ReturnBaseline::Outcome(const v1::Trajectory& trajectory) const {
+  if (std::isnan(return_to_beat_)) return 0;
+  const double above = TotalReturn(trajectory) - return_to_beat_;
+  if (std::abs(above) > kSameReturn) return above > 0 ? 1 : -1;
+  return (Sha256(trajectory.id())[0] & 1) != 0 ? 1 : -1;
 }
 
 v1::ReturnBaselineState ReturnBaseline::Save() const {
@@ -55,16 +77,25 @@ v1::ReturnBaselineState ReturnBaseline::Save() const {
   state.set_variance(variance_);
   state.mutable_mean()->Add(mean_.begin(), mean_.end());
   state.mutable_frozen()->Add(frozen_.begin(), frozen_.end());
+  if (is_ranked()) {
+    state.mutable_returns()->Add(returns_.begin(), returns_.end());
+    state.set_return_to_beat(return_to_beat_);
+  }
   return state;
 }
 
 bool ReturnBaseline::Restore(const v1::ReturnBaselineState& state) {
-  if (state.mean_size() != mean_.size() || state.frozen_size() != frozen_.size()) return false;
+  if (state.mean_size() != mean_.size() || state.frozen_size() != frozen_.size() ||
+      state.has_return_to_beat() != is_ranked()) {
+    return false;
+  }
   games_ = state.games();
   scale_ = state.scale();
   variance_ = state.variance();
   mean_.assign(state.mean().begin(), state.mean().end());
   frozen_.assign(state.frozen().begin(), state.frozen().end());
+  returns_.assign(state.returns().begin(), state.returns().end());
+  if (is_ranked()) return_to_beat_ = state.return_to_beat();
   return true;
 }
 

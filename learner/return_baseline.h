@@ -1,10 +1,12 @@
-// What games of a program bring on average from each access on, so that values are about what is
-// better or worse than that.
+// What games of a program have brought lately, so that values are about what is better or worse
+// than that.
 
 #ifndef MALLOCMUZERO_LEARNER_RETURN_BASELINE_H_
 #define MALLOCMUZERO_LEARNER_RETURN_BASELINE_H_
 
 #include <cstdint>
+#include <deque>
+#include <limits>
 #include <vector>
 
 #include "mallocmuzero/v1/train_state.pb.h"
@@ -17,16 +19,21 @@ namespace mallocmuzero {
 // same access, in units of their spread:
 //   value at a decision  = (return to go - baseline at its access) / scale
 //   reward of a decision = (reward - what the baseline falls by until the next decision) / scale
-// so that a value is still the sum of the rewards that follow. Not thread-safe.
+// so that a value is still the sum of the rewards that follow.
+//
+// Ranked values look at the end only: a game is won if its return is above a quantile of those of
+// the latest games, and lost if it is below (Laterre et al., 2018, "Ranked Reward";
+// self-competition in MuZero-RC, Mandhane et al., 2022). Not thread-safe.
 class ReturnBaseline {
  public:
-  // `access_count` is that of the program.
-  explicit ReturnBaseline(uint32_t access_count);
+  // `access_count` is that of the program. `ranked_quantile`: the share of the latest games that a
+  // game must beat, above 0 and below 1; 0: values are not ranked.
+  explicit ReturnBaseline(uint32_t access_count, double ranked_quantile = 0);
 
   // Takes a game into the means.
   void Add(const v1::Trajectory& trajectory);
 
-  // The units that At and scale are in from now on. Before the first call: 0 and 1.
+  // The units that At, scale and Outcome are in from now on. Before the first call: 0, 1 and 0.
   void Refresh();
 
   // Mean return to go from the first decision at `access` or behind it, share of the all-HBM
@@ -36,10 +43,16 @@ class ReturnBaseline {
   // Typical deviation from it, above 0.
   double scale() const { return scale_; }
 
+  bool is_ranked() const { return ranked_quantile_ > 0; }
+
+  // Of ranked values: 1 if the game is won, -1 if it is lost. One that brings what is to be beaten
+  // is either, by its id alone, and both are equally likely.
+  double Outcome(const v1::Trajectory& trajectory) const;
+
   uint64_t games() const { return games_; }
 
   // All there is to know, for a training run to go on. Restore takes what Save of a baseline with
-  // the same access_count gave, and is false for anything else.
+  // the same access_count gave, ranked or not as this one is, and is false for anything else.
   v1::ReturnBaselineState Save() const;
   bool Restore(const v1::ReturnBaselineState& state);
 
@@ -49,6 +62,9 @@ class ReturnBaseline {
   double variance_ = 0;         // mean square deviation from the mean
   std::vector<double> mean_;    // by access, and one behind the last
   std::vector<double> frozen_;  // likewise
+  double ranked_quantile_;
+  std::deque<double> returns_;  // of the latest games, oldest first; empty if not ranked
+  double return_to_beat_ = std::numeric_limits<double>::quiet_NaN();
 };
 
 }  // namespace mallocmuzero

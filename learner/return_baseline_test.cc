@@ -1,6 +1,7 @@
 #include "learner/return_baseline.h"
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -12,6 +13,17 @@ struct Decision {
   uint32_t access;
   double reward;
 };
+
+// The n-th game with that return.
+v1::Trajectory MakeGameOf(double total, int n) {
+  v1::Trajectory game;
+  game.set_id(std::string(16, static_cast<char>(n)));
+  game.set_initial_return(total);
+  game.mutable_actions()->push_back(0);
+  game.add_accesses(0);
+  game.add_rewards(0);
+  return game;
+}
 
 v1::Trajectory MakeGame(double initial, const std::vector<Decision>& decisions) {
   v1::Trajectory game;
@@ -61,6 +73,56 @@ TEST(ReturnBaseline, RecentGamesCountMost) {
   for (int i = 0; i < 2000; ++i) baseline.Add(MakeGame(0, {{0, 0.3}}));
   baseline.Refresh();
   EXPECT_NEAR(baseline.At(0), 0.3, 1e-3);
+}
+
+TEST(ReturnBaseline, AGameIsWonIfItBeatsTheQuantileOfThoseBefore) {
+  ReturnBaseline baseline(1, 0.75);
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 0)), 0);  // nothing to compare with yet
+  // Of 0.1 to 0.8, six of eight do not exceed 0.6.
+  for (const int i : {3, 8, 1, 6, 2, 7, 5, 4}) baseline.Add(MakeGameOf(0.1 * i, i));
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 0)), 0);  // not refreshed
+  baseline.Refresh();
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.61, 1)), 1);
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.59, 1)), -1);
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(-0.3, 1)), -1);
+}
+
+TEST(ReturnBaseline, TiesAreWonByHalfOfTheGamesWhateverTheirOrder) {
+  ReturnBaseline baseline(1, 0.75);
+  for (int i = 0; i < 256; ++i) baseline.Add(MakeGameOf(0.3, i));
+  baseline.Refresh();
+  std::vector<double> outcomes;
+  double won = 0;
+  for (int i = 0; i < 256; ++i) {
+    // Rounding makes no winner.
+    outcomes.push_back(baseline.Outcome(MakeGameOf(0.3 + (i % 2 == 0 ? 1e-13 : -1e-13), i)));
+    won += outcomes.back() > 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(won, 128, 32);  // four deviations of 256 coins
+  for (int i = 255; i >= 0; --i) EXPECT_EQ(baseline.Outcome(MakeGameOf(0.3, i)), outcomes[i]);
+}
+
+TEST(ReturnBaseline, OldGamesNeedNotBeBeaten) {
+  ReturnBaseline baseline(1, 0.5);
+  for (int i = 0; i < 300; ++i) baseline.Add(MakeGameOf(0.9, i));
+  for (int i = 0; i < 200; ++i) baseline.Add(MakeGameOf(0.2, i));
+  baseline.Refresh();
+  // 200 of the latest 256.
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 1)), 1);
+}
+
+TEST(ReturnBaseline, RankedOnesGoOnAfterRestoreAndAreNotMixedUpWithOthers) {
+  ReturnBaseline baseline(1, 0.5);
+  for (int i = 0; i < 9; ++i) baseline.Add(MakeGameOf(0.1 * i, i));
+  baseline.Refresh();
+  baseline.Add(MakeGameOf(0.95, 9));
+  ReturnBaseline again(1, 0.5);
+  ASSERT_TRUE(again.Restore(baseline.Save()));
+  EXPECT_EQ(again.Save().SerializeAsString(), baseline.Save().SerializeAsString());
+  EXPECT_EQ(again.Outcome(MakeGameOf(0.41, 1)), 1);
+  EXPECT_EQ(again.Outcome(MakeGameOf(0.39, 1)), -1);
+  EXPECT_FALSE(ReturnBaseline(1).Restore(baseline.Save()));
+  EXPECT_FALSE(ReturnBaseline(1, 0.5).Restore(ReturnBaseline(1).Save()));
 }
 
 TEST(ReturnBaseline, GoesOnAfterRestore) {

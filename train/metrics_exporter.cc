@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "metrics/families.h"
+#include "metrics/program_returns.h"
 
 namespace mallocmuzero {
 namespace {
@@ -17,23 +19,6 @@ using prometheus::Counter;
 using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Registry;
-
-Gauge& MakeGauge(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
-}
-
-Counter& MakeCounter(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
-}
-
-Family<Gauge>& MakeGauges(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
-}
-
-// A counter follows the run's total, that of earlier sittings included.
-void Raise(Counter& counter, double total) {
-  if (total > counter.Value()) counter.Increment(total - counter.Value());
-}
 
 }  // namespace
 
@@ -105,19 +90,18 @@ void MetricsExporter::Update(const v1::TrainMetrics& metrics) {
     f.policy_loss.Set(metrics.losses().policy());
     f.value_loss.Set(metrics.losses().value());
     f.reward_loss.Set(metrics.losses().reward());
+    if (metrics.losses().has_consistency()) {
+      f.loss.Add({{"head", "consistency"}}).Set(metrics.losses().consistency());
+    }
     f.gradient_norm.Set(metrics.losses().gradient_norm());
     f.learning_rate.Set(metrics.losses().learning_rate());
     f.value_error.Set(metrics.losses().value_error());
   }
   for (const v1::TrainMetrics::Program& program : metrics.programs()) {
-    const auto set = [&](const char* player, double value) {
-      f.returns.Add({{"program", program.name()}, {"player", player}}).Set(value);
-    };
-    if (program.has_mean_return()) set("self_play", program.mean_return());
-    if (program.has_policy_return()) set("policy", program.policy_return());
-    set("best", program.best_return());
-    set("greedy", program.greedy_return());
-    if (program.has_default_return()) set("default", program.default_return());
+    SetReturns(program, f.returns);
+    if (program.has_policy_return()) {
+      ReturnGauge(program, "policy", f.returns).Set(program.policy_return());
+    }
   }
 }
 

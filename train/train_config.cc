@@ -7,17 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "actor/self_play.h"
+#include "learner/check_field.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
 #include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {
-
-absl::Status Check(bool ok, absl::string_view field, absl::string_view expected) {
-  if (ok) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", expected, " expected"));
-}
 
 bool IsShare(float x) { return x >= 0 && x <= 1; }
 
@@ -47,32 +43,34 @@ void SetLearner(v1::LearnerOptions& learner) {
   learner.set_max_gradient_norm(5);
   learner.set_value_weight(0.5F);
   learner.set_reward_weight(0.5F);
+  learner.set_value_target(v1::LearnerOptions::RELATIVE);
+  learner.set_ranked_quantile(0.75F);
 }
 
 absl::Status CheckSelfPlay(const v1::SelfPlayOptions& options) {
   MMZ_RETURN_IF_ERROR(
-      Check(options.games_per_iteration() >= 1, "self_play.games_per_iteration", "1 or more"));
-  MMZ_RETURN_IF_ERROR(Check(options.games_per_iteration() <= 65536, "self_play.games_per_iteration",
-                            "65536 or less"));
-  MMZ_RETURN_IF_ERROR(Check(options.explored_decisions() >= 0, "self_play.explored_decisions",
-                            "a number of decisions, 0 or more,"));
-  MMZ_RETURN_IF_ERROR(
-      Check(IsShare(options.searched_share()), "self_play.searched_share", "a share from 0 to 1"));
-  MMZ_RETURN_IF_ERROR(Check(IsShare(options.reanalysed_share()), "self_play.reanalysed_share",
-                            "a share from 0 to 1"));
-  return Check(options.threads() <= 1024, "self_play.threads", "1024 or less");
+      CheckField(options.games_per_iteration() >= 1, "self_play.games_per_iteration", "1 or more"));
+  MMZ_RETURN_IF_ERROR(CheckField(options.games_per_iteration() <= 65536,
+                                 "self_play.games_per_iteration", "65536 or less"));
+  MMZ_RETURN_IF_ERROR(CheckField(options.explored_decisions() >= 0, "self_play.explored_decisions",
+                                 "a number of decisions, 0 or more,"));
+  MMZ_RETURN_IF_ERROR(CheckField(IsShare(options.searched_share()), "self_play.searched_share",
+                                 "a share from 0 to 1"));
+  MMZ_RETURN_IF_ERROR(CheckField(IsShare(options.reanalysed_share()), "self_play.reanalysed_share",
+                                 "a share from 0 to 1"));
+  return CheckField(options.threads() <= 1024, "self_play.threads", "1024 or less");
 }
 
 absl::Status CheckReplay(const v1::ReplayOptions& options) {
   MMZ_RETURN_IF_ERROR(
-      Check(options.max_decisions() >= 1 && options.max_decisions() <= uint64_t{1} << 32,
-            "replay.max_decisions", "1 to 2^32"));
-  MMZ_RETURN_IF_ERROR(Check(options.max_bytes() >= 1, "replay.max_bytes", "1 or more"));
-  MMZ_RETURN_IF_ERROR(Check(options.best_games() >= 1, "replay.best_games", "1 or more"));
-  MMZ_RETURN_IF_ERROR(Check(IsShare(options.priority_exponent()), "replay.priority_exponent",
-                            "a number from 0 to 1"));
-  return Check(IsShare(options.importance_exponent()), "replay.importance_exponent",
-               "a number from 0 to 1");
+      CheckField(options.max_decisions() >= 1 && options.max_decisions() <= uint64_t{1} << 32,
+                 "replay.max_decisions", "1 to 2^32"));
+  MMZ_RETURN_IF_ERROR(CheckField(options.max_bytes() >= 1, "replay.max_bytes", "1 or more"));
+  MMZ_RETURN_IF_ERROR(CheckField(options.best_games() >= 1, "replay.best_games", "1 or more"));
+  MMZ_RETURN_IF_ERROR(CheckField(IsShare(options.priority_exponent()), "replay.priority_exponent",
+                                 "a number from 0 to 1"));
+  return CheckField(IsShare(options.importance_exponent()), "replay.importance_exponent",
+                    "a number from 0 to 1");
 }
 
 }  // namespace
@@ -104,19 +102,20 @@ absl::StatusOr<v1::TrainConfig> DefaultTrainConfig(absl::string_view network_siz
 
 absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   MMZ_RETURN_IF_ERROR(ValidateNetworkConfig(config.network()));
-  MMZ_RETURN_IF_ERROR(Check(config.search().kind() != v1::SearchOptions::KIND_UNSPECIFIED,
-                            "search.kind", "GUMBEL or PUCT"));
+  MMZ_RETURN_IF_ERROR(CheckField(config.search().kind() != v1::SearchOptions::KIND_UNSPECIFIED,
+                                 "search.kind", "GUMBEL or PUCT"));
   const absl::StatusOr<SearchConfig> search = MakeSearchConfig(config.search());
   if (!search.ok()) return search.status();
   MMZ_RETURN_IF_ERROR(CheckSelfPlay(config.self_play()));
   MMZ_RETURN_IF_ERROR(CheckReplay(config.replay()));
   MMZ_RETURN_IF_ERROR(CheckLearnerOptions(config.learner()));
+  MMZ_RETURN_IF_ERROR(CheckValueTarget(config.learner(), config.network()));
+  MMZ_RETURN_IF_ERROR(CheckField(
+      config.demonstration_seconds() >= 0 && std::isfinite(config.demonstration_seconds()),
+      "demonstration_seconds", "0 or more"));
   MMZ_RETURN_IF_ERROR(
-      Check(config.demonstration_seconds() >= 0 && std::isfinite(config.demonstration_seconds()),
-            "demonstration_seconds", "0 or more"));
-  MMZ_RETURN_IF_ERROR(
-      Check(config.checkpoint_iterations() >= 1, "checkpoint_iterations", "1 or more"));
-  return Check(config.evaluation_iterations() >= 1, "evaluation_iterations", "1 or more");
+      CheckField(config.checkpoint_iterations() >= 1, "checkpoint_iterations", "1 or more"));
+  return CheckField(config.evaluation_iterations() >= 1, "evaluation_iterations", "1 or more");
 }
 
 }  // namespace mallocmuzero

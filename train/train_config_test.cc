@@ -37,6 +37,27 @@ TEST(TrainConfig, NamesTheFieldThatIsWrong) {
       {"demonstration_seconds", [](v1::TrainConfig& c) { c.set_demonstration_seconds(-1); }},
       {"checkpoint_iterations", [](v1::TrainConfig& c) { c.set_checkpoint_iterations(0); }},
       {"latent", [](v1::TrainConfig& c) { c.mutable_network()->set_latent(0); }},
+      {"learner.consistency_weight",
+       [](v1::TrainConfig& c) { c.mutable_learner()->set_consistency_weight(-1); }},
+      {"learner.value_target",
+       [](v1::TrainConfig& c) {
+         c.mutable_learner()->set_value_target(static_cast<v1::LearnerOptions::ValueTarget>(9));
+       }},
+      {"learner.ranked_quantile",
+       [](v1::TrainConfig& c) {
+         c.mutable_learner()->set_value_target(v1::LearnerOptions::RANKED);
+         c.mutable_learner()->set_ranked_quantile(1);
+       }},
+      {"network.resolution: 4 or more",
+       [](v1::TrainConfig& c) {
+         c.mutable_learner()->set_value_target(v1::LearnerOptions::RANKED);
+       }},
+      {"network.limit",
+       [](v1::TrainConfig& c) {
+         c.mutable_learner()->set_value_target(v1::LearnerOptions::RANKED);
+         c.mutable_network()->set_resolution(10);
+         c.mutable_network()->set_limit(0.05F);
+       }},
   };
   for (const auto& test : cases) {
     v1::TrainConfig config = *DefaultTrainConfig("tiny");

@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/game_recorder.h"
+#include "actor/thread_count.h"
 #include "env/solvers/random.h"
 #include "env/solvers/solver.h"
 #include "simulator/core/status_macros.h"
@@ -34,10 +35,7 @@ constexpr char kAgent[] = "agent";
 
 }  // namespace
 
-uint32_t TrainingRun::threads() const {
-  const uint32_t asked = config_.self_play().threads();
-  return asked > 0 ? asked : std::max(1U, std::thread::hardware_concurrency());
-}
+uint32_t TrainingRun::threads() const { return ThreadCount(config_.self_play().threads()); }
 
 std::mt19937_64 TrainingRun::RandomOf(uint64_t purpose) const {
   std::seed_seq seeds{config_.seed(), config_.seed() >> 32, state_.iteration(), purpose};
@@ -213,7 +211,6 @@ void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const 
   for (auto& [program, baseline] : baselines_) baseline.Refresh();
   for (size_t p = 0; p < programs_.size(); ++p) {
     v1::TrainMetrics::Program* program = metrics.add_programs();
-    program->set_name(programs_[p].name());
     if (counts[p] > 0) program->set_mean_return(sums[p] / counts[p]);
   }
 }

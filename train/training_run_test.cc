@@ -27,7 +27,9 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string NewFolder(const std::string& name) {
-  const std::string path = ::testing::TempDir() + "/training_run_test_" + name;
+  // Tests run side by side.
+  const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  const std::string path = ::testing::TempDir() + "/training_run_test_" + test + "_" + name;
   std::filesystem::remove_all(path);
   return path;
 }
@@ -110,14 +112,14 @@ TEST(TrainingRun, LeavesMetricsACheckpointAndMappings) {
   }
 }
 
-TEST(TrainingRun, StoppedTwiceItEndsWhereTheUnbrokenOneDoes) {
-  const std::unique_ptr<TrainingRun> unbroken = StartRun(NewFolder("unbroken"), SmallConfig());
+void ExpectExactResume(const v1::TrainConfig& config) {
+  const std::unique_ptr<TrainingRun> unbroken = StartRun(NewFolder("unbroken"), config);
   ASSERT_TRUE(unbroken->Run({.iterations = 7}, nullptr).ok());
 
   const std::string folder = NewFolder("broken");
   // Killed after three iterations: what is behind the checkpoint of the second is lost.
   {
-    const std::unique_ptr<TrainingRun> run = StartRun(folder, SmallConfig());
+    const std::unique_ptr<TrainingRun> run = StartRun(folder, config);
     int left = 3;
     EXPECT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
     const std::string kept = folder + "_kept";
@@ -145,6 +147,48 @@ TEST(TrainingRun, StoppedTwiceItEndsWhereTheUnbrokenOneDoes) {
     EXPECT_EQ(run->progress()[p].policy_return, unbroken->progress()[p].policy_return);
   }
   EXPECT_EQ(run->directory().ReadMetrics()->size(), 7);
+}
+
+TEST(TrainingRun, StoppedTwiceItEndsWhereTheUnbrokenOneDoes) { ExpectExactResume(SmallConfig()); }
+
+TEST(TrainingRun, StoppedTwiceItEndsWhereTheUnbrokenOneDoesWithConsistency) {
+  v1::TrainConfig config = SmallConfig();
+  config.mutable_learner()->set_consistency_weight(2);
+  ExpectExactResume(config);
+}
+
+v1::TrainConfig RankedConfig() {
+  v1::TrainConfig config = SmallConfig();
+  config.mutable_learner()->set_value_target(v1::LearnerOptions::RANKED);
+  config.mutable_network()->set_limit(0.25F);
+  config.mutable_network()->set_resolution(4);
+  return config;
+}
+
+TEST(TrainingRun, StoppedTwiceItEndsWhereTheUnbrokenOneDoesWithRankedValues) {
+  ExpectExactResume(RankedConfig());
+}
+
+TEST(TrainingRun, RefusesToGoOnWithValuesThatMeanSomethingElse) {
+  const std::string folder = NewFolder("mixed_up");
+  ASSERT_TRUE(StartRun(folder, RankedConfig())->Run({.iterations = 1}, nullptr).ok());
+  v1::TrainConfig config = RankedConfig();
+  config.mutable_learner()->set_value_target(v1::LearnerOptions::RELATIVE);
+  ASSERT_TRUE(WriteMessage(folder + "/config.textproto", config).ok());
+  EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().message(),
+              HasSubstr("learner.value_target"));
+}
+
+TEST(TrainingRun, SeveralThreadsPlayAndLearnAsMuchAsOne) {
+  const std::unique_ptr<TrainingRun> one = StartRun(NewFolder("one_thread"), SmallConfig());
+  ASSERT_TRUE(one->Run({.iterations = 4}, nullptr).ok());
+  v1::TrainConfig config = SmallConfig();
+  config.mutable_self_play()->set_threads(3);
+  const std::unique_ptr<TrainingRun> three = StartRun(NewFolder("three_threads"), config);
+  ASSERT_TRUE(three->Run({.iterations = 4}, nullptr).ok());
+  EXPECT_EQ(three->games(), one->games());
+  EXPECT_GT(three->updates(), 0);
+  EXPECT_EQ(three->updates(), one->updates());
 }
 
 TEST(TrainingRun, DemonstrationsAreThereBeforeTheFirstGame) {

@@ -68,7 +68,8 @@ absl::Status TrainingRun::SetUp(Device device) {
   if (!learner.ok()) return learner.status();
   learner_ = *std::move(learner);
   for (size_t p = 0; p < programs_.size(); ++p) {
-    baselines_.emplace(programs_[p].sha256(), ReturnBaseline(programs_[p].rules().access_count()));
+    baselines_.emplace(programs_[p].sha256(), ReturnBaseline(programs_[p].rules().access_count(),
+                                                             RankedQuantile(config_.learner())));
   }
   absl::StatusOr<std::vector<ProgramProgress>> progress = StartProgress(programs_);
   if (!progress.ok()) return progress.status();
@@ -148,6 +149,11 @@ absl::Status TrainingRun::RestorePrograms() {
   for (size_t p = 0; p < progress_.size(); ++p) {
     const v1::TrainState::Program& saved = state_.programs(static_cast<int>(p));
     ProgramProgress& progress = progress_[p];
+    if (saved.baseline().has_return_to_beat() != IsRanked(config_.learner())) {
+      return absl::InvalidArgumentError(
+          "learner.value_target: the run began with another one, and its networks' values mean "
+          "something else");
+    }
     if (!RestoreProgress(saved, progress, baselines_.at(progress.program->sha256()))) {
       return absl::InvalidArgumentError(absl::StrCat(
           progress.program->name(), ": not the program that the run was started with"));

@@ -1,7 +1,6 @@
 #include "train/update_phase.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <random>
 #include <utility>
@@ -18,12 +17,17 @@ namespace {
 // price is that priorities are as old as that.
 constexpr size_t kUpdatesInBlock = 16;
 
+// Fewer where rows come with the observations of the positions behind them, for their memory.
+size_t UpdatesInBlock(const v1::LearnerOptions& options) {
+  if (options.consistency_weight() == 0) return kUpdatesInBlock;
+  return std::max<size_t>(1, kUpdatesInBlock / (1 + options.unroll_steps()));
+}
+
 }  // namespace
 
 std::vector<BatchRow> UpdatePhase::DrawRows(size_t updates, std::mt19937_64& random) const {
   const size_t batch = config_.learner().batch_size();
-  const auto best =
-      static_cast<size_t>(std::lround(config_.learner().best_share() * static_cast<double>(batch)));
+  const size_t best = ImitatedRows(config_.learner(), batch);
   const size_t latest = batch - best;
   std::vector<DrawnPosition> drawn = replay_.Draw(updates * latest, random);
   std::vector<DrawnPosition> imitated = replay_.DrawBest(updates * best, random);
@@ -45,8 +49,9 @@ std::vector<BatchRow> UpdatePhase::DrawRows(size_t updates, std::mt19937_64& ran
 absl::StatusOr<v1::TrainMetrics::Losses> UpdatePhase::Run(size_t updates, std::mt19937_64& random) {
   v1::TrainMetrics::Losses losses;
   const size_t batch = config_.learner().batch_size();
-  for (size_t done = 0; done < updates; done += kUpdatesInBlock) {
-    const size_t block = std::min(kUpdatesInBlock, updates - done);
+  const size_t in_block = UpdatesInBlock(config_.learner());
+  for (size_t done = 0; done < updates; done += in_block) {
+    const size_t block = std::min(in_block, updates - done);
     const std::vector<BatchRow> rows = DrawRows(block, random);
     absl::Status filled = batches_.Fill(rows, block_);
     if (!filled.ok()) return filled;

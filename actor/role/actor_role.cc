@@ -25,11 +25,13 @@
 #include "actor/role/learner_client.h"
 #include "actor/role/metrics.h"
 #include "actor/role/round_player.h"
+#include "actor/thread_count.h"
 #include "metrics/process_usage.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
 #include "replay/client/replay_sampler.h"
 #include "replay/client/replay_writer.h"
+#include "replay/client/shard_address.h"
 #include "rpc/security.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/status_macros.h"
@@ -57,18 +59,6 @@ uint64_t RunOf(const std::string& unique_name, uint64_t seed) {
   return run;
 }
 
-uint32_t ThreadsOf(uint32_t asked) {
-  return asked > 0 ? asked : std::max(1U, std::thread::hardware_concurrency());
-}
-
-std::vector<ShardAddress> ShardsOf(const v1::ClusterConfig& config) {
-  std::vector<ShardAddress> shards;
-  for (const v1::ReplayShard& shard : config.replay()) {
-    shards.push_back({.name = shard.name(), .address = shard.address()});
-  }
-  return shards;
-}
-
 }  // namespace
 
 class ActorRole::Impl {
@@ -82,7 +72,7 @@ class ActorRole::Impl {
         registry_(registry),
         name_(UniqueName()),
         run_(RunOf(name_, config.actor().seed())),
-        threads_(ThreadsOf(reanalyse ? config.reanalyse().threads() : config.actor().threads())),
+        threads_(ThreadCount(reanalyse ? config.reanalyse().threads() : config.actor().threads())),
         state_(config.actor().max_policy_lag()),
         metrics_(registry),
         players_left_(static_cast<int>(threads_)) {}
@@ -168,7 +158,7 @@ absl::Status ActorRole::Impl::Start() {
 
 absl::Status ActorRole::Impl::StartWriter() {
   ReplayWriterOptions options;
-  options.shards = ShardsOf(config_);
+  options.shards = ShardAddresses(config_);
   options.security = security_;
   options.spool_bytes = config_.actor().spool_bytes();
   // Stored games that are searched again are where they were if this is lost.
@@ -187,7 +177,7 @@ absl::Status ActorRole::Impl::StartWriter() {
 
 absl::Status ActorRole::Impl::StartSampler() {
   ReplaySamplerOptions options;
-  options.shards = ShardsOf(config_);
+  options.shards = ShardAddresses(config_);
   options.security = security_;
   options.prefetch = config_.reanalyse().games_in_flight();
   options.unlimited = true;

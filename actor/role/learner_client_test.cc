@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -195,7 +196,7 @@ TEST_F(LearnerClientTest, BringsWeightsAndPrograms) {
 TEST_F(LearnerClientTest, AFetchThatIsCutGoesOnWhereItWas) {
   {
     const absl::MutexLock lock(&learner_.mutex);
-    learner_.weights = std::string(1000, 'x') + "end";
+    learner_.weights = absl::StrCat(std::string(1000, 'x'), "end");
     learner_.cut_after = 600;
   }
   Serve();

@@ -26,12 +26,14 @@
 #include "actor/game_recorder.h"
 #include "actor/role/assigned_programs.h"
 #include "actor/role/learner_client.h"
+#include "actor/thread_count.h"
 #include "env/action.h"
 #include "env/game.h"
 #include "env/players.h"
 #include "env/solvers/random.h"
 #include "metrics/process_usage.h"
 #include "replay/client/replay_writer.h"
+#include "replay/client/shard_address.h"
 #include "rpc/security.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/status_macros.h"
@@ -158,8 +160,7 @@ class SyntheticActors::Impl {
 };
 
 absl::Status SyntheticActors::Impl::Start() {
-  const uint32_t threads =
-      options_.threads > 0 ? options_.threads : std::max(1U, std::thread::hardware_concurrency());
+  const uint32_t threads = ThreadCount(options_.threads);
   Random random(run_);
   const absl::Time start = absl::Now();
   for (uint32_t a = 0; a < options_.actors; ++a) {
@@ -168,9 +169,7 @@ absl::Status SyntheticActors::Impl::Start() {
     // Spread over the first second, as those of machines that do not know each other.
     actor->due = start + absl::Seconds(random.Unit());
     ReplayWriterOptions writer;
-    for (const v1::ReplayShard& shard : config_.replay()) {
-      writer.shards.push_back({.name = shard.name(), .address = shard.address()});
-    }
+    writer.shards = ShardAddresses(config_);
     writer.security = security_;
     writer.spool_bytes = config_.actor().spool_bytes();
     writer.name = absl::StrCat("synthetic-", a);

@@ -1,7 +1,6 @@
 #include "learner/role/batch_source.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -108,8 +107,7 @@ bool BatchSource::DrawRows(v1::Selection selection, size_t count,
 
 bool BatchSource::MakeBlock() {
   const size_t rows = options_.rows;
-  const auto best =
-      static_cast<size_t>(std::lround(options_.learner.best_share() * static_cast<double>(rows)));
+  const size_t best = ImitatedRows(options_.learner, rows);
   const size_t latest = rows - best;
   std::vector<SampledPosition> prioritized;
   std::vector<SampledPosition> imitated;
@@ -136,8 +134,9 @@ bool BatchSource::MakeBlock() {
   };
   for (size_t b = 0; b < kBatchesInBlock; ++b) {
     for (size_t i = b * latest; i < (b + 1) * latest; ++i) {
-      const double share = std::max(prioritized[i].probability * positions, 1e-12);
-      add(prioritized[i], false, std::pow(share, -options_.importance_exponent));
+      const double probability = std::max(prioritized[i].probability, 1e-12 / positions);
+      add(prioritized[i], false,
+          ImportanceWeight(probability, positions, options_.importance_exponent));
     }
     for (size_t i = b * best; i < (b + 1) * best; ++i) add(imitated[i], true, 1);
   }

@@ -38,19 +38,21 @@ std::pair<uint64_t, uint64_t> Halves(const std::string& id) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GameBook>> GameBook::Create(const ProgramSet& programs,
-                                                           bool follows) {
+absl::StatusOr<std::unique_ptr<GameBook>> GameBook::Create(const ProgramSet& programs, bool follows,
+                                                           double ranked_quantile) {
   absl::StatusOr<std::vector<ProgramProgress>> progress = StartProgress(programs);
   if (!progress.ok()) return progress.status();
-  return absl::WrapUnique(new GameBook(programs, *std::move(progress), follows));
+  return absl::WrapUnique(new GameBook(programs, *std::move(progress), follows, ranked_quantile));
 }
 
-GameBook::GameBook(const ProgramSet& programs, std::vector<ProgramProgress> progress, bool follows)
+GameBook::GameBook(const ProgramSet& programs, std::vector<ProgramProgress> progress, bool follows,
+                   double ranked_quantile)
     : programs_(programs), follows_(follows) {
   const absl::MutexLock lock(&mutex_);
   for (ProgramProgress& program : progress) {
     const uint32_t accesses = program.program->rules().access_count();
-    records_.push_back({.progress = std::move(program), .baseline = ReturnBaseline(accesses)});
+    records_.push_back(
+        {.progress = std::move(program), .baseline = ReturnBaseline(accesses, ranked_quantile)});
   }
   PublishBaselines();
 }
@@ -170,18 +172,22 @@ void GameBook::RestoreFrom(const v1::TrainState& state) {
 }
 
 absl::Status GameBook::WriteBestMappings(const RunDirectory& directory) {
-  std::vector<ProgramProgress> better;
+  std::vector<std::pair<Record*, ProgramProgress>> better;
   {
     const absl::MutexLock lock(&mutex_);
     for (Record& record : records_) {
-      if (record.has_new_best) better.push_back(record.progress);
+      if (record.has_new_best) better.emplace_back(&record, record.progress);
       record.has_new_best = false;
     }
   }
-  for (const ProgramProgress& progress : better) {
-    MMZ_RETURN_IF_ERROR(WriteBestMapping(directory, progress));
+  absl::Status status;
+  for (const auto& [record, progress] : better) {
+    if (status.ok()) status = WriteBestMapping(directory, progress);
+    if (status.ok()) continue;
+    const absl::MutexLock lock(&mutex_);
+    record->has_new_best = true;
   }
-  return absl::OkStatus();
+  return status;
 }
 
 std::vector<ProgramStanding> GameBook::Standings() const {

@@ -31,7 +31,9 @@ class GameBook {
  public:
   // `programs` must outlive it. A follower's baselines are those of another book (RestoreFrom): its
   // own games do not change them. Internal errors of the greedy solver.
-  static absl::StatusOr<std::unique_ptr<GameBook>> Create(const ProgramSet& programs, bool follows);
+  // `ranked_quantile` is that of its baselines.
+  static absl::StatusOr<std::unique_ptr<GameBook>> Create(const ProgramSet& programs, bool follows,
+                                                          double ranked_quantile = 0);
 
   // OK if the game may be learned from. NotFound if its program is not in the set, InvalidArgument
   // if it is not a game of it.
@@ -72,7 +74,8 @@ class GameBook {
   using Id = std::pair<uint64_t, uint64_t>;
   using Seen = absl::flat_hash_map<Id, size_t>;
 
-  GameBook(const ProgramSet& programs, std::vector<ProgramProgress> progress, bool follows);
+  GameBook(const ProgramSet& programs, std::vector<ProgramProgress> progress, bool follows,
+           double ranked_quantile);
 
   bool IsKnown(const Id& id, size_t hash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RefreshRecord(Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -15,6 +17,7 @@
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "learner/run_directory.h"
 #include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
@@ -111,6 +114,25 @@ TEST_F(GameBookTest, RemembersTheBestAndGoesOnFromWhatWasSaved) {
   EXPECT_EQ(other->Describe()[0].scale(), book_->Describe()[0].scale());
   EXPECT_EQ(other->baselines()->at(programs_[0].sha256()).At(0),
             book_->baselines()->at(programs_[0].sha256()).At(0));
+}
+
+TEST_F(GameBookTest, AMappingThatCouldNotBeWrittenIsWrittenTheNextTime) {
+  EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
+  const std::string folder = ::testing::TempDir() + "/game_book_test_run";
+  std::filesystem::remove_all(folder);
+  const RunDirectory directory = *RunDirectory::Create(folder, v1::TrainConfig());
+  std::filesystem::remove(folder + "/best");
+  std::ofstream(folder + "/best") << "where the folder belongs";
+  EXPECT_FALSE(book_->WriteBestMappings(directory).ok());
+  std::filesystem::remove(folder + "/best");
+  EXPECT_EQ(book_->WriteBestMappings(directory), absl::OkStatus());
+  const std::string path =
+      directory.BestPath(programs_[0].program().hardware().name(), programs_[0].name());
+  EXPECT_TRUE(std::filesystem::exists(path));
+  // Once is enough.
+  std::filesystem::remove(path);
+  EXPECT_EQ(book_->WriteBestMappings(directory), absl::OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST_F(GameBookTest, AFollowersBaselinesAreTheOthers) {

@@ -32,6 +32,7 @@
 #include "learner/run_directory.h"
 #include "metrics/process_usage.h"
 #include "replay/client/replay_sampler.h"
+#include "replay/client/shard_address.h"
 #include "rpc/security.h"
 #include "rpc/server.h"
 #include "simulator/core/status_macros.h"
@@ -161,7 +162,8 @@ absl::Status LearnerRole::Impl::StartTraining() {
     if (!opened.ok()) return opened.status();
     directory = *std::move(opened);
   }
-  absl::StatusOr<std::unique_ptr<GameBook>> book = GameBook::Create(programs_, rank_ > 0);
+  absl::StatusOr<std::unique_ptr<GameBook>> book =
+      GameBook::Create(programs_, rank_ > 0, RankedQuantile(learner.options()));
   if (!book.ok()) return book.status();
   book_ = *std::move(book);
   TrainingHooks hooks = {
@@ -180,9 +182,7 @@ absl::Status LearnerRole::Impl::StartTraining() {
   training_ = *std::move(training);
 
   ReplaySamplerOptions options;
-  for (const v1::ReplayShard& shard : config_.replay()) {
-    options.shards.push_back({.name = shard.name(), .address = shard.address()});
-  }
+  options.shards = ShardAddresses(config_);
   options.security = security_;
   options.prefetch = training_->rows();
   options.seed = learner.seed() + rank_;
@@ -331,7 +331,8 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
   v1::RoleStatus status;
   status.set_role(v1::RoleStatus::LEARNER);
   status.set_name(config_.learner().name());
-  status.set_address(address_);
+  // Not address_: calls come in before that is known.
+  status.set_address(config_.learner().address());
   status.set_version(std::string(BuildVersion()));
   status.set_uptime_seconds(absl::ToDoubleSeconds(now - started_));
   status.set_rss_bytes(ResidentBytes());

@@ -171,6 +171,8 @@ class ClusterTest : public ::testing::Test {
 };
 
 TEST_F(ClusterTest, LearnsFromActorsAndLeavesARun) {
+  config_.mutable_actor()->set_threads(2);
+  config_.mutable_learner()->set_threads(2);
   StartShard();
   StartLearner();
   std::unique_ptr<ActorRole> actors[] = {StartActor(0), StartActor(1)};

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "learner/check_field.h"
 #include "learner/learner.h"
 #include "simulator/core/compression.h"
 #include "simulator/core/file_io.h"
@@ -16,11 +17,6 @@
 
 namespace mallocmuzero {
 namespace {
-
-absl::Status Check(bool ok, absl::string_view field, absl::string_view expected) {
-  if (ok) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("learner.", field, ": ", expected, " expected"));
-}
 
 v1::TrainConfig MakeTrainConfig(const v1::LearnerRole& learner) {
   v1::TrainConfig config;
@@ -40,16 +36,20 @@ absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
                                 const Security& security) {
   const v1::LearnerRole& learner = config.learner();
   MMZ_RETURN_IF_ERROR(CheckLearnerOptions(learner.options()));
-  MMZ_RETURN_IF_ERROR(Check(!learner.run_dir().empty(), "run_dir", "a folder"));
-  MMZ_RETURN_IF_ERROR(Check(learner.workloads_size() > 0, "workloads", "a program or a folder"));
-  MMZ_RETURN_IF_ERROR(Check(learner.publish_updates() >= 1, "publish_updates", "1 or more"));
-  MMZ_RETURN_IF_ERROR(Check(learner.checkpoint_seconds() >= 1, "checkpoint_seconds", "1 or more"));
-  MMZ_RETURN_IF_ERROR(Check(config.replay_size() > 0, "replay", "one shard or more"));
+  MMZ_RETURN_IF_ERROR(CheckValueTarget(learner.options(), learner.network()));
+  MMZ_RETURN_IF_ERROR(CheckField(!learner.run_dir().empty(), "learner.run_dir", "a folder"));
   MMZ_RETURN_IF_ERROR(
-      Check(rank < learner.processes(), "processes", absl::StrCat("more than ", rank)));
+      CheckField(learner.workloads_size() > 0, "learner.workloads", "a program or a folder"));
+  MMZ_RETURN_IF_ERROR(
+      CheckField(learner.publish_updates() >= 1, "learner.publish_updates", "1 or more"));
+  MMZ_RETURN_IF_ERROR(
+      CheckField(learner.checkpoint_seconds() >= 1, "learner.checkpoint_seconds", "1 or more"));
+  MMZ_RETURN_IF_ERROR(CheckField(config.replay_size() > 0, "learner.replay", "one shard or more"));
+  MMZ_RETURN_IF_ERROR(CheckField(rank < learner.processes(), "learner.processes",
+                                 absl::StrCat("more than ", rank)));
   if (learner.processes() == 1) return absl::OkStatus();
-  MMZ_RETURN_IF_ERROR(Check(learner.options().batch_size() % learner.processes() == 0,
-                            "options.batch_size", "a multiple of learner.processes"));
+  MMZ_RETURN_IF_ERROR(CheckField(learner.options().batch_size() % learner.processes() == 0,
+                                 "learner.options.batch_size", "a multiple of learner.processes"));
   return security.CheckListenAddress(learner.rendezvous_address());
 }
 
@@ -66,6 +66,12 @@ absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner) {
         absl::StrCat("learner.network: the run in ", learner.run_dir(),
                      " has other networks; give it those of its config.textproto, or another "
                      "run_dir"));
+  }
+  if (IsRanked(before->learner()) != IsRanked(config.learner())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("learner.options.value_target: the run in ", learner.run_dir(),
+                     " has another one, and its networks' values mean something else; give it "
+                     "that of its config.textproto, or another run_dir"));
   }
   return directory;
 }

@@ -39,6 +39,7 @@ void Scale(double factor, v1::TrainMetrics::Losses& losses) {
   losses.set_policy(factor * losses.policy());
   losses.set_value(factor * losses.value());
   losses.set_reward(factor * losses.reward());
+  if (losses.has_consistency()) losses.set_consistency(factor * losses.consistency());
   losses.set_gradient_norm(factor * losses.gradient_norm());
   losses.set_value_error(factor * losses.value_error());
 }

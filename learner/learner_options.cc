@@ -1,0 +1,58 @@
+// Checks of what a learner is told, without LibTorch.
+
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "learner/check_field.h"
+#include "learner/learner.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+
+absl::Status CheckLearnerOptions(const v1::LearnerOptions& options) {
+  MMZ_RETURN_IF_ERROR(CheckField(options.batch_size() >= 1, "learner.batch_size", "1 or more"));
+  MMZ_RETURN_IF_ERROR(CheckField(options.unroll_steps() <= 64, "learner.unroll_steps", "0 to 64"));
+  MMZ_RETURN_IF_ERROR(CheckField(options.samples_per_insert() > 0, "learner.samples_per_insert",
+                                 "a number above 0"));
+  MMZ_RETURN_IF_ERROR(CheckField(options.best_share() >= 0 && options.best_share() <= 1,
+                                 "learner.best_share", "a share from 0 to 1"));
+  MMZ_RETURN_IF_ERROR(
+      CheckField(options.learning_rate() > 0 && std::isfinite(options.learning_rate()),
+                 "learner.learning_rate", "a number above 0"));
+  MMZ_RETURN_IF_ERROR(CheckField(options.weight_decay() >= 0, "learner.weight_decay", "0 or more"));
+  MMZ_RETURN_IF_ERROR(
+      CheckField(options.max_gradient_norm() > 0, "learner.max_gradient_norm", "a number above 0"));
+  MMZ_RETURN_IF_ERROR(CheckField(options.value_weight() >= 0, "learner.value_weight", "0 or more"));
+  MMZ_RETURN_IF_ERROR(
+      CheckField(options.reward_weight() >= 0, "learner.reward_weight", "0 or more"));
+  MMZ_RETURN_IF_ERROR(
+      CheckField(options.consistency_weight() >= 0 && std::isfinite(options.consistency_weight()),
+                 "learner.consistency_weight", "0 or more"));
+  MMZ_RETURN_IF_ERROR(CheckField(options.consistency_weight() == 0 || options.unroll_steps() > 0,
+                                 "learner.consistency_weight", "0, as learner.unroll_steps is 0,"));
+  MMZ_RETURN_IF_ERROR(CheckField(v1::LearnerOptions::ValueTarget_IsValid(options.value_target()),
+                                 "learner.value_target", "RELATIVE or RANKED"));
+  return CheckField(
+      !IsRanked(options) || (options.ranked_quantile() > 0 && options.ranked_quantile() < 1),
+      "learner.ranked_quantile", "a share above 0 and below 1");
+}
+
+bool IsRanked(const v1::LearnerOptions& options) {
+  return options.value_target() == v1::LearnerOptions::RANKED;
+}
+
+double RankedQuantile(const v1::LearnerOptions& options) {
+  return IsRanked(options) ? options.ranked_quantile() : 0;
+}
+
+absl::Status CheckValueTarget(const v1::LearnerOptions& options, const v1::NetworkConfig& network) {
+  if (!IsRanked(options)) return absl::OkStatus();
+  constexpr float kLeastResolution = 4;
+  MMZ_RETURN_IF_ERROR(CheckField(network.resolution() >= kLeastResolution, "network.resolution",
+                                 "4 or more with learner.value_target RANKED (and network.limit "
+                                 "0.25), so that won and lost games average as they are,"));
+  return CheckField(network.resolution() * std::expm1(network.limit()) >= 1, "network.limit",
+                    "log(1 + 1 / network.resolution) or more with learner.value_target RANKED");
+}
+
+}  // namespace mallocmuzero
