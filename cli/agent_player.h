@@ -20,7 +20,7 @@ namespace mallocmuzero::cli {
 std::string ShippedCheckpoint();
 
 struct AgentLimits {
-  absl::Time deadline;         // no new round of games after it
+  absl::Time deadline;         // by which a round of games should be over
   absl::Time end;              // games that have not ended then are given up
   std::function<bool()> stop;  // the same, when true
   uint64_t seed = 0;

@@ -13,9 +13,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/bench_play.h"
 #include "cli/bench_replay.h"
 #include "cli/bench_search.h"
 #include "cli/bench_self_play.h"
+#include "cli/bench_values.h"
 #include "cli/command.h"
 #include "cli/corpus.h"
 #include "cli/print_json.h"
@@ -172,6 +174,8 @@ void AddBenchCommand(CLI::App& app, Action& action) {
   AddBenchReplay(*command, action);
   AddBenchSearch(*command, action);
   AddBenchSelfPlay(*command, action);
+  AddBenchPlay(*command, action);
+  AddBenchValues(*command, action);
 }
 
 }  // namespace mallocmuzero::cli

@@ -17,11 +17,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/command.h"
+#include "cli/duration_flag.h"
 #include "cli/print_json.h"
 #include "cli/replay_load.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
 #include "mallocmuzero/v1/cluster.pb.h"
+#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -29,6 +31,8 @@ namespace {
 constexpr char kMemory[] = "memory";
 constexpr char kDurable[] = "durable";
 constexpr char kDurableSync[] = "durable_sync";
+
+constexpr double kMostSeconds = 3600;
 
 struct ReplayFlags {
   uint64_t item_bytes = 40000;
@@ -52,12 +56,7 @@ v1::ReplayShard::Mode ModeOf(const std::string& name) {
 }
 
 absl::StatusOr<v1::ReplayBenchReport> MakeReport(const ReplayFlags& flags) {
-  // Written so that "not a number" is refused too.
-  constexpr double kMostSeconds = 3600;
-  if (!(flags.seconds > 0 && flags.seconds <= kMostSeconds)) {
-    return absl::InvalidArgumentError(absl::StrCat("--seconds is ", flags.seconds,
-                                                   ", must be above 0 and at most ", kMostSeconds));
-  }
+  MMZ_RETURN_IF_ERROR(CheckSeconds(flags.seconds, kMostSeconds));
   const std::filesystem::path folder = flags.data_dir.empty()
                                            ? std::filesystem::temp_directory_path()
                                            : std::filesystem::path(flags.data_dir);

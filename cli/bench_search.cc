@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "actor/search/search.h"
 #include "cli/command.h"
+#include "cli/duration_flag.h"
 #include "cli/print_json.h"
 #include "cli/search_speed.h"
 #include "cli/table.h"
@@ -26,6 +27,8 @@ namespace mallocmuzero::cli {
 namespace {
 
 constexpr char kReference[] = "reference";
+
+constexpr double kMostSeconds = 3600;
 
 struct SearchFlags {
   std::string network = kReference;
@@ -65,12 +68,7 @@ absl::StatusOr<v1::SearchBenchReport> MakeReport(const SearchFlags& flags) {
   MMZ_RETURN_IF_ERROR(ValidateNetworkConfig(*config));
   const absl::StatusOr<Precision> precision = ParsePrecision(flags.precision);
   if (!precision.ok()) return precision.status();
-  // Written so that "not a number" is refused too.
-  constexpr double kMostSeconds = 3600;
-  if (!(flags.seconds > 0 && flags.seconds <= kMostSeconds)) {
-    return absl::InvalidArgumentError(absl::StrCat("--seconds is ", flags.seconds,
-                                                   ", must be above 0 and at most ", kMostSeconds));
-  }
+  MMZ_RETURN_IF_ERROR(CheckSeconds(flags.seconds, kMostSeconds));
   const absl::StatusOr<SearchSpeed> speed = MeasureSearchSpeed({.network = *config,
                                                                 .precision = *precision,
                                                                 .simulations = flags.simulations,

@@ -15,6 +15,7 @@
 #include "actor/game_recorder.h"
 #include "actor/self_play.h"
 #include "cli/command.h"
+#include "cli/duration_flag.h"
 #include "cli/print_json.h"
 #include "cli/search_speed.h"
 #include "cli/table.h"
@@ -29,6 +30,8 @@
 
 namespace mallocmuzero::cli {
 namespace {
+
+constexpr double kMostSeconds = 600;
 
 struct SelfPlayFlags {
   std::string program;
@@ -88,16 +91,8 @@ absl::Status MeasureSelfPlay(const PlayedProgram& program, const Network& networ
   return absl::OkStatus();
 }
 
-absl::Status CheckSeconds(double seconds) {
-  // Written so that "not a number" is refused too.
-  constexpr double kMostSeconds = 600;
-  if (seconds > 0 && seconds <= kMostSeconds) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--seconds is ", seconds, ", must be above 0 and at most ", kMostSeconds));
-}
-
 absl::StatusOr<v1::SelfPlayBenchReport> MakeReport(const SelfPlayFlags& flags) {
-  MMZ_RETURN_IF_ERROR(CheckSeconds(flags.seconds));
+  MMZ_RETURN_IF_ERROR(CheckSeconds(flags.seconds, kMostSeconds));
   const absl::StatusOr<ProgramSet> programs = LoadPrograms({flags.program});
   if (!programs.ok()) return programs.status();
   const absl::StatusOr<v1::NetworkConfig> config = NetworkPreset(flags.network);

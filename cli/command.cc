@@ -27,6 +27,7 @@
 #include "cli/train_command.h"
 #include "cli/up_command.h"
 #include "cli/validate_command.h"
+#include "cli/variant_command.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -36,7 +37,7 @@ constexpr AddCommand kCommands[] = {AddImportCommand, AddSimulateCommand,  AddVa
                                     AddPlotCommand,   AddExplainCommand,   AddBenchCommand,
                                     AddMapCommand,    AddTrainCommand,     AddReportCommand,
                                     AddReplayCommand, AddStatusCommand,    AddLearnerCommand,
-                                    AddActorCommand,  AddUpCommand};
+                                    AddActorCommand,  AddUpCommand,        AddVariantCommand};
 
 // One line whatever `message` holds, so that a caller can take stderr line by line.
 void PrintError(std::string_view message) {

@@ -19,4 +19,11 @@ absl::StatusOr<absl::Duration> ParseDuration(const std::string& flag, const std:
       absl::StrCat(flag, ": '", text, "': a time above zero such as 500ms, 60s or 5m expected"));
 }
 
+absl::Status CheckSeconds(double seconds, double most) {
+  // Written so that "not a number" is refused too.
+  if (seconds > 0 && seconds <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--seconds is ", seconds, ", must be above 0 and at most ", most));
+}
+
 }  // namespace mallocmuzero::cli

@@ -44,7 +44,7 @@ constexpr char kAgent[] = "agent";
 constexpr char kPortfolio[] = "portfolio";
 
 // Parts of the budget that the agent plays, before local search goes on from its games.
-constexpr double kAgentShare = 0.5;
+constexpr double kAgentShare = 0.3;
 constexpr double kAgentShareInPortfolio = 0.25;
 
 struct MapFlags {

@@ -50,8 +50,9 @@ Table ProgramTable(const v1::RunReport& report) {
                {"greedy", Table::Align::kRight},
                {"against", Table::Align::kLeft}});
   for (const Program& p : report.programs()) {
-    table.AddRow({p.program(), Saved(p.has_self_play(), p.self_play()),
-                  Saved(p.has_policy(), p.policy()), Saved(true, p.best()), Saved(true, p.greedy()),
+    table.AddRow({view::NameOnChip(p.program(), p.hardware()),
+                  Saved(p.has_self_play(), p.self_play()), Saved(p.has_policy(), p.policy()),
+                  Saved(true, p.best()), Saved(true, p.greedy()),
                   p.against_default() ? "default" : "all in HBM"});
   }
   return table;
@@ -98,6 +99,7 @@ v1::RunReport MakeRunReport(const std::string& run, const std::string& folder,
     const v1::TrainMetrics::Program& program = last.programs(p);
     Program& entry = *report.add_programs();
     entry.set_program(program.name());
+    entry.set_hardware(program.hardware());
     entry.set_against_default(program.has_default_return());
     const std::optional<double> self_play = LastSelfPlay(iterations, p);
     if (self_play.has_value()) entry.set_self_play(*self_play);

@@ -10,10 +10,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "cluster/child_process.h"
-#include "cluster/host_port.h"
 #include "cluster/log.h"
 #include "cluster/stop_signal.h"
 #include "metrics/metrics_server.h"
+#include "rpc/host_port.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero::cli {

@@ -13,18 +13,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "cli/corpus.h"
 #include "cli/duration_flag.h"
 #include "cli/print_json.h"
+#include "cli/program_set_flags.h"
+#include "cli/set_flag.h"
 #include "cli/solve_progress.h"
 #include "cli/train_view.h"
-#include "env/program_files.h"
 #include "env/program_set.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "model/network.h"
 #include "simulator/core/file_io.h"
-#include "simulator/core/program.h"
 #include "train/metrics_exporter.h"
 #include "train/train_config.h"
 #include "train/training_run.h"
@@ -33,14 +32,13 @@ namespace mallocmuzero::cli {
 namespace {
 
 struct TrainFlags {
-  std::string program;
-  std::string workloads;
-  std::string split;
+  ProgramSetFlags programs;
   std::string output;
   std::string budget;
   uint64_t iterations = 0;
   bool resume = false;
   std::string config;
+  std::vector<std::string> settings;
   std::string network = "tiny";
   std::string device = "auto";
   std::string metrics_address;
@@ -55,34 +53,6 @@ struct TrainFlags {
   CLI::Option* seed_option = nullptr;
 };
 
-absl::StatusOr<ProgramSet> LoadPrograms(const TrainFlags& flags) {
-  std::vector<std::string> paths = {flags.program};
-  if (flags.program.empty()) {
-    absl::StatusOr<std::vector<std::string>> found = flags.split.empty()
-                                                         ? FindPrograms(flags.workloads)
-                                                         : FindSplit(flags.workloads, flags.split);
-    if (!found.ok()) return found.status();
-    paths = *std::move(found);
-  }
-  std::vector<Program> programs;
-  for (const std::string& path : paths) {
-    absl::StatusOr<Program> program = LoadProgram(path);
-    if (!program.ok()) return program.status();
-    programs.push_back(*std::move(program));
-  }
-  absl::StatusOr<ProgramSet> set = ProgramSet::Create(std::move(programs));
-  if (!set.ok()) {
-    return absl::Status(set.status().code(),
-                        absl::StrCat(flags.program.empty() ? flags.workloads : flags.program, ": ",
-                                     set.status().message()));
-  }
-  for (const std::string& name : set->idle()) {
-    std::fputs(absl::StrCat("mallocmuzero: ", name, ": nothing to decide, left out\n").c_str(),
-               stderr);
-  }
-  return set;
-}
-
 absl::StatusOr<v1::TrainConfig> MakeConfig(const TrainFlags& flags) {
   absl::StatusOr<v1::TrainConfig> config = flags.config.empty()
                                                ? DefaultTrainConfig(flags.network)
@@ -95,6 +65,10 @@ absl::StatusOr<v1::TrainConfig> MakeConfig(const TrainFlags& flags) {
     config->mutable_self_play()->set_threads(flags.threads);
   }
   if (flags.seed_option->count() > 0) config->set_seed(flags.seed);
+  for (const std::string& setting : flags.settings) {
+    absl::Status set = SetField(setting, *config);
+    if (!set.ok()) return set;
+  }
   const absl::Status status = CheckTrainConfig(*config);
   if (status.ok()) return config;
   return absl::Status(status.code(), absl::StrCat(flags.config.empty() ? "--" : flags.config + ": ",
@@ -110,13 +84,13 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> OpenRun(const TrainFlags& flags) {
   const absl::StatusOr<Device> device = ChooseDevice(flags.device);
   if (!device.ok()) return device.status();
   if (flags.resume) {
-    absl::StatusOr<ProgramSet> programs = LoadPrograms(flags);
+    absl::StatusOr<ProgramSet> programs = LoadProgramSet(flags.programs);
     if (!programs.ok()) return programs.status();
     return TrainingRun::Resume(flags.output, *std::move(programs), *device);
   }
   const absl::StatusOr<v1::TrainConfig> config = MakeConfig(flags);
   if (!config.ok()) return config.status();
-  absl::StatusOr<ProgramSet> programs = LoadPrograms(flags);
+  absl::StatusOr<ProgramSet> programs = LoadProgramSet(flags.programs);
   if (!programs.ok()) return programs.status();
   return TrainingRun::Start(flags.output, *config, *std::move(programs), *device);
 }
@@ -174,8 +148,9 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
     const InterruptGuard guard;
     TrainView view;
     absl::Status status = (*run)->Run(limits, [&](const v1::TrainMetrics& metrics) {
-      view.Show(metrics);
+      // First, so that whoever reads the line finds the figures.
       if (exporter != nullptr) exporter->Update(metrics);
+      view.Show(metrics);
     });
     if (!status.ok()) return status;
     interrupted = InterruptGuard::interrupted();
@@ -194,17 +169,7 @@ void AddTrainCommand(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "train", "Learn to place tensors by playing: self-play and learning on real programs");
   const auto flags = std::make_shared<TrainFlags>();
-  auto* program =
-      command->add_option("--program", flags->program, "program to train on")->type_name("FILE");
-  auto* workloads =
-      command->add_option("--workloads", flags->workloads, "folder of programs to train on")
-          ->type_name("DIR")
-          ->excludes(program);
-  command
-      ->add_option("--split", flags->split,
-                   "of DIR, only the programs that DIR/split.csv gives this split")
-      ->type_name("train|validation|test")
-      ->needs(workloads);
+  AddProgramSetFlags(*command, "train on", flags->programs);
   command
       ->add_option("--output", flags->output, "folder of the run: checkpoints, metrics, mappings")
       ->type_name("RUN")
@@ -218,6 +183,13 @@ void AddTrainCommand(CLI::App& app, Action& action) {
   command->add_flag("--resume", flags->resume, "go on with the run in RUN");
   command->add_option("--config", flags->config, "TrainConfig to start a run with")
       ->type_name("FILE");
+  command
+      ->add_option("--set", flags->settings,
+                   "a setting of the run, such as search.simulations=8; may be repeated; "
+                   "docs/training.md lists them all")
+      ->type_name("FIELD=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--network", flags->network,
                       "size of the networks: tiny, small or base; default: tiny");
   command->add_option("--device", flags->device,
@@ -236,12 +208,7 @@ void AddTrainCommand(CLI::App& app, Action& action) {
       ->type_name("HOST:PORT");
   command->add_flag("--json", flags->json, "print one JSON object (TrainReport)");
   command->footer("Ctrl-C saves the run and ends it; --resume goes on.");
-  command->callback([flags, program, workloads, &action] {
-    if (program->count() + workloads->count() == 0) {
-      throw CLI::RequiredError("--program or --workloads");
-    }
-    action = [flags] { return RunTrain(*flags); };
-  });
+  command->callback([flags, &action] { action = [flags] { return RunTrain(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -60,6 +60,9 @@ std::string IterationLine(const v1::TrainMetrics& metrics) {
     absl::StrAppendFormat(&line, "; %.0f updates, losses: policy %.3f, value %.3f, reward %.3f",
                           metrics.updates(), metrics.losses().policy(), metrics.losses().value(),
                           metrics.losses().reward());
+    if (metrics.losses().has_consistency()) {
+      absl::StrAppendFormat(&line, ", consistency %.3f", metrics.losses().consistency());
+    }
   }
   if (metrics.programs_size() == 1) {
     const v1::TrainMetrics::Program& program = metrics.programs(0);
@@ -91,7 +94,8 @@ std::string ProgramLines(const v1::TrainMetrics& metrics, int most) {
   const auto shown = std::min<size_t>(programs.size(), most);
   for (size_t i = 0; i < shown; ++i) {
     const v1::TrainMetrics::Program& p = metrics.programs(programs[i]);
-    table.AddRow({p.name(), GainText(p, p.has_mean_return(), p.mean_return()),
+    table.AddRow({view::NameOnChip(p.name(), p.hardware()),
+                  GainText(p, p.has_mean_return(), p.mean_return()),
                   GainText(p, p.has_policy_return(), p.policy_return()),
                   GainText(p, true, p.best_return()), GainText(p, true, p.greedy_return())});
   }
@@ -116,7 +120,8 @@ std::string TrainText(const v1::TrainReport& report) {
                {"found by", Table::Align::kLeft}});
   for (const v1::TrainReport::Program& p : report.programs()) {
     const double against = p.has_default_cycles() ? p.default_cycles() : p.all_hbm_cycles();
-    table.AddRow({p.program(), p.has_default_cycles() ? FormatMegacycles(p.default_cycles()) : "",
+    table.AddRow({view::NameOnChip(p.program(), p.hardware()),
+                  p.has_default_cycles() ? FormatMegacycles(p.default_cycles()) : "",
                   Change(p.all_hbm_cycles(), against), Change(p.greedy_cycles(), against),
                   p.has_policy_cycles() ? Change(p.policy_cycles(), against) : "",
                   Change(p.best_cycles(), against), p.best_player()});

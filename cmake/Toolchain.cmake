@@ -25,7 +25,8 @@ if(MALLOCMUZERO_MOLD)
 endif()
 
 if(MALLOCMUZERO_SANITIZER)
-  add_compile_options(-fsanitize=${MALLOCMUZERO_SANITIZER} -fno-omit-frame-pointer -g1)
+  # -O1 keeps stacks readable and compiles in half the time; our own assertions count here.
+  add_compile_options(-fsanitize=${MALLOCMUZERO_SANITIZER} -fno-omit-frame-pointer -g1 -O1 -UNDEBUG)
   add_link_options(-fsanitize=${MALLOCMUZERO_SANITIZER})
   if(MALLOCMUZERO_SANITIZER MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)

@@ -1,13 +1,14 @@
-// Tells ThreadSanitizer what Debian's Abseil, which is not instrumented, does with its mutexes:
-// without this it sees no order between any two critical sections, gRPC's own included. Preload it:
-//   g++ -std=c++20 -O1 -shared -fPIC tests/tsan_mutex.cc -o /tmp/tsan_mutex.so
-//   LD_PRELOAD=/tmp/tsan_mutex.so TSAN_OPTIONS=suppressions=tests/tsan.supp build-tsan/bin/...
+// Tells ThreadSanitizer what Debian's Abseil, which is not instrumented, does with its mutexes,
+// notifications and counters: without this it sees no order between any two critical sections,
+// gRPC's own included. scripts/sanitize preloads it.
 
 #include <dlfcn.h>
 
 #include <type_traits>
 
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 
 extern "C" {
@@ -100,6 +101,43 @@ bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
   const bool result = GiveUp(mutex, [&] { return real(this, mutex, deadline); });
   __tsan_acquire(mutex);
   return result;
+}
+
+// HasBeenNotified is in the header, instrumented: it acquires by this very address.
+void Notification::Notify() {
+  static const auto real = Real<void (*)(Notification*)>("_ZN4absl7debian312Notification6NotifyEv");
+  __tsan_release(&notified_yet_);
+  real(this);
+}
+
+void Notification::WaitForNotification() const {
+  static const auto real =
+      Real<void (*)(const Notification*)>("_ZNK4absl7debian312Notification19WaitForNotificationEv");
+  real(this);
+  __tsan_acquire(const_cast<std::atomic<bool>*>(&notified_yet_));
+}
+
+bool Notification::WaitForNotificationWithTimeout(Duration timeout) const {
+  static const auto real = Real<bool (*)(const Notification*, Duration)>(
+      "_ZNK4absl7debian312Notification30WaitForNotificationWithTimeoutENS0_8DurationE");
+  const bool notified = real(this, timeout);
+  if (notified) __tsan_acquire(const_cast<std::atomic<bool>*>(&notified_yet_));
+  return notified;
+}
+
+bool BlockingCounter::DecrementCount() {
+  static const auto real =
+      Real<bool (*)(BlockingCounter*)>("_ZN4absl7debian315BlockingCounter14DecrementCountEv");
+  __tsan_release(&count_);
+  // Once the last one has counted, the counter may be gone.
+  return real(this);
+}
+
+void BlockingCounter::Wait() {
+  static const auto real =
+      Real<void (*)(BlockingCounter*)>("_ZN4absl7debian315BlockingCounter4WaitEv");
+  real(this);
+  __tsan_acquire(&count_);
 }
 
 ABSL_NAMESPACE_END

@@ -131,6 +131,10 @@ std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics) {
   return order;
 }
 
+std::string NameOnChip(absl::string_view program, absl::string_view chip) {
+  return chip.empty() ? std::string(program) : absl::StrCat(program, " on ", chip);
+}
+
 std::string ReturnsSvg(absl::string_view run, Iterations iterations) {
   std::vector<Chart> charts;
   std::string facts = Facts(iterations);
@@ -146,7 +150,7 @@ std::string ReturnsSvg(absl::string_view run, Iterations iterations) {
   }
   for (const int p : order) {
     const Program& program = iterations.back().programs(p);
-    charts.push_back(ReturnsChart(program.name(),
+    charts.push_back(ReturnsChart(NameOnChip(program.name(), program.hardware()),
                                   program.has_default_return() ? "default" : "all in HBM",
                                   iterations, [p](const auto& m) { return GainsOf(m, p); }));
   }

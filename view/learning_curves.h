@@ -20,6 +20,10 @@ inline constexpr size_t kMostProgramsDrawn = 12;
 // default), given its return: with d the default's return, 1 - (1 - value) / (1 - d).
 double CyclesSaved(const v1::TrainMetrics::Program& program, double value);
 
+// Names a program in titles and tables, since it may be there for several chips. `chip` is empty
+// where a run of an earlier version did not say.
+std::string NameOnChip(absl::string_view program, absl::string_view chip);
+
 // Indices of the programs of an iteration by what their best games save, most first.
 std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics);
 

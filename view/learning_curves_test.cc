@@ -62,6 +62,11 @@ std::vector<std::string> Texts(const testing::Element& root) {
   return texts;
 }
 
+TEST(NameOnChip, SaysWhichChip) {
+  EXPECT_EQ(NameOnChip("gpt", ""), "gpt");
+  EXPECT_EQ(NameOnChip("gpt", "tpu_v5e"), "gpt on tpu_v5e");
+}
+
 TEST(CyclesSaved, IsOfTheDefaultOrOfAllInHbm) {
   Program program;
   program.set_default_return(0.2);

@@ -46,6 +46,17 @@ TEST_F(Map, FindsAValidMappingThatIsNoWorseThanTheDefaultAndCostsWhatItSays) {
   EXPECT_DOUBLE_EQ(json::parse(priced.out)["total_cycles"], report["total_cycles"]);
 }
 
+TEST_F(Map, TheAgentThatComesWithTheSoftwarePlaysUnlessAnotherIsNamed) {
+  const RunResult found = RunMap({"--solver", "agent", "--budget", "1s", "--json"});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  const json report = json::parse(found.out);
+  EXPECT_EQ(report["solver"], "agent");
+  const json greedy = json::parse(RunMap({"--solver", "greedy", "--json"}).out);
+  EXPECT_LT(report["total_cycles"], greedy["total_cycles"]);
+  EXPECT_EQ(RunMallocmuzero({"validate", "--program", program_, "--mapping", mapping_}).exit_code,
+            0);
+}
+
 TEST_F(Map, TheDefaultSolverAnswersWithTheCompilersOwnMapping) {
   const RunResult found = RunMap({"--solver", "default", "--json"});
   ASSERT_EQ(found.exit_code, 0) << found.err;

@@ -119,6 +119,26 @@ TEST_F(Train, TheAgentPlaysInMap) {
             0);
 }
 
+TEST_F(Train, BenchSaysHowWellValuesRankGames) {
+  ASSERT_EQ(RunTrain({"--iterations", "2"}).exit_code, 0);
+  const Arguments arguments = {
+      "bench",  "values",  "--checkpoint", run_ + "/checkpoints/latest", "--program",
+      program_, "--games", "24",           "--least-difference",         "0.001",
+      "--json"};
+  const RunResult result = RunMallocmuzero(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report["games"], 24);
+  EXPECT_EQ(report["new_programs"], 0);
+  EXPECT_EQ(report["points"].size(), 7);
+  ASSERT_EQ(report["totals"].size(), 2);
+  for (const json& total : report["totals"]) {
+    EXPECT_GT(total["whole"]["pairs"], 0);
+    EXPECT_GT(total["whole"]["right"], 0.5);
+    EXPECT_LE(total["whole"]["right"], 1);
+  }
+}
+
 TEST_F(Train, ACheckpointThatIsNoneIsBadInput) {
   const std::string checkpoint = folder_.Write("c", "no checkpoint");
   for (const std::string& path : {checkpoint, folder_.Path("none")}) {

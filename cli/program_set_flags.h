@@ -1,0 +1,32 @@
+// Flags that say which programs a command plays.
+
+#ifndef MALLOCMUZERO_CLI_PROGRAM_SET_FLAGS_H_
+#define MALLOCMUZERO_CLI_PROGRAM_SET_FLAGS_H_
+
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "env/program_set.h"
+
+namespace mallocmuzero::cli {
+
+struct ProgramSetFlags {
+  std::string program;
+  std::string workloads;
+  std::string split;
+  std::vector<double> fast_memory;  // shares; empty: as it is
+};
+
+// --program or --workloads, one of which must be given, --split and --fast-memory. `verb` is what
+// is done to the programs ("train on"). `flags` must outlive the parsing.
+void AddProgramSetFlags(CLI::App& command, const std::string& verb, ProgramSetFlags& flags);
+
+// The programs, each with every size of fast memory. What leaves nothing to decide, or needs more
+// fast memory, is left out, and said on stderr. Errors name the flag or the file.
+absl::StatusOr<ProgramSet> LoadProgramSet(const ProgramSetFlags& flags);
+
+}  // namespace mallocmuzero::cli
+
+#endif  // MALLOCMUZERO_CLI_PROGRAM_SET_FLAGS_H_

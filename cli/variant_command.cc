@@ -1,0 +1,67 @@
+#include "cli/variant_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/table.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/program.h"
+#include "simulator/core/variant.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct VariantFlags {
+  std::string program;
+  double fast_memory = 1;
+  std::string output;
+};
+
+absl::StatusOr<ExitCode> RunVariant(const VariantFlags& flags) {
+  const absl::StatusOr<Program> program = LoadProgram(flags.program);
+  if (!program.ok()) return program.status();
+  const absl::StatusOr<Program> variant = WithFastMemory(*program, flags.fast_memory);
+  if (!variant.ok()) {
+    return absl::Status(variant.status().code(),
+                        absl::StrCat("--fast-memory: ", variant.status().message()));
+  }
+  const absl::Status written = WriteMessage(flags.output, variant->proto());
+  if (!written.ok()) return OutputError(written);
+  std::fputs(absl::StrCat(variant->proto().name(), ": ",
+                          FormatMebibytes(variant->hardware().fast_memory_bytes()),
+                          " MiB of fast memory instead of ",
+                          FormatMebibytes(program->hardware().fast_memory_bytes()), "\nwrote ",
+                          flags.output, "\n")
+                 .c_str(),
+             stdout);
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddVariantCommand(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("variant", "Write a program as it would be with more or less fast memory");
+  const auto flags = std::make_shared<VariantFlags>();
+  command->add_option("--program", flags->program, "program that `import` wrote")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--fast-memory", flags->fast_memory,
+                   "its size as a share of what the chip has, such as 0.25")
+      ->type_name("SHARE")
+      ->required();
+  command->add_option("--output", flags->output, "program file to write")
+      ->type_name("FILE")
+      ->required();
+  command->footer("The compiler has not been asked about it: there is no default to compare with.");
+  command->callback([flags, &action] { action = [flags] { return RunVariant(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli
