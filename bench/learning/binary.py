@@ -1,0 +1,42 @@
+"""The mallocmuzero binary, as the commands of this folder use it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def add_binary_option(parser: argparse.ArgumentParser) -> None:
+    folder = os.environ.get("MALLOCMUZERO_BIN", str(ROOT / "build/bin"))
+    parser.add_argument(
+        "--binary",
+        type=pathlib.Path,
+        default=pathlib.Path(folder) / "mallocmuzero",
+        help="default: build/bin/mallocmuzero",
+    )
+
+
+def run_json(binary: pathlib.Path, *arguments: str) -> dict[str, Any]:
+    """What a command says with --json; CalledProcessError if it fails."""
+    ran = subprocess.run([binary, *arguments, "--json"], check=True, capture_output=True)
+    report: dict[str, Any] = json.loads(ran.stdout)
+    return report
+
+
+def map_program(
+    binary: pathlib.Path, program: pathlib.Path, solver: str, budget: str, *more: str
+) -> dict[str, Any]:
+    """The report of `map`; the mapping itself is not kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run_json(
+            binary,
+            *("map", "--program", str(program), "--solver", solver, "--budget", budget),
+            *("--output", f"{folder}/m.mapping", *more),
+        )

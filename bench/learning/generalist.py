@@ -1,0 +1,154 @@
+"""What a checkpoint adds on programs it may never have seen.
+
+Plays each program of a split with the greedy player, with local search, and with the agent (the
+checkpoint's games, polished by local search, within the same time), by turns and with several
+seeds. Prints a Markdown table of cycles saved (medians) and who wins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import pathlib
+import subprocess
+import sys
+import tempfile
+from statistics import median
+from typing import Any
+
+from binary import ROOT, add_binary_option, map_program, run_json
+
+# A share of the cycles; two players closer than this are equal.
+EQUAL = 5e-6
+
+
+class Player:
+    """Runs `map` and keeps what it found."""
+
+    def __init__(self, binary: pathlib.Path, budget: str, checkpoint: pathlib.Path | None) -> None:
+        self._binary = binary
+        self._budget = budget
+        self._checkpoint = checkpoint
+
+    def cycles(self, program: pathlib.Path, solver: str, seed: int) -> dict[str, Any]:
+        """The report of one `map`."""
+        more = ["--seed", str(seed)]
+        if solver == "agent" and self._checkpoint:
+            more += ["--checkpoint", str(self._checkpoint)]
+        return map_program(self._binary, program, solver, self._budget, *more)
+
+    def variant(self, program: pathlib.Path, share: float, folder: pathlib.Path) -> pathlib.Path:
+        """The program with another size of fast memory."""
+        if share == 1:
+            return program
+        path = folder / f"{program.parent.name}-{program.name}"
+        command = [
+            *(str(self._binary), "variant", "--program", str(program), "--output", str(path)),
+            *("--fast-memory", str(share)),
+        ]
+        subprocess.run(command, check=True, capture_output=True)
+        return path
+
+
+def programs_of(split: str, least_accesses: int, binary: pathlib.Path) -> list[pathlib.Path]:
+    """The split's programs ("all": of every split) of so many accesses, by chip and name."""
+    with (ROOT / "workloads/split.csv").open() as file:
+        names = {row["name"] for row in csv.DictReader(file) if split in ("all", row["split"])}
+    corpus = run_json(binary, "corpus", "--workloads", str(ROOT / "workloads"))
+    found = []
+    for entry in corpus["programs"]:
+        report = entry["report"]
+        if report["program"] in names and report["accesses"] >= least_accesses:
+            found.append(ROOT / "workloads" / report["hardware"] / f"{report['program']}.program")
+    return found
+
+
+def play(
+    player: Player, program: pathlib.Path, seeds: int
+) -> tuple[str, float, list[float], list[float]]:
+    """What is compared with, and cycles of greedy, local search and agent as shares of it."""
+    greedy = player.cycles(program, "greedy", 0)
+    reference = greedy.get("default_cycles", greedy["all_hbm_cycles"])
+    runs: dict[str, list[float]] = {"local_search": [], "agent": []}
+    for seed in range(seeds):
+        for solver, cycles in runs.items():
+            report = player.cycles(program, solver, seed)
+            cycles.append(report["total_cycles"] / reference)
+    against = "default" if "default_cycles" in greedy else "all in HBM"
+    return (
+        against,
+        greedy["total_cycles"] / reference,
+        runs["local_search"],
+        runs["agent"],
+    )
+
+
+def outcome(mine: float, other: float) -> str:
+    if abs(mine - other) <= EQUAL:
+        return "equal to"
+    return "above" if mine < other else "below"
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/learning-generalist",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
+    parser.add_argument(
+        "--checkpoint", type=pathlib.Path, help="default: the one that comes with the software"
+    )
+    parser.add_argument(
+        "--split",
+        default="test",
+        choices=("train", "validation", "test", "all"),
+        help="default: test",
+    )
+    parser.add_argument("--budget", default="1s", help="of each player; default: 1s")
+    parser.add_argument("--seeds", type=int, default=3, help="default: 3")
+    parser.add_argument(
+        "--fast-memory", type=float, default=1, help="share of what the chip has; default: 1"
+    )
+    parser.add_argument(
+        "--least-accesses", type=int, default=0, help="programs of fewer are left out"
+    )
+    add_binary_option(parser)
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    if not arguments.binary.is_file():
+        print(f"learning-generalist: no {arguments.binary}; build it", file=sys.stderr)
+        return 2
+    player = Player(arguments.binary, arguments.budget, arguments.checkpoint)
+    budget = arguments.budget
+    print(f"| program | against | greedy | local_search, {budget} | agent, {budget} |")
+    print("| --- | --- | ---: | ---: | ---: |")
+    against_greedy: dict[str, int] = {}
+    against_search: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for original in programs_of(arguments.split, arguments.least_accesses, arguments.binary):
+            try:
+                program = player.variant(original, arguments.fast_memory, pathlib.Path(folder))
+            except subprocess.CalledProcessError as error:
+                print(f"{original.stem}: {error.stderr.decode().strip()}", file=sys.stderr)
+                continue
+            against, greedy, search, agent = play(player, program, arguments.seeds)
+            shares = [greedy, median(search), median(agent)]
+            name = f"{original.parent.name}/{original.stem}"
+            saved = " | ".join(f"{100 * (1 - share):.2f} %" for share in shares)
+            print(f"| {name} | {against} | {saved} |", flush=True)
+            word = outcome(median(agent), greedy)
+            against_greedy[word] = against_greedy.get(word, 0) + 1
+            word = outcome(median(agent), median(search))
+            against_search[word] = against_search.get(word, 0) + 1
+    print()
+    for name, counts in (("greedy", against_greedy), ("local search", against_search)):
+        words = ", ".join(f"{word} on {counts[word]}" for word in sorted(counts))
+        print(f"The agent against {name}: {words}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

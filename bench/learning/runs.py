@@ -1,0 +1,238 @@
+"""Training runs that a document's figures come from: many programs, seeds and settings.
+
+Each run has a folder; called again, runs go on until each has trained for its minutes, so that
+hours can be spread over sittings. Prints Markdown tables of medians (and range) over the seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+from statistics import median
+
+from binary import ROOT, add_binary_option, map_program, run_json
+
+# Contended programs of eight families, none of them trivial for the greedy player.
+CONTENDED = (
+    "axial_2x256_b6x128",
+    "bert_3x1024_b64x256",
+    "dcn_v2_4_b8192",
+    "dit_4x1024_b48x256",
+    "gpt_4x1024_b16x512",
+    "llama_prefill_3x2048_b4x1024",
+    "resnet50_b64",
+    "wavenet_10_b16x8192",
+)
+
+# What is left out or changed in each ablation: settings of `train --set`.
+SETTINGS: dict[str, tuple[str, ...]] = {
+    "defaults": (),
+    "4 simulations": ("search.simulations=4",),
+    "50 simulations": ("search.simulations=50",),
+    "no search": ("search.simulations=0",),
+    "no reanalysis": ("self_play.reanalysed_share=0",),
+    "no best games": ("learner.best_share=0",),
+    "demonstrations": ("demonstration_seconds=3",),
+}
+
+# Runs shorter than what is left by this are as good as done.
+SLACK_SECONDS = 5.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One training run."""
+
+    program: str
+    setting: str
+    seed: int
+    folder: pathlib.Path
+
+    def seconds(self) -> float:
+        """Trained so far, over all sittings."""
+        metrics = self.folder / "metrics.jsonl"
+        lines = metrics.read_text().splitlines() if metrics.exists() else []
+        return float(json.loads(lines[-1])["seconds"]) if lines else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """Shares of the default's cycles that a run saves."""
+
+    run: Run
+    policy: float
+    best: float
+    greedy: float
+    games: float
+
+
+def program_file(chip: str, name: str) -> pathlib.Path:
+    return ROOT / "workloads" / chip / f"{name}.program"
+
+
+def train(run: Run, arguments: argparse.Namespace) -> None:
+    """Goes on with a run until it has trained long enough."""
+    left = 60 * arguments.minutes - run.seconds()
+    if left < SLACK_SECONDS:
+        return
+    begun = (run.folder / "config.textproto").exists()
+    command = [
+        *(str(arguments.binary), "train", "--json"),
+        *("--program", str(program_file(arguments.chip, run.program))),
+        *("--output", str(run.folder), "--budget", f"{left:.0f}s"),
+        *("--threads", str(arguments.threads), "--seed", str(run.seed)),
+    ]
+    for setting in SETTINGS[run.setting]:
+        command += ["--set", setting]
+    if begun:
+        command.append("--resume")
+    print(f"{run.program}, {run.setting}, seed {run.seed}: {left:.0f} s", file=sys.stderr)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def result_of(run: Run, binary: pathlib.Path) -> Result | None:
+    """What the run's last iterations say; None before its first evaluation."""
+    if not run.seconds():
+        return None
+    folder = str(run.folder)
+    report = run_json(binary, "report", "--run", folder, "--output", f"{folder}/report")
+    program = report["programs"][0]
+    if "policy" not in program:
+        return None
+    return Result(run, program["policy"], program["best"], program["greedy"], report["games"])
+
+
+def local_search(program: str, arguments: argparse.Namespace) -> float:
+    """Share of the default's cycles that ten seconds of local search save."""
+    cache = arguments.output / program / "local_search.json"
+    if not cache.exists():
+        path = program_file(arguments.chip, program)
+        cache.write_text(json.dumps(map_program(arguments.binary, path, "local_search", "10s")))
+    report = json.loads(cache.read_text())
+    return 1 - float(report["total_cycles"]) / float(report["default_cycles"])
+
+
+def spread(values: list[float]) -> str:
+    """Median, and the range where there are several."""
+    middle = f"{100 * median(values):.2f} %"
+    if len(values) == 1:
+        return middle
+    return f"{middle} ({100 * min(values):.2f} to {100 * max(values):.2f})"
+
+
+def table(results: list[Result], arguments: argparse.Namespace) -> str:
+    """One row a program and setting."""
+    rows = [
+        "| program | setting | greedy | final policy with search | best game | local search, 10 s "
+        "| games |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for program in arguments.programs:
+        for setting in arguments.settings:
+            own = [r for r in results if r.run.program == program and r.run.setting == setting]
+            if not own:
+                continue
+            games = median([r.games for r in own])
+            rows.append(
+                f"| {program} | {setting} | {100 * own[0].greedy:.2f} % "
+                f"| {spread([r.policy for r in own])} | {spread([r.best for r in own])} "
+                f"| {100 * local_search(program, arguments):.2f} % | {games:,.0f} |"
+            )
+    return "\n".join(rows)
+
+
+def summary(results: list[Result]) -> str:
+    """How many programs the median run wins, with the default settings."""
+    own: dict[str, list[Result]] = {}
+    for result in results:
+        if result.run.setting == "defaults":
+            own.setdefault(result.run.program, []).append(result)
+    above_greedy = sum(median([r.policy for r in rs]) > rs[0].greedy for rs in own.values())
+    above_default = sum(median([r.best for r in rs]) > 0 for rs in own.values())
+    return (
+        f"Of {len(own)} programs the final policy is above greedy on {above_greedy}, "
+        f"the best game above the compiler's default on {above_default} (medians)."
+    )
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/learning-runs",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
+    parser.add_argument("output", type=pathlib.Path, help="folder of the runs")
+    parser.add_argument("--minutes", type=float, default=60, help="of each run; default: 60")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds; default: 3")
+    parser.add_argument(
+        "--threads", type=int, default=0, help="of each run; default: 0, one a core"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time; default: 1")
+    parser.add_argument("--chip", default="tpu_v4i", help="default: tpu_v4i")
+    parser.add_argument(
+        "--programs",
+        type=lambda text: tuple(text.split(",")),
+        default=CONTENDED,
+        help="separated by commas; default: " + ",".join(CONTENDED),
+    )
+    parser.add_argument(
+        "--settings",
+        type=lambda text: tuple(text.split(",")),
+        default=("defaults",),
+        help="separated by commas, of: " + ", ".join(SETTINGS) + "; default: defaults",
+    )
+    parser.add_argument("--table", action="store_true", help="train nothing, print the table")
+    add_binary_option(parser)
+    return parser.parse_args()
+
+
+def check(arguments: argparse.Namespace) -> str | None:
+    """What is wrong with the arguments."""
+    for setting in arguments.settings:
+        if setting not in SETTINGS:
+            return f"--settings: no '{setting}', there are {', '.join(SETTINGS)}"
+    for program in arguments.programs:
+        if not program_file(arguments.chip, program).exists():
+            return f"--programs: no {program_file(arguments.chip, program)}"
+    if not arguments.binary.is_file():
+        return f"no {arguments.binary}; build it or give --binary"
+    return None
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    wrong = check(arguments)
+    if wrong:
+        print(f"learning-runs: {wrong}", file=sys.stderr)
+        return 2
+    # Seed by seed, so that an early end leaves something of every program.
+    runs = [
+        Run(
+            program,
+            setting,
+            seed,
+            arguments.output / program / setting.replace(" ", "_") / str(seed),
+        )
+        for seed in range(arguments.seeds)
+        for program in arguments.programs
+        for setting in arguments.settings
+    ]
+    for run in runs:
+        run.folder.parent.mkdir(parents=True, exist_ok=True)
+    if not arguments.table:
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            list(pool.map(lambda run: train(run, arguments), runs))
+    results = [result for run in runs if (result := result_of(run, arguments.binary))]
+    print(table(results, arguments))
+    print()
+    print(summary(results))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
