@@ -113,6 +113,27 @@ def test_each_solvers_mapping_is_recompiled_where_asked(world: World) -> None:
     assert verified == {"greedy": False, "local_search": True}
 
 
+def test_program_whose_default_was_kept_is_verified_again_where_asked(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world(promised={"a": 40}, cycles={"a": 40}, solved={"greedy": 990}, corpus=["f"])
+    first = run(world, solvers=("greedy",))[-1]
+    assert first["verified"]["options"] == {}
+    output = world.capture.parent / "results.jsonl"
+    run(world, solvers=("greedy",))
+    assert len(output.read_text(encoding="utf-8").splitlines()) == 2
+    run(world, solvers=("greedy",), retry_fallbacks=True)
+    lines = output.read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == ["solve", "verify", "verify"]
+
+
+def test_program_that_gained_is_not_verified_again(world: World) -> None:
+    run(world)
+    run(world, retry_fallbacks=True)
+    output = world.capture.parent / "results.jsonl"
+    assert len(output.read_text(encoding="utf-8").splitlines()) == 3
+
+
 def test_programs_come_by_chip_contended_and_held_out_first() -> None:
     def entry(name: str, chip: str, split: str, contended: bool) -> dict[str, Any]:
         report = {"program": name, "hardware": chip}
@@ -193,3 +214,12 @@ def test_failed_records_are_not_in_the_tables(tmp_path: pathlib.Path) -> None:
     records = Records(path)
     records.append({**solve("p", "greedy", 1.0), "error": "no"})
     assert "greedy" not in render_results(Records(path).all())
+
+
+def test_text_above_the_tables_and_other_chips_are_kept() -> None:
+    earlier = "# Results\n\nSaid by hand.\n\n## tpu_v4i\n\nold\n\n## tpu_v5e\n\nkept\n"
+    text = render_results([solve("p", "greedy", 0.95e6)], earlier)
+    assert text.startswith("# Results\n\nSaid by hand.\n\n## tpu_v4i\n\n0 programs recompiled")
+    assert "old" not in text
+    assert text.endswith("## tpu_v5e\n\nkept\n")
+    assert render_results([solve("p", "greedy", 0.95e6)], text) == text

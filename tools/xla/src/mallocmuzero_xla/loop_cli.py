@@ -71,7 +71,12 @@ def add_results(commands: Commands) -> None:
     command.add_argument(
         "--output", required=True, type=pathlib.Path, metavar="FILE", help="records, a line each"
     )
-    command.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help="the tables")
+    command.add_argument(
+        "--markdown",
+        type=pathlib.Path,
+        metavar="FILE",
+        help="the tables; text above them and other chips' tables in FILE are kept",
+    )
     command.add_argument(
         "--render-only", action="store_true", help="make the tables of the records there are"
     )
@@ -86,6 +91,9 @@ def add_results(commands: Commands) -> None:
         ("--every-solver", "programs on which each solver's mapping is recompiled; repeatable"),
     ):
         command.add_argument(name, action="append", default=[], metavar="GLOB", help=text)
+    command.add_argument(
+        "--retry-fallbacks", action="store_true", help="verify again where the default was kept"
+    )
     command.set_defaults(run=_run_results)
 
 
@@ -107,14 +115,20 @@ def _run_results(arguments: argparse.Namespace) -> int:
             only=tuple(arguments.only),
             chips=tuple(arguments.chip),
             every_solver=tuple(arguments.every_solver),
+            retry_fallbacks=arguments.retry_fallbacks,
         )
         records = run_results(request, LoopProgress())
     if arguments.markdown is not None:
-        write_atomically(arguments.markdown, render_results(records.all()).encode("utf-8"))
+        _write_tables(arguments.markdown, records)
     failures = [record for record in records.all() if "error" in record]
     for record in failures:
         print(f"mallocmuzero-xla: {record['program']}: {record['error']}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def _write_tables(path: pathlib.Path, records: Records) -> None:
+    earlier = (path.read_text(encoding="utf-8"),) if path.is_file() else ()
+    write_atomically(path, render_results(records.all(), *earlier).encode("utf-8"))
 
 
 def _add_outputs(command: argparse.ArgumentParser) -> None:

@@ -45,6 +45,7 @@ class ResultsRequest:
         chips: names; empty: all chips.
         every_solver: glob patterns of programs on which each solver's mapping goes through the
             compiler, and not just the best.
+        retry_fallbacks: verify again where the default was kept, as more time may find more.
     """
 
     workloads: pathlib.Path
@@ -59,6 +60,7 @@ class ResultsRequest:
     only: tuple[str, ...] = ()
     chips: tuple[str, ...] = ()
     every_solver: tuple[str, ...] = ()
+    retry_fallbacks: bool = False
 
 
 class Records:
@@ -181,7 +183,8 @@ def _run_program(
     every = _matches(entry["program"], request.every_solver)
     for found in solved if every else [winner]:
         record = {**found, "kind": "verify", "winner": found is winner}
-        if records.find(record) is None:
+        known = records.find(record)
+        if known is None or (request.retry_fallbacks and not known["verified"]["options"]):
             mapping = folder / f"{found['solver']}.mapping"
             outcome = _verify(record, request, binary, program, mapping, progress)
             records.append({**record, **outcome})

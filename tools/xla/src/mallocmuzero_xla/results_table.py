@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -29,13 +30,20 @@ All cycles are estimates of the TPU compiler (libtpu) and of a model of its copi
 _WORTH_HONOURING = 0.01
 
 
-def render_results(records: Sequence[dict[str, Any]]) -> str:
-    """Returns the Markdown of all records: a summary and a table for each chip."""
+def render_results(records: Sequence[dict[str, Any]], earlier: str = _HEAD) -> str:
+    """Returns the Markdown of all records: a summary and a table for each chip.
+
+    `earlier` is the document there is: what stands in it before the first chip, and the sections of
+    chips without a record, are kept.
+    """
     good = [record for record in records if "error" not in record]
-    parts = [_HEAD]
-    for chip in sorted({record["chip"] for record in good}):
-        parts.append(_render_chip(chip, [record for record in good if record["chip"] == chip]))
-    return "\n".join(parts)
+    head, *rest = re.split(r"^(?=## )", earlier, flags=re.MULTILINE)
+    sections = {section.splitlines()[0].removeprefix("## "): section.rstrip() for section in rest}
+    for chip in {record["chip"] for record in good}:
+        of_chip = [record for record in good if record["chip"] == chip]
+        sections[chip] = _render_chip(chip, of_chip).rstrip()
+    parts = [head.rstrip(), *(sections[chip] for chip in sorted(sections))]
+    return "\n\n".join(parts) + "\n"
 
 
 def _render_chip(chip: str, records: list[dict[str, Any]]) -> str:
