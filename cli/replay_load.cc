@@ -16,21 +16,18 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <random>
 #include <sstream>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
@@ -38,6 +35,7 @@
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
+#include "metrics/process_usage.h"
 #include "replay/client/item_codec.h"
 #include "replay/client/item_sampler.h"
 #include "replay/client/item_writer.h"
@@ -327,32 +325,10 @@ double BusySeconds() {
   return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-double CpuSeconds(pid_t pid) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const size_t end = text.rfind(')');
-  if (end == std::string::npos) return 0;
-  std::istringstream words(text.substr(end + 1));
-  std::string skipped;
-  for (int i = 0; i < 11; ++i) words >> skipped;
-  double user = 0;
-  double system = 0;
-  words >> user >> system;
-  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
 double OtherSeconds(const Child& server, const Children& clients) {
-  double seconds = BusySeconds() - CpuSeconds(server.pid());
-  for (const std::unique_ptr<Child>& client : clients) seconds -= CpuSeconds(client->pid());
+  double seconds = BusySeconds() - CpuSecondsOf(server.pid());
+  for (const std::unique_ptr<Child>& client : clients) seconds -= CpuSecondsOf(client->pid());
   return seconds;
-}
-
-double ResidentBytesOf(pid_t pid) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/statm"));
-  double size = 0;
-  double resident = 0;
-  file >> size >> resident;
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
 absl::StatusOr<LoadRate> Measure(Order order, const Child& server, const Children& clients) {
@@ -404,7 +380,7 @@ absl::StatusOr<ReplayLoad> MeasureReplayLoad(const ReplayLoadOptions& options) {
   absl::StatusOr<LoadRate> samples = Measure(Order::kSample, **server, clients);
   if (!samples.ok()) return samples.status();
   load.samples = *samples;
-  load.server_rss_bytes = ResidentBytesOf((*server)->pid());
+  load.server_rss_bytes = static_cast<double>(ResidentBytesOf((*server)->pid()));
   return load;
 }
 

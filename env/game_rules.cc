@@ -14,7 +14,7 @@ GameRules GameRules::Builder::Build() {
   MarkLoops();
   MakeCapacity();
   MakeBuffers();
-  rules_.all_hbm_cycles_ = AllHbmCycles(program_);
+  rules_.all_hbm_cycles_ = CyclesBefore(program_).back();
   savings_ = MostSavings(program_);
   CountRoles();
   for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) CheckGroupShape(g);

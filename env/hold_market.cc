@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "env/most_savings.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {
@@ -86,15 +87,6 @@ std::vector<Offer> FindOffers(const GameRules& rules, absl::Span<const double> s
 }
 
 }  // namespace
-
-std::vector<double> CyclesBefore(const Program& program) {
-  std::vector<double> elapsed(1, 0);
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
-    elapsed.push_back(elapsed.back() +
-                      program.latency().Cycles(i, 0) * program.instructions()[i].execution_count);
-  }
-  return elapsed;
-}
 
 double HoldPriceUnit(const Program& program, absl::Span<const double> savings, double cycles) {
   double all_savings = 0;

@@ -27,9 +27,6 @@ struct Hold {
   double load = 0;
 };
 
-// Cycles of all executions before each instruction with everything in HBM, and of all of them.
-std::vector<double> CyclesBefore(const Program& program);
-
 // Cycles a byte and cycle of fast memory would have to save, if all that the accesses save, at
 // least 0 each, paid for all of the memory for `cycles`: what prices are measured by.
 double HoldPriceUnit(const Program& program, absl::Span<const double> savings, double cycles);

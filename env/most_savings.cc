@@ -5,12 +5,13 @@
 
 namespace mallocmuzero {
 
-double AllHbmCycles(const Program& program) {
-  double cycles = 0;
+std::vector<double> CyclesBefore(const Program& program) {
+  std::vector<double> elapsed(1, 0);
   for (uint32_t i = 0; i < program.instruction_count(); ++i) {
-    cycles += program.latency().Cycles(i, 0) * program.instructions()[i].execution_count;
+    elapsed.push_back(elapsed.back() +
+                      program.latency().Cycles(i, 0) * program.instructions()[i].execution_count);
   }
-  return cycles;
+  return elapsed;
 }
 
 std::vector<double> MostSavings(const Program& program) {

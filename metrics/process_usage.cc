@@ -22,8 +22,8 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 // Empty if it cannot be read. Files of /proc have no size, and these are short.
-std::string ReadProcFile(const char* path) {
-  std::FILE* file = std::fopen(path, "re");
+std::string ReadProcFile(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "re");
   if (file == nullptr) return "";
   char buffer[4096];
   const size_t size = std::fread(buffer, 1, sizeof(buffer), file);
@@ -44,6 +44,26 @@ double BootSeconds() {
     if (fields[0] == "btime") return NumberAt(fields, 1);
   }
   return 0;
+}
+
+// Fields of proc(5)'s stat from the third on: the second is the program's name in brackets and may
+// hold blanks. Empty if there is no such process.
+std::vector<std::string> ReadStat(pid_t pid) {
+  const std::string stat = ReadProcFile(absl::StrCat("/proc/", pid, "/stat"));
+  const size_t name_end = stat.rfind(") ");
+  if (name_end == std::string::npos) return {};
+  return absl::StrSplit(stat.substr(name_end + 2), ' ');
+}
+
+// proc(5) counts from 1.
+double StatField(const std::vector<std::string>& stat, size_t number) {
+  return NumberAt(stat, number - 3);
+}
+
+double TicksPerSecond() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
+
+double CpuSeconds(const std::vector<std::string>& stat) {
+  return (StatField(stat, 14) + StatField(stat, 15)) / TicksPerSecond();
 }
 
 uint32_t CountOpenFiles() {
@@ -78,19 +98,12 @@ MetricFamily MakeBuildInfo() {
 
 ProcessUsage ReadProcessUsage() {
   ProcessUsage usage;
-  const std::string stat = ReadProcFile("/proc/self/stat");
-  // The second field is the program's name in brackets and may hold blanks; proc(5) counts from 1,
-  // and the third field is the first one here.
-  const size_t name_end = stat.rfind(") ");
-  if (name_end != std::string::npos) {
-    const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 2), ' ');
-    const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
-    usage.cpu_seconds = (NumberAt(fields, 14 - 3) + NumberAt(fields, 15 - 3)) / ticks;
-    usage.threads = static_cast<uint32_t>(NumberAt(fields, 20 - 3));
-    static const double kBoot = BootSeconds();
-    usage.start_seconds = kBoot + NumberAt(fields, 22 - 3) / ticks;
-    usage.virtual_bytes = static_cast<uint64_t>(NumberAt(fields, 23 - 3));
-  }
+  const std::vector<std::string> stat = ReadStat(getpid());
+  usage.cpu_seconds = CpuSeconds(stat);
+  usage.threads = static_cast<uint32_t>(StatField(stat, 20));
+  static const double kBoot = BootSeconds();
+  usage.start_seconds = kBoot + StatField(stat, 22) / TicksPerSecond();
+  usage.virtual_bytes = static_cast<uint64_t>(StatField(stat, 23));
   usage.resident_bytes = ResidentBytes();
   usage.open_files = CountOpenFiles();
   rlimit limit = {};
@@ -98,10 +111,15 @@ ProcessUsage ReadProcessUsage() {
   return usage;
 }
 
-uint64_t ResidentBytes() {
-  const std::vector<std::string> pages = absl::StrSplit(ReadProcFile("/proc/self/statm"), ' ');
+uint64_t ResidentBytes() { return ResidentBytesOf(getpid()); }
+
+uint64_t ResidentBytesOf(pid_t pid) {
+  const std::string statm = ReadProcFile(absl::StrCat("/proc/", pid, "/statm"));
+  const std::vector<std::string> pages = absl::StrSplit(statm, ' ');
   return static_cast<uint64_t>(NumberAt(pages, 1)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
+
+double CpuSecondsOf(pid_t pid) { return CpuSeconds(ReadStat(pid)); }
 
 absl::string_view BuildVersion() { return kVersion; }
 

@@ -5,6 +5,7 @@
 
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <vector>
@@ -28,6 +29,10 @@ ProcessUsage ReadProcessUsage();
 
 // Resident bytes alone: one short file.
 uint64_t ResidentBytes();
+
+// Of another process; 0 if there is none.
+uint64_t ResidentBytesOf(pid_t pid);
+double CpuSecondsOf(pid_t pid);
 
 // Of this build, as --version prints it.
 absl::string_view BuildVersion();

@@ -23,6 +23,16 @@ TEST(ProcessUsage, SeesMemoryThatIsTouched) {
   EXPECT_GE(ResidentBytes(), before + kBytes / 2);
 }
 
+TEST(ProcessUsage, OfAnotherProcessIsReadFromItsFolder) {
+  EXPECT_GT(ResidentBytesOf(getppid()), 0);
+  EXPECT_NEAR(CpuSecondsOf(getpid()), ReadProcessUsage().cpu_seconds, 0.1);
+}
+
+TEST(ProcessUsage, OfNoProcessIsNothing) {
+  EXPECT_EQ(ResidentBytesOf(0), 0);
+  EXPECT_EQ(CpuSecondsOf(0), 0);
+}
+
 TEST(ProcessUsage, CountsOpenFilesAndThreads) {
   const ProcessUsage before = ReadProcessUsage();
   EXPECT_LT(before.open_files, before.most_open_files);

@@ -5,6 +5,7 @@
 
 #include "env/game.h"
 #include "env/hold_market.h"
+#include "env/most_savings.h"
 
 namespace mallocmuzero {
 namespace {

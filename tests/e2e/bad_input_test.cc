@@ -1,7 +1,6 @@
 // Whatever is wrong with the input: exit code 2, nothing on stdout, one line on stderr that names
 // what is wrong.
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -16,10 +15,7 @@
 namespace mallocmuzero::e2e {
 namespace {
 
-using testing::ContainsRegex;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
 
 using Arguments = std::vector<std::string>;
 
@@ -34,14 +30,6 @@ std::string GoodProgram(const TemporaryFolder& folder) {
   std::string path = folder.Path("good.program");
   EXPECT_EQ(RunMallocmuzero(ImportArguments("gpt_small", path)).exit_code, 0);
   return path;
-}
-
-void ExpectOneErrorLine(const RunResult& result, const std::string& pattern) {
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.out, IsEmpty());
-  EXPECT_THAT(result.err, StartsWith("mallocmuzero: "));
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-  EXPECT_THAT(result.err, ContainsRegex(pattern));
 }
 
 struct BadInput {

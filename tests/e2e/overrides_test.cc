@@ -15,10 +15,8 @@ namespace mallocmuzero::e2e {
 namespace {
 
 using nlohmann::json;
-using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::StartsWith;
 using Arguments = std::vector<std::string>;
 
 constexpr char kTensorOption[] = "xla_tpu_msa_tensor_overrides";
@@ -146,14 +144,6 @@ INSTANTIATE_TEST_SUITE_P(Programs, Loop,
 class LoopBadInput : public Loop {
  protected:
   std::string Name() const override { return "gpt_small"; }
-
-  static void ExpectOneErrorLine(const RunResult& result, const std::string& pattern) {
-    EXPECT_EQ(result.exit_code, 2);
-    EXPECT_THAT(result.out, IsEmpty());
-    EXPECT_THAT(result.err, StartsWith("mallocmuzero: "));
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    EXPECT_THAT(result.err, ContainsRegex(pattern));
-  }
 
   std::string HalfOf(const std::string& path, const std::string& name) const {
     const std::string bytes = ReadAll(path);

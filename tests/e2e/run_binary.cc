@@ -15,10 +15,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace mallocmuzero::e2e {
 namespace {
+
+using testing::ContainsRegex;
+using testing::IsEmpty;
+using testing::StartsWith;
 
 constexpr char kBinary[] = MALLOCMUZERO_BINARY_DIR "/bin/mallocmuzero";
 
@@ -135,6 +140,14 @@ std::string TemporaryFolder::Write(const std::string& name, const std::string& c
   file.close();
   if (!file) ADD_FAILURE() << "cannot write " << Path(name);
   return Path(name);
+}
+
+void ExpectOneErrorLine(const RunResult& result, const std::string& pattern) {
+  EXPECT_EQ(result.exit_code, 2) << pattern;
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, StartsWith("mallocmuzero: "));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_THAT(result.err, ContainsRegex(pattern));
 }
 
 std::string ReadAll(const std::string& path) {

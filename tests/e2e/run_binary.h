@@ -19,6 +19,10 @@ struct RunResult {
 // Runs build/bin/mallocmuzero with `arguments` and waits for it. Fails the test if it cannot start.
 RunResult RunMallocmuzero(const std::vector<std::string>& arguments);
 
+// Expects exit code 2, nothing on stdout, and one line of ours on stderr that contains a match of
+// the extended regular expression `pattern`.
+void ExpectOneErrorLine(const RunResult& result, const std::string& pattern);
+
 // The binary at work while the test goes on. Killed at the end if it still runs.
 class RunningMallocmuzero {
  public:
