@@ -16,8 +16,8 @@ if(MALLOCMUZERO_CCACHE)
     CCACHE_SLOPPINESS=pch_defines,time_macros ${MALLOCMUZERO_CCACHE})
 endif()
 
-# Some libraries ask for it; precompiled headers want the same flags everywhere.
-add_compile_options(-pthread)
+# Some libraries ask for these; precompiled headers want the same flags everywhere.
+add_compile_options(-pthread -D_GLIBCXX_USE_CXX11_ABI=1)
 
 find_program(MALLOCMUZERO_MOLD mold)
 if(MALLOCMUZERO_MOLD)
