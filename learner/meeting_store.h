@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,10 +20,15 @@ namespace mallocmuzero {
 // would die too. Groups that have met need no store, but never let go of theirs.
 class MeetingStore final : public c10d::Store {
  public:
-  explicit MeetingStore(c10::intrusive_ptr<c10d::TCPStore> store) : store_(std::move(store)) {}
+  explicit MeetingStore(c10::intrusive_ptr<c10d::TCPStore> store)
+      : store_(std::make_shared<c10::intrusive_ptr<c10d::TCPStore>>(std::move(store))) {}
 
-  // Ends the connections. Calls to come throw std::logic_error. Nobody may be in a call.
-  void Leave() { store_.reset(); }
+  // Ends the connections, those of clones too. Calls to come throw std::logic_error. Nobody may be
+  // in a call.
+  void Leave() { store_->reset(); }
+
+  // Overrides what current versions of LibTorch have; 1.13 has nothing to override.
+  c10::intrusive_ptr<c10d::Store> clone() { return c10::make_intrusive<MeetingStore>(*this); }
 
   void set(const std::string& key, const std::vector<uint8_t>& value) override {
     store().set(key, value);
@@ -42,7 +48,7 @@ class MeetingStore final : public c10d::Store {
     store().wait(keys, timeout);
   }
   const std::chrono::milliseconds& getTimeout() const noexcept override {
-    return store_ ? store_->getTimeout() : timeout_;
+    return *store_ ? (*store_)->getTimeout() : timeout_;
   }
   void setTimeout(const std::chrono::milliseconds& timeout) override {
     store().setTimeout(timeout);
@@ -50,11 +56,11 @@ class MeetingStore final : public c10d::Store {
 
  private:
   c10d::TCPStore& store() const {
-    if (!store_) throw std::logic_error("the processes have met, and left the store");
-    return *store_;
+    if (!*store_) throw std::logic_error("the processes have met, and left the store");
+    return **store_;
   }
 
-  c10::intrusive_ptr<c10d::TCPStore> store_;
+  std::shared_ptr<c10::intrusive_ptr<c10d::TCPStore>> store_;
 };
 
 }  // namespace mallocmuzero

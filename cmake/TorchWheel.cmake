@@ -1,0 +1,26 @@
+# The target `torch`, of the LibTorch within an installed Python package: what PyPI's torch brings
+# for GPUs. Its own CMake files want a CUDA toolkit; code without kernels does with the headers that
+# come along as packages nvidia-*.
+set(MMZ_TORCH_INCLUDE ${MALLOCMUZERO_TORCH_WHEEL}/include)
+if(NOT EXISTS ${MMZ_TORCH_INCLUDE}/torch/csrc/api/include/torch/torch.h)
+  message(FATAL_ERROR "MALLOCMUZERO_TORCH_WHEEL: ${MALLOCMUZERO_TORCH_WHEEL}: the folder of an "
+    "installed torch package expected, such as: "
+    "python3 -c 'import torch; print(torch.__path__[0])'")
+endif()
+
+add_library(torch INTERFACE)
+file(GLOB MMZ_NVIDIA_INCLUDES ${MALLOCMUZERO_TORCH_WHEEL}/../nvidia/*/include)
+target_include_directories(torch SYSTEM INTERFACE
+  ${MMZ_TORCH_INCLUDE} ${MMZ_TORCH_INCLUDE}/torch/csrc/api/include ${MMZ_NVIDIA_INCLUDES})
+set(MMZ_TORCH_LIBRARIES "")
+foreach(name c10 torch_cpu c10_cuda torch_cuda)
+  find_library(MMZ_TORCH_${name} ${name} PATHS ${MALLOCMUZERO_TORCH_WHEEL}/lib NO_DEFAULT_PATH)
+  if(MMZ_TORCH_${name})
+    list(APPEND MMZ_TORCH_LIBRARIES ${MMZ_TORCH_${name}})
+  endif()
+endforeach()
+# Nothing names what is in torch_cuda: it makes itself known when it is loaded.
+target_link_libraries(torch INTERFACE
+  -Wl,--push-state,--no-as-needed ${MMZ_TORCH_LIBRARIES} -Wl,--pop-state)
+target_compile_definitions(torch INTERFACE
+  USE_DISTRIBUTED USE_C10D_GLOO $<$<BOOL:${MMZ_TORCH_torch_cuda}>:USE_CUDA USE_C10D_NCCL>)
