@@ -53,7 +53,8 @@ void LocalSearch::Select(std::vector<Climber>& climbers) {
 void LocalSearch::DisturbAndClimb() {
   const double before = incumbent_.cycles();
   Plan plan = incumbent_.plan();
-  incumbent_.Try(neighbourhood_.DrawKick(random_), std::numeric_limits<double>::infinity());
+  incumbent_.Try(neighbourhood_.DrawKick(incumbent_, random_),
+                 std::numeric_limits<double>::infinity());
   Climb();
   if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
 }

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <random>
+#include <vector>
 
 #include "env/game_rules.h"
 #include "env/solvers/solver.h"
 #include "env/testing/tiny_program.h"
 #include "gtest/gtest.h"
+#include "simulator/core/testing/program_builder.h"
 
 namespace mallocmuzero {
 namespace {
@@ -26,6 +28,25 @@ TEST(LocalSearch, FindsTheOptimumOfNearlyAllTinyPrograms) {
     if (cycles <= optimum * (1 + 1e-9)) ++found;
   }
   EXPECT_GE(found, kPrograms * 95 / 100);
+}
+
+TEST(LocalSearch, GivesManySmallValuesUpForALargeOne) {
+  testing::ProgramBuilder builder;  // 1024 bytes of fast memory
+  std::vector<uint32_t> small;
+  for (int k = 0; k < 12; ++k) {
+    small.push_back(builder.AddBuffer(64));
+    builder.AddInstruction(100, {testing::Write(small.back(), 10)});
+  }
+  const uint32_t large = builder.AddBuffer(1024);
+  builder.AddInstruction(400, {testing::Write(large, 150)});
+  builder.AddInstruction(400, {testing::Read(large, 150)});
+  for (const uint32_t b : small) builder.AddInstruction(100, {testing::Read(b, 10)});
+  const Program program = builder.Build();
+  const GameRules rules = *GameRules::Create(program);
+  SolveOptions options;
+  options.max_games = 20'000;
+  // The small ones save 240 cycles together, the large one 300.
+  EXPECT_LE(Solve("local_search", rules, options)->cycles, rules.all_hbm_cycles() - 300);
 }
 
 }  // namespace

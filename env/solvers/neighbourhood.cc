@@ -2,9 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace mallocmuzero {
+namespace {
+
+// Values that make room for one, and accesses around its own at which they are looked for.
+constexpr uint32_t kMostVictims = 16;
+constexpr uint32_t kReach = 20;
+constexpr int64_t kAnyBytes = std::numeric_limits<int64_t>::max();
+
+}  // namespace
 
 Neighbourhood::Neighbourhood(const GameRules& rules)
     : rules_(rules),
@@ -50,8 +59,19 @@ absl::Span<const PlanChange> Neighbourhood::Draw(const Incumbent& incumbent, Ran
   return changes_;
 }
 
-absl::Span<const PlanChange> Neighbourhood::DrawKick(Random& random) {
+absl::Span<const PlanChange> Neighbourhood::DrawKick(const Incumbent& incumbent, Random& random) {
   changes_.clear();
+  if (random.Below(2) == 0) {
+    const bool costly = random.Below(2) == 0;
+    Displace(incumbent, costly ? DrawCostlyAccess(incumbent, random) : DrawAccess(random), random);
+  } else {
+    Scatter(random);
+  }
+  Tidy();
+  return changes_;
+}
+
+void Neighbourhood::Scatter(Random& random) {
   const auto center = static_cast<uint32_t>(
       std::lower_bound(movable_.begin(), movable_.end(), DrawAccess(random)) - movable_.begin());
   const auto count = static_cast<uint32_t>(movable_.size());
@@ -62,8 +82,6 @@ absl::Span<const PlanChange> Neighbourhood::DrawKick(Random& random) {
     const uint32_t access = movable_[first + random.Below(reach)];
     MoveStretch(access, random.Below(2) == 0 ? Space::kFast : Space::kHbm, random);
   }
-  Tidy();
-  return changes_;
 }
 
 uint32_t Neighbourhood::DrawAccess(Random& random) const {
@@ -149,19 +167,37 @@ void Neighbourhood::MakeRoom(const Incumbent& incumbent, uint32_t access, Random
   const size_t at = position_of_[access];
   const size_t from = at == 0 ? 0 : at - 1;
   // Whoever got room between the two accesses may be in the way.
-  const auto begin = std::lower_bound(movable_.begin(), movable_.end(), value.accesses[from]);
-  const auto end = std::lower_bound(movable_.begin(), movable_.end(), access);
-  auto width = static_cast<uint32_t>(end - begin);
   const uint32_t victims = 1 + random.Below(2);
-  for (uint32_t v = 0; v < victims && width > 0; ++v) {
+  Evict(incumbent, value_of_[access], {value.accesses[from], access}, victims, kAnyBytes, random);
+  Move(value, from, random.Below(2) == 0 ? at : value.accesses.size() - 1, Space::kFast, random);
+}
+
+void Neighbourhood::Displace(const Incumbent& incumbent, uint32_t access, Random& random) {
+  const Value& value = values_[value_of_[access]];
+  const auto [first, last] = DrawStretch(access, random);
+  // Who has fast memory meanwhile may have used it before, and use it again later.
+  const uint32_t from = value.accesses[first] - std::min(value.accesses[first], kReach);
+  const uint32_t end = value.accesses[last] + 1 + kReach;
+  Evict(incumbent, value_of_[access], {from, end}, kMostVictims, rules_.buffer(value.buffer).bytes,
+        random);
+  Move(value, first, last, Space::kFast, random);
+}
+
+void Neighbourhood::Evict(const Incumbent& incumbent, uint32_t spared,
+                          std::pair<uint32_t, uint32_t> accesses, uint32_t victims, int64_t bytes,
+                          Random& random) {
+  const auto from = std::lower_bound(movable_.begin(), movable_.end(), accesses.first);
+  const auto to = std::lower_bound(movable_.begin(), movable_.end(), accesses.second);
+  const auto width = static_cast<uint32_t>(to - from);
+  for (uint32_t v = 0; v < victims && width > 0 && bytes > 0; ++v) {
     for (int attempt = 0; attempt < 8; ++attempt) {
-      const uint32_t other = *(begin + random.Below(width));
-      if (value_of_[other] == value_of_[access] || !incumbent.IsFast(other)) continue;
+      const uint32_t other = *(from + random.Below(width));
+      if (value_of_[other] == spared || !incumbent.IsFast(other)) continue;
       MoveStretch(other, Space::kHbm, random);
+      bytes -= rules_.buffer(values_[value_of_[other]].buffer).bytes;
       break;
     }
   }
-  Move(value, from, random.Below(2) == 0 ? at : value.accesses.size() - 1, Space::kFast, random);
 }
 
 void Neighbourhood::Swap(const Incumbent& incumbent, uint32_t access, Random& random) {

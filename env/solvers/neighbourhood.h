@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -35,8 +36,9 @@ class Neighbourhood {
   //   - accesses of one value go to fast memory and of another, used at the same time, to HBM.
   absl::Span<const PlanChange> Draw(const Incumbent& incumbent, Random& random);
 
-  // Several of them at once, all within a stretch of the program.
-  absl::Span<const PlanChange> DrawKick(Random& random);
+  // To get away from where none of these gains: several of them at once, all within a stretch of
+  // the program; or a value goes to fast memory and as many others to HBM as have its bytes.
+  absl::Span<const PlanChange> DrawKick(const Incumbent& incumbent, Random& random);
 
  private:
   enum class Space : uint8_t { kFast, kHbm };
@@ -51,7 +53,14 @@ class Neighbourhood {
   void FlipOne(const Incumbent& incumbent, uint32_t access, Random& random);
   void MoveStretch(uint32_t access, Space space, Random& random);
   void MakeRoom(const Incumbent& incumbent, uint32_t access, Random& random);
+  void Scatter(Random& random);
+  void Displace(const Incumbent& incumbent, uint32_t access, Random& random);
   void Swap(const Incumbent& incumbent, uint32_t access, Random& random);
+
+  // Sends values that are in fast memory at `accesses`, from the first up to the second, to HBM,
+  // but not the one to be `spared`: `victims` of them, or fewer if these have `bytes`.
+  void Evict(const Incumbent& incumbent, uint32_t spared, std::pair<uint32_t, uint32_t> accesses,
+             uint32_t victims, int64_t bytes, Random& random);
 
   // Positions first to last of the value's accesses.
   void Move(const Value& value, size_t first, size_t last, Space space, Random& random);
