@@ -220,9 +220,9 @@ void Supervisor::StopStage(int stage) {
       return slot->process.stage == stage && slot->child != nullptr;
     });
   };
-  // One that was stopped (SIGSTOP) must run to hear of it.
-  signal_all(SIGCONT);
+  // One that was stopped (SIGSTOP) must run to hear of it, and hears of it before it goes on.
   signal_all(SIGTERM);
+  signal_all(SIGCONT);
   const absl::Time deadline = absl::Now() + options_.grace;
   while (any() && absl::Now() < deadline) Poll(-1, deadline, /*stopping=*/true);
   if (!any()) return;

@@ -92,9 +92,11 @@ TEST_F(SupervisorTest, StartsAgainWhatEnds) {
 }
 
 TEST_F(SupervisorTest, StagesStartOnceTheOnesBeforeAreReadyAndStopTheOtherWayRound) {
-  const std::string until_term = "trap 'echo end; exit 0' TERM; while :; do sleep 0.01; done";
-  Add("late", "echo begin; echo stop; " + until_term, 1);
-  Add("early", absl::StrCat("sleep 0.1; echo begin; ", kReady, until_term), 0);
+  // The trap first: what follows may bring SIGTERM at once.
+  const std::string trap = "trap 'echo end; exit 0' TERM; ";
+  const std::string until_term = "while :; do sleep 0.01; done";
+  Add("late", absl::StrCat(trap, "echo begin; echo stop; ", until_term), 1);
+  Add("early", absl::StrCat(trap, "sleep 0.1; echo begin; ", kReady, until_term), 0);
   EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(lines_,
               ElementsAre("early: begin", "late: begin", "late: stop", "late: end", "early: end"));
@@ -173,7 +175,7 @@ TEST_F(SupervisorTest, AFolderThatCannotBeWrittenToIsRefused) {
 }
 
 TEST_F(SupervisorTest, LeavesNoProcessBehind) {
-  Add("a", "echo $$; echo stop; trap '' TERM; exec sleep 60");
+  Add("a", "trap '' TERM; echo $$; echo stop; exec sleep 60");
   pid_t pid = 0;
   options_.on_line = [&](absl::string_view, absl::string_view line) {
     if (line == "stop") return Stop();
