@@ -21,7 +21,9 @@
 namespace mallocmuzero::e2e {
 namespace {
 
+using testing::AllOf;
 using testing::ContainsRegex;
+using testing::EndsWith;
 using testing::IsEmpty;
 using testing::StartsWith;
 
@@ -145,7 +147,7 @@ std::string TemporaryFolder::Write(const std::string& name, const std::string& c
 void ExpectOneErrorLine(const RunResult& result, const std::string& pattern) {
   EXPECT_EQ(result.exit_code, 2) << pattern;
   EXPECT_THAT(result.out, IsEmpty());
-  EXPECT_THAT(result.err, StartsWith("mallocmuzero: "));
+  EXPECT_THAT(result.err, AllOf(StartsWith("mallocmuzero: "), EndsWith("\n")));
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   EXPECT_THAT(result.err, ContainsRegex(pattern));
 }
