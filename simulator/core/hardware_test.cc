@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -34,12 +35,15 @@ TEST(Hardware, TpuV4iHasThePublishedRates) {
   EXPECT_FALSE(chip->scoped_memory_in_fast_memory());
 }
 
-TEST(Hardware, ScopedMemoryIsInTheFastMemoryOfVmemChips) {
-  for (const char* name : {"tpu_v5e", "tpu_v5p", "tpu_v6e"}) {
+TEST(Hardware, VmemChipsSetScopedMemoryAside) {
+  const std::pair<const char*, int> left_mebibytes[] = {
+      {"tpu_v5e", 128 - 16}, {"tpu_v5p", 64 - 16}, {"tpu_v6e", 128 - 32}};
+  for (const auto& [name, mebibytes] : left_mebibytes) {
     const absl::StatusOr<v1::Hardware> chip = LoadHardware(name);
     ASSERT_TRUE(chip.ok()) << chip.status();
     EXPECT_EQ(chip->fast_memory_space(), 1);
-    EXPECT_TRUE(chip->scoped_memory_in_fast_memory());
+    EXPECT_EQ(chip->fast_memory_bytes(), int64_t{mebibytes} << 20);
+    EXPECT_FALSE(chip->scoped_memory_in_fast_memory());
   }
 }
 
