@@ -35,7 +35,10 @@ void AddressAudit::Look(const Game& game) {
     if (until != GameRules::kNone) {
       count(LeastFree(game, now, until) >= bytes, !game.IsLegal(Action::kNoCopy));
     }
-    count(LeastFree(game, now, now) >= bytes, !game.IsLegal(Action::kCopy));
+    const int32_t copy_until = rules.access(a).copy_until;
+    if (copy_until != GameRules::kNone) {
+      count(LeastFree(game, now, copy_until) >= bytes, !game.IsLegal(Action::kCopy));
+    }
     return;
   }
   if (access.kind != AccessKind::kRead) return;

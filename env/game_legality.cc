@@ -42,6 +42,7 @@ ActionSet Game::LegalForRead(uint32_t access) {
   ActionSet legal = 0;
   if (CanKeep(access)) legal |= SetOf(Action::kNoCopy);
   if (IsCarriedFast(buffer) || !HbmHasValue(buffer)) return legal;
+  if (rules_->access(access).follows_write && buffers_[buffer].stay >= 0) return legal;
   legal |= SetOf(Action::kDrop);
   // What can be kept need not be brought in again, unless keeping it takes up a whole loop.
   const bool keeps = Contains(legal, Action::kNoCopy) && plan_.keep_until == instruction_;
@@ -66,10 +67,11 @@ ActionSet Game::LegalForWrite(uint32_t access) {
     offset = place(rule.keep_until);
     if (offset) legal |= SetOf(Action::kNoCopy);
   }
-  if (!offset) offset = place(instruction_);
+  const bool may_copy = rule.copy_until != GameRules::kNone;
+  if (!offset && may_copy) offset = place(rule.copy_until);
   if (!offset) return legal;
   plan_.offset = *offset;
-  return legal | SetOf(Action::kCopy);
+  return may_copy ? legal | SetOf(Action::kCopy) : legal;
 }
 
 ActionSet Game::LegalForUpdate(uint32_t access) {

@@ -168,7 +168,12 @@ void GameRules::Builder::MakeAccesses() {
       AccessRule& rule = rules_.accesses_[accesses[k]];
       if (k + 1 < accesses.size()) rule.next_access = static_cast<int32_t>(accesses[k + 1]);
       if (rules_.buffers_[b].stays_in_hbm) continue;
-      if (program_.accesses()[accesses[k]].kind != AccessKind::kRead) SetDuty(b, k, rule);
+      if (KindOf(accesses[k]) != AccessKind::kRead) {
+        SetDuty(b, k, rule);
+      } else if (k > 0 && KindOf(accesses[k - 1]) == AccessKind::kWrite) {
+        rule.follows_write = writes_for_use();
+      }
+      if (KindOf(accesses[k]) == AccessKind::kWrite) rule.copy_until = CopyUntil(b, k);
     }
     const int32_t g = rules_.group_inside_[b];
     if (g == kNone || !rules_.groups_[g].may_be_fast || accesses.empty()) continue;
@@ -192,6 +197,8 @@ void GameRules::Builder::SetDuty(uint32_t b, size_t k, AccessRule& rule) const {
     rule.keep_until = rules_.groups_[g].keep_until;
     return;
   }
+  const bool is_write = KindOf(accesses[k]) == AccessKind::kWrite;
+  if (writes_for_use() && is_write && duty.last_use == kNone) return;
   // Values that loops pass on inside are in HBM at the loop's end unless their group is in fast
   // memory; the game sees to that itself.
   const bool must_reach_hbm =
@@ -201,6 +208,18 @@ void GameRules::Builder::SetDuty(uint32_t b, size_t k, AccessRule& rule) const {
   }
   rule.keep_until =
       duty.next_update != kNone ? std::max(made, duty.next_update) : rule.keep_until_end;
+}
+
+int32_t GameRules::Builder::CopyUntil(uint32_t b, size_t k) const {
+  const auto accesses = program_.AccessesOfBuffer(b);
+  const auto made = static_cast<int32_t>(program_.accesses()[accesses[k]].instruction);
+  if (!writes_for_use()) return made;
+  // To both memories for an update would be to the fast one for it, and then back.
+  if (k + 1 == accesses.size() || KindOf(accesses[k + 1]) != AccessKind::kRead) return kNone;
+  const uint32_t read = program_.accesses()[accesses[k + 1]].instruction;
+  // A loop that begins before the read uses the value first, and from HBM.
+  if (GroupTakingOver(b, made, static_cast<int32_t>(read)) != kNone) return kNone;
+  return rules_.SpanEnd(read, rules_.buffers_[b].home);
 }
 
 void GameRules::Builder::FindPrefetch() {

@@ -14,7 +14,7 @@
 namespace mallocmuzero {
 
 // Goes into everything that records games. Raised when the same actions could mean another game.
-inline constexpr uint32_t kGameRulesVersion = 1;
+inline constexpr uint32_t kGameRulesVersion = 2;
 
 struct GameOptions {
   // A buffer whose accesses could together save less than this share of the all-HBM cycles stays in
@@ -38,6 +38,12 @@ class GameRules {
     int32_t keep_until = kNone;
     // The same if the update cannot write back.
     int32_t keep_until_end = kNone;
+    // Of a write: the last instruction up to which a value that goes to both memories has to stay in
+    // the fast one, kNone if it may not go to both.
+    int32_t copy_until = kNone;
+    // True of a read that finds the value in fast memory if that is where it was written, because
+    // the compiler puts it there for this read.
+    bool follows_write = false;
     // Carried group that the value in fast memory would commit to fast memory: as initial value.
     int32_t feeds_group = kNone;
   };

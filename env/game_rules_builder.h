@@ -53,8 +53,13 @@ class GameRules::Builder {
   // Of the value that access `k` of the buffer makes.
   void SetDuty(uint32_t buffer, size_t k, AccessRule& rule) const;
 
+  // AccessRule::copy_until of access `k` of the buffer, a write.
+  int32_t CopyUntil(uint32_t buffer, size_t k) const;
+
   // What happens to a value in the accesses of its buffer from index `from` on.
   Duty DutyFrom(absl::Span<const uint32_t> accesses, size_t from, int32_t home) const;
+
+  AccessKind KindOf(uint32_t access) const { return program_.accesses()[access].kind; }
 
   int32_t LoopOf(uint32_t access) const {
     return program_.instructions()[program_.accesses()[access].instruction].loop;
@@ -78,6 +83,9 @@ class GameRules::Builder {
   // The group whose loop takes over a value of the buffer that is made at `made` and changed at
   // `changed`, kNone if never; kNone if there is none. Of several the first.
   int32_t GroupTakingOver(uint32_t buffer, int32_t made, int32_t changed) const;
+
+  // Whether the compiler makes values in fast memory only for their first use.
+  bool writes_for_use() const { return !program_.hardware().fast_writes_without_use(); }
 
   const Program& program_;
   const GameOptions& options_;

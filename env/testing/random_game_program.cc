@@ -20,6 +20,7 @@ class GameProgramMaker {
 
   Program Make() {
     builder_.hardware().set_scoped_memory_in_fast_memory(true);
+    builder_.hardware().set_fast_writes_without_use(Chance(50));
     builder_.hardware().set_fast_memory_bytes(int64_t{256} << Uniform(0, 3));
     Scope top;
     for (int k = Uniform(1, 4); k > 0; --k) {

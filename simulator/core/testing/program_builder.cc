@@ -58,6 +58,7 @@ v1::Hardware SmallHardware() {
   hardware.set_fast_memory_write_bytes_per_cycle(50);
   hardware.set_flops_per_cycle(1000);
   hardware.set_clock_hz(1e9);
+  hardware.set_fast_writes_without_use(true);
   return hardware;
 }
 

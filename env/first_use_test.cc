@@ -1,0 +1,157 @@
+// The compiler makes a value in fast memory only for its first use: what that forbids and forces.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "env/game.h"
+#include "env/testing/corpus_programs.h"
+#include "env/testing/games.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero {
+namespace {
+
+using enum Action;
+using testing::CorpusPaths;
+using testing::EverythingMatters;
+using testing::ProgramBuilder;
+using testing::Read;
+using testing::Set;
+using testing::StaysOf;
+using testing::Update;
+using testing::Write;
+
+constexpr uint32_t kBuffer = 0;
+constexpr uint32_t kOther = 1;
+
+ProgramBuilder CompilersBuilder() {
+  ProgramBuilder builder;
+  builder.hardware().set_fast_writes_without_use(false);
+  return builder;
+}
+
+// Written by 0, read by 2 and 3; instruction 1 writes another value of 512 bytes, which 3 reads.
+Program WriteAndTwoReads(int64_t bytes) {
+  ProgramBuilder builder = CompilersBuilder();
+  builder.AddBuffer(bytes);
+  builder.AddBuffer(512);
+  builder.AddInstruction(1000, {Write(kBuffer, 5)});
+  builder.AddInstruction(1000, {Write(kOther, 5)});
+  builder.AddInstruction(1000, {Read(kBuffer, 5)});
+  builder.AddInstruction(1000, {Read(kBuffer, 5), Read(kOther, 5)});
+  return builder.Build();
+}
+
+TEST(FirstUse, IsInFastMemoryIfTheWriteIs) {
+  const Program program = WriteAndTwoReads(256);
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  ASSERT_TRUE(game.IsLegal(kCopy));
+  game.Apply(kCopy);
+  EXPECT_EQ(game.access(), 1u);
+  game.Apply(kDrop);
+  // The read by 2 was taken by rule; the one by 3 may well be from HBM.
+  EXPECT_EQ(game.access(), 3u);
+  EXPECT_EQ(game.legal_actions(), Set({kNoCopy, kDrop}));
+  game.Apply(kDrop);
+  EXPECT_EQ(game.ToMapping().in_fast_memory[2], 1);
+  EXPECT_EQ(game.ToMapping().in_fast_memory[3], 0);
+}
+
+TEST(FirstUse, KeepsTheBytesOfItsWrite) {
+  const Program program = WriteAndTwoReads(1024);  // all there is
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  game.Apply(kCopy);
+  game.Apply(kNoCopy);  // the read by 3: no other decision is left before it
+  EXPECT_TRUE(game.finished());
+  EXPECT_TRUE(StaysOf(game, kOther).empty());
+}
+
+TEST(FirstUse, IsFreeAfterAWriteToHbm) {
+  const Program program = WriteAndTwoReads(256);
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  game.Apply(kDrop);
+  game.Apply(kDrop);
+  EXPECT_EQ(game.access(), 2u);
+  EXPECT_EQ(game.legal_actions(), Set({kCopy, kDrop}));
+}
+
+TEST(FirstUse, ThatDoesNotExistLeavesTheWriteInHbm) {
+  for (const bool live_out : {false, true}) {
+    ProgramBuilder builder = CompilersBuilder();
+    builder.AddBuffer(256, {.live_out = live_out});
+    builder.AddInstruction(1000, {Write(kBuffer, 5)});
+    const Program program = builder.Build();
+    const GameRules rules = EverythingMatters(program);
+    const Game game(rules);
+    EXPECT_TRUE(game.finished());
+    EXPECT_EQ(game.total_return(), 0);
+  }
+}
+
+TEST(FirstUse, ThatIsAnUpdateNeedsNoCopyBeforeIt) {
+  ProgramBuilder builder = CompilersBuilder();
+  builder.AddBuffer(256, {.live_out = true});
+  builder.AddInstruction(1000, {Write(kBuffer, 5)});
+  builder.AddInstruction(1000, {Update(kBuffer, 5)});
+  const Program program = builder.Build();
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  EXPECT_EQ(game.legal_actions(), Set({kNoCopy, kDrop}));
+  game.Apply(kNoCopy);
+  // The update is what writes the value back, as the program's output.
+  EXPECT_TRUE(game.finished());
+  EXPECT_EQ(game.ToMapping().in_fast_memory, (std::vector<uint8_t>{1, 1}));
+}
+
+TEST(FirstUse, ThatIsALoopsComesWithTheLoop) {
+  ProgramBuilder builder = CompilersBuilder();
+  for (uint32_t b = 0; b < 4; ++b) builder.AddBuffer(96);
+  builder.AddInstruction(1000, {Write(0, 5)});
+  const uint32_t loop = builder.BeginLoop(10);
+  builder.AddInstruction(1000, {Read(1, 5)});
+  builder.AddInstruction(1000, {Write(2, 5)});
+  builder.EndLoop();
+  builder.AddInstruction(1000, {Read(3, 5)});
+  builder.AddCarriedGroup(loop, 0, 1, 2, 3);
+  const Program program = builder.Build();
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  EXPECT_EQ(game.legal_actions(), Set({kNoCopy, kDrop}));
+  game.Apply(kNoCopy);
+  EXPECT_TRUE(game.finished());
+  EXPECT_EQ(game.ToMapping().in_fast_memory, (std::vector<uint8_t>{1, 1, 1, 1}));
+}
+
+// What the rule is made from: of all modules that the compiler made by default, and whose programs
+// come with the software, none has a value in fast memory that is first used from HBM, or never.
+TEST(FirstUse, IsInFastMemoryIfTheWriteIsInEveryModuleOfTheCompiler) {
+  for (const std::string& path : CorpusPaths(MALLOCMUZERO_SOURCE_DIR)) {
+    const absl::StatusOr<Program> program = LoadProgram(path);
+    ASSERT_TRUE(program.ok()) << program.status();
+    std::vector<bool> carried(program->buffer_count());
+    for (const CarriedGroup& group : program->carried_groups()) {
+      carried[group.initial_buffer] = carried[group.root_buffer] = true;
+    }
+    const auto& fast = program->proto().baseline().mapping().in_fast_memory();
+    for (uint32_t b = 0; b < program->buffer_count(); ++b) {
+      const absl::Span<const uint32_t> accesses = program->AccessesOfBuffer(b);
+      for (size_t k = 0; k < accesses.size(); ++k) {
+        const Access& access = program->accesses()[accesses[k]];
+        if (access.kind != AccessKind::kWrite || !fast[static_cast<int>(accesses[k])]) continue;
+        const bool is_used = k + 1 < accesses.size();
+        EXPECT_TRUE(is_used ? fast[static_cast<int>(accesses[k + 1])] : carried[b])
+            << path << ", access " << accesses[k];
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero
