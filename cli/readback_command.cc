@@ -1,5 +1,6 @@
 #include "cli/readback_command.h"
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -20,11 +21,13 @@
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/import/read_back.h"
+#include "simulator/overrides/late_copies.h"
 
 namespace mallocmuzero::cli {
 namespace {
 
 constexpr int kMismatchesShown = 10;
+constexpr int kLateCopiesShown = 5;
 
 struct ReadbackFlags {
   std::string program;
@@ -59,6 +62,21 @@ std::string MismatchTable(const v1::ReadBackReport& report) {
                       " accesses, those that move most\n", table.ToText());
 }
 
+std::string LateCopyTable(const v1::ReadBackReport& report) {
+  if (report.late_copies().empty()) return "";
+  Table table({{"before"}, {"MiB", Table::Align::kRight}, {"cycles", Table::Align::kRight}});
+  double cycles = 0;
+  for (const v1::ReadBackReport::LateCopy& copy : report.late_copies()) {
+    cycles += copy.wait_cycles();
+    if (&copy - &report.late_copies(0) >= kLateCopiesShown) continue;
+    table.AddRow({copy.instruction(), FormatMebibytes(copy.bytes()),
+                  FormatCount(std::llround(copy.wait_cycles()))});
+  }
+  return absl::StrCat("\nCopies that the program waits for: ",
+                      FormatCount(report.late_copies_size()), ", ",
+                      FormatCount(std::llround(cycles)), " cycles, the longest\n", table.ToText());
+}
+
 std::string ReadbackText(const v1::ReadBackReport& report) {
   std::vector<std::pair<std::string, std::string>> facts;
   if (report.has_compiled_cycles()) {
@@ -82,7 +100,7 @@ std::string ReadbackText(const v1::ReadBackReport& report) {
       {"matched", absl::StrCat(FormatPercent(report.matched_share()), " of the accessed bytes")});
   facts.push_back({"addresses", report.packed() ? "packed" : "not packed"});
   return absl::StrCat(report.program(), " as recompiled\n\n", FactList(facts),
-                      MismatchTable(report));
+                      MismatchTable(report), LateCopyTable(report));
 }
 
 absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
@@ -101,8 +119,9 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
         WriteMessage(flags.output, MappingToProto(read_back->mapping, *program));
     if (!written.ok()) return OutputError(written);
   }
-  const v1::ReadBackReport report =
+  v1::ReadBackReport report =
       MakeReadBackReport(*program, *read_back, wanted ? &*wanted : nullptr);
+  AddLateCopies(*program, read_back->mapping, report);
   if (!flags.json) {
     std::fputs(ReadbackText(report).c_str(), stdout);
     return ExitCode::kSuccess;

@@ -184,7 +184,7 @@ class Exporter {
     if (!is_marker(start)) return {PrefetchTime::Kind::kBefore, InstructionName(program_, start)};
     if (start > 0 && !is_marker(start - 1))
       return {PrefetchTime::Kind::kAfter, InstructionName(program_, start - 1)};
-    return {PrefetchTime::Kind::kEarliest, ""};
+    return {.kind = PrefetchTime::Kind::kEagerness, .instruction = "", .eagerness = 0};
   }
 
   double BytesMoved(uint32_t a) const {

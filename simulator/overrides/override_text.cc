@@ -38,10 +38,10 @@ std::string PrefetchOptions(const PrefetchTime& time) {
       return absl::StrCat("before_instruction { ", NameMatcher(time.instruction), " }");
     case PrefetchTime::Kind::kAfter:
       return absl::StrCat("after_instruction { ", NameMatcher(time.instruction), " }");
-    case PrefetchTime::Kind::kEarliest:
+    case PrefetchTime::Kind::kEagerness:
       break;
   }
-  return "prefetch_eagerness: 0";
+  return absl::StrCat("prefetch_eagerness: ", time.eagerness);
 }
 
 }  // namespace

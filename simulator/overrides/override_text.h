@@ -35,10 +35,13 @@ struct Use {
 
 // When a copy from HBM is to start.
 struct PrefetchTime {
-  enum class Kind : uint8_t { kEarliest, kBefore, kAfter };
+  enum class Kind : uint8_t { kEagerness, kBefore, kAfter };
 
-  Kind kind = Kind::kEarliest;
-  std::string instruction;  // HLO name; unused for kEarliest
+  Kind kind = Kind::kEagerness;
+  std::string instruction;  // HLO name; unused for kEagerness
+  // Where between the earliest start that there is room for, 0, and the compiler's own choice, 1;
+  // for kEagerness only. The name is the compiler's.
+  double eagerness = 0;
 };
 
 // Regular expression that matches this name and no other, quoted for text format: a dot in it has

@@ -41,7 +41,7 @@ TEST(OverrideText, PrefetchesAUseAtATime) {
   const std::string filter =
       R"(overrides { hlo_operand_filter { instruction_name_regex: "^f$" operand_number: 1 )"
       R"(tuple_index {} size_gte: 64 } prefetch { )";
-  EXPECT_EQ(Prefetch(use, {PrefetchTime::Kind::kEarliest, ""}),
+  EXPECT_EQ(Prefetch(use, {PrefetchTime::Kind::kEagerness}),
             filter + "prefetch_eagerness: 0 } }");
   EXPECT_EQ(Prefetch(use, {PrefetchTime::Kind::kBefore, "g.1"}),
             filter + R"(before_instruction { instruction_name_regex: "^g\\.1$" } } })");

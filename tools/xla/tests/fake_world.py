@@ -21,8 +21,9 @@ from typing import Any
 # compiles), `hangs`; `slow_compiles` seconds; `promised` gains; `items` by mapping name (default:
 # all of `promised`).
 # `strict`: overrides that insist. `moves`: by mapping, all_fast or all_hbm; `mismatched`: tensors
-# that are not as wanted, with the override that helps. `solved`: what each solver's mapping is to
-# cost; `corpus`: program names.
+# that are not as wanted, with the override that helps; `late`: overrides that make the program wait
+# for a copy, with the override that starts it earlier and the cycles that it saves. `solved`: what
+# each solver's mapping is to cost; `corpus`: program names.
 
 
 def read_text(path: str) -> dict[str, Any]:
@@ -37,9 +38,16 @@ def read_text(path: str) -> dict[str, Any]:
 def cycles(world: dict[str, Any], asked: list[str], tables: set[str]) -> float:
     """Prices a placement; hidden costs only where `tables` has them."""
     total = float(world["default"] + sum(world["cycles"].get(name, 0) for name in asked))
+    total += sum(wait for _, wait in late_copies(world, asked))
     for pair, cost in world.get("together", {}).items():
         total += cost if set(pair.split()) <= set(asked) else 0
     return total + float(sum(world.get("hidden", {}).get(name, 0) for name in tables & set(asked)))
+
+
+def late_copies(world: dict[str, Any], asked: list[str]) -> list[tuple[str, float]]:
+    """Returns the copies that are waited for: what starts each earlier, and the cycles."""
+    late = world.get("late", {})
+    return [late[name] for name in asked if name in late and late[name][0] not in asked]
 
 
 def answer_jobs(world: dict[str, Any], action: str) -> None:
@@ -156,6 +164,16 @@ def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[st
         "default_mapped_cycles": world["default"],
         "honoured_share": share,
         "mismatches": mismatches,
+        "late_copies": [
+            {
+                "access": number,
+                "instruction": f"user_{number}",
+                "bytes": 1,
+                "wait_cycles": wait,
+                "tensor_overrides": ["overrides { too_early }", f"overrides {{ {start} }}"],
+            }
+            for number, (start, wait) in enumerate(late_copies(world, asked))
+        ],
     }
 
 

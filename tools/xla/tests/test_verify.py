@@ -173,6 +173,19 @@ def test_tensor_that_is_not_as_wanted_though_asked_for_is_insisted_on(
     assert asked(result.options) == "a b"
 
 
+def test_copies_that_are_waited_for_are_started_earlier(make_world: MakeWorld) -> None:
+    world = make_world(
+        promised={"a": 40, "b": 30},
+        cycles={"a": -40, "b": -30, "too_early": 5},
+        late={"a": ("start", 60)},
+    )
+    result = verify(world)
+    # Both together are slower than the default, for the waiting; b alone is not.
+    assert world.log()[:4] == ["look a b", "look a", "look a b too_early", "look a b start"]
+    assert asked(result.options) == "a b start"
+    assert result.kept[-1] == "start_copy user_0 #0"
+
+
 def test_moves_that_no_mapping_asked_for_are_found_by_the_walk(make_world: MakeWorld) -> None:
     world = make_world(
         promised={"a": 0, "b": 0},

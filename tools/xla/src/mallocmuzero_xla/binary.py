@@ -13,10 +13,24 @@ from typing import Any
 
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.importer import find_binary
+from mallocmuzero_xla.overrides import Item, start_of_copy
 
 _BAD_INPUT = 2
 
 _Arguments = list[str | pathlib.Path]
+
+
+@dataclasses.dataclass(frozen=True)
+class LateCopy:
+    """A copy from HBM that a compiled program waits for.
+
+    Attributes:
+        wait_cycles: in one run of the program.
+        starts: items of which each starts it earlier, the earliest start first.
+    """
+
+    wait_cycles: float
+    starts: tuple[Item, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,12 +42,14 @@ class Readback:
         default_cycles: the price of the compiler's own placement by the same table.
         honoured_share: of the accessed bytes, those that are where the mapping wants them.
         mismatches: the accesses that move most of the others, as (access, wanted in fast memory).
+        late_copies: copies that the program waits for, most cycles first.
     """
 
     mapped_cycles: float
     default_cycles: float
     honoured_share: float
     mismatches: tuple[tuple[int, bool], ...]
+    late_copies: tuple[LateCopy, ...] = ()
 
 
 class Binary:
@@ -65,6 +81,7 @@ class Binary:
                 (int(entry["access"]), bool(entry["wanted_fast"]))
                 for entry in reply.get("mismatches", [])
             ),
+            late_copies=tuple(_late_copy(entry) for entry in reply.get("late_copies", [])),
         )
 
     def module_cycles(self, text: str, hardware: str) -> float:
@@ -97,6 +114,11 @@ class Binary:
             return dict(json.loads(result.stdout))
         except ValueError as error:
             raise CaptureError(f"mallocmuzero {command} --json did not print JSON") from error
+
+
+def _late_copy(entry: dict[str, Any]) -> LateCopy:
+    starts = (start_of_copy(entry, text) for text in entry["tensor_overrides"])
+    return LateCopy(float(entry["wait_cycles"]), tuple(starts))
 
 
 def _number(reply: dict[str, Any], command: str, name: str) -> float:

@@ -17,6 +17,8 @@ _STRICT = ("pin_in_alternate_memory", "prefetch")
 # Kinds of items, as the binary names them.
 _INTO_FAST = ("assign_first", "prefetch_use")
 
+_START_OF_COPY = "start_copy"
+
 # A refusal names the instruction that uses the tensor, the one that defines it, or both.
 _NAMED = re.compile(r"instruction '([^']+)'")
 
@@ -100,6 +102,29 @@ class Item:
         pattern = f"^{instruction.replace('.', chr(92) * 2 + '.')}$"
         texts = (*self.tensor_overrides, *self.sort_overrides)
         return self.instruction == instruction or any(pattern in text for text in texts)
+
+
+def start_of_copy(late_copy: dict[str, Any], text: str) -> Item:
+    """Returns the item of an entry of `mallocmuzero readback --json`'s late copies."""
+    access, instruction = int(late_copy["access"]), str(late_copy["instruction"])
+    return Item(
+        id=f"{_START_OF_COPY} {instruction} #{access}",
+        kind=_START_OF_COPY,
+        instruction=instruction,
+        gain=float(late_copy["wait_cycles"]),
+        tensor_overrides=(text,),
+        sort_overrides=(),
+        strict="",
+        accesses=(access,),
+        bytes_moved=float(late_copy["bytes"]),
+    )
+
+
+def with_starts(items: Sequence[Item], starts: Sequence[Item]) -> tuple[Item, ...]:
+    """Returns `items` and `starts` of copies, less other starts of the same copies."""
+    anew = {start.accesses for start in starts}
+    kept = (item for item in items if item.kind != _START_OF_COPY or item.accesses not in anew)
+    return (*kept, *starts)
 
 
 def options_of(items: Sequence[Item]) -> dict[str, str]:

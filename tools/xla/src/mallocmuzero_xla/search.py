@@ -7,8 +7,9 @@ by what the compiler really does with it. In turn:
 1. all items of the mapping, less those that the compiler refuses;
 2. the items with the largest promised gain only: 1, 2, 4, ... of them;
 3. repair: moves for accesses that are not where the mapping wants them;
-4. groups of items out or in, ever smaller groups;
-5. a random walk over items and moves, downhill or level, until it finds nothing for a while.
+4. earlier starts of copies that the program waits for;
+5. groups of items out or in, ever smaller groups;
+6. a random walk over items and moves, downhill or level, until it finds nothing for a while.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 
+from mallocmuzero_xla.binary import LateCopy
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
-from mallocmuzero_xla.overrides import Item, named_item, options_of
+from mallocmuzero_xla.overrides import Item, named_item, options_of, with_starts
 
 # Less than this share of the default's cycles is no improvement worth a longer list of overrides.
 _TOLERANCE = 1e-6
@@ -29,6 +31,11 @@ _PATIENCE = 150
 
 # Repairs that are tried, together and one by one, for the accesses that move most bytes.
 _REPAIRS = 8
+
+# Late copies that are started earlier, together and one by one, and the share of the program's
+# cycles that must be lost to one.
+_LATE_COPIES = 8
+_LATE_SHARE = 1e-4
 
 # Refused overrides that are taken out of a list before it is given up.
 _REFUSALS = 4
@@ -48,10 +55,22 @@ class Mismatch:
 
 @dataclasses.dataclass(frozen=True)
 class Placement:
-    """What the compiler did: the predicted cycles, and what is not as wanted, most bytes first."""
+    """What the compiler did.
+
+    Attributes:
+        cycles: predicted.
+        mismatches: what is not as wanted, most bytes first.
+        late_copies: what the program waits for, most cycles first.
+    """
 
     cycles: float
     mismatches: tuple[Mismatch, ...] = ()
+    late_copies: tuple[LateCopy, ...] = ()
+
+    @property
+    def cycles_at_work(self) -> float:
+        """Returns the cycles less those that the program waits for copies."""
+        return self.cycles - sum(copy.wait_cycles for copy in self.late_copies)
 
 
 # Prices overrides. Raises CompileError (refused), WorkerLostError (aborted) or BudgetSpentError.
@@ -91,20 +110,20 @@ class OverrideSearch:
         items: Sequence[Item],
         moves: Sequence[Item],
         judge: Judge,
-        default_cycles: float,
+        default: Placement,
         starts: Sequence[Overrides] = (),
         seed: int = 0,
     ) -> None:
         """Searches from a mapping's `items`, largest promised gain first.
 
-        `moves` are all that may be asked of the compiler; `default_cycles` is what no overrides
-        cost; `starts` are lists to try early; `seed` is the random walk's.
+        `moves` are all that may be asked of the compiler; `default` is what no overrides
+        give; `starts` are lists to try early; `seed` is the random walk's.
         """
         self._items = list(items)
         self._starts = starts
         self._judge = judge
-        self._trials: dict[_Key, Trial] = {(): Trial((), Placement(default_cycles))}
-        self._tolerance = _TOLERANCE * default_cycles
+        self._trials: dict[_Key, Trial] = {(): Trial((), default)}
+        self._tolerance = _TOLERANCE * default.cycles
         self._random = random.Random(seed)
         self.dropped: list[Dropped] = []
         wishes = [*itertools.chain(*starts), *items, *moves]
@@ -119,6 +138,7 @@ class OverrideSearch:
             self._settle_all()
             self._try_prefixes()
             self._repair()
+            self._start_copies_earlier()
             self._climb()
             self._walk()
         except BudgetSpentError:
@@ -171,9 +191,8 @@ class OverrideSearch:
         while improved:
             best = self._best()
             repairs = self._repairs(best)
-            improved = bool(repairs) and self._improve(best, (*repairs, *best.items))
-            for repair in () if improved else repairs:
-                improved = improved or self._improve(best, (repair, *best.items))
+            tried = (repairs, *((repair,) for repair in repairs)) if repairs else ()
+            improved = any(self._improve(best, (*more, *best.items)) for more in tried)
 
     def _repairs(self, trial: Trial) -> Overrides:
         """Returns moves that are not in `trial`, for its largest mismatches."""
@@ -191,6 +210,29 @@ class OverrideSearch:
             if move is not None:
                 found.setdefault(move.key, move)
         return tuple(found.values())[:_REPAIRS]
+
+    def _start_copies_earlier(self) -> None:
+        """Starts copies earlier where waiting for them is what keeps a list from being the best."""
+        self._hurry(min(self._trials.values(), key=lambda trial: trial.placement.cycles_at_work))
+        self._hurry(self._best())
+
+    def _hurry(self, trial: Trial) -> None:
+        """Starts copies earlier that `trial` waits for, while that helps it."""
+        found: Trial | None = trial
+        while found is not None:
+            here = found
+            late = [
+                copy.starts
+                for copy in here.placement.late_copies[:_LATE_COPIES]
+                if copy.wait_cycles > _LATE_SHARE * here.cycles
+            ]
+            together = zip(*late, strict=True)
+            single = ((start,) for starts in late for start in starts)
+            tried = (
+                self._improve(here, with_starts(here.items, starts))
+                for starts in (*together, *single)
+            )
+            found = next(filter(None, tried), None)
 
     def _climb(self) -> None:
         """Takes out or puts in groups of items, ever smaller ones, as long as that helps."""
@@ -244,19 +286,20 @@ class OverrideSearch:
                 changed.insert(self._random.randint(0, len(changed)), move)
         return tuple(changed)
 
-    def _improve(self, best: Trial, candidate: Overrides) -> bool:
-        """Whether `candidate`, less what is refused of it, is better than `best`."""
+    def _improve(self, best: Trial, candidate: Overrides) -> Trial | None:
+        """Prices `candidate`, less what is refused of it; None if it is no better than `best`."""
         for _ in range(_REFUSALS):
             try:
-                return self._price(candidate).cycles < best.cycles - self._tolerance
+                found = self._price(candidate)
+                return found if found.cycles < best.cycles - self._tolerance else None
             except CompileError as error:
                 culprit = named_item(str(error), candidate)
                 if culprit is None:
-                    return False
+                    return None
                 candidate = tuple(item for item in candidate if item is not culprit)
             except WorkerLostError:
-                return False
-        return False
+                return None
+        return None
 
     def _try(self, items: Overrides) -> Trial | None:
         """Prices `items`; None if the compiler will not have them together."""

@@ -107,8 +107,8 @@ class Loop:
         starts: list[Overrides] = []
         for seed in itertools.count():
             looks, surprises = self._looker.looks, len(self._lessons)
-            default = self._price(self._plan.capture.read(DEFAULT)).cycles
-            judge = self._judge(default)
+            default = self._price(self._plan.capture.read(DEFAULT))
+            judge = self._judge(default.cycles)
             search = OverrideSearch(items, moves, judge, default, starts, seed)
             finished = search.run()
             result.dropped |= {dropped.item.id: dropped.reason for dropped in search.dropped}
@@ -213,9 +213,9 @@ class Loop:
         if program == self._program:
             found = self._binary.readback(program, all_hbm, text, mapping)
             mismatches = tuple(Mismatch(*entry) for entry in found.mismatches)
-            return Placement(found.mapped_cycles, mismatches)
+            return Placement(found.mapped_cycles, mismatches, found.late_copies)
         found = self._binary.readback(self._program, all_hbm, text, _DEFAULT_MAPPING)
-        return Placement(found.mapped_cycles)
+        return Placement(found.mapped_cycles, late_copies=found.late_copies)
 
     def _honoured(self, text: str) -> float:
         program, mapping = self._wanted
