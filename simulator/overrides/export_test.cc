@@ -82,13 +82,13 @@ TEST(ExportOverrides, AValueWantedNowhereIsKeptWhereItIsWrittenAndUsed) {
   EXPECT_EQ(item.gain_cycles(), -11);  // 10 + 5 - 4 saved until now
   const std::string keep_0 =
       R"(overrides { hlo_position_matcher { instruction_name_regex: "^fusion\\.0$" )"
-      R"(tuple_index {} } keep_in_default_memory {} })";
+      R"(tuple_index {} size_gte: 99 size_lte: 101 } keep_in_default_memory {} })";
   const std::string keep_1 =
       R"(overrides { hlo_operand_filter { instruction_name_regex: "^fusion\\.1$" )"
-      R"(operand_number: 0 tuple_index {} } keep_in_default_memory {} })";
+      R"(operand_number: 0 tuple_index {} size_gte: 99 size_lte: 101 } keep_in_default_memory {} })";
   const std::string keep_2 =
       R"(overrides { hlo_operand_filter { instruction_name_regex: "^fusion\\.2$" )"
-      R"(operand_number: 0 tuple_index {} } keep_in_default_memory {} })";
+      R"(operand_number: 0 tuple_index {} size_gte: 99 size_lte: 101 } keep_in_default_memory {} })";
   EXPECT_THAT(item.tensor_overrides(), ElementsAre(keep_0, keep_1, keep_2));
   EXPECT_THAT(item.sort_overrides(), IsEmpty());
   EXPECT_EQ(item.strict(), "");
@@ -108,7 +108,8 @@ TEST(ExportOverrides, OfAnInputOnlyTheUsesAreKept) {
   ASSERT_EQ(report.items(0).tensor_overrides_size(), 3);
   EXPECT_EQ(report.items(0).tensor_overrides(0),
             R"(overrides { hlo_operand_filter { instruction_name_regex: "^fusion\\.0$" )"
-            R"(operand_number: 0 tuple_index {} size_gte: 250 } keep_in_default_memory {} })");
+            R"(operand_number: 0 tuple_index {} size_gte: 250 size_lte: 401 } )"
+            R"(keep_in_default_memory {} })");
   EXPECT_THAT(report.items(0).sort_overrides(), IsEmpty());
 }
 
@@ -124,11 +125,11 @@ TEST(ExportOverrides, AValueThatIsMissedInFastMemoryIsAssignedFirst) {
   EXPECT_THAT(item.tensor_overrides(), IsEmpty());
   const std::string first =
       R"(overrides { hlo_position_matcher { instruction_name_regex: "^fusion\\.0$" )"
-      R"(tuple_index {} } override_options { assign_first: true } })";
+      R"(tuple_index {} size_gte: 99 size_lte: 101 } override_options { assign_first: true } })";
   EXPECT_THAT(item.sort_overrides(), ElementsAre(first));
   EXPECT_EQ(item.strict(),
             R"(overrides { hlo_position_matcher { instruction_name_regex: "^fusion\\.0$" )"
-            R"(tuple_index {} } pin_in_alternate_memory {} })");
+            R"(tuple_index {} size_gte: 99 size_lte: 101 } pin_in_alternate_memory {} })");
   EXPECT_EQ(OptionLines(report), absl::StrCat("xla_tpu_msa_sort_order_overrides=", first, "\n"));
 }
 
@@ -141,10 +142,12 @@ TEST(ExportOverrides, AnInputIsAssignedFirstAndNeverPinned) {
   EXPECT_THAT(
       report.items(0).sort_overrides(),
       ElementsAre(R"(overrides { hlo_position_matcher { instruction_name_regex: "^value\\.0$" )"
-                  R"(tuple_index {} } override_options { assign_first: true } })"));
+                  R"(tuple_index {} size_gte: 399 size_lte: 401 } )"
+                  R"(override_options { assign_first: true } })"));
   EXPECT_EQ(report.items(0).strict(),
             R"(overrides { hlo_operand_filter { instruction_name_regex: "^fusion\\.1$" )"
-            R"(operand_number: 1 tuple_index {} } prefetch { before_instruction { )"
+            R"(operand_number: 1 tuple_index {} size_gte: 399 size_lte: 401 } )"
+            R"(prefetch { before_instruction { )"
             R"(instruction_name_regex: "^fusion\\.1$" } } })");
 }
 
@@ -178,10 +181,12 @@ TEST(ExportOverrides, AUseThatMovesToFastMemoryWhileAnotherLeavesItIsPrefetched)
   EXPECT_THAT(KindsOf(report), ElementsAre("prefetch_use", "keep_use"));
   EXPECT_THAT(report.items(0).accesses(), ElementsAre(3, 5));
   EXPECT_EQ(report.items(0).gain_cycles(), 14);
-  EXPECT_THAT(report.items(0).tensor_overrides(),
-              ElementsAre(R"(overrides { hlo_operand_filter { instruction_name_regex: )"
-                          R"("^fusion\\.1$" operand_number: 1 tuple_index {} } prefetch { )"
-                          R"(before_instruction { instruction_name_regex: "^fusion\\.0$" } } })"));
+  EXPECT_THAT(
+      report.items(0).tensor_overrides(),
+      ElementsAre(
+          R"(overrides { hlo_operand_filter { instruction_name_regex: )"
+          R"("^fusion\\.1$" operand_number: 1 tuple_index {} size_gte: 399 size_lte: 401 } prefetch { )"
+          R"(before_instruction { instruction_name_regex: "^fusion\\.0$" } } })"));
   EXPECT_EQ(report.items(1).gain_cycles(), -20);
 }
 

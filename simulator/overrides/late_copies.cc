@@ -53,10 +53,9 @@ void AddLateCopies(const Program& program, const Mapping& read_back, v1::ReadBac
     copy.set_bytes(static_cast<double>(program.buffers()[interval.buffer].bytes));
     copy.set_wait_cycles(cycles);
     for (const double eagerness : kEagerness) {
-      *copy.add_tensor_overrides() =
-          Prefetch(uses.front(), {.kind = PrefetchTime::Kind::kEagerness,
-                                  .instruction = "",
-                                  .eagerness = eagerness});
+      *copy.add_tensor_overrides() = Prefetch(
+          uses.front(),
+          {.kind = PrefetchTime::Kind::kEagerness, .instruction = "", .eagerness = eagerness});
     }
   }
   std::stable_sort(late.begin(), late.end(), [](const LateCopy& a, const LateCopy& b) {

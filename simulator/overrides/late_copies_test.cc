@@ -14,8 +14,8 @@ using testing::ProgramBuilder;
 using testing::Read;
 using testing::Wanted;
 
-// HBM moves 10 bytes a cycle: 40 cycles for `input`, 10 for `small`, which instruction 2 both reads.
-// Instructions 0 and 1 take 10 and 20 cycles and leave all of the bandwidth.
+// HBM moves 10 bytes a cycle: 40 cycles for `input`, 10 for `small`, which instruction 2 both
+// reads. Instructions 0 and 1 take 10 and 20 cycles and leave all of the bandwidth.
 Program TwoInputs() {
   ProgramBuilder builder;
   const uint32_t input = builder.AddBuffer(400, {.live_in = true});
@@ -45,7 +45,8 @@ TEST(LateCopies, AreThoseThatTheProgramWaitsFor) {
   EXPECT_DOUBLE_EQ(late.wait_cycles(), 40 - 20);
   const std::string filter =
       R"(overrides { hlo_operand_filter { instruction_name_regex: "^fusion\\.2$" )"
-      R"(operand_number: 0 tuple_index {} } prefetch { prefetch_eagerness: )";
+      R"(operand_number: 0 tuple_index {} size_gte: 399 size_lte: 401 } )"
+      R"(prefetch { prefetch_eagerness: )";
   EXPECT_THAT(late.tensor_overrides(),
               ElementsAre(filter + "0 } }", filter + "0.5 } }", filter + "0.75 } }"));
 }

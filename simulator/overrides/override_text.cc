@@ -19,16 +19,24 @@ std::string NameMatcher(absl::string_view name) {
   return absl::StrCat("instruction_name_regex: ", QuotedNameRegex(name));
 }
 
+void AppendBounds(absl::optional<int64_t> size_gte, absl::optional<int64_t> size_lte,
+                  std::string& filter) {
+  if (size_gte) absl::StrAppend(&filter, " size_gte: ", *size_gte);
+  if (size_lte) absl::StrAppend(&filter, " size_lte: ", *size_lte);
+}
+
 std::string Override(const Definition& definition, absl::string_view what) {
-  return absl::StrCat("overrides { hlo_position_matcher { ", NameMatcher(definition.instruction),
-                      TupleIndex(definition.tuple_index), " } ", what, " }");
+  std::string matcher =
+      absl::StrCat(NameMatcher(definition.instruction), TupleIndex(definition.tuple_index));
+  // One byte to either side: no other size lies there, be the bounds part of the range or not.
+  if (definition.bytes) AppendBounds(*definition.bytes - 1, *definition.bytes + 1, matcher);
+  return absl::StrCat("overrides { hlo_position_matcher { ", matcher, " } ", what, " }");
 }
 
 std::string Override(const Use& use, absl::string_view what) {
   std::string filter = absl::StrCat(NameMatcher(use.instruction), " operand_number: ", use.operand,
                                     TupleIndex(use.tuple_index));
-  if (use.size_gte) absl::StrAppend(&filter, " size_gte: ", *use.size_gte);
-  if (use.size_lte) absl::StrAppend(&filter, " size_lte: ", *use.size_lte);
+  AppendBounds(use.size_gte, use.size_lte, filter);
   return absl::StrCat("overrides { hlo_operand_filter { ", filter, " } ", what, " }");
 }
 

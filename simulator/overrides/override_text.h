@@ -18,6 +18,10 @@ namespace mallocmuzero {
 struct Definition {
   std::string instruction;            // HLO name without '%'
   std::vector<uint32_t> tuple_index;  // into the output's tuple shape; empty for an array
+
+  // Size as laid out, if known, bytes. The compiler compares it before it matches names, which
+  // takes it most of the time that overrides cost.
+  absl::optional<int64_t> bytes;
 };
 
 // Where an instruction uses a value: an operand, or one array of it.

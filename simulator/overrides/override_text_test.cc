@@ -41,8 +41,7 @@ TEST(OverrideText, PrefetchesAUseAtATime) {
   const std::string filter =
       R"(overrides { hlo_operand_filter { instruction_name_regex: "^f$" operand_number: 1 )"
       R"(tuple_index {} size_gte: 64 } prefetch { )";
-  EXPECT_EQ(Prefetch(use, {PrefetchTime::Kind::kEagerness}),
-            filter + "prefetch_eagerness: 0 } }");
+  EXPECT_EQ(Prefetch(use, {PrefetchTime::Kind::kEagerness}), filter + "prefetch_eagerness: 0 } }");
   EXPECT_EQ(Prefetch(use, {PrefetchTime::Kind::kBefore, "g.1"}),
             filter + R"(before_instruction { instruction_name_regex: "^g\\.1$" } } })");
   EXPECT_EQ(Prefetch(use, {PrefetchTime::Kind::kAfter, "g"}),
@@ -56,6 +55,9 @@ TEST(OverrideText, AssignsFirstAndPinsByDefinition) {
   EXPECT_EQ(PinInFastMemory(Definition{.instruction = "f", .tuple_index = {1}}),
             R"(overrides { hlo_position_matcher { instruction_name_regex: "^f$" )"
             R"(tuple_index { index: 1 } } pin_in_alternate_memory {} })");
+  EXPECT_EQ(AssignFirst(Definition{.instruction = "f", .bytes = 512}),
+            R"(overrides { hlo_position_matcher { instruction_name_regex: "^f$" tuple_index {} )"
+            R"(size_gte: 511 size_lte: 513 } override_options { assign_first: true } })");
 }
 
 }  // namespace

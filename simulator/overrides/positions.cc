@@ -49,6 +49,12 @@ bool TellFromOutput(const Program& program, uint32_t access, const Mapping& want
   return true;
 }
 
+// Where there is no bound, one that the operand just keeps.
+void BoundSize(int64_t bytes, Use& use) {
+  if (!use.size_gte) use.size_gte = bytes - 1;
+  if (!use.size_lte) use.size_lte = bytes + 1;
+}
+
 }  // namespace
 
 const std::string& InstructionName(const Program& program, uint32_t instruction) {
@@ -63,6 +69,8 @@ std::vector<Definition> DefinitionsOf(const Program& program, uint32_t access) {
     definitions.push_back({.instruction = InstructionName(program, proto.instruction()),
                            .tuple_index = TupleIndexOf(position)});
   }
+  // Of several the sizes may differ: an access has one.
+  if (definitions.size() == 1) definitions[0].bytes = program.accesses()[access].bytes;
   return definitions;
 }
 
@@ -71,7 +79,8 @@ std::vector<Definition> InputDefinition(const Program& program, uint32_t buffer)
   for (const v1::Tensor& tensor : program.proto().tensors()) {
     if (tensor.buffer() != buffer) continue;
     return {{.instruction = tensor.instruction_name(),
-             .tuple_index = {tensor.tuple_index().begin(), tensor.tuple_index().end()}}};
+             .tuple_index = {tensor.tuple_index().begin(), tensor.tuple_index().end()},
+             .bytes = tensor.bytes()}};
   }
   return {};
 }
@@ -86,6 +95,7 @@ std::vector<Use> UsesOf(const Program& program, uint32_t access, const Mapping& 
             .tuple_index = TupleIndexOf(position)};
     if (TellFromOutput(program, access, wanted, use)) uses.push_back(std::move(use));
   }
+  if (uses.size() == 1) BoundSize(program.accesses()[access].bytes, uses[0]);
   return uses;
 }
 
