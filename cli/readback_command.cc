@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,6 +29,7 @@ namespace {
 
 constexpr int kMismatchesShown = 10;
 constexpr int kLateCopiesShown = 5;
+constexpr char kNamesFromStandardInput[] = "-";
 
 struct ReadbackFlags {
   std::string program;
@@ -72,9 +74,9 @@ std::string LateCopyTable(const v1::ReadBackReport& report) {
     table.AddRow({copy.instruction(), FormatMebibytes(copy.bytes()),
                   FormatCount(std::llround(copy.wait_cycles()))});
   }
-  return absl::StrCat("\nCopies that the program waits for: ",
-                      FormatCount(report.late_copies_size()), ", ",
-                      FormatCount(std::llround(cycles)), " cycles, the longest\n", table.ToText());
+  return absl::StrCat(
+      "\nCopies that the program waits for: ", FormatCount(report.late_copies_size()), ", ",
+      FormatCount(std::llround(cycles)), " cycles, the longest\n", table.ToText());
 }
 
 std::string ReadbackText(const v1::ReadBackReport& report) {
@@ -103,7 +105,33 @@ std::string ReadbackText(const v1::ReadBackReport& report) {
                       MismatchTable(report), LateCopyTable(report));
 }
 
+v1::ReadBackReport Report(const Program& program, const ReadBack& read_back,
+                          const Mapping* wanted) {
+  v1::ReadBackReport report = MakeReadBackReport(program, read_back, wanted);
+  AddLateCopies(program, read_back.mapping, report);
+  return report;
+}
+
+// One line of JSON for each module whose file name comes in, until there are no more. Starting
+// takes longer than reading a module back, and a loop over compiles reads hundreds.
+absl::StatusOr<ExitCode> AnswerNames(const ReadbackFlags& flags, const Program& program,
+                                     const Mapping* wanted) {
+  std::string name;
+  while (std::getline(std::cin, name)) {
+    const absl::StatusOr<ReadBack> read_back = ReadBackModule(program, flags.all_hbm, name);
+    if (!read_back.ok()) return read_back.status();
+    const absl::StatusOr<ExitCode> printed = PrintJson(Report(program, *read_back, wanted));
+    if (!printed.ok()) return printed.status();
+    std::fflush(stdout);
+  }
+  return ExitCode::kSuccess;
+}
+
 absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
+  const bool by_names = flags.hlo == kNamesFromStandardInput;
+  if (by_names && (!flags.json || !flags.output.empty())) {
+    return absl::InvalidArgumentError("--hlo -: expected with --json and without --output");
+  }
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
   absl::optional<Mapping> wanted;
@@ -112,6 +140,8 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
     if (!mapping.ok()) return mapping.status();
     wanted = *std::move(mapping);
   }
+  const Mapping* const compared = wanted ? &*wanted : nullptr;
+  if (by_names) return AnswerNames(flags, *program, compared);
   const absl::StatusOr<ReadBack> read_back = ReadBackModule(*program, flags.all_hbm, flags.hlo);
   if (!read_back.ok()) return read_back.status();
   if (!flags.output.empty()) {
@@ -119,9 +149,7 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
         WriteMessage(flags.output, MappingToProto(read_back->mapping, *program));
     if (!written.ok()) return OutputError(written);
   }
-  v1::ReadBackReport report =
-      MakeReadBackReport(*program, *read_back, wanted ? &*wanted : nullptr);
-  AddLateCopies(*program, read_back->mapping, report);
+  const v1::ReadBackReport report = Report(*program, *read_back, compared);
   if (!flags.json) {
     std::fputs(ReadbackText(report).c_str(), stdout);
     return ExitCode::kSuccess;
@@ -146,8 +174,9 @@ void AddReadbackCommand(CLI::App& app, Action& action) {
       ->required();
   command
       ->add_option("--hlo", flags->hlo,
-                   "HLO text of the recompiled module; a dumped schedule without estimates will do")
-      ->type_name("FILE")
+                   "HLO text of the recompiled module; a dumped schedule without estimates will "
+                   "do; -: names of such files on standard input, one a line")
+      ->type_name("FILE|-")
       ->required();
   command
       ->add_option("--mapping", flags->mapping,

@@ -72,8 +72,7 @@ void Game::Write(uint32_t access, Action action) {
   stay.first = stay.last = instruction_;
   stay.offset = plan_.offset;
   stay.loop = program().instructions()[instruction_].loop;
-  stay.reserved =
-      action == Action::kNoCopy ? plan_.keep_until : rules_->access(access).copy_until;
+  stay.reserved = action == Action::kNoCopy ? plan_.keep_until : rules_->access(access).copy_until;
   NewStay(stay);
   if (action == Action::kCopy) {
     QueueWriteBack(buffer);

@@ -38,8 +38,8 @@ class GameRules {
     int32_t keep_until = kNone;
     // The same if the update cannot write back.
     int32_t keep_until_end = kNone;
-    // Of a write: the last instruction up to which a value that goes to both memories has to stay in
-    // the fast one, kNone if it may not go to both.
+    // Of a write: the last instruction up to which a value that goes to both memories has to stay
+    // in the fast one, kNone if it may not go to both.
     int32_t copy_until = kNone;
     // True of a read that finds the value in fast memory if that is where it was written, because
     // the compiler puts it there for this read.

@@ -194,6 +194,7 @@ TEST_F(LoopBadInput, ReadbackNamesWhatIsWrong) {
                      "other\\.textproto.*another program");
   ExpectOneErrorLine(RunMallocmuzero(Readback(HalfOf(good, "cut.hlo.zst"), "default")),
                      "cut\\.hlo\\.zst");
+  ExpectOneErrorLine(RunMallocmuzero(Readback("-", "default")), "--hlo -: expected with --json");
   ExpectOneErrorLine(RunMallocmuzero(Readback(folder_.Write("empty.hlo", ""), "default")),
                      "empty\\.hlo");
   ExpectOneErrorLine(

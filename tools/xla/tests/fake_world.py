@@ -183,6 +183,11 @@ def main() -> None:
     role, *arguments = sys.argv[2:]
     if role in ("look", "compile"):
         answer_jobs(world, role)
+    elif "-" in arguments:
+        place = arguments.index("-")
+        for line in sys.stdin:
+            arguments[place] = line.strip()
+            print(json.dumps(binary(world, role, arguments)), flush=True)
     else:
         print(json.dumps(binary(world, role, arguments)))
 

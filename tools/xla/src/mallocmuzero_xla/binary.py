@@ -8,6 +8,7 @@ import json
 import pathlib
 import subprocess
 import tempfile
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,9 @@ from mallocmuzero_xla.importer import find_binary
 from mallocmuzero_xla.overrides import Item, start_of_copy
 
 _BAD_INPUT = 2
+
+# Processes that read modules back, each for one program and mapping.
+_MOST_READERS = 4
 
 _Arguments = list[str | pathlib.Path]
 
@@ -58,6 +62,7 @@ class Binary:
     def __init__(self, path: pathlib.Path | None = None) -> None:
         """Finds the binary unless `path` names it; raises UsageError if there is none."""
         self._path = path or find_binary()
+        self._readers: dict[tuple[str, str, str], _Reader] = {}
 
     def overrides(self, program: pathlib.Path, mapping: str, scope: str) -> list[dict[str, Any]]:
         """Returns the items by which `mapping` differs from the default; scope: values or uses."""
@@ -70,9 +75,17 @@ class Binary:
         self, program: pathlib.Path, all_hbm: pathlib.Path, text: str, mapping: str
     ) -> Readback:
         """Prices the placement of a compiled `text`, with or without estimated cycles."""
+        key = (str(program), str(all_hbm), mapping)
+        reader = self._readers.pop(key, None)
+        if reader is None:
+            arguments = ["--program", key[0], "--all-hbm", key[1], "--mapping", key[2]]
+            reader = _Reader([str(self._path), "readback", *arguments])
         with _scratch_file("r.hlo", text) as hlo:
-            arguments: _Arguments = ["--program", program, "--all-hbm", all_hbm, "--hlo", hlo]
-            reply = self._call("readback", [*arguments, "--mapping", mapping])
+            reply = reader.read(hlo)
+        # One that has failed is not kept, nor one that has not been asked for long.
+        self._readers[key] = reader
+        if len(self._readers) > _MOST_READERS:
+            del self._readers[next(iter(self._readers))]
         return Readback(
             mapped_cycles=_number(reply, "readback", "mapped_cycles"),
             default_cycles=_number(reply, "readback", "default_mapped_cycles"),
@@ -107,13 +120,60 @@ class Binary:
         line = [str(self._path), command, *(str(item) for item in arguments), "--json"]
         result = subprocess.run(line, capture_output=True, text=True, check=False)
         if result.returncode != 0:
-            words = (result.stderr.strip().splitlines() or ["no message"])[-1]
-            kind = UsageError if result.returncode == _BAD_INPUT else CaptureError
-            raise kind(f"mallocmuzero {command} failed ({result.returncode}): {words}")
-        try:
-            return dict(json.loads(result.stdout))
-        except ValueError as error:
-            raise CaptureError(f"mallocmuzero {command} --json did not print JSON") from error
+            raise _failure(command, result.returncode, result.stderr)
+        return _parsed(command, result.stdout)
+
+
+class _Reader:
+    """A process that reads one module after the other back: starting it takes most of a second.
+
+    It ends when this object, or this process, does.
+    """
+
+    def __init__(self, command: list[str]) -> None:
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
+        # Ctrl-C is for the loop, which has results to save.
+        self._process = subprocess.Popen(
+            [*command, "--hlo", "-", "--json"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            start_new_session=True,
+        )
+        weakref.finalize(self, _end, self._process)
+
+    def read(self, hlo: pathlib.Path) -> dict[str, Any]:
+        """Returns the report on the module in a file."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(f"{hlo}\n")
+            self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if line:
+            return _parsed("readback", line)
+        code = self._process.wait()
+        self._errors.seek(0)
+        raise _failure("readback", code, self._errors.read())
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(OSError):
+        process.communicate()
+
+
+def _failure(command: str, code: int, errors: str) -> CaptureError:
+    words = (errors.strip().splitlines() or ["no message"])[-1]
+    kind = UsageError if code == _BAD_INPUT else CaptureError
+    return kind(f"mallocmuzero {command} failed ({code}): {words}")
+
+
+def _parsed(command: str, text: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text))
+    except ValueError as error:
+        raise CaptureError(f"mallocmuzero {command} --json did not print JSON") from error
 
 
 def _late_copy(entry: dict[str, Any]) -> LateCopy:
