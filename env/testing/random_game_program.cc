@@ -20,7 +20,6 @@ class GameProgramMaker {
 
   Program Make() {
     builder_.hardware().set_scoped_memory_in_fast_memory(true);
-    builder_.hardware().set_fast_writes_without_use(Chance(50));
     builder_.hardware().set_fast_memory_bytes(int64_t{256} << Uniform(0, 3));
     Scope top;
     for (int k = Uniform(1, 4); k > 0; --k) {
@@ -29,6 +28,7 @@ class GameProgramMaker {
       if (Chance(30)) top.own.push_back(inputs_.back());  // donated: the program may change it
     }
     Block(top, 0);
+    builder_.hardware().set_fast_writes_without_use(Chance(50));
     v1::Program program = builder_.BuildProto();
     if (Chance(50)) AddPrefetch(program);
     absl::StatusOr<Program> made = Program::FromProto(std::move(program));
