@@ -36,7 +36,8 @@ void AddLateCopies(const Program& program, const Mapping& read_back, v1::ReadBac
   std::map<uint32_t, double> waits;  // by interval: a sliced copy is several in the trace
   for (const TraceCopy& copy : SimulateTrace(program, read_back).copies) {
     if (copy.direction != CopyDirection::kIn || copy.wait_cycles <= 0) continue;
-    const int32_t done = read_back.intervals[copy.interval].copy_in_done;
+    const auto done = static_cast<uint32_t>(read_back.intervals[copy.interval].copy_in_done);
+    if (done >= program.instruction_count()) continue;  // waited for at the end, and by no access
     waits[copy.interval] +=
         copy.wait_cycles * static_cast<double>(program.instructions()[done].execution_count);
   }
