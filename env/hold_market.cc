@@ -12,6 +12,9 @@
 namespace mallocmuzero {
 namespace {
 
+// What just fits has room, however the sums were rounded.
+constexpr double kRounding = 1e-9;
+
 // Bytes held over time. Two Fenwick trees over instructions: of the load's changes, and of those
 // times the cycles before them.
 class HeldBytes {
@@ -107,7 +110,7 @@ std::vector<Hold> FindHolds(const GameRules& rules, absl::Span<const double> sav
     const double cycles = elapsed[offer.end] - elapsed[offer.first];
     const double load = cycles > 0 ? held.Between(offer.first, offer.end) / cycles / capacity : 0;
     holds[offer.access] = {.exists = true, .price = offer.price, .load = load};
-    const bool is_taken = offer.price > 0 && load + offer.bytes / capacity <= 1;
+    const bool is_taken = offer.price > 0 && load + offer.bytes / capacity <= 1 + kRounding;
     if (is_taken) held.Add(offer.first, offer.end, offer.bytes);
   }
   return holds;

@@ -121,7 +121,7 @@ std::vector<double> LoadsByHand(const GameRules& rules, const std::vector<Hold>&
     }
     const double load = cycles > 0 ? sum / cycles / capacity : 0;
     loads[span.access] = load;
-    if (span.price <= 0 || load + span.bytes / capacity > 1) continue;
+    if (span.price <= 0 || load + span.bytes / capacity > 1 + 1e-9) continue;
     for (size_t i = span.first; i < span.end; ++i) held[i] += span.bytes;
   }
   return loads;
