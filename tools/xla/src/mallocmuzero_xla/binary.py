@@ -62,7 +62,7 @@ class Binary:
     def __init__(self, path: pathlib.Path | None = None) -> None:
         """Finds the binary unless `path` names it; raises UsageError if there is none."""
         self._path = path or find_binary()
-        self._readers: dict[tuple[str, str, str], _Reader] = {}
+        self._readers: dict[tuple[tuple[str, int], ...], _Reader] = {}
 
     def overrides(self, program: pathlib.Path, mapping: str, scope: str) -> list[dict[str, Any]]:
         """Returns the items by which `mapping` differs from the default; scope: values or uses."""
@@ -75,11 +75,11 @@ class Binary:
         self, program: pathlib.Path, all_hbm: pathlib.Path, text: str, mapping: str
     ) -> Readback:
         """Prices the placement of a compiled `text`, with or without estimated cycles."""
-        key = (str(program), str(all_hbm), mapping)
+        key = tuple(_version(name) for name in (str(program), str(all_hbm), mapping))
         reader = self._readers.pop(key, None)
         if reader is None:
-            arguments = ["--program", key[0], "--all-hbm", key[1], "--mapping", key[2]]
-            reader = _Reader([str(self._path), "readback", *arguments])
+            arguments = ["--program", str(program), "--all-hbm", str(all_hbm)]
+            reader = _Reader([str(self._path), "readback", *arguments, "--mapping", mapping])
         with _scratch_file("r.hlo", text) as hlo:
             reply = reader.read(hlo)
         # One that has failed is not kept, nor one that has not been asked for long.
@@ -156,6 +156,14 @@ class _Reader:
         code = self._process.wait()
         self._errors.seek(0)
         raise _failure("readback", code, self._errors.read())
+
+
+def _version(name: str) -> tuple[str, int]:
+    """Tells a file from one written over it: the next loop gives its programs the same names."""
+    try:
+        return name, pathlib.Path(name).stat().st_mtime_ns
+    except OSError:  # a mapping by name, or no file: the binary says so
+        return name, 0
 
 
 def _end(process: subprocess.Popen[str]) -> None:
