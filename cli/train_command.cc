@@ -22,6 +22,7 @@
 #include "env/program_set.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/v1/train.pb.h"
+#include "model/checkpoint.h"
 #include "model/network.h"
 #include "simulator/core/file_io.h"
 #include "train/metrics_exporter.h"
@@ -40,6 +41,7 @@ struct TrainFlags {
   std::string config;
   std::vector<std::string> settings;
   std::string network = "tiny";
+  std::string from;
   std::string device = "auto";
   std::string metrics_address;
   double demonstrations = 0;
@@ -53,11 +55,13 @@ struct TrainFlags {
   CLI::Option* seed_option = nullptr;
 };
 
-absl::StatusOr<v1::TrainConfig> MakeConfig(const TrainFlags& flags) {
+// `from` may be null.
+absl::StatusOr<v1::TrainConfig> MakeConfig(const TrainFlags& flags, const Network* from) {
   absl::StatusOr<v1::TrainConfig> config = flags.config.empty()
                                                ? DefaultTrainConfig(flags.network)
                                                : ReadMessage<v1::TrainConfig>(flags.config);
   if (!config.ok()) return config;
+  if (from != nullptr) *config->mutable_network() = from->config();
   if (flags.demonstrations_option->count() > 0) {
     config->set_demonstration_seconds(flags.demonstrations);
   }
@@ -88,11 +92,17 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> OpenRun(const TrainFlags& flags) {
     if (!programs.ok()) return programs.status();
     return TrainingRun::Resume(flags.output, *std::move(programs), *device);
   }
-  const absl::StatusOr<v1::TrainConfig> config = MakeConfig(flags);
+  std::unique_ptr<Network> from;
+  if (!flags.from.empty()) {
+    absl::StatusOr<std::unique_ptr<Network>> network = LoadNetwork(flags.from);
+    if (!network.ok()) return network.status();
+    from = *std::move(network);
+  }
+  const absl::StatusOr<v1::TrainConfig> config = MakeConfig(flags, from.get());
   if (!config.ok()) return config.status();
   absl::StatusOr<ProgramSet> programs = LoadProgramSet(flags.programs);
   if (!programs.ok()) return programs.status();
-  return TrainingRun::Start(flags.output, *config, *std::move(programs), *device);
+  return TrainingRun::Start(flags.output, *config, *std::move(programs), *device, from.get());
 }
 
 v1::TrainReport MakeReport(const TrainFlags& flags, const TrainingRun& run, bool interrupted) {
@@ -180,7 +190,7 @@ void AddTrainCommand(CLI::App& app, Action& action) {
       ->type_name("TIME");
   command->add_option("--iterations", flags->iterations,
                       "iterations to train, those of earlier sittings counted");
-  command->add_flag("--resume", flags->resume, "go on with the run in RUN");
+  CLI::Option* resume = command->add_flag("--resume", flags->resume, "go on with the run in RUN");
   command->add_option("--config", flags->config, "TrainConfig to start a run with")
       ->type_name("FILE");
   command
@@ -190,8 +200,14 @@ void AddTrainCommand(CLI::App& app, Action& action) {
       ->type_name("FIELD=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--network", flags->network,
-                      "size of the networks: tiny, small or base; default: tiny");
+  CLI::Option* network = command->add_option(
+      "--network", flags->network, "size of the networks: tiny, small or base; default: tiny");
+  command
+      ->add_option("--from", flags->from,
+                   "checkpoint whose networks a new run trains further; default: fresh ones")
+      ->type_name("CHECKPOINT")
+      ->excludes(network)
+      ->excludes(resume);
   command->add_option("--device", flags->device,
                       "cpu, cuda or auto (a GPU if there is one); default: auto");
   flags->demonstrations_option = command->add_option(

@@ -44,12 +44,14 @@ struct RunLimits {
 // of threads makes other batches, which round otherwise.) Not thread-safe.
 class TrainingRun {
  public:
-  // A new run in a folder that has none. Errors name the config's field or the file.
+  // A new run in a folder that has none, with fresh weights or those of a network of the same
+  // config. Errors name the config's field or the file.
   static absl::StatusOr<std::unique_ptr<TrainingRun>> Start(const std::string& folder,
                                                             const v1::TrainConfig& config,
-                                                            ProgramSet programs, Device device);
+                                                            ProgramSet programs, Device device,
+                                                            const Network* from = nullptr);
 
-  // Goes on from a run's last checkpoint, or from its beginning if there is none yet.
+  // Goes on from a run's last checkpoint; from fresh weights if there is none yet.
   // InvalidArgument if the programs are not those of the run.
   static absl::StatusOr<std::unique_ptr<TrainingRun>> Resume(const std::string& folder,
                                                              ProgramSet programs, Device device);

@@ -209,6 +209,39 @@ TEST(TrainingRun, ResumesARunThatHasNoCheckpointYet) {
   EXPECT_TRUE(run->Run({.iterations = 1}, nullptr).ok());
 }
 
+TEST(TrainingRun, BeginsFromTheWeightsOfAnotherNetwork) {
+  const std::unique_ptr<Network> network = *Network::Create(SmallConfig().network(), 77);
+  const std::string folder = NewFolder("from");
+  std::string weights;
+  {
+    const auto run =
+        TrainingRun::Start(folder, SmallConfig(), SomePrograms(), Device::kCpu, network.get());
+    ASSERT_TRUE(run.ok()) << run.status();
+    weights = WeightBytes(**run);
+    std::string given;
+    for (const NamedTensor& tensor : network->ExportWeights()) given += tensor.bytes;
+    EXPECT_TRUE(weights == given);
+    EXPECT_FALSE(weights == WeightBytes(*StartRun(NewFolder("fresh"), SmallConfig())));
+  }
+  // Stopped before its first iteration it still begins from them.
+  const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
+  EXPECT_TRUE(WeightBytes(*run) == weights);
+  ASSERT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
+  EXPECT_FALSE(WeightBytes(*run) == weights);
+}
+
+TEST(TrainingRun, RefusesToBeginFromANetworkOfAnotherSize) {
+  v1::NetworkConfig config = SmallConfig().network();
+  config.set_latent(config.latent() * 2);
+  const std::unique_ptr<Network> network = *Network::Create(config, 77);
+  const std::string folder = NewFolder("from_other");
+  EXPECT_EQ(TrainingRun::Start(folder, SmallConfig(), SomePrograms(), Device::kCpu, network.get())
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
 TEST(TrainingRun, RefusesOtherPrograms) {
   const std::string folder = NewFolder("others");
   ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());

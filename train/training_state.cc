@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "env/game_rules.h"
 #include "model/checkpoint.h"
+#include "model/network.h"
+#include "simulator/core/file_io.h"
 #include "simulator/core/status_macros.h"
 #include "train/train_config.h"
 #include "train/training_run.h"
@@ -25,14 +27,22 @@ TrainingRun::TrainingRun(RunDirectory directory, v1::TrainConfig config, Program
 
 absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(const std::string& folder,
                                                                 const v1::TrainConfig& config,
-                                                                ProgramSet programs,
-                                                                Device device) {
+                                                                ProgramSet programs, Device device,
+                                                                const Network* from) {
   MMZ_RETURN_IF_ERROR(CheckTrainConfig(config));
+  if (from != nullptr &&
+      SerializeDeterministically(from->config()) != SerializeDeterministically(config.network())) {
+    return absl::InvalidArgumentError("network: as that of the weights to begin from expected");
+  }
   absl::StatusOr<RunDirectory> directory = RunDirectory::Create(folder, config);
   if (!directory.ok()) return directory.status();
   std::unique_ptr<TrainingRun> run(
       new TrainingRun(*std::move(directory), config, std::move(programs)));
   MMZ_RETURN_IF_ERROR(run->SetUp(device));
+  if (from == nullptr) return run;
+  MMZ_RETURN_IF_ERROR(run->network_->CopyWeightsFrom(*from));
+  // Whoever resumes before the first iteration must find these weights.
+  MMZ_RETURN_IF_ERROR(run->Save(run->Capture()));
   return run;
 }
 

@@ -66,6 +66,21 @@ TEST_F(Train, LeavesARunThatCanBeResumedAndAMappingThatIsValid) {
       0);
 }
 
+TEST_F(Train, GoesOnWithTheNetworksOfAnotherRun) {
+  ASSERT_EQ(RunTrain({"--iterations", "2"}).exit_code, 0);
+  const std::string checkpoint = folder_.Path("first");
+  std::filesystem::rename(run_ + "/checkpoints/latest", checkpoint);
+  std::filesystem::remove_all(run_);
+  const RunResult result = RunTrain({"--iterations", "1", "--from", checkpoint});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::filesystem::remove_all(run_);
+  const RunResult other =
+      RunTrain({"--iterations", "1", "--from", checkpoint, "--set", "network.latent=128"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("network: "));
+  EXPECT_FALSE(std::filesystem::exists(run_));
+}
+
 TEST_F(Train, SigtermSavesTheRun) {
   RunningMallocmuzero train(TrainArguments({"--json"}));
   ASSERT_TRUE(train.WaitForLine("iteration 1:"));
@@ -155,10 +170,16 @@ TEST_F(Train, BadUsageIsOneLineAndLeavesNothing) {
     Arguments arguments;
     const char* says;
   } cases[] = {
-      {{"--budget", "0s"}, "--budget"},       {{"--network", "huge"}, "huge"},
-      {{"--resume"}, "no training run here"}, {{"--demonstrations", "-1"}, "demonstration"},
-      {{"--device", "tpu"}, "tpu"},           {{"--config", "/no/such/file"}, "/no/such/file"},
+      {{"--budget", "0s"}, "--budget"},
+      {{"--network", "huge"}, "huge"},
+      {{"--resume"}, "no training run here"},
+      {{"--demonstrations", "-1"}, "demonstration"},
+      {{"--device", "tpu"}, "tpu"},
+      {{"--config", "/no/such/file"}, "/no/such/file"},
       {{"--metrics", "nowhere"}, "nowhere"},
+      {{"--from", "/no/such/file"}, "/no/such/file"},
+      {{"--from", "c", "--resume"}, "--from"},
+      {{"--from", "c", "--network", "tiny"}, "--from"},
   };
   for (const auto& test : cases) {
     const RunResult result = RunTrain(test.arguments);
