@@ -49,6 +49,7 @@ void MakePathsAbsolute(const std::string& file, v1::ClusterConfig& config) {
     MakeAbsolute(folder, shard.mutable_data_dir());
   }
   MakeAbsolute(folder, config.mutable_learner()->mutable_run_dir());
+  MakeAbsolute(folder, config.mutable_learner()->mutable_from());
   for (std::string& path : *config.mutable_learner()->mutable_workloads()) {
     MakeAbsolute(folder, &path);
   }

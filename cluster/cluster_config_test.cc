@@ -302,6 +302,10 @@ TEST_F(ClusterConfig, SectionsMustFitEachOther) {
               ElementsAre(HasSubstr("learner.rendezvous_address: ")));
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' network { heads: 1000000 } }"),
               ElementsAre(StartsWith("1: learner.network: ")));
+  EXPECT_THAT(
+      Mistakes("learner { workloads: 'programs' from: 'nowhere' network { heads: 4 } }"),
+      ElementsAre(HasSubstr("learner.network: none expected besides from"), HasSubstr("/nowhere")));
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs' from: 'programs' }"), IsEmpty());
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' search { kind: KIND_UNSPECIFIED } }"),
               ElementsAre("1: learner.search.kind: GUMBEL or PUCT expected"));
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' options { unroll_steps: 0 "

@@ -48,6 +48,7 @@ class Checker {
   void CheckSecurity();
   void CheckShard(int index);
   void CheckLearner(bool programs);
+  void CheckFrom(const ConfigSection& section, bool programs);
   void CheckActors();
 
  private:
@@ -309,6 +310,7 @@ void Checker::CheckLearner(bool programs) {
   if (!network.ok()) section.Complain("network", Message(network));
   const absl::Status values = CheckValueTarget(learner.options(), learner.network());
   if (!values.ok()) section.Complain(Message(values));
+  CheckFrom(section, programs);
   if (learner.run_dir().empty()) section.Complain("run_dir", "empty; a folder expected");
   if (learner.processes() > 1 && !ParseHostPort(learner.rendezvous_address()).has_value()) {
     section.Complain(
@@ -323,6 +325,18 @@ void Checker::CheckLearner(bool programs) {
     std::error_code error;
     if (std::filesystem::exists(learner.workloads(i), error)) continue;
     section.Complain("workloads", absl::StrCat("no file or folder ", learner.workloads(i)), i);
+  }
+}
+
+void Checker::CheckFrom(const ConfigSection& section, bool programs) {
+  const std::string& from = config_.learner().from();
+  if (from.empty()) return;
+  if (section.GivenOrUnreadable("network")) {
+    section.Complain("network", "none expected besides from, whose networks are trained");
+  }
+  std::error_code error;
+  if (programs && !std::filesystem::exists(from, error)) {
+    section.Complain("from", absl::StrCat("no file ", from));
   }
 }
 

@@ -58,9 +58,9 @@ std::vector<std::string> Fingerprints(const ProgramSet& programs) {
 
 class LearnerRole::Impl {
  public:
-  Impl(const v1::ClusterConfig& config, uint32_t rank, std::shared_ptr<const Security> security,
+  Impl(v1::ClusterConfig config, uint32_t rank, std::shared_ptr<const Security> security,
        prometheus::Registry& registry, ProgramSet programs)
-      : config_(config),
+      : config_(std::move(config)),
         rank_(rank),
         security_(std::move(security)),
         registry_(registry),
@@ -364,8 +364,9 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
 }
 
 absl::StatusOr<std::unique_ptr<LearnerRole>> LearnerRole::Start(
-    const v1::ClusterConfig& config, uint32_t rank, std::shared_ptr<const Security> security,
+    v1::ClusterConfig config, uint32_t rank, std::shared_ptr<const Security> security,
     prometheus::Registry& registry) {
+  MMZ_RETURN_IF_ERROR(TakeNetworkOfCheckpoint(*config.mutable_learner()));
   MMZ_RETURN_IF_ERROR(CheckLearnerConfig(config, rank, *security));
   const std::vector<std::string> workloads(config.learner().workloads().begin(),
                                            config.learner().workloads().end());
@@ -374,8 +375,8 @@ absl::StatusOr<std::unique_ptr<LearnerRole>> LearnerRole::Start(
     return absl::Status(programs.status().code(),
                         absl::StrCat("learner.workloads: ", programs.status().message()));
   }
-  auto impl =
-      std::make_unique<Impl>(config, rank, std::move(security), registry, *std::move(programs));
+  auto impl = std::make_unique<Impl>(std::move(config), rank, std::move(security), registry,
+                                     *std::move(programs));
   MMZ_RETURN_IF_ERROR(impl->Start());
   return absl::WrapUnique(new LearnerRole(std::move(impl)));
 }

@@ -30,7 +30,7 @@ class LearnerRole {
   // Returns as soon as it serves; neither replay shards nor other processes need be there yet.
   // `registry` must outlive it. Errors name the field, the file or the address.
   static absl::StatusOr<std::unique_ptr<LearnerRole>> Start(
-      const v1::ClusterConfig& config, uint32_t rank, std::shared_ptr<const Security> security,
+      v1::ClusterConfig config, uint32_t rank, std::shared_ptr<const Security> security,
       prometheus::Registry& registry);
 
   // Stops at once; what was learned since the last checkpoint is lost.

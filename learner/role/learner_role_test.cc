@@ -285,6 +285,30 @@ TEST_F(ClusterTest, TheNewestWeightsAreThoseOfTheCheckpointAfterALearnersDeath) 
   EXPECT_TRUE(Learns(4));
 }
 
+TEST_F(ClusterTest, ANewRunBeginsWithTheNetworksOfACheckpoint) {
+  v1::NetworkConfig config = *NetworkPreset("tiny");
+  config.set_latent(2 * config.latent());
+  const auto network = *Network::Create(config, 77);
+  const std::string path = folder_ + "/from.checkpoint";
+  ASSERT_TRUE(SaveCheckpoint(path, MakeCheckpoint(*network)).ok());
+  config_.mutable_learner()->set_from(path);
+  StartShard();  // stays empty, so that nothing is learnt
+  StartLearner();
+  EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
+  const auto saved = LoadCheckpoint(folder_ + "/run/checkpoints/latest");
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_EQ(saved->step, 0);
+  const std::vector<NamedTensor> weights = network->ExportWeights();
+  ASSERT_EQ(saved->weights.size(), weights.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    EXPECT_TRUE(saved->weights[i].bytes == weights[i].bytes) << weights[i].name;
+  }
+  learner_ = nullptr;
+  std::filesystem::resize_file(path, 100);
+  EXPECT_THAT(LearnerRole::Start(config_, 0, security_, registry_).status().message(),
+              HasSubstr("learner.from: " + path));
+}
+
 TEST_F(ClusterTest, StoredGamesAreSearchedAgain) {
   StartShard();
   StartLearner();

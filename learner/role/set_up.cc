@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "learner/check_field.h"
 #include "learner/learner.h"
+#include "model/checkpoint.h"
 #include "simulator/core/compression.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/fingerprint.h"
@@ -51,6 +52,17 @@ absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
   MMZ_RETURN_IF_ERROR(CheckField(learner.options().batch_size() % learner.processes() == 0,
                                  "learner.options.batch_size", "a multiple of learner.processes"));
   return security.CheckListenAddress(learner.rendezvous_address());
+}
+
+absl::Status TakeNetworkOfCheckpoint(v1::LearnerRole& learner) {
+  if (learner.from().empty()) return absl::OkStatus();
+  absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(learner.from());
+  if (!checkpoint.ok()) {
+    return absl::Status(checkpoint.status().code(),
+                        absl::StrCat("learner.from: ", checkpoint.status().message()));
+  }
+  *learner.mutable_network() = std::move(checkpoint->network);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner) {

@@ -20,6 +20,10 @@ namespace mallocmuzero {
 absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
                                 const Security& security);
 
+// Where networks of a checkpoint are to be trained further (`from`): they take the place of
+// `network`. An error names the file.
+absl::Status TakeNetworkOfCheckpoint(v1::LearnerRole& learner);
+
 // The run's folder, made if it is not there. InvalidArgument if the run in it has other networks.
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner);
 

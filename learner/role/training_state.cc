@@ -52,7 +52,8 @@ Training::Training(const v1::LearnerRole& config, uint32_t rank, GameBook& book,
 absl::Status Training::SetUp() {
   device_ = HasCuda() ? Device::kCuda : Device::kCpu;
   absl::StatusOr<std::unique_ptr<Network>> network =
-      Network::Create(config_.network(), config_.seed());
+      config_.from().empty() ? Network::Create(config_.network(), config_.seed())
+                             : LoadNetwork(config_.from());
   if (!network.ok()) return network.status();
   network_ = *std::move(network);
   absl::StatusOr<std::unique_ptr<Learner>> learner =
