@@ -1,5 +1,6 @@
 #include "cli/import_command.h"
 
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -26,6 +27,7 @@ namespace {
 struct ImportFlags {
   ImportOptions inputs;
   std::string hardware;
+  int64_t fast_memory_bytes = 0;
   std::string output;
   bool json = false;
 };
@@ -37,8 +39,13 @@ std::string ProgramNameOf(const std::string& output) {
 }
 
 absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
-  const absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
+  absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
   if (!hardware.ok()) return hardware.status();
+  if (flags.fast_memory_bytes > 0) {
+    hardware->set_fast_memory_bytes(flags.fast_memory_bytes);
+    const absl::Status valid = CheckHardware(*hardware, "--fast-memory-bytes");
+    if (!valid.ok()) return valid;
+  }
   ImportOptions inputs = flags.inputs;
   inputs.program_name = ProgramNameOf(flags.output);
   absl::StatusOr<v1::Program> imported = ImportProgram(inputs, *hardware);
@@ -85,6 +92,12 @@ void AddImportCommand(CLI::App& app, Action& action) {
   command->add_option("--hardware", flags->hardware, "chip name or hardware file")
       ->type_name("NAME|FILE")
       ->required();
+  command
+      ->add_option("--fast-memory-bytes", flags->fast_memory_bytes,
+                   "what the compiler had for tensors, where that is not what the hardware says, as "
+                   "under another xla_tpu_scoped_vmem_limit_kib")
+      ->type_name("BYTES")
+      ->check(CLI::PositiveNumber);
   command->add_option("--output", flags->output, "program file to write")
       ->type_name("FILE")
       ->required();

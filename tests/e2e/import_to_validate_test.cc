@@ -154,6 +154,31 @@ TEST(HumanOutput, ShowsCalibrationAndTheCostliestInstructions) {
   EXPECT_THAT(validated.out, HasSubstr("valid: "));
 }
 
+TEST(Import, TakesWhatTheCompilerHadForTensors) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Path("p.program");
+  std::vector<std::string> arguments = ImportArguments("gpt_small", path);
+  arguments.insert(arguments.end(), {"--fast-memory-bytes", "67108864"});
+  ASSERT_EQ(RunMallocmuzero(arguments).exit_code, 0);
+  const auto program = LoadProgram(path);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->proto().hardware().fast_memory_bytes(), 64 << 20);
+  EXPECT_EQ(program->proto().hardware().name(), "tpu_v4i");
+}
+
+TEST(Import, RefusesImpossibleFastMemory) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Path("p.program");
+  for (const char* bytes : {"0", "-1", "7", "1e30"}) {
+    std::vector<std::string> arguments = ImportArguments("gpt_small", path);
+    arguments.insert(arguments.end(), {"--fast-memory-bytes", bytes});
+    const RunResult result = RunMallocmuzero(arguments);
+    EXPECT_EQ(result.exit_code, 2) << bytes;
+    EXPECT_THAT(result.err, HasSubstr("--fast-memory-bytes")) << bytes;
+    EXPECT_FALSE(std::filesystem::exists(path)) << bytes;
+  }
+}
+
 TEST(HumanOutput, VersionAndHelpGoToStdout) {
   const RunResult version = RunMallocmuzero({"--version"});
   EXPECT_EQ(version.exit_code, 0);

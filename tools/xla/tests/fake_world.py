@@ -23,7 +23,8 @@ from typing import Any
 # `strict`: overrides that insist. `moves`: by mapping, all_fast or all_hbm; `mismatched`: tensors
 # that are not as wanted, with the override that helps; `late`: overrides that make the program wait
 # for a copy, with the override that starts it earlier and the cycles that it saves. `solved`: what
-# each solver's mapping is to cost; `corpus`: program names.
+# each solver's mapping is to cost; `corpus`: program names. A limit of scoped memory of N KiB is as
+# an override limit_N.
 
 
 def read_text(path: str) -> dict[str, Any]:
@@ -63,6 +64,9 @@ def answer_jobs(world: dict[str, Any], action: str) -> None:
             LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, world["sha256"]).write(output)
         else:
             asked = re.findall(r"overrides \{ (\w+) \}", " ".join(job["options"].values()))
+            own = LoweredProgram.read(pathlib.Path(job["program"])).base_options
+            limit = {**own, **job["options"]}.get("xla_tpu_scoped_vmem_limit_kib")
+            asked += [f"limit_{limit}"] if limit else []
             with log.open("a", encoding="utf-8") as stream:
                 stream.write(" ".join([action, *sorted(asked)]) + "\n")
             reply |= run(world, action, asked, job["output"])

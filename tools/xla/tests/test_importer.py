@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 
 import pytest
@@ -37,6 +38,17 @@ def test_save_passes_every_variant_and_the_hardware(
     assert output.read_text(encoding="utf-8") == (
         "import --all-hbm all_hbm.hlo.zst --default default.hlo.zst --sample sample_0.hlo.zst "
         f"--sample sample_1.hlo.zst --hardware tpu_v5e --output {output}"
+    )
+
+
+def test_save_passes_what_the_compiler_had_for_tensors(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, RECORDER, monkeypatch)
+    output = tmp_path / "p.program"
+    dataclasses.replace(CAPTURED, fast_memory_bytes=1024).save(output)
+    assert output.read_text(encoding="utf-8").endswith(
+        f"--hardware tpu_v5e --fast-memory-bytes 1024 --output {output}"
     )
 
 

@@ -28,19 +28,21 @@ class Captured:
         chip: it was compiled for.
         hlo: scheduled HLO text by variant: "all_hbm", "default", "sample_0", ...
         failures: why samples are missing, by variant.
+        fast_memory_bytes: what the compiler had for tensors; None: what the chip's file says.
     """
 
     name: str
     chip: str
     hlo: dict[str, str]
     failures: dict[str, str]
+    fast_memory_bytes: int | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a program file for the `mallocmuzero` binary, by calling `mallocmuzero import`.
 
         The binary is the one MALLOCMUZERO_BINARY names, the first on PATH, or build/bin's.
         """
-        import_program(self.hlo, self.chip, pathlib.Path(path))
+        import_program(self.hlo, self.chip, pathlib.Path(path), self.fast_memory_bytes)
 
 
 def capture(
@@ -139,4 +141,4 @@ def run_capture(
     for item in variants:
         if item.required and item.name in failures:
             raise CaptureError(f"{store.name}: {item.name}: {failures[item.name]}")
-    return Captured(store.name, subject.chip.name, captured, failures)
+    return Captured(store.name, subject.chip.name, captured, failures, store.fast_memory_bytes)

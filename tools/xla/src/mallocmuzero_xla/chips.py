@@ -22,11 +22,15 @@ class Chip:
         topology_name: what libtpu compiles for; may hold more than one device.
         msa_option: compiler option that, set to 'false', turns memory-space assignment off and
             leaves every tensor in HBM.
+        scoped_vmem_kib: VMEM that one instruction may take for itself unless it is told otherwise.
+        shared_vmem_kib: VMEM of instructions and tensors together; None where tensors have CMEM.
     """
 
     name: str
     topology_name: str
     msa_option: str
+    scoped_vmem_kib: int
+    shared_vmem_kib: int | None
 
 
 _CMEM = "xla_tpu_cmem_memory_space_assignment"
@@ -36,11 +40,11 @@ _GF_VMEM = "xla_gf_vmem_memory_space_assignment"
 CHIPS = {
     chip.name: chip
     for chip in (
-        Chip("tpu_v4i", "v4 lite:1x1", _CMEM),
-        Chip("tpu_v4", "v4:2x2x1", _CMEM),
-        Chip("tpu_v5e", "v5e:1x1", _VF_VMEM),
-        Chip("tpu_v5p", "v5p:2x2x1", _VF_VMEM),
-        Chip("tpu_v6e", "v6e:1x1", _GF_VMEM),
+        Chip("tpu_v4i", "v4 lite:1x1", _CMEM, 16 * 1024, None),
+        Chip("tpu_v4", "v4:2x2x1", _CMEM, 16 * 1024, None),
+        Chip("tpu_v5e", "v5e:1x1", _VF_VMEM, 16 * 1024, 128 * 1024),
+        Chip("tpu_v5p", "v5p:2x2x1", _VF_VMEM, 16 * 1024, 64 * 1024),
+        Chip("tpu_v6e", "v6e:1x1", _GF_VMEM, 32 * 1024, 128 * 1024),
     )
 }
 

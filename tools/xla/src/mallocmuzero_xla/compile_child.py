@@ -25,8 +25,7 @@ from mallocmuzero_xla.chips import Chip, chip_devices
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.hlo_text import strip_source_locations
 from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text, lower
-
-_ZSTD_LEVEL = 19
+from mallocmuzero_xla.store import ZSTD_LEVEL
 
 
 def run_lower(job: dict[str, Any]) -> None:
@@ -46,7 +45,7 @@ def run_compile(job: dict[str, Any]) -> None:
     text = compile_to_text(program, chip_devices(Chip(**job["chip"])), job["options"])
     output = pathlib.Path(job["output"])
     partial = output.with_name(f".{output.name}.{os.getpid()}")
-    compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
+    compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
     partial.write_bytes(compressor.compress(strip_source_locations(text).encode("utf-8")))
     partial.replace(output)
 

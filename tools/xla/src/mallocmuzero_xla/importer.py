@@ -40,8 +40,15 @@ def find_binary() -> pathlib.Path:
     )
 
 
-def import_program(hlo: Mapping[str, str], hardware: str, output: pathlib.Path) -> None:
+def import_program(
+    hlo: Mapping[str, str],
+    hardware: str,
+    output: pathlib.Path,
+    fast_memory_bytes: int | None = None,
+) -> None:
     """Writes the program file `output` from texts by variant name.
+
+    `fast_memory_bytes` is what the compiler had for tensors; None: what the hardware's file says.
 
     Raises:
         UsageError: there is no binary.
@@ -54,7 +61,10 @@ def import_program(hlo: Mapping[str, str], hardware: str, output: pathlib.Path) 
             path = pathlib.Path(scratch) / f"{variant}.hlo.zst"
             path.write_bytes(zstandard.compress(text.encode("utf-8")))
             command += [_flag(variant), str(path)]
-        command += ["--hardware", hardware, "--output", str(output)]
+        command += ["--hardware", hardware]
+        if fast_memory_bytes is not None:
+            command += ["--fast-memory-bytes", str(fast_memory_bytes)]
+        command += ["--output", str(output)]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         lines = result.stderr.strip().splitlines() or ["no message"]

@@ -56,6 +56,7 @@ class Looker:
         self._seen: dict[str, Look | CompileError | WorkerLostError] = {}
         self.looks = 0
         self.compiles = 0
+        self.last_compile = 0.0
         self.slowest_compile = 0.0
 
     def __enter__(self) -> Looker:
@@ -108,8 +109,8 @@ class Looker:
         budget.spend_compile()
         output = self._path("compiled.hlo.zst")
         self.compiles += 1
-        seconds = self._run(self._compiling, "compile", options, output, budget, grace)
-        self.slowest_compile = max(self.slowest_compile, seconds)
+        self.last_compile = self._run(self._compiling, "compile", options, output, budget, grace)
+        self.slowest_compile = max(self.slowest_compile, self.last_compile)
         compressed = output.read_bytes()
         return zstandard.ZstdDecompressor().decompress(compressed).decode("utf-8")
 

@@ -15,13 +15,13 @@ from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.importer import import_program
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.optimize import optimize
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.results import SOLVERS, Records, ResultsRequest, run_results
 from mallocmuzero_xla.results_table import render_results
 from mallocmuzero_xla.saved_capture import open_capture
+from mallocmuzero_xla.scoped_limit import OPTION
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
 from mallocmuzero_xla.store import write_atomically
 from mallocmuzero_xla.verified import Verified
@@ -59,6 +59,11 @@ def add_optimize(commands: Commands) -> None:
     command.add_argument("--topology", help="libtpu's name, instead of the chip's own topology")
     command.add_argument("--samples", type=int, default=8, help="random placements at most")
     command.add_argument("--budget", default="5m", metavar="TIME", help="default: 5m")
+    command.add_argument(
+        "--keep-scoped-limit",
+        action="store_true",
+        help="leave xla_tpu_scoped_vmem_limit_kib as it is",
+    )
     _add_outputs(command)
     command.set_defaults(run=_run_optimize)
 
@@ -155,7 +160,7 @@ def _run_verify(arguments: argparse.Namespace) -> int:
         program = arguments.program
         if program is None:
             program = pathlib.Path(scratch) / "imported.program"
-            import_program(capture.texts(), capture.chip, program)
+            capture.import_to(program)
         lower_for(capture, source, looker, budget)
         solve = None if arguments.no_solve else binary.solve
         plan = Plan(capture, program, arguments.mapping, pathlib.Path(scratch), solve)
@@ -184,6 +189,7 @@ def _run_optimize(arguments: argparse.Namespace) -> int:
         chip=arguments.chip,
         budget=arguments.budget,
         samples=arguments.samples,
+        scoped_limit=not arguments.keep_scoped_limit,
         topology=arguments.topology,
         **built.jit_options,
     )
@@ -210,6 +216,15 @@ def describe(verified: Verified) -> str:
         return f"{default}: nothing compiled to less, keep it ({took})"
     return (
         f"{default}, optimized {verified.optimized_cycles / 1e6:,.3f} ({verified.gain:.2%} less; "
-        f"predicted {verified.predicted_cycles / 1e6:,.3f}), {len(verified.kept)} overrides, "
+        f"predicted {verified.predicted_cycles / 1e6:,.3f}), {_limit(verified)}"
+        f"{len(verified.kept)} overrides, "
         f"{verified.honoured_share:.1%} of the mapping's bytes as wanted ({took})"
     )
+
+
+def _limit(verified: Verified) -> str:
+    if verified.limit_cycles is None or OPTION not in verified.options:
+        return ""
+    gain = 1 - verified.limit_cycles / verified.default_cycles
+    mebibytes = int(verified.options[OPTION]) / 1024
+    return f"scoped memory up to {mebibytes:g} MiB (by itself {gain:.2%} less), "

@@ -12,21 +12,23 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.capture import run_capture
 from mallocmuzero_xla.chips import Chip, find_chip
-from mallocmuzero_xla.importer import import_program
+from mallocmuzero_xla.limit_search import Default, LimitSearch
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import LoweredProgram, lower
 from mallocmuzero_xla.options_cache import CachedOptions, OptionsCache, cache_folder
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.runner import Limits, Subject
 from mallocmuzero_xla.saved_capture import open_capture
+from mallocmuzero_xla.scoped_limit import limit_in_force, with_options
 from mallocmuzero_xla.store import CaptureStore
 from mallocmuzero_xla.variants import Variant, standard_variants
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.verify import Loop, Plan
 
-# Shares of the budget: compiling samples, and the first search for a mapping. Looks and compiles
-# of candidates get the rest.
-_CAPTURE_SHARE = 0.4
+# Shares of the budget: compiling under other limits of scoped memory; compiling samples; the first
+# search for a mapping. Looks and compiles of candidates get the rest.
+_LIMIT_SHARE = 0.25
+_CAPTURE_SHARE = 0.25
 _SOLVE_SHARE = 0.15
 _SOLVE_SECONDS = 60.0
 
@@ -62,6 +64,7 @@ def optimize(
     topology: str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
     progress: bool = True,
+    scoped_limit: bool = True,
     compiler_options: Mapping[str, Any] | None = None,
     **jit_options: Any,
 ) -> Optimized:
@@ -75,15 +78,18 @@ def optimize(
         fn: a function, or the result of jax.jit.
         args: pytrees of arrays or jax.ShapeDtypeStruct; values are not looked at.
         chip: one of mallocmuzero_xla.CHIPS.
-        budget: time to take, such as "90s", "5m", "1h". At most two fifths go to compiling
-            samples, fewer than `samples` if they are slow; three twentieths, and at most a minute,
-            to the search for a mapping; the rest to looks and compiles that judge it. The three
-            compiles without which there is no comparing are made in any case, and a compile under
-            way when the time is up is given some more.
+        budget: time to take, such as "90s", "5m", "1h". At most a quarter goes to compiles under
+            other limits of scoped memory; another to compiling samples, fewer than `samples` if
+            they are slow; three twentieths, and at most a minute, to the search for a mapping;
+            the rest to looks and compiles that judge it. The three compiles without which there is
+            no comparing are made in any case, and a compile under way when the time is up is given
+            some more.
         samples: random placements to compile at most.
         topology: libtpu's name of a topology other than the chip's own.
         cache_dir: instead of the folder that MALLOCMUZERO_CACHE names.
         progress: report on stderr.
+        scoped_limit: try how much memory instructions may best take for themselves
+            (xla_tpu_scoped_vmem_limit_kib), unless `compiler_options` or LIBTPU_INIT_ARGS say it.
         compiler_options: for every compile; not part of the options returned.
         jit_options: keyword arguments of jax.jit.
 
@@ -98,7 +104,8 @@ def optimize(
     program = lower(fn, args, target, jit_options, compiler_options)
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
     run = _Run(program, target, folder.resolve(), binary, Budget(seconds), not progress)
-    return run.optimize(variants, seconds)
+    tune = scoped_limit and limit_in_force(program.base_options) is None
+    return run.optimize(variants, seconds, tune)
 
 
 def load_options(
@@ -139,24 +146,43 @@ class _Run:
         self._budget = budget
         self._quiet = quiet
         self._options = OptionsCache(program, chip, cache)
-        self._folder = cache / "captures" / chip.name / program.sha256
+        self._captures = cache / "captures" / chip.name
         self._progress = LoopProgress(quiet)
 
-    def optimize(self, variants: list[Variant], seconds: float) -> Optimized:
+    def optimize(self, variants: list[Variant], seconds: float, tune: bool) -> Optimized:
         """Returns what is cached if no less time was taken for it, or else searches."""
         cached = self._options.load()
         if cached is not None and cached.budget_seconds >= seconds:
             return _optimized(cached.verified)
+        default, best = self._tune(seconds) if tune else (None, None)
+        if best is not None:
+            self._program = with_options(self._program, best.options)
         with Looker(self._chip) as looker:
             self._program.write(looker.lowered)
             self._capture(variants, looker.lowered, seconds)
             verified = self._search(looker, seconds)
+        if default is not None and best is not None:
+            verified.default_cycles = default.cycles
+            verified.options = {**best.options, **verified.options}
+            verified.limit_cycles = best.cycles
         self._progress.close()
         if cached is not None and cached.verified.optimized_cycles <= verified.optimized_cycles:
             verified = cached.verified
         if not verified.interrupted:
             self._options.store(CachedOptions(verified, seconds))
         return _optimized(verified)
+
+    @property
+    def _folder(self) -> pathlib.Path:
+        return self._captures / self._program.sha256
+
+    def _tune(self, seconds: float) -> tuple[Default, Default]:
+        with Looker(self._chip) as looker:
+            self._program.write(looker.lowered)
+            search = LimitSearch(
+                self._program, self._captures, looker, self._chip, self._binary, self._progress
+            )
+            return search.run(_LIMIT_SHARE * seconds)
 
     def _capture(self, variants: list[Variant], lowered: pathlib.Path, seconds: float) -> None:
         """Captures what there must be, and as many samples as the budget allows, at least one."""
@@ -165,14 +191,14 @@ class _Run:
         required = [item for item in variants if item.required]
         samples = [item for item in variants if not item.required]
         run_capture(subject, required, Limits(), self._quiet)
-        left = _CAPTURE_SHARE * seconds - self._budget.elapsed()
+        left = (_LIMIT_SHARE + _CAPTURE_SHARE) * seconds - self._budget.elapsed()
         count = max(1, int(left / open_capture(self._folder).compile_seconds))
         run_capture(subject, required + samples[:count], Limits(retries=1), self._quiet)
 
     def _search(self, looker: Looker, seconds: float) -> Verified:
         capture = open_capture(self._folder)
         program, mapping = self._folder / "imported.program", self._folder / "first.mapping"
-        import_program(capture.texts(), self._chip.name, program)
+        capture.import_to(program)
         solve_seconds = min(_SOLVE_SECONDS, _SOLVE_SHARE * seconds)
         self._progress.note(f"searching for a mapping for {solve_seconds:.0f} s")
         self._binary.solve(program, mapping, solve_seconds)

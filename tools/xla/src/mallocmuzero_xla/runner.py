@@ -71,7 +71,7 @@ class Subject:
                 self.error = error
                 raise
             program = LoweredProgram.read(self.lowered_path)
-            self.store.begin(program.function, program.sha256)
+            self.store.begin(program)
             self._ready = True
 
 

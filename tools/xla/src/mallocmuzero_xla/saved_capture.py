@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
+from collections.abc import Mapping
 
 import zstandard
 
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.importer import import_program
 from mallocmuzero_xla.store import RECORD, SUFFIX
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
 
@@ -26,6 +28,7 @@ class SavedCapture:
         lowered_sha256: of the lowered function (LoweredProgram.sha256).
         variants: names of what was captured.
         compile_seconds: that the default's compile took.
+        fast_memory_bytes: what the compiler had for tensors; None: what the chip's file says.
     """
 
     folder: pathlib.Path
@@ -35,6 +38,7 @@ class SavedCapture:
     lowered_sha256: str
     variants: tuple[str, ...]
     compile_seconds: float
+    fast_memory_bytes: int | None = None
 
     def path(self, variant: str) -> pathlib.Path:
         """Returns the file of a variant's text."""
@@ -51,6 +55,11 @@ class SavedCapture:
     def texts(self) -> dict[str, str]:
         """Returns all texts by variant name."""
         return {variant: self.read(variant) for variant in self.variants}
+
+    def import_to(self, program: pathlib.Path, others: Mapping[str, str] | None = None) -> None:
+        """Writes the program file of the captured texts, and of others; raises CaptureError."""
+        texts = {**self.texts(), **(others or {})}
+        import_program(texts, self.chip, program, self.fast_memory_bytes)
 
 
 def open_capture(folder: pathlib.Path) -> SavedCapture:
@@ -80,6 +89,7 @@ def open_capture(folder: pathlib.Path) -> SavedCapture:
             lowered_sha256=record["lowered_sha256"],
             variants=variants,
             compile_seconds=float(record["variants"][DEFAULT]["seconds"]),
+            fast_memory_bytes=record.get("fast_memory_bytes"),
         )
     except OSError as error:
         raise UsageError(f"{folder}: no folder of captured texts ({RECORD} is missing)") from error

@@ -13,11 +13,14 @@ import zstandard
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.scoped_limit import fast_memory_bytes
 from mallocmuzero_xla.variants import Variant
 
 _FORMAT = 1
 RECORD = "capture.json"
 SUFFIX = ".hlo.zst"
+ZSTD_LEVEL = 19
 
 
 class CaptureStore:
@@ -30,6 +33,7 @@ class CaptureStore:
     def __init__(self, folder: pathlib.Path, name: str, chip: Chip) -> None:
         self.folder = folder
         self.name = name
+        self._chip = chip
         self._lock = threading.Lock()
         self._head: dict[str, Any] = {
             "format": _FORMAT,
@@ -55,18 +59,34 @@ class CaptureStore:
         return zstandard.ZstdDecompressor().decompress(compressed).decode("utf-8")
 
     @property
+    def fast_memory_bytes(self) -> int | None:
+        """Returns what the compiler had for tensors; None: what the chip's file says."""
+        found = self._record.get("fast_memory_bytes")
+        return None if found is None else int(found)
+
+    @property
     def failures(self) -> dict[str, str]:
         """Returns why variants are missing, by variant name."""
         return {name: entry["error"] for name, entry in self._record["failures"].items()}
 
-    def begin(self, function: str, lowered_sha256: str) -> None:
+    def begin(self, program: LoweredProgram) -> None:
         """Fixes the lowered program that is captured; forgets variants of any other."""
         with self._lock:
-            if self._record.get("lowered_sha256") != lowered_sha256:
+            if self._record.get("lowered_sha256") != program.sha256:
                 self._record = self._empty_record()
                 self._remove_texts()
-            self._record |= {"function": function, "lowered_sha256": lowered_sha256}
+            self._record |= {
+                "function": program.function,
+                "lowered_sha256": program.sha256,
+                "fast_memory_bytes": fast_memory_bytes(self._chip, program.base_options),
+            }
             self._write_record()
+
+    def add_text(self, variant: Variant, text: str, seconds: float) -> None:
+        """Keeps the text of a variant that was compiled elsewhere, without options of its own."""
+        compressed = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(text.encode("utf-8"))
+        write_atomically(self.path(variant), compressed)
+        self.add_result(variant, {}, seconds)
 
     def add_result(self, variant: Variant, options: dict[str, str], seconds: float) -> None:
         """Records that the text of `variant` has been written."""

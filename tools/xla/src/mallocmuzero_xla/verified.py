@@ -33,6 +33,8 @@ class Verified:
         mapping: the file of the mapping that `options` are a part of; None for the default.
         program: the file of the program that the mapping is of.
         interrupted: whether Ctrl-C ended it.
+        limit_cycles: of the compiler's default under the limit of scoped memory that `options`
+            set; None if other limits than the compiler's own were not tried.
     """
 
     default_cycles: float
@@ -49,6 +51,7 @@ class Verified:
     mapping: str | None = None
     program: str | None = None
     interrupted: bool = False
+    limit_cycles: float | None = None
 
     @property
     def gain(self) -> float:
@@ -62,6 +65,8 @@ class Verified:
     @staticmethod
     def from_json(fields: dict[str, Any]) -> Verified:
         """Reads what `to_json` returned; raises KeyError or TypeError if it is not that."""
+        # Records older than the field lack it.
+        fields = {"limit_cycles": None, **fields}
         known = {field.name: fields[field.name] for field in dataclasses.fields(Verified)}
         known["rounds"] = [Round(**entry) for entry in known["rounds"]]
         return Verified(**known)

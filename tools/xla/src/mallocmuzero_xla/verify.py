@@ -11,7 +11,6 @@ from collections.abc import Callable
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
-from mallocmuzero_xla.importer import import_program
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.overrides import Item, options_of
 from mallocmuzero_xla.progress import LoopProgress
@@ -202,9 +201,8 @@ class Loop:
 
     def _refit(self) -> None:
         """Makes a program whose latency table has also seen what the loop compiled."""
-        capture = self._plan.capture
         self._program = self._plan.folder / f"refit_{len(self._lessons)}.program"
-        import_program({**capture.texts(), **self._lessons}, capture.chip, self._program)
+        self._plan.capture.import_to(self._program, self._lessons)
 
     def _price(self, text: str) -> Placement:
         """Prices a text by the table as it has been learnt, and compares it with the mapping."""

@@ -1,0 +1,123 @@
+"""Finds how much memory instructions should have for themselves, and tensors be left with.
+
+A higher limit of scoped memory may make instructions faster, and leaves less for tensors.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Iterator
+from fractions import Fraction
+
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.chips import Chip
+from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
+from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.scoped_limit import OPTION, with_options
+from mallocmuzero_xla.store import CaptureStore
+from mallocmuzero_xla.variants import DEFAULT, Variant
+
+# Limits that are tried, as shares of the chip's own: on either side as long as programs get faster,
+# then to either side of the best.
+_BELOW = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
+_ABOVE = (Fraction(3, 2), Fraction(2), Fraction(3))
+_FINER = Fraction(1, 4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Default:
+    """A program as the compiler makes it under one limit, without any overrides.
+
+    Attributes:
+        options: compiler options that set the limit; empty for the compiler's own.
+        cycles: the compiler's estimate.
+    """
+
+    options: dict[str, str]
+    cycles: float
+
+
+class LimitSearch:
+    """Finds the limit under which the compiler itself makes a program fastest; call `run` once."""
+
+    def __init__(
+        self,
+        program: LoweredProgram,
+        captures: pathlib.Path,
+        looker: Looker,
+        chip: Chip,
+        binary: Binary,
+        progress: LoopProgress,
+    ) -> None:
+        """`program` is the one that `looker` compiles.
+
+        What is compiled is kept below `captures`, in a folder for each limit.
+        """
+        self._program = program
+        self._captures = captures
+        self._looker = looker
+        self._chip = chip
+        self._binary = binary
+        self._progress = progress
+        self._found: dict[int, Default] = {}
+
+    def run(self, seconds: float) -> tuple[Default, Default]:
+        """Returns the program under the compiler's own limit, and under the best one found.
+
+        Other limits than its own may take `seconds`. Raises CompileError or WorkerLostError if it
+        does not compile under that.
+        """
+        own = self._chip.scoped_vmem_kib
+        default = self._found[own] = self._compile({}, Budget())
+        budget = Budget(seconds)
+        for kib in self._candidates(own):
+            if budget.remaining() < self._looker.slowest_compile:
+                break
+            try:
+                self._found[kib] = self._compile({OPTION: str(kib)}, budget)
+            except BudgetSpentError:
+                break
+            except (CompileError, WorkerLostError) as error:
+                self._progress.note(f"scoped memory up to {kib / 1024:g} MiB: {error}")
+            else:
+                gain = 1 - self._cycles(kib) / default.cycles
+                self._progress.note(f"scoped memory up to {kib / 1024:g} MiB: {gain:.2%} compiled")
+        return default, self._found[min(self._found, key=self._cycles)]
+
+    def _candidates(self, own: int) -> Iterator[int]:
+        """Yields limits to try; what comes next depends on what was found."""
+        tried = {own}
+        for side in (_BELOW, _ABOVE):
+            last = own
+            for kib in (int(own * share) for share in side):
+                if not self._leaves_room(kib):
+                    break
+                tried.add(kib)
+                yield kib
+                if self._cycles(kib) >= self._cycles(last):
+                    break
+                last = kib
+        best, step = min(self._found, key=self._cycles), int(own * _FINER)
+        for kib in (best - step, best + step):
+            if kib > 0 and kib not in tried and self._leaves_room(kib):
+                yield kib
+
+    def _leaves_room(self, kib: int) -> bool:
+        return self._chip.shared_vmem_kib is None or kib < self._chip.shared_vmem_kib
+
+    def _cycles(self, kib: int) -> float:
+        return self._found[kib].cycles if kib in self._found else float("inf")
+
+    def _compile(self, options: dict[str, str], budget: Budget) -> Default:
+        program = with_options(self._program, options)
+        store = CaptureStore(self._captures / program.sha256, program.function, self._chip)
+        store.begin(program)
+        variant = Variant(DEFAULT)
+        if not store.has(variant):
+            text = self._looker.compile(options, budget)
+            store.add_text(variant, text, self._looker.last_compile)
+        return Default(options, self._binary.module_cycles(store.read(variant), self._chip.name))

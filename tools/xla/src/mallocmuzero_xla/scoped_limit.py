@@ -1,0 +1,49 @@
+"""How much memory instructions may take for themselves, and what that leaves for tensors.
+
+The compiler lets each instruction use VMEM of its own, for the tiles it works on, up to a limit.
+Where tensors live in VMEM, too, it sets the limit aside for every instruction, and tensors get the
+rest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Mapping
+
+from mallocmuzero_xla.chips import Chip
+from mallocmuzero_xla.environment import recorded_settings
+from mallocmuzero_xla.lowering import LoweredProgram
+
+OPTION = "xla_tpu_scoped_vmem_limit_kib"
+
+_IN_SETTINGS = re.compile(rf"--{OPTION}=(\d+)")
+
+
+def limit_in_force(options: Mapping[str, object]) -> int | None:
+    """Returns the limit that compiler options or the environment set, in KiB; None if none does."""
+    if OPTION in options:
+        return int(str(options[OPTION]))
+    found = [match for text in recorded_settings().values() for match in _IN_SETTINGS.findall(text)]
+    return int(found[-1]) if found else None
+
+
+def fast_memory_bytes(chip: Chip, options: Mapping[str, object]) -> int | None:
+    """Returns what the compiler has for tensors; None: what the chip's hardware file says."""
+    limit = limit_in_force(options)
+    if limit is None or chip.shared_vmem_kib is None:
+        return None
+    return max(0, chip.shared_vmem_kib - limit) * 1024
+
+
+def with_options(program: LoweredProgram, options: Mapping[str, str]) -> LoweredProgram:
+    """Returns the program with further compiler options of its own."""
+    if not options:
+        return program
+    identity = (program.sha256, sorted(options.items()))
+    return dataclasses.replace(
+        program,
+        base_options={**program.base_options, **options},
+        sha256=hashlib.sha256(repr(identity).encode()).hexdigest(),
+    )

@@ -1,0 +1,170 @@
+"""optimize() finds how much memory instructions may take for themselves, and says so."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import World
+
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.loop_cli import describe
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.optimize import Optimized, optimize
+from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes, with_options
+from mallocmuzero_xla.verified import Verified
+
+MakeWorld = Callable[..., World]
+OVERRIDES = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
+HARDWARE = pathlib.Path(__file__).resolve().parents[3] / "hardware"
+
+
+def program(options: dict[str, Any] | None = None) -> LoweredProgram:
+    return LoweredProgram("step", "v5e:1x1", (0,), b"", b"", options or {}, "1" * 64)
+
+
+def lowered_as(monkeypatch: pytest.MonkeyPatch, lowered: LoweredProgram) -> None:
+    # The package has a function of this module's name, which hides it.
+    monkeypatch.setattr(sys.modules["mallocmuzero_xla.optimize"], "lower", lambda *_: lowered)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A cache of the test's own, and functions that lower to `program`."""
+    monkeypatch.setenv("MALLOCMUZERO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("LIBTPU_INIT_ARGS", raising=False)
+    lowered_as(monkeypatch, program())
+    return tmp_path / "cache"
+
+
+def run(**options: Any) -> Optimized:
+    return optimize(
+        lambda: None, chip="tpu_v5e", budget="60s", samples=1, progress=False, **options
+    )
+
+
+def limits_tried(cache: pathlib.Path) -> set[int]:
+    """Returns them in MiB; 16 stands for the chip's own."""
+    by_sha = {
+        with_options(program(), {OPTION: str(mebibytes * 1024)}).sha256: mebibytes
+        for mebibytes in range(1, 128)
+    }
+    return {by_sha.get(path.name, 16) for path in (cache / "captures" / "tpu_v5e").iterdir()}
+
+
+def test_a_better_limit_is_part_of_the_options(make_world: MakeWorld) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
+    result = run()
+    assert result.compiler_options == {OPTION: "24576", **OVERRIDES}
+    assert (result.default_cycles, result.optimized_cycles) == (1000, 860)
+    assert result.report["limit_cycles"] == 900
+    words = describe(Verified.from_json(result.report))
+    assert "14.00% less" in words
+    assert "scoped memory up to 24 MiB (by itself 10.00% less), 1 overrides" in words
+
+
+def test_a_better_limit_is_enough(make_world: MakeWorld) -> None:
+    make_world(promised={"a": 40}, cycles={"a": 1, "limit_12288": -100})
+    result = run()
+    assert result.compiler_options == {OPTION: "12288"}
+    assert (result.default_cycles, result.optimized_cycles) == (1000, 900)
+
+
+def test_the_chips_own_limit_is_no_option(make_world: MakeWorld, cache: pathlib.Path) -> None:
+    world = make_world(
+        promised={"a": 40}, cycles={"a": -40, "limit_12288": 5, "limit_24576": 5, "limit_20480": 5}
+    )
+    assert run().compiler_options == OVERRIDES
+    assert limits_tried(cache) == {16, 12, 24, 20}
+    assert "look a limit_24576" not in world.log()
+
+
+def test_limits_are_tried_while_they_help_and_then_beside_the_best(
+    make_world: MakeWorld, cache: pathlib.Path
+) -> None:
+    make_world(
+        promised={"a": 1},
+        cycles={
+            "limit_12288": 10,
+            "limit_24576": -10,
+            "limit_32768": -50,
+            "limit_49152": -20,
+            "limit_28672": -60,
+            "limit_36864": -20,
+        },
+    )
+    assert run().compiler_options[OPTION] == str(28 * 1024)
+    assert limits_tried(cache) == {16, 12, 24, 32, 48, 28, 36}
+
+
+def test_a_limit_that_does_not_compile_is_passed_over(
+    make_world: MakeWorld, cache: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_world(
+        promised={"a": 1},
+        cycles={"limit_12288": -10, "limit_24576": -20},
+        nameless=["limit_8192", "limit_32768"],
+    )
+    result = optimize(lambda: None, chip="tpu_v5e", budget="60s", samples=1)
+    assert result.compiler_options[OPTION] == str(24 * 1024)
+    assert limits_tried(cache) == {16, 12, 8, 24, 32, 20, 28}
+    assert "scoped memory up to 32 MiB: JaxRuntimeError" in capsys.readouterr().err
+
+
+def test_texts_of_limits_are_compiled_once(make_world: MakeWorld, cache: pathlib.Path) -> None:
+    world = make_world(promised={"a": 40}, cycles={"a": 1, "limit_24576": -100})
+    run()
+    (entry,) = (cache / "options" / "tpu_v5e").glob("step-*.json")
+    entry.unlink()
+    before = [line for line in world.log() if line.startswith("compile limit")]
+    run()
+    assert [line for line in world.log() if line.startswith("compile limit")] == before
+
+
+@pytest.mark.parametrize("how", ["argument", "option", "setting"])
+def test_a_limit_that_the_user_sets_stays(
+    make_world: MakeWorld, cache: pathlib.Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
+    if how == "option":
+        lowered_as(monkeypatch, program({OPTION: 20480}))
+    elif how == "setting":
+        monkeypatch.setenv("LIBTPU_INIT_ARGS", f"--xla_x=1 --{OPTION}=20480")
+    result = run(scoped_limit=how != "argument")
+    assert result.compiler_options == OVERRIDES
+    assert result.report["limit_cycles"] is None
+    assert len(list((cache / "captures" / "tpu_v5e").iterdir())) == 1
+
+
+def test_tensors_get_what_the_limit_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    v5e, v4i = CHIPS["tpu_v5e"], CHIPS["tpu_v4i"]
+    assert fast_memory_bytes(v5e, {}) is None
+    assert fast_memory_bytes(v5e, {OPTION: 24576}) == 104 << 20
+    assert fast_memory_bytes(v4i, {OPTION: 24576}) is None
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", f"--{OPTION}=1024 --{OPTION}=8192")
+    assert fast_memory_bytes(v5e, {}) == 120 << 20
+    assert fast_memory_bytes(v5e, {OPTION: "24576"}) == 104 << 20
+
+
+def test_the_capture_says_what_tensors_get(make_world: MakeWorld, cache: pathlib.Path) -> None:
+    make_world(promised={"a": 40}, cycles={"a": 1, "limit_24576": -100})
+    run()
+    best = with_options(program(), {OPTION: "24576"}).sha256
+    folder = cache / "captures" / "tpu_v5e" / best
+    record = json.loads((folder / "capture.json").read_text(encoding="utf-8"))
+    assert record["fast_memory_bytes"] == 104 << 20
+    assert set(record["variants"]) == {"all_hbm", "default", "sample_0"}
+
+
+@pytest.mark.parametrize("name", [name for name, chip in CHIPS.items() if chip.shared_vmem_kib])
+def test_chips_leave_as_much_as_their_hardware_files_say(name: str) -> None:
+    chip = CHIPS[name]
+    text = (HARDWARE / f"{name}.textproto").read_text(encoding="utf-8")
+    (found,) = re.findall(r"^fast_memory_bytes: (\d+)$", text, re.MULTILINE)
+    assert chip.shared_vmem_kib is not None
+    assert (chip.shared_vmem_kib - chip.scoped_vmem_kib) * 1024 == int(found)
