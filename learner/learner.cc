@@ -325,9 +325,7 @@ UpdateResult Learner::ComputeGradients(const UnrollBatch& batch, size_t first, s
 }
 
 void Learner::Step(UpdateResult& result) {
-  const double warm =
-      std::min(1.0, static_cast<double>(step_ + 1) / std::max(1U, options_.warmup_updates()));
-  result.learning_rate = options_.learning_rate() * warm;
+  result.learning_rate = LearningRate(options_, step_);
   for (auto& group : torch_->optimizer->param_groups()) {
     static_cast<AdamWOptions&>(group.options()).lr(result.learning_rate);
   }

@@ -25,6 +25,10 @@ class DataParallel;  // learner/data_parallel.h
 // InvalidArgument, naming the field, if such learning cannot be.
 absl::Status CheckLearnerOptions(const v1::LearnerOptions& options);
 
+// Of the update that follows `step` others: rises over warmup_updates; falls along half a cosine
+// (Loshchilov and Hutter, 2017) over decay_updates.
+double LearningRate(const v1::LearnerOptions& options, uint64_t step);
+
 // Whether values are ranked, and the share of games to beat; 0 if they are not.
 bool IsRanked(const v1::LearnerOptions& options);
 double RankedQuantile(const v1::LearnerOptions& options);

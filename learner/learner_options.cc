@@ -1,6 +1,8 @@
 // Checks of what a learner is told, without LibTorch.
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "absl/status/status.h"
 #include "learner/check_field.h"
@@ -35,6 +37,17 @@ absl::Status CheckLearnerOptions(const v1::LearnerOptions& options) {
   return CheckField(
       !IsRanked(options) || (options.ranked_quantile() > 0 && options.ranked_quantile() < 1),
       "learner.ranked_quantile", "a share above 0 and below 1");
+}
+
+double LearningRate(const v1::LearnerOptions& options, uint64_t step) {
+  constexpr double kLeast = 0.01;
+  constexpr double kPi = 3.14159265358979323846;
+  const double warm =
+      std::min(1.0, static_cast<double>(step + 1) / std::max(1U, options.warmup_updates()));
+  if (options.decay_updates() == 0) return options.learning_rate() * warm;
+  const double done = std::min(1.0, static_cast<double>(step) / options.decay_updates());
+  const double left = kLeast + (1 - kLeast) * (1 + std::cos(kPi * done)) / 2;
+  return options.learning_rate() * warm * left;
 }
 
 bool IsRanked(const v1::LearnerOptions& options) {

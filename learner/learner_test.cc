@@ -118,6 +118,21 @@ TEST(Learner, WarmsUp) {
   EXPECT_FLOAT_EQ(trained.learner->Update(batch, 0, 16).learning_rate, 2e-3F);
 }
 
+TEST(LearningRate, FallsToAHundredthAndStaysThere) {
+  v1::LearnerOptions options;
+  options.set_learning_rate(1);
+  options.set_warmup_updates(10);
+  EXPECT_DOUBLE_EQ(LearningRate(options, 1'000'000), 1);
+  options.set_decay_updates(1000);
+  EXPECT_NEAR(LearningRate(options, 0), 0.1, 1e-6);
+  EXPECT_NEAR(LearningRate(options, 500), 0.505, 1e-6);
+  EXPECT_NEAR(LearningRate(options, 1000), 0.01, 1e-6);
+  EXPECT_NEAR(LearningRate(options, 1'000'000), 0.01, 1e-6);
+  for (uint64_t step = 10; step < 1000; ++step) {
+    EXPECT_GT(LearningRate(options, step), LearningRate(options, step + 1));
+  }
+}
+
 TEST(Learner, RowsWithoutWeightTeachNothing) {
   Trained trained = MakeLearner();
   UnrollBatch batch = MakeBatch(1);
