@@ -88,6 +88,10 @@ class LimitSearch:
                 self._progress.note(f"scoped memory up to {kib / 1024:g} MiB: {gain:.2%} compiled")
         return default, self._found[min(self._found, key=self._cycles)]
 
+    def cycles_by_limit(self) -> dict[int, float]:
+        """Returns what has been compiled, by limit in KiB."""
+        return {kib: found.cycles for kib, found in self._found.items()}
+
     def _candidates(self, own: int) -> Iterator[int]:
         """Yields limits to try; what comes next depends on what was found."""
         tried = {own}

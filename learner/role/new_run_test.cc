@@ -1,0 +1,76 @@
+// How a cluster's learner begins: with which networks, in which folder, and when not at all.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "actor/role/actor_role.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "learner/role/learner_role.h"
+#include "learner/role/testing/small_cluster.h"
+#include "model/checkpoint.h"
+#include "model/network.h"
+#include "model/network_config.h"
+#include "model/tensors.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+using NewRun = testing::SmallCluster;
+TEST_F(NewRun, BeginsWithTheNetworksOfACheckpoint) {
+  v1::NetworkConfig config = *NetworkPreset("tiny");
+  config.set_latent(2 * config.latent());
+  const auto network = *Network::Create(config, 77);
+  const std::string path = folder_ + "/from.checkpoint";
+  ASSERT_TRUE(SaveCheckpoint(path, MakeCheckpoint(*network)).ok());
+  config_.mutable_learner()->set_from(path);
+  StartShard();  // stays empty, so that nothing is learnt
+  StartLearner();
+  EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
+  const auto saved = LoadCheckpoint(folder_ + "/run/checkpoints/latest");
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_EQ(saved->step, 0);
+  const std::vector<NamedTensor> weights = network->ExportWeights();
+  ASSERT_EQ(saved->weights.size(), weights.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    EXPECT_TRUE(saved->weights[i].bytes == weights[i].bytes) << weights[i].name;
+  }
+  learner_ = nullptr;
+  std::filesystem::resize_file(path, 100);
+  EXPECT_THAT(LearnerRole::Start(config_, 0, security_, registry_).status().message(),
+              HasSubstr("learner.from: " + path));
+}
+
+TEST_F(NewRun, SaysWhichFieldIsWrong) {
+  config_.mutable_learner()->set_publish_updates(0);
+  EXPECT_THAT(LearnerRole::Start(config_, 0, security_, registry_).status().message(),
+              HasSubstr("learner.publish_updates"));
+  config_.mutable_learner()->set_publish_updates(1);
+  config_.mutable_learner()->set_workloads(0, "/no/such.program");
+  EXPECT_THAT(LearnerRole::Start(config_, 0, security_, registry_).status().message(),
+              HasSubstr("learner.workloads: /no/such.program"));
+  config_.mutable_learner()->set_processes(3);
+  EXPECT_THAT(LearnerRole::Start(config_, 0, security_, registry_).status().message(),
+              HasSubstr("learner.options.batch_size"));
+  config_.mutable_actor()->set_games_in_flight(0);
+  EXPECT_THAT(ActorRole::Start(config_, 0, false, security_, registry_).status().message(),
+              HasSubstr("actor.games_in_flight"));
+}
+
+TEST_F(NewRun, RefusesAFolderWhoseRunHasOtherNetworks) {
+  StartShard();
+  StartLearner();
+  learner_ = nullptr;
+  config_.mutable_learner()->mutable_network()->set_latent(2 *
+                                                           config_.learner().network().latent());
+  EXPECT_THAT(LearnerRole::Start(config_, 0, security_, registry_).status().message(),
+              HasSubstr("learner.network"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
