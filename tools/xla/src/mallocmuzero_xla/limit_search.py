@@ -21,10 +21,12 @@ from mallocmuzero_xla.scoped_limit import OPTION, with_options
 from mallocmuzero_xla.store import CaptureStore
 from mallocmuzero_xla.variants import DEFAULT, Variant
 
-# Limits that are tried, as shares of the chip's own: on either side as long as programs get faster,
-# then to either side of the best.
+# Limits that are tried, as shares of the chip's own: higher ones until one is slower by more than
+# the tolerance than the one before; lower ones likewise if no higher one was faster; then those to
+# either side of the best.
+_ABOVE = (Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4))
 _BELOW = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
-_ABOVE = (Fraction(3, 2), Fraction(2), Fraction(3))
+_TOLERANCE = 0.002
 _FINER = Fraction(1, 4)
 
 
@@ -86,7 +88,7 @@ class LimitSearch:
             else:
                 gain = 1 - self._cycles(kib) / default.cycles
                 self._progress.note(f"scoped memory up to {kib / 1024:g} MiB: {gain:.2%} compiled")
-        return default, self._found[min(self._found, key=self._cycles)]
+        return default, self._found[self._best()]
 
     def cycles_by_limit(self) -> dict[int, float]:
         """Returns what has been compiled, by limit in KiB."""
@@ -95,20 +97,25 @@ class LimitSearch:
     def _candidates(self, own: int) -> Iterator[int]:
         """Yields limits to try; what comes next depends on what was found."""
         tried = {own}
-        for side in (_BELOW, _ABOVE):
+        for side in (_ABOVE, _BELOW):
             last = own
             for kib in (int(own * share) for share in side):
                 if not self._leaves_room(kib):
                     break
                 tried.add(kib)
                 yield kib
-                if self._cycles(kib) >= self._cycles(last):
+                if self._cycles(kib) > (1 + _TOLERANCE) * self._cycles(last):
                     break
                 last = kib
-        best, step = min(self._found, key=self._cycles), int(own * _FINER)
+            if self._best() != own:
+                break
+        best, step = self._best(), int(own * _FINER)
         for kib in (best - step, best + step):
             if kib > 0 and kib not in tried and self._leaves_room(kib):
                 yield kib
+
+    def _best(self) -> int:
+        return min(self._found, key=self._cycles)
 
     def _leaves_room(self, kib: int) -> bool:
         return self._chip.shared_vmem_kib is None or kib < self._chip.shared_vmem_kib
