@@ -19,6 +19,7 @@
 #include "simulator/core/file_io.h"
 #include "simulator/core/hardware.h"
 #include "simulator/core/program.h"
+#include "simulator/core/status_macros.h"
 #include "simulator/import/import.h"
 
 namespace mallocmuzero::cli {
@@ -43,8 +44,7 @@ absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
   if (!hardware.ok()) return hardware.status();
   if (flags.fast_memory_bytes > 0) {
     hardware->set_fast_memory_bytes(flags.fast_memory_bytes);
-    const absl::Status valid = CheckHardware(*hardware, "--fast-memory-bytes");
-    if (!valid.ok()) return valid;
+    MMZ_RETURN_IF_ERROR(CheckHardware(*hardware, "--fast-memory-bytes"));
   }
   ImportOptions inputs = flags.inputs;
   inputs.program_name = ProgramNameOf(flags.output);
