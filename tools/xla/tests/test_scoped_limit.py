@@ -42,19 +42,17 @@ def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
     return tmp_path / "cache"
 
 
-def run(**options: Any) -> Optimized:
-    return optimize(
-        lambda: None, chip="tpu_v5e", budget="60s", samples=1, progress=False, **options
-    )
+def run(chip: str = "tpu_v5e", **options: Any) -> Optimized:
+    return optimize(lambda: None, chip=chip, budget="60s", samples=1, progress=False, **options)
 
 
-def limits_tried(cache: pathlib.Path) -> set[int]:
+def limits_tried(cache: pathlib.Path, chip: str = "tpu_v5e") -> set[int]:
     """Returns them in MiB; 16 stands for the chip's own."""
     by_sha = {
         with_options(program(), {OPTION: str(mebibytes * 1024)}).sha256: mebibytes
         for mebibytes in range(1, 128)
     }
-    return {by_sha.get(path.name, 16) for path in (cache / "captures" / "tpu_v5e").iterdir()}
+    return {by_sha.get(path.name, 16) for path in (cache / "captures" / chip).iterdir()}
 
 
 def test_a_better_limit_is_part_of_the_options(make_world: MakeWorld) -> None:
@@ -113,6 +111,14 @@ def test_a_limit_that_does_not_compile_is_passed_over(
     assert result.compiler_options[OPTION] == str(12 * 1024)
     assert limits_tried(cache) == {16, 24, 12, 8}
     assert "scoped memory up to 24 MiB: JaxRuntimeError" in capsys.readouterr().err
+
+
+def test_where_tensors_have_cmem_there_is_nothing_to_trade(
+    make_world: MakeWorld, cache: pathlib.Path
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40, "limit_12288": -100, "limit_24576": -100})
+    assert run("tpu_v4i").compiler_options == OVERRIDES
+    assert limits_tried(cache, "tpu_v4i") == {16}
 
 
 def test_texts_of_limits_are_compiled_once(make_world: MakeWorld, cache: pathlib.Path) -> None:

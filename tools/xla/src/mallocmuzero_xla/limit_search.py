@@ -44,7 +44,11 @@ class Default:
 
 
 class LimitSearch:
-    """Finds the limit under which the compiler itself makes a program fastest; call `run` once."""
+    """Finds the limit under which the compiler itself makes a program fastest; call `run` once.
+
+    For chips whose tensors and instructions share VMEM: where tensors have CMEM there is nothing to
+    trade, and the compiler's own limit is all the VMEM that there is.
+    """
 
     def __init__(
         self,
@@ -118,7 +122,7 @@ class LimitSearch:
         return min(self._found, key=self._cycles)
 
     def _leaves_room(self, kib: int) -> bool:
-        return self._chip.shared_vmem_kib is None or kib < self._chip.shared_vmem_kib
+        return kib < (self._chip.shared_vmem_kib or 0)
 
     def _cycles(self, kib: int) -> float:
         return self._found[kib].cycles if kib in self._found else float("inf")

@@ -88,8 +88,9 @@ def optimize(
         topology: libtpu's name of a topology other than the chip's own.
         cache_dir: instead of the folder that MALLOCMUZERO_CACHE names.
         progress: report on stderr.
-        scoped_limit: try how much memory instructions may best take for themselves
-            (xla_tpu_scoped_vmem_limit_kib), unless `compiler_options` or LIBTPU_INIT_ARGS say it.
+        scoped_limit: where instructions and tensors share VMEM, try how much instructions may best
+            take for themselves (xla_tpu_scoped_vmem_limit_kib), unless `compiler_options` or
+            LIBTPU_INIT_ARGS say it.
         compiler_options: for every compile; not part of the options returned.
         jit_options: keyword arguments of jax.jit.
 
@@ -104,7 +105,8 @@ def optimize(
     program = lower(fn, args, target, jit_options, compiler_options)
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
     run = _Run(program, target, folder.resolve(), binary, Budget(seconds), not progress)
-    tune = scoped_limit and limit_in_force(program.base_options) is None
+    is_set = limit_in_force(program.base_options) is not None
+    tune = scoped_limit and not is_set and target.shared_vmem_kib is not None
     return run.optimize(variants, seconds, tune)
 
 
