@@ -18,7 +18,7 @@ from typing import Any
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.errors import CaptureError
-from mallocmuzero_xla.limit_search import Default, LimitSearch
+from mallocmuzero_xla.limit_search import LimitSearch, Tuned
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.progress import LoopProgress
@@ -31,15 +31,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def try_limits(
     capture: SavedCapture, registry: pathlib.Path, seconds: float, progress: LoopProgress
-) -> tuple[Default, Default, dict[int, float]]:
-    """Returns the default, the best, and the cycles by limit in KiB."""
+) -> tuple[Tuned, dict[int, float]]:
+    """Returns the best limit, and the cycles by limit in KiB."""
     chip = capture_chip(capture)
     with Looker(chip) as looker, tempfile.TemporaryDirectory() as scratch:
         lower_for(capture, Source(capture.program, registry), looker, Budget())
         program = LoweredProgram.read(looker.lowered)
         search = LimitSearch(program, pathlib.Path(scratch), looker, chip, Binary(), progress)
-        default, best = search.run(seconds)
-        return default, best, search.cycles_by_limit()
+        return search.run(seconds), search.cycles_by_limit()
 
 
 def table(records: list[dict[str, Any]]) -> str:
@@ -88,7 +87,7 @@ def main() -> None:
             continue
         progress.note(f"{chip} {name}")
         try:
-            default, best, cycles = try_limits(
+            tuned, cycles = try_limits(
                 open_capture(folder), arguments.registry, arguments.seconds, progress
             )
         except CaptureError as error:
@@ -97,8 +96,8 @@ def main() -> None:
         record = {
             "chip": chip,
             "program": name,
-            "default_cycles": default.cycles,
-            "best_limit_kib": best.options.get(OPTION),
+            "default_cycles": tuned.default.cycles,
+            "best_limit_kib": tuned.best.options.get(OPTION),
             "cycles": cycles,
         }
         records.append(record)

@@ -24,7 +24,7 @@ from typing import Any
 # that are not as wanted, with the override that helps; `late`: overrides that make the program wait
 # for a copy, with the override that starts it earlier and the cycles that it saves. `solved`: what
 # each solver's mapping is to cost; `corpus`: program names. A limit of scoped memory of N KiB is as
-# an override limit_N.
+# an override limit_N, and everything in HBM under it as all_hbm_under_N alone.
 
 
 def read_text(path: str) -> dict[str, Any]:
@@ -69,6 +69,8 @@ def answer_jobs(world: dict[str, Any], action: str) -> None:
             asked += [f"limit_{limit}"] if limit else []
             with log.open("a", encoding="utf-8") as stream:
                 stream.write(" ".join([action, *sorted(asked)]) + "\n")
+            if limit and any("memory_space_assignment" in name for name in job["options"]):
+                asked = [f"all_hbm_under_{limit}"]
             reply |= run(world, action, asked, job["output"])
         print(json.dumps(reply), flush=True)
 

@@ -61,6 +61,8 @@ def test_a_better_limit_is_part_of_the_options(make_world: MakeWorld) -> None:
     assert result.compiler_options == {OPTION: "24576", **OVERRIDES}
     assert (result.default_cycles, result.optimized_cycles) == (1000, 860)
     assert result.report["limit_cycles"] == 900
+    # 16, 24, 32, 20 and 28 MiB, and one list of overrides.
+    assert result.report["compiles"] == 6
     words = describe(Verified.from_json(result.report))
     assert "14.00% less" in words
     assert "scoped memory up to 24 MiB (by itself 10.00% less), 1 overrides" in words
@@ -111,6 +113,33 @@ def test_a_limit_that_does_not_compile_is_passed_over(
     assert result.compiler_options[OPTION] == str(12 * 1024)
     assert limits_tried(cache) == {16, 24, 12, 8}
     assert "scoped memory up to 24 MiB: JaxRuntimeError" in capsys.readouterr().err
+
+
+def test_a_limit_that_cannot_be_captured_is_returned_by_itself_if_it_is_best(
+    make_world: MakeWorld,
+) -> None:
+    make_world(
+        promised={"a": 40},
+        cycles={"a": -40, "limit_24576": -100},
+        nameless=["all_hbm_under_24576"],
+    )
+    result = run()
+    assert result.compiler_options == {OPTION: "24576"}
+    assert (result.default_cycles, result.optimized_cycles) == (1000, 900)
+    assert result.mapping is None
+
+
+def test_a_limit_that_cannot_be_captured_gives_way_to_a_better_placement(
+    make_world: MakeWorld,
+) -> None:
+    make_world(
+        promised={"a": 40},
+        cycles={"a": -40, "limit_24576": -10},
+        nameless=["all_hbm_under_24576"],
+    )
+    result = run()
+    assert result.compiler_options == OVERRIDES
+    assert (result.default_cycles, result.optimized_cycles) == (1000, 960)
 
 
 def test_where_tensors_have_cmem_there_is_nothing_to_trade(

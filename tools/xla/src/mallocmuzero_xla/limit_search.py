@@ -20,6 +20,7 @@ from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.scoped_limit import OPTION, with_options
 from mallocmuzero_xla.store import CaptureStore
 from mallocmuzero_xla.variants import DEFAULT, Variant
+from mallocmuzero_xla.verified import Verified
 
 # Limits that are tried, as shares of the chip's own: higher ones until one is slower by more than
 # the tolerance than the one before; lower ones likewise if no higher one was faster; then those to
@@ -41,6 +42,15 @@ class Default:
 
     options: dict[str, str]
     cycles: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuned:
+    """What a search for a limit found: under the chip's own, and under the best; what it took."""
+
+    default: Default
+    best: Default
+    compiles: int
 
 
 class LimitSearch:
@@ -71,11 +81,10 @@ class LimitSearch:
         self._progress = progress
         self._found: dict[int, Default] = {}
 
-    def run(self, seconds: float) -> tuple[Default, Default]:
-        """Returns the program under the compiler's own limit, and under the best one found.
+    def run(self, seconds: float) -> Tuned:
+        """Tries limits for `seconds`, after the chip's own, which takes what it takes.
 
-        Other limits than its own may take `seconds`. Raises CompileError or WorkerLostError if it
-        does not compile under that.
+        Raises CompileError or WorkerLostError if the program does not compile under that.
         """
         own = self._chip.scoped_vmem_kib
         default = self._found[own] = self._compile({}, Budget())
@@ -92,7 +101,7 @@ class LimitSearch:
             else:
                 gain = 1 - self._cycles(kib) / default.cycles
                 self._progress.note(f"scoped memory up to {kib / 1024:g} MiB: {gain:.2%} compiled")
-        return default, self._found[self._best()]
+        return Tuned(default, self._found[self._best()], self._looker.compiles)
 
     def cycles_by_limit(self) -> dict[int, float]:
         """Returns what has been compiled, by limit in KiB."""
@@ -136,3 +145,16 @@ class LimitSearch:
             text = self._looker.compile(options, budget)
             store.add_text(variant, text, self._looker.last_compile)
         return Default(options, self._binary.module_cycles(store.read(variant), self._chip.name))
+
+
+def limit_alone(best: Default, verified: Verified) -> Verified:
+    """Returns what the loop reports, with a limit and nothing else in place of what it found."""
+    return dataclasses.replace(
+        verified,
+        options=best.options,
+        optimized_cycles=best.cycles,
+        predicted_cycles=best.cycles,
+        kept=[],
+        mapping=None,
+        program=None,
+    )

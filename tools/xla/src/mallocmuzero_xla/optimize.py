@@ -12,7 +12,8 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.capture import run_capture
 from mallocmuzero_xla.chips import Chip, find_chip
-from mallocmuzero_xla.limit_search import Default, LimitSearch
+from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.limit_search import LimitSearch, Tuned, limit_alone
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import LoweredProgram, lower
 from mallocmuzero_xla.options_cache import CachedOptions, OptionsCache, cache_folder
@@ -156,17 +157,10 @@ class _Run:
         cached = self._options.load()
         if cached is not None and cached.budget_seconds >= seconds:
             return _optimized(cached.verified)
-        default, best = self._tune(seconds) if tune else (None, None)
-        if best is not None:
-            self._program = with_options(self._program, best.options)
-        with Looker(self._chip) as looker:
-            self._program.write(looker.lowered)
-            self._capture(variants, looker.lowered, seconds)
-            verified = self._search(looker, seconds)
-        if default is not None and best is not None:
-            verified.default_cycles = default.cycles
-            verified.options = {**best.options, **verified.options}
-            verified.limit_cycles = best.cycles
+        if tune:
+            verified = self._play_under(self._tune(seconds), variants, seconds)
+        else:
+            verified = self._play(self._program, variants, seconds)
         self._progress.close()
         if cached is not None and cached.verified.optimized_cycles <= verified.optimized_cycles:
             verified = cached.verified
@@ -174,11 +168,7 @@ class _Run:
             self._options.store(CachedOptions(verified, seconds))
         return _optimized(verified)
 
-    @property
-    def _folder(self) -> pathlib.Path:
-        return self._captures / self._program.sha256
-
-    def _tune(self, seconds: float) -> tuple[Default, Default]:
+    def _tune(self, seconds: float) -> Tuned:
         with Looker(self._chip) as looker:
             self._program.write(looker.lowered)
             search = LimitSearch(
@@ -186,25 +176,50 @@ class _Run:
             )
             return search.run(_LIMIT_SHARE * seconds)
 
-    def _capture(self, variants: list[Variant], lowered: pathlib.Path, seconds: float) -> None:
+    def _play_under(self, tuned: Tuned, variants: list[Variant], seconds: float) -> Verified:
+        """Plays under the best limit, or under the chip's own if that one cannot be captured."""
+        best = tuned.best
+        try:
+            verified = self._play(with_options(self._program, best.options), variants, seconds)
+            verified.options = {**best.options, **verified.options}
+        except CaptureError as error:
+            if not best.options:
+                raise
+            self._progress.note(f"on with the chip's own limit of scoped memory: {error}")
+            verified = self._play(self._program, variants, seconds)
+            if best.cycles < verified.optimized_cycles:
+                verified = limit_alone(best, verified)
+        verified.default_cycles = tuned.default.cycles
+        verified.limit_cycles = best.cycles
+        verified.compiles += tuned.compiles
+        return verified
+
+    def _play(self, program: LoweredProgram, variants: list[Variant], seconds: float) -> Verified:
+        """Captures a program and runs the closed loop on it."""
+        folder = self._captures / program.sha256
+        with Looker(self._chip) as looker:
+            program.write(looker.lowered)
+            store = CaptureStore(folder, program.function, self._chip)
+            self._capture(Subject(store, self._chip, looker.lowered), variants, seconds)
+            return self._search(folder, looker, seconds)
+
+    def _capture(self, subject: Subject, variants: list[Variant], seconds: float) -> None:
         """Captures what there must be, and as many samples as the budget allows, at least one."""
-        store = CaptureStore(self._folder, self._program.function, self._chip)
-        subject = Subject(store, self._chip, lowered)
         required = [item for item in variants if item.required]
         samples = [item for item in variants if not item.required]
         run_capture(subject, required, Limits(), self._quiet)
         left = (_LIMIT_SHARE + _CAPTURE_SHARE) * seconds - self._budget.elapsed()
-        count = max(1, int(left / open_capture(self._folder).compile_seconds))
+        count = max(1, int(left / open_capture(subject.store.folder).compile_seconds))
         run_capture(subject, required + samples[:count], Limits(retries=1), self._quiet)
 
-    def _search(self, looker: Looker, seconds: float) -> Verified:
-        capture = open_capture(self._folder)
-        program, mapping = self._folder / "imported.program", self._folder / "first.mapping"
+    def _search(self, folder: pathlib.Path, looker: Looker, seconds: float) -> Verified:
+        capture = open_capture(folder)
+        program, mapping = folder / "imported.program", folder / "first.mapping"
         capture.import_to(program)
         solve_seconds = min(_SOLVE_SECONDS, _SOLVE_SHARE * seconds)
         self._progress.note(f"searching for a mapping for {solve_seconds:.0f} s")
         self._binary.solve(program, mapping, solve_seconds)
-        plan = Plan(capture, program, mapping, self._folder, solve=self._binary.solve)
+        plan = Plan(capture, program, mapping, folder, solve=self._binary.solve)
         return Loop(plan, looker, self._binary, self._budget, self._progress).run()
 
 
