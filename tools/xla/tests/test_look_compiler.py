@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
+import io
 import pathlib
 import re
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from mallocmuzero_xla.errors import CompileError
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import lower
 from mallocmuzero_xla.overrides import TENSOR_OVERRIDES, Item, named_item
+from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes
 
 if importlib.util.find_spec("jax") is not None:
     import jax
@@ -88,3 +91,31 @@ def test_what_cannot_be_done_is_refused_by_name(chip: str) -> None:
     ):
         looker.look({TENSOR_OVERRIDES: text}, Budget())
     assert named_item(str(refusal.value), [item]) is item
+
+
+def stack(x: Any, weights: Any) -> Any:
+    """Keeps twenty values for later, as a training step does."""
+    kept = [x]
+    for _ in range(20):
+        kept.append(jnp.tanh(kept[-1] @ weights))
+    for value in reversed(kept):
+        x = jnp.tanh(x @ weights) * value
+    return x
+
+
+def test_tensors_get_what_the_limit_of_scoped_memory_leaves() -> None:
+    chip = CHIPS["tpu_v5e"]
+    shape = jax.ShapeDtypeStruct((2048, 2048), jnp.bfloat16)
+    tops = []
+    with Looker(chip) as looker:
+        lower(stack, (shape, shape), chip).write(looker.lowered)
+        for kib in (chip.scoped_vmem_kib, 64 * 1024):
+            options = {OPTION: str(kib)}
+            table = looker.look(options, Budget()).tables["allocinfo"]
+            rows = csv.DictReader(io.StringIO(table))
+            tops.append(max(int(row["offset"]) + int(row["size"]) for row in rows))
+            most = fast_memory_bytes(chip, options)
+            assert most is not None
+            assert tops[-1] <= most
+    # The second one is short of memory.
+    assert tops[0] > 64 << 20 >= tops[1]
