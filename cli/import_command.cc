@@ -93,9 +93,10 @@ void AddImportCommand(CLI::App& app, Action& action) {
       ->type_name("NAME|FILE")
       ->required();
   command
-      ->add_option("--fast-memory-bytes", flags->fast_memory_bytes,
-                   "what the compiler had for tensors, where that is not what the hardware says, as "
-                   "under another xla_tpu_scoped_vmem_limit_kib")
+      ->add_option(
+          "--fast-memory-bytes", flags->fast_memory_bytes,
+          "what the compiler had for tensors, where that is not what the hardware says, as "
+          "under another xla_tpu_scoped_vmem_limit_kib")
       ->type_name("BYTES")
       ->check(CLI::PositiveNumber);
   command->add_option("--output", flags->output, "program file to write")
