@@ -80,7 +80,7 @@ def test_samples_are_compiled_once_and_looked_up_later(world: World, cache: path
 
 
 def test_small_budget_buys_one_sample(world: World) -> None:
-    # The made-up compiler says 0.5 s a compile: two fifths of a second are less than one more.
+    # The made-up compiler says 0.5 s a compile: what half of a second leaves is less than one more.
     run(samples=8, budget="1s")
     assert [line for line in world.log() if line == "compile"] == ["compile"] * 3
 

@@ -28,8 +28,8 @@ from mallocmuzero_xla.verify import Loop, Plan
 
 # Shares of the budget: compiling under other limits of scoped memory; compiling samples; the first
 # search for a mapping. Looks and compiles of candidates get the rest.
-_LIMIT_SHARE = 0.25
-_CAPTURE_SHARE = 0.25
+_LIMIT_SHARE = 0.35
+_CAPTURE_SHARE = 0.2
 _SOLVE_SHARE = 0.15
 _SOLVE_SECONDS = 60.0
 
@@ -79,12 +79,11 @@ def optimize(
         fn: a function, or the result of jax.jit.
         args: pytrees of arrays or jax.ShapeDtypeStruct; values are not looked at.
         chip: one of mallocmuzero_xla.CHIPS.
-        budget: time to take, such as "90s", "5m", "1h". At most a quarter goes to compiles under
-            other limits of scoped memory; another to compiling samples, fewer than `samples` if
-            they are slow; three twentieths, and at most a minute, to the search for a mapping;
-            the rest to looks and compiles that judge it. The three compiles without which there is
-            no comparing are made in any case, and a compile under way when the time is up is given
-            some more.
+        budget: time to take, such as "90s", "5m", "1h". At most 35 % go to compiles under other
+            limits of scoped memory; a fifth to compiling samples, fewer than `samples` if they are
+            slow; three twentieths, and at most a minute, to the search for a mapping; the rest to
+            looks and compiles that judge it. The three compiles without which there is no comparing
+            are made in any case, and a compile under way when the time is up is given some more.
         samples: random placements to compile at most.
         topology: libtpu's name of a topology other than the chip's own.
         cache_dir: instead of the folder that MALLOCMUZERO_CACHE names.
