@@ -59,6 +59,8 @@ def test_every_solver_is_run_and_the_best_mapping_recompiled(world: World) -> No
     ]
     assert records[1]["total_cycles"] == 970
     assert records[2]["verified"]["optimized_cycles"] == 960
+    # Paths of one machine mean nothing to whoever reads the records.
+    assert str(world.capture.parent) not in json.dumps(records)
 
 
 def test_second_run_makes_nothing_anew(world: World) -> None:

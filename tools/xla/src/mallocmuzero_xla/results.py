@@ -222,4 +222,8 @@ def _verify(
         return {"error": str(error)}
     if verified.interrupted:
         raise KeyboardInterrupt
-    return {"verified": verified.to_json()}
+    fields = verified.to_json()
+    # They are in the program's folder, wherever the records will be read.
+    for name in ("mapping", "program"):
+        fields[name] = pathlib.Path(fields[name]).name if fields[name] else None
+    return {"verified": fields}
