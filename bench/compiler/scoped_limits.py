@@ -18,12 +18,11 @@ from typing import Any
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.errors import CaptureError
-from mallocmuzero_xla.limit_search import LimitSearch, Tuned
+from mallocmuzero_xla.limit_search import Default, LimitSearch
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
-from mallocmuzero_xla.scoped_limit import OPTION
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -31,14 +30,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def try_limits(
     capture: SavedCapture, registry: pathlib.Path, seconds: float, progress: LoopProgress
-) -> tuple[Tuned, dict[int, float]]:
-    """Returns the best limit, and the cycles by limit in KiB."""
+) -> tuple[Default, dict[int, float]]:
+    """Returns the default, and the cycles by limit in KiB."""
     chip = capture_chip(capture)
     with Looker(chip) as looker, tempfile.TemporaryDirectory() as scratch:
         lower_for(capture, Source(capture.program, registry), looker, Budget())
         program = LoweredProgram.read(looker.lowered)
         search = LimitSearch(program, pathlib.Path(scratch), looker, chip, Binary(), progress)
-        return search.run(seconds), search.cycles_by_limit()
+        return search.run(seconds).default, search.cycles_by_limit()
 
 
 def table(records: list[dict[str, Any]]) -> str:
@@ -87,7 +86,7 @@ def main() -> None:
             continue
         progress.note(f"{chip} {name}")
         try:
-            tuned, cycles = try_limits(
+            default, cycles = try_limits(
                 open_capture(folder), arguments.registry, arguments.seconds, progress
             )
         except CaptureError as error:
@@ -96,8 +95,7 @@ def main() -> None:
         record = {
             "chip": chip,
             "program": name,
-            "default_cycles": tuned.default.cycles,
-            "best_limit_kib": tuned.best.options.get(OPTION),
+            "default_cycles": default.cycles,
             "cycles": cycles,
         }
         records.append(record)

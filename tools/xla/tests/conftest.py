@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import zstandard
 
+from mallocmuzero_xla.lowering import LoweredProgram
+
 VERSIONS = {"jax": "1", "jaxlib": "1", "libtpu": "1"}
 
 FakeCompiler = Callable[[dict[str, list[str]]], pathlib.Path]
@@ -108,3 +110,9 @@ def make_world(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Calla
         return made
 
     return make
+
+
+def lower_to(monkeypatch: pytest.MonkeyPatch, program: LoweredProgram) -> None:
+    """Makes all functions lower to `program`."""
+    # The package has a function of this module's name, which hides it.
+    monkeypatch.setattr(sys.modules["mallocmuzero_xla.optimize"], "lower", lambda *_: program)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import pathlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import World
+from conftest import World, lower_to
 
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
@@ -28,10 +27,7 @@ def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
 
 
 def lowered_as(monkeypatch: pytest.MonkeyPatch, sha256: str) -> None:
-    program = LoweredProgram("step", "v4 lite:1x1", (0,), b"", b"", {}, sha256)
-    # The package has a function of this module's name, which hides it.
-    module = sys.modules["mallocmuzero_xla.optimize"]
-    monkeypatch.setattr(module, "lower", lambda *_: program)
+    lower_to(monkeypatch, LoweredProgram("step", "v4 lite:1x1", (0,), b"", b"", {}, sha256))
 
 
 def run(**options: Any) -> Optimized:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import pathlib
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import World
+from conftest import World, lower_to
 
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.loop_cli import describe
@@ -28,17 +27,12 @@ def program(options: dict[str, Any] | None = None) -> LoweredProgram:
     return LoweredProgram("step", "v5e:1x1", (0,), b"", b"", options or {}, "1" * 64)
 
 
-def lowered_as(monkeypatch: pytest.MonkeyPatch, lowered: LoweredProgram) -> None:
-    # The package has a function of this module's name, which hides it.
-    monkeypatch.setattr(sys.modules["mallocmuzero_xla.optimize"], "lower", lambda *_: lowered)
-
-
 @pytest.fixture(autouse=True)
 def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """A cache of the test's own, and functions that lower to `program`."""
     monkeypatch.setenv("MALLOCMUZERO_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("LIBTPU_INIT_ARGS", raising=False)
-    lowered_as(monkeypatch, program())
+    lower_to(monkeypatch, program())
     return tmp_path / "cache"
 
 
@@ -166,7 +160,7 @@ def test_a_limit_that_the_user_sets_stays(
 ) -> None:
     make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
     if how == "option":
-        lowered_as(monkeypatch, program({OPTION: 20480}))
+        lower_to(monkeypatch, program({OPTION: 20480}))
     elif how == "setting":
         monkeypatch.setenv("LIBTPU_INIT_ARGS", f"--xla_x=1 --{OPTION}=20480")
     result = run(scoped_limit=how != "argument")

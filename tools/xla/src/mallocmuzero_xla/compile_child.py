@@ -18,14 +18,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import zstandard
-
 from mallocmuzero_xla.builders import build_function, build_registered
 from mallocmuzero_xla.chips import Chip, chip_devices
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.hlo_text import strip_source_locations
 from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text, lower
-from mallocmuzero_xla.store import ZSTD_LEVEL
+from mallocmuzero_xla.store import write_text
 
 
 def run_lower(job: dict[str, Any]) -> None:
@@ -43,11 +41,7 @@ def run_compile(job: dict[str, Any]) -> None:
     """Compiles a lowered program and writes its text, complete or not at all."""
     program = _read_program(job["program"])
     text = compile_to_text(program, chip_devices(Chip(**job["chip"])), job["options"])
-    output = pathlib.Path(job["output"])
-    partial = output.with_name(f".{output.name}.{os.getpid()}")
-    compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
-    partial.write_bytes(compressor.compress(strip_source_locations(text).encode("utf-8")))
-    partial.replace(output)
+    write_text(pathlib.Path(job["output"]), strip_source_locations(text))
 
 
 @functools.lru_cache(maxsize=1)

@@ -141,10 +141,12 @@ class LimitSearch:
         store = CaptureStore(self._captures / program.sha256, program.function, self._chip)
         store.begin(program)
         variant = Variant(DEFAULT)
-        if not store.has(variant):
+        if store.has(variant):
+            text = store.read(variant)
+        else:
             text = self._looker.compile(options, budget)
             store.add_text(variant, text, self._looker.last_compile)
-        return Default(options, self._binary.module_cycles(store.read(variant), self._chip.name))
+        return Default(options, self._binary.module_cycles(text, self._chip.name))
 
 
 def limit_alone(best: Default, verified: Verified) -> Verified:

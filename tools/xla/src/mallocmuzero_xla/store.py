@@ -20,7 +20,8 @@ from mallocmuzero_xla.variants import Variant
 _FORMAT = 1
 RECORD = "capture.json"
 SUFFIX = ".hlo.zst"
-ZSTD_LEVEL = 19
+
+_ZSTD_LEVEL = 19
 
 
 class CaptureStore:
@@ -84,8 +85,7 @@ class CaptureStore:
 
     def add_text(self, variant: Variant, text: str, seconds: float) -> None:
         """Keeps the text of a variant that was compiled elsewhere, without options of its own."""
-        compressed = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(text.encode("utf-8"))
-        write_atomically(self.path(variant), compressed)
+        write_text(self.path(variant), text)
         self.add_result(variant, {}, seconds)
 
     def add_result(self, variant: Variant, options: dict[str, str], seconds: float) -> None:
@@ -123,6 +123,12 @@ class CaptureStore:
     def _write_record(self) -> None:
         text = json.dumps(self._record, indent=1, sort_keys=True) + "\n"
         write_atomically(self.folder / RECORD, text.encode("utf-8"))
+
+
+def write_text(path: pathlib.Path, text: str) -> None:
+    """Writes a text, compressed, as `write_atomically` does."""
+    compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
+    write_atomically(path, compressor.compress(text.encode("utf-8")))
 
 
 def write_atomically(path: pathlib.Path, content: bytes) -> None:
