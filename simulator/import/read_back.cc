@@ -168,6 +168,7 @@ v1::ReadBackReport MakeReadBackReport(const Program& program, const ReadBack& re
     report.set_default_mapped_cycles(program.proto().baseline().mapping_cycles());
   }
   report.set_packed(read_back.packed);
+  report.set_fast_memory_bytes(static_cast<double>(program.hardware().fast_memory_bytes()));
   double all = 0;
   double matched = 0;
   double honoured = 0;
@@ -176,6 +177,7 @@ v1::ReadBackReport MakeReadBackReport(const Program& program, const ReadBack& re
     const Access& access = program.accesses()[a];
     const double bytes = BytesMoved(program, access);
     all += bytes;
+    if (read_back.mapping.in_fast_memory[a] != 0) report.add_fast_accesses(a);
     if (!read_back.matched[access.instruction]) continue;
     matched += bytes;
     if (wanted == nullptr) continue;

@@ -19,6 +19,7 @@ namespace mallocmuzero {
 namespace {
 
 using testing::Cycles;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::SmallHardware;
@@ -71,6 +72,8 @@ TEST_F(ReadBackOfTwoNegations, FindsThePlacementAndThePrices) {
   EXPECT_EQ(report.matched_share(), 1);
   EXPECT_EQ(report.mismatch_count(), 0);
   EXPECT_THAT(report.mismatches(), IsEmpty());
+  EXPECT_THAT(report.fast_accesses(), ElementsAre(1, 2));  // %b is written, and read by %c
+  EXPECT_EQ(report.fast_memory_bytes(), program_.hardware().fast_memory_bytes());
 }
 
 TEST_F(ReadBackOfTwoNegations, ListsWhatIsNotAsWanted) {
@@ -90,6 +93,7 @@ TEST_F(ReadBackOfTwoNegations, ListsWhatIsNotAsWanted) {
   EXPECT_EQ(report.mismatches(0).bytes(), 400);
   EXPECT_EQ(report.mismatches(0).executions(), 1);
   EXPECT_TRUE(report.mismatches(0).wanted_fast());
+  EXPECT_THAT(report.fast_accesses(), IsEmpty());
 }
 
 TEST_F(ReadBackOfTwoNegations, WithoutAWantedMappingThereIsNothingToCompareWith) {

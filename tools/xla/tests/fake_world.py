@@ -105,12 +105,18 @@ def run(world: dict[str, Any], action: str, asked: list[str], output: str) -> di
     return {}
 
 
+def comes_in(world: dict[str, Any], name: str) -> bool:
+    """Whether an override is to bring its tensor into fast memory."""
+    return name in world.get("moves", {}).get("all_fast", [])
+
+
 def item(world: dict[str, Any], name: str) -> dict[str, Any]:
     strict = " pin_in_alternate_memory" if name in world.get("refused", []) else ""
     return {
         "id": name,
-        "kind": "assign_first" if name in world.get("moves", {}).get("all_fast", []) else "keep",
+        "kind": "assign_first" if comes_in(world, name) else "keep_value",
         "accesses": [list(world["promised"]).index(name)],
+        "bytes": 1,
         "bytes_moved": 1,
         "instruction": name,
         "gain_cycles": world["promised"][name],
@@ -170,6 +176,12 @@ def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[st
         "default_mapped_cycles": world["default"],
         "honoured_share": share,
         "mismatches": mismatches,
+        "fast_memory_bytes": 10,
+        "fast_accesses": [
+            access
+            for access, name in enumerate(world["promised"])
+            if (name in asked) == comes_in(world, name)
+        ],
         "late_copies": [
             {
                 "access": number,

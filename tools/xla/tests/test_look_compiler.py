@@ -84,7 +84,7 @@ def test_override_is_seen_in_the_look(looker: Looker) -> None:
 def test_what_cannot_be_done_is_refused_by_name(chip: str) -> None:
     matcher = f'hlo_position_matcher {{ instruction_name_regex: "^{FIRST_REGEX}$" }}'
     text = f"overrides {{ {matcher} pin_in_alternate_memory {{}} }}"
-    item = Item("p", "assign_first", FIRST, 0.0, (text,), (), "", (), 0.0)
+    item = Item("p", "assign_first", FIRST, 0.0, (text,), (), "", (), 0.0, 0.0)
     with (
         place(chip, rows=131072) as looker,  # 256 MiB, and no chip has as much
         pytest.raises(CompileError, match="alternate memory") as refusal,

@@ -55,7 +55,7 @@ def test_faster_program_gives_its_options(world: World) -> None:
     assert result.honoured_share == 0.5
     assert result.mapping is not None
     assert result.mapping.read_text(encoding="utf-8") == "first"
-    assert result.report["kept"] == ["keep a #a"]
+    assert result.report["kept"] == ["keep_value a #a"]
 
 
 def test_default_is_returned_as_no_options(make_world: MakeWorld) -> None:

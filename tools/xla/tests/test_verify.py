@@ -56,7 +56,7 @@ def test_refused_item_is_dropped_by_its_name_and_the_rest_is_kept(make_world: Ma
     world = make_world(promised={"a": 30, "b": 20}, cycles={"a": -30, "b": -20}, refused=["b"])
     result = verify(world)
     assert asked(result.options) == "a"
-    assert "Out of alternate memory" in result.dropped["keep b #b"]
+    assert "Out of alternate memory" in result.dropped["keep_value b #b"]
     assert world.log()[:2] == ["look a b", "look a"]
 
 
@@ -68,7 +68,7 @@ def test_item_behind_a_failure_that_names_none_is_found_by_halving(
     cycles = dict.fromkeys(promised, -10)
     world = make_world(promised=promised, cycles=cycles, **{fault: ["f"]})
     result = verify(world)
-    assert list(result.dropped) == ["keep f #f"]
+    assert list(result.dropped) == ["keep_value f #f"]
     assert asked(result.options) == "a b c d e g h"
     # All eight fail; of the prefixes abcd, abcdef, abcde the second fails: f, and all but f work.
     assert world.log()[:5] == [

@@ -47,6 +47,8 @@ class Readback:
         honoured_share: of the accessed bytes, those that are where the mapping wants them.
         mismatches: the accesses that move most of the others, as (access, wanted in fast memory).
         late_copies: copies that the program waits for, most cycles first.
+        fast_accesses: those in fast memory, ascending.
+        fast_memory_bytes: that tensors may have.
     """
 
     mapped_cycles: float
@@ -54,6 +56,8 @@ class Readback:
     honoured_share: float
     mismatches: tuple[tuple[int, bool], ...]
     late_copies: tuple[LateCopy, ...] = ()
+    fast_accesses: tuple[int, ...] = ()
+    fast_memory_bytes: float = 0.0
 
 
 class Binary:
@@ -95,6 +99,8 @@ class Binary:
                 for entry in reply.get("mismatches", [])
             ),
             late_copies=tuple(_late_copy(entry) for entry in reply.get("late_copies", [])),
+            fast_accesses=tuple(reply.get("fast_accesses", [])),
+            fast_memory_bytes=_number(reply, "readback", "fast_memory_bytes"),
         )
 
     def module_cycles(self, text: str, hardware: str) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +17,9 @@ _STRICT = ("pin_in_alternate_memory", "prefetch")
 _INTO_FAST = ("assign_first", "prefetch_use")
 
 _START_OF_COPY = "start_copy"
+
+# Begins the id of what makes a wish an order.
+_INSISTENCE = "insist on "
 
 # A refusal names the instruction that uses the tensor, the one that defines it, or both.
 _NAMED = re.compile(r"instruction '([^']+)'")
@@ -37,6 +39,7 @@ class Item:
         strict: a tensor override that insists where the others only ask; empty if there is none.
         accesses: that it is about, indices into the program's.
         bytes_moved: traffic of the accesses it is about, in one run of the program.
+        bytes: size of the tensor.
     """
 
     id: str
@@ -48,6 +51,7 @@ class Item:
     strict: str
     accesses: tuple[int, ...]
     bytes_moved: float
+    bytes: float
 
     @staticmethod
     def from_json(fields: dict[str, Any]) -> Item:
@@ -62,6 +66,7 @@ class Item:
             strict=str(fields.get("strict", "")),
             accesses=tuple(fields["accesses"]),
             bytes_moved=float(fields["bytes_moved"]),
+            bytes=float(fields["bytes"]),
         )
 
     @property
@@ -75,9 +80,14 @@ class Item:
         return self.kind in _INTO_FAST
 
     @property
-    def weight(self) -> float:
-        """Returns how often a random search should try it; large tensors matter more."""
-        return math.sqrt(1.0 + self.bytes_moved) * (2.0 if self.gain > 0 else 1.0)
+    def starts_copy(self) -> bool:
+        """Whether it starts a copy earlier."""
+        return self.kind == _START_OF_COPY
+
+    @property
+    def insists(self) -> bool:
+        """Whether it is an order where there is a wish of the same."""
+        return self.id.startswith(_INSISTENCE)
 
     @property
     def may_be_refused(self) -> bool:
@@ -90,7 +100,7 @@ class Item:
             return None
         return dataclasses.replace(
             self,
-            id=f"insist on {self.id}",
+            id=f"{_INSISTENCE}{self.id}",
             tensor_overrides=(self.strict,),
             sort_overrides=(),
             strict="",
@@ -117,13 +127,14 @@ def start_of_copy(late_copy: dict[str, Any], text: str) -> Item:
         strict="",
         accesses=(access,),
         bytes_moved=float(late_copy["bytes"]),
+        bytes=float(late_copy["bytes"]),
     )
 
 
 def with_starts(items: Sequence[Item], starts: Sequence[Item]) -> tuple[Item, ...]:
     """Returns `items` and `starts` of copies, less other starts of the same copies."""
     anew = {start.accesses for start in starts}
-    kept = (item for item in items if item.kind != _START_OF_COPY or item.accesses not in anew)
+    kept = (item for item in items if not item.starts_copy or item.accesses not in anew)
     return (*kept, *starts)
 
 

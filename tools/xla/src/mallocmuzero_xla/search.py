@@ -5,32 +5,32 @@ may hurt in company, and what a mapping wants may need more than its own overrid
 by what the compiler really does with it. In turn:
 
 1. all items of the mapping, less those that the compiler refuses;
-2. the items with the largest promised gain only: 1, 2, 4, ... of them;
-3. repair: moves for accesses that are not where the mapping wants them;
-4. earlier starts of copies that the program waits for;
-5. groups of items out or in, ever smaller groups;
-6. a random walk over items and moves, downhill or level, until it finds nothing for a while.
+2. the items with the largest promised gain only: a half, an eighth, ... of them;
+3. earlier starts of copies that the program waits for;
+4. by turns, until nothing helps for a while: repairs, which are moves for accesses that are not
+   where the mapping wants them; and what a model of all looks so far proposes (proposals.py).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import random
 from collections.abc import Callable, Iterator, Sequence
 
-from mallocmuzero_xla.binary import LateCopy
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
 from mallocmuzero_xla.overrides import Item, named_item, options_of, with_starts
+from mallocmuzero_xla.proposals import Proposer
+from mallocmuzero_xla.surrogate import Scene, learnt_prior
+from mallocmuzero_xla.trial import Overrides, Placement, Trial
 
 # Less than this share of the default's cycles is no improvement worth a longer list of overrides.
 _TOLERANCE = 1e-6
 
-# Steps of the random walk without an improvement that end it.
+# Lists in a row that bring no improvement, and end the search.
 _PATIENCE = 150
 
-# Repairs that are tried, together and one by one, for the accesses that move most bytes.
-_REPAIRS = 8
+# Each shorter list of items is this part of the one before it; the first is half of all.
+_SHORTENING = 4
 
 # Late copies that are started earlier, together and one by one, and the share of the program's
 # cycles that must be lost to one.
@@ -40,54 +40,12 @@ _LATE_SHARE = 1e-4
 # Refused overrides that are taken out of a list before it is given up.
 _REFUSALS = 4
 
-Overrides = tuple[Item, ...]
 _ItemKey = tuple[tuple[str, ...], tuple[str, ...]]
 _Key = tuple[tuple[str, str], ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class Mismatch:
-    """An access that is not where the mapping wants it."""
-
-    access: int
-    wanted_fast: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Placement:
-    """What the compiler did.
-
-    Attributes:
-        cycles: predicted.
-        mismatches: what is not as wanted, most bytes first.
-        late_copies: what the program waits for, most cycles first.
-    """
-
-    cycles: float
-    mismatches: tuple[Mismatch, ...] = ()
-    late_copies: tuple[LateCopy, ...] = ()
-
-    @property
-    def cycles_at_work(self) -> float:
-        """Returns the cycles less those that the program waits for copies."""
-        return self.cycles - sum(copy.wait_cycles for copy in self.late_copies)
-
-
 # Prices overrides. Raises CompileError (refused), WorkerLostError (aborted) or BudgetSpentError.
 Judge = Callable[[Overrides], Placement]
-
-
-@dataclasses.dataclass(frozen=True)
-class Trial:
-    """Overrides that the compiler accepted, and what it did with them."""
-
-    items: Overrides
-    placement: Placement
-
-    @property
-    def cycles(self) -> float:
-        """Returns the predicted cycles."""
-        return self.placement.cycles
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,14 +75,16 @@ class OverrideSearch:
         """Searches from a mapping's `items`, largest promised gain first.
 
         `moves` are all that may be asked of the compiler; `default` is what no overrides
-        give; `starts` are lists to try early; `seed` is the random walk's.
+        give; `starts` are lists to try early; `seed` is for what is drawn at random.
         """
         self._items = list(items)
         self._starts = starts
         self._judge = judge
         self._trials: dict[_Key, Trial] = {(): Trial((), default)}
         self._tolerance = _TOLERANCE * default.cycles
-        self._random = random.Random(seed)
+        scene = Scene(default.cycles, default.fast_memory_bytes, default.fast_accesses)
+        self._proposer = Proposer(items, scene, learnt_prior(), seed)
+        self._refused: set[_ItemKey] = set()
         self.dropped: list[Dropped] = []
         wishes = [*itertools.chain(*starts), *items, *moves]
         orders = [order for order in (wish.insistence() for wish in wishes) if order is not None]
@@ -136,11 +96,9 @@ class OverrideSearch:
             for start in self._starts:
                 self._try(start)
             self._settle_all()
-            self._try_prefixes()
-            self._repair()
+            self._shorten()
             self._start_copies_earlier()
-            self._climb()
-            self._walk()
+            self._follow()
         except BudgetSpentError:
             return False
         return True
@@ -179,25 +137,16 @@ class OverrideSearch:
         self.dropped.append(Dropped(item, reason))
         self._moves = [move for move in self._moves if move.key != item.key]
 
-    def _try_prefixes(self) -> None:
-        size = 1
-        while size < len(self._items):
+    def _shorten(self) -> None:
+        """Tries fewer items, those that promise most."""
+        size = len(self._items) // 2
+        while size:
             self._try(tuple(self._items[:size]))
-            size *= 2
+            size //= _SHORTENING
 
-    def _repair(self) -> None:
-        """Adds moves for accesses of the best list that are not as wanted, while that helps."""
-        improved = True
-        while improved:
-            best = self._best()
-            repairs = self._repairs(best)
-            tried = (repairs, *((repair,) for repair in repairs)) if repairs else ()
-            improved = any(self._improve(best, (*more, *best.items)) for more in tried)
-
-    def _repairs(self, trial: Trial) -> Overrides:
-        """Returns moves that are not in `trial`, for its largest mismatches."""
+    def _repairs(self, trial: Trial) -> Iterator[Item]:
+        """Yields moves that are not in `trial`, for its largest mismatches."""
         known = {item.key for item in trial.items}
-        found: dict[_ItemKey, Item] = {}
         for mismatch in trial.placement.mismatches:
             fitting = (
                 move
@@ -208,8 +157,7 @@ class OverrideSearch:
             )
             move = next(fitting, None)
             if move is not None:
-                found.setdefault(move.key, move)
-        return tuple(found.values())[:_REPAIRS]
+                yield move
 
     def _start_copies_earlier(self) -> None:
         """Starts copies earlier where waiting for them is what keeps a list from being the best."""
@@ -234,57 +182,32 @@ class OverrideSearch:
             )
             found = next(filter(None, tried), None)
 
-    def _climb(self) -> None:
-        """Takes out or puts in groups of items, ever smaller ones, as long as that helps."""
-        size = max(1, len(self._items) // 8)
-        while True:
-            improved = [self._toggle(group) for group in self._groups(size)]
-            if size == 1 and not any(improved):
-                return
-            size = max(1, size // 2)
-
-    def _groups(self, size: int) -> Iterator[Overrides]:
-        for start in range(0, len(self._items), size):
-            yield tuple(self._items[start : start + size])
-
-    def _toggle(self, group: Overrides) -> bool:
-        """Tries the best list without `group`, and with all of it; whether one is better."""
-        best = self._best()
-        moved = {item.key for item in group}
-        outside = tuple(item for item in best.items if item.key not in moved)
-        candidates = [outside, (*outside, *group)]
-        return any(
-            self._improve(best, candidate)
-            for candidate in candidates
-            if _key(candidate) not in self._trials
-        )
-
-    def _walk(self) -> None:
-        """Changes the list at random; keeps what is no worse."""
-        here = self._best()
+    def _follow(self) -> None:
+        """Tries repairs and proposals by turns until nothing has helped for a while."""
         idle = 0
-        while self._moves and idle < _PATIENCE:
-            idle += 1
-            candidate = self._step(here.items)
-            known = _key(candidate) in self._trials
-            trial = None if known else self._try(candidate)
-            if trial is None or trial.cycles > here.cycles:
-                continue
-            if trial.cycles < here.cycles - self._tolerance:
-                idle = 0
-            here = trial
+        tried: set[_Key] = set()
+        for turn in itertools.count():
+            best = self._best()
+            sources = (self._repaired(best), self._proposed(best))
+            lists = itertools.chain(*(sources if turn % 2 == 0 else sources[::-1]))
+            known = tried | self._trials.keys()
+            candidate = next((each for each in lists if _key(each) not in known), None)
+            if candidate is None:
+                return
+            tried.add(_key(candidate))
+            idle = 0 if self._improve(best, candidate) is not None else idle + 1
+            if idle == _PATIENCE:
+                return
 
-    def _step(self, items: Overrides) -> Overrides:
-        """Returns `items` with one to three moves out of it, or into it at some place."""
-        changed = list(items)
-        count = self._random.choices((1, 2, 3), (6, 3, 1))[0]
-        weights = [move.weight for move in self._moves]
-        for move in self._random.choices(self._moves, weights, k=count):
-            if any(item.key == move.key for item in changed):
-                changed = [item for item in changed if item.key != move.key]
-            else:
-                changed.insert(self._random.randint(0, len(changed)), move)
-        return tuple(changed)
+    def _repaired(self, best: Trial) -> Iterator[Overrides]:
+        """Yields `best` with one more move that puts an access where the mapping wants it."""
+        return ((repair, *best.items) for repair in self._repairs(best))
+
+    def _proposed(self, best: Trial) -> Iterator[Overrides]:
+        """Yields what promises most by all trials so far."""
+        starts = (start for copy in best.placement.late_copies for start in copy.starts)
+        items = [move for move in (*self._moves, *starts) if move.key not in self._refused]
+        return self._proposer.propose(items, list(self._trials.values()), self._refused)
 
     def _improve(self, best: Trial, candidate: Overrides) -> Trial | None:
         """Prices `candidate`, less what is refused of it; None if it is no better than `best`."""
@@ -296,6 +219,7 @@ class OverrideSearch:
                 culprit = named_item(str(error), candidate)
                 if culprit is None:
                     return None
+                self._refused.add(culprit.key)
                 candidate = tuple(item for item in candidate if item is not culprit)
             except WorkerLostError:
                 return None

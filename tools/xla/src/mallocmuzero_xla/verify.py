@@ -15,7 +15,8 @@ from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.overrides import Item, options_of
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import SavedCapture
-from mallocmuzero_xla.search import Judge, Mismatch, Overrides, OverrideSearch, Placement, Trial
+from mallocmuzero_xla.search import Judge, OverrideSearch
+from mallocmuzero_xla.trial import Mismatch, Overrides, Placement, Trial
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
 from mallocmuzero_xla.verified import Round, Verified
 
@@ -208,12 +209,16 @@ class Loop:
         """Prices a text by the table as it has been learnt, and compares it with the mapping."""
         program, mapping = self._wanted
         all_hbm = self._plan.capture.path(ALL_HBM)
-        if program == self._program:
-            found = self._binary.readback(program, all_hbm, text, mapping)
-            mismatches = tuple(Mismatch(*entry) for entry in found.mismatches)
-            return Placement(found.mapped_cycles, mismatches, found.late_copies)
-        found = self._binary.readback(self._program, all_hbm, text, _DEFAULT_MAPPING)
-        return Placement(found.mapped_cycles, late_copies=found.late_copies)
+        compared = program == self._program
+        mapping = mapping if compared else _DEFAULT_MAPPING
+        found = self._binary.readback(self._program, all_hbm, text, mapping)
+        return Placement(
+            found.mapped_cycles,
+            tuple(Mismatch(*entry) for entry in found.mismatches) if compared else (),
+            found.late_copies,
+            frozenset(found.fast_accesses),
+            found.fast_memory_bytes,
+        )
 
     def _honoured(self, text: str) -> float:
         program, mapping = self._wanted
