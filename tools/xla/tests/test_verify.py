@@ -186,7 +186,7 @@ def test_copies_that_are_waited_for_are_started_earlier(make_world: MakeWorld) -
     assert result.kept[-1] == "start_copy user_0 #0"
 
 
-def test_moves_that_no_mapping_asked_for_are_found_by_the_walk(make_world: MakeWorld) -> None:
+def test_moves_that_no_mapping_asked_for_are_found_all_the_same(make_world: MakeWorld) -> None:
     world = make_world(
         promised={"a": 0, "b": 0},
         items={"first": []},

@@ -84,15 +84,15 @@ class Proposer:
         listed = row > 0
         # What is so already is not asked for.
         missing = columns.row([item for item in items if not trial.has(item)]) > 0
-        open_ = listed | missing
+        changeable = listed | missing
         signs = np.where(listed, -1.0, 1.0)
         hopes = signs * surrogate.expected_effects() + surrogate.spreads()
-        for column in np.argsort(np.where(open_, -hopes, np.inf), kind="stable")[:_SINGLES]:
-            if open_[column]:
+        for column in np.argsort(np.where(changeable, -hopes, np.inf), kind="stable")[:_SINGLES]:
+            if changeable[column]:
                 yield _flipped(row, [column])
         draws = (surrogate.sample_effects(self._chance) for _ in range(_DRAWS))
         for effects in (surrogate.expected_effects(), *draws):
-            gains = np.where(open_, signs * effects, 0.0)
+            gains = np.where(changeable, signs * effects, 0.0)
             good = np.argsort(-gains, kind="stable")[: int((gains > 0).sum())]
             for size in _sizes(len(good)):
                 yield _flipped(row, good[:size])

@@ -5,7 +5,8 @@ may hurt in company, and what a mapping wants may need more than its own overrid
 by what the compiler really does with it. In turn:
 
 1. all items of the mapping, less those that the compiler refuses;
-2. the items with the largest promised gain only: a half, an eighth, ... of them;
+2. the items with the largest promised gain only: a half, an eighth, ... of them, unless there are
+   lists to start from;
 3. earlier starts of copies that the program waits for;
 4. by turns, until nothing helps for a while: repairs, which are moves for accesses that are not
    where the mapping wants them; and what a model of all looks so far proposes (proposals.py).
@@ -96,7 +97,9 @@ class OverrideSearch:
             for start in self._starts:
                 self._try(start)
             self._settle_all()
-            self._shorten()
+            # Lists of earlier searches say more about the items than fewer of them would.
+            if not self._starts:
+                self._shorten()
             self._start_copies_earlier()
             self._follow()
         except BudgetSpentError:

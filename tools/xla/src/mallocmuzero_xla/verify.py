@@ -31,7 +31,7 @@ _RESERVED_COMPILES = 2.5
 _LEAST_GRACE = 30.0
 
 # Lists of overrides that one round hands on to the next.
-_REMEMBERED = 20
+_REMEMBERED = 40
 
 # Share of the time left that finding another mapping may take.
 _SOLVE_SHARE = 0.15
