@@ -93,6 +93,19 @@ def test_likelihood_is_larger_of_what_was_expected() -> None:
     assert expected.log_likelihood() > odd.log_likelihood() + 1
 
 
+def test_mapping_without_promises_and_equal_lists_leave_numbers_finite() -> None:
+    items = [item(f"i{k}", -900.0, "keep_value", access=k) for k in range(300)]
+    surrogate = Surrogate(items, [], SCENE, learnt_prior())
+    chance = np.random.default_rng(1)
+    lists = (chance.random((60, 300)) < 0.5).astype(float)
+    lists = np.concatenate([lists, lists])
+    surrogate.observe(lists, chance.normal(size=120) * 1000)
+    means, deviations = surrogate.predict(lists)
+    assert np.isfinite(means).all()
+    assert (deviations > 0).all()
+    assert np.isfinite(surrogate.sample_effects(chance)).all()
+
+
 def test_expected_improvement_is_that_of_normal_variables() -> None:
     means, deviations = np.array([0.0, 5.0, -9.0]), np.array([1.0, 1e-3, 1.0])
     # The mean of a standard normal's positive part is 1 / sqrt(2 pi).
