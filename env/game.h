@@ -95,6 +95,8 @@ class Game {
     int32_t copy_in_done = -1;
     int32_t write_back = -1;  // into the timeline's write-backs
     int32_t loop = -1;        // that it is in: inner loops it spans
+    int32_t taken_until = 0;  // what the memory knows of it, while it holds its bytes
+    bool holds_bytes = true;  // nobody else has taken them, and they were not released
     bool cross_program_prefetch = false;
   };
 
@@ -154,6 +156,8 @@ class Game {
   void EndStay(uint32_t buffer);
   void SetNextUse(uint32_t stay, uint32_t access);
   int32_t TakenUntil(const Stay& stay) const;
+  void SetTakenUntil(Stay& stay, int32_t last);
+  void ReleaseBytes(Stay& stay, int32_t last);
   void SettleWriteBacks(uint32_t first);
 
   // game_loops.cc

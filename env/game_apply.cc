@@ -1,6 +1,7 @@
 // What actions do.
 
 #include <algorithm>
+#include <cassert>
 
 #include "env/game.h"
 
@@ -168,7 +169,7 @@ void Game::KeepUntil(uint32_t buffer, int32_t until) {
   const bool is_read = program().accesses()[access_].kind == AccessKind::kRead;
   stay.last = std::max(stay.last, is_read ? until : instruction_);
   stay.reserved = std::max(stay.reserved, until);
-  memory_.SetLast(stay.offset, TakenUntil(stay));
+  SetTakenUntil(stay, TakenUntil(stay));
 }
 
 void Game::NewStay(const Stay& stay) {
@@ -188,10 +189,12 @@ void Game::NewStay(const Stay& stay) {
   const auto index = static_cast<int32_t>(stays_.size());
   memory_.Occupy(stay.offset, bytes, stay.reserved, index, evicted_);
   for (const int32_t owner : evicted_) {
+    stays_[owner].holds_bytes = false;
     int32_t& current = buffers_[stays_[owner].buffer].stay;
     if (current == owner) current = -1;
   }
   stays_.push_back(stay);
+  stays_.back().taken_until = stay.reserved;
   buffers_[stay.buffer].stay = index;
 }
 
@@ -203,7 +206,7 @@ void Game::EndStay(uint32_t buffer) {
   stay.reserved = stay.last;
   memory_.SetNextUse(stay.offset, FastMemory::kForever);
   if (stay.write_back < 0) {
-    memory_.Release(stay.offset, stay.last);
+    ReleaseBytes(stay, stay.last);
   } else {
     SettleWriteBacks(static_cast<uint32_t>(stay.write_back));
   }
@@ -225,21 +228,31 @@ int32_t Game::TakenUntil(const Stay& stay) const {
   return done == CopyTimeline::kPending ? FastMemory::kForever : std::max(last, done - 1);
 }
 
+void Game::SetTakenUntil(Stay& stay, int32_t last) {
+  stay.taken_until = last;
+  memory_.SetLast(stay.offset, last);
+}
+
+void Game::ReleaseBytes(Stay& stay, int32_t last) {
+  stay.holds_bytes = false;
+  memory_.Release(stay.offset, last);
+}
+
 // Tells the memory that write-backs from `first` on are done, or are not any more.
 void Game::SettleWriteBacks(uint32_t first) {
   for (uint32_t w = first; w < timeline_.write_back_count(); ++w) {
     const auto owner = static_cast<int32_t>(write_back_stays_[w]);
-    const Stay& stay = stays_[owner];
-    const FastMemory::Region& region = memory_.At(stay.offset);
-    if (region.owner != owner) continue;
+    Stay& stay = stays_[owner];
+    assert(stay.holds_bytes == (memory_.At(stay.offset).owner == owner));
+    if (!stay.holds_bytes) continue;
     const int32_t until = TakenUntil(stay);
     if (buffers_[stay.buffer].stay == owner || until == FastMemory::kForever) {
-      memory_.SetLast(stay.offset, until);
+      if (until != stay.taken_until) SetTakenUntil(stay, until);
       continue;
     }
     // Nobody remembers whose these bytes were: the write-back must stay as it is.
     timeline_.WaitFor(w, timeline_.point());
-    memory_.Release(stay.offset, std::max(until, instruction_ - 1));
+    ReleaseBytes(stay, std::max(until, instruction_ - 1));
   }
 }
 

@@ -56,9 +56,12 @@ ActionSet Game::LegalForWrite(uint32_t access) {
   ActionSet legal = SetOf(Action::kDrop);
   const int64_t bytes = rules_->buffer(buffer).bytes;
   const GameRules::AccessRule& rule = rules_->access(access);
-  const auto place = [&](int32_t until) {
+  int64_t refused = 0;  // the highest limit below which no place was found
+  const auto place = [&](int32_t until) -> std::optional<int64_t> {
     const int64_t limit =
         rules_->Capacity(static_cast<uint32_t>(instruction_), static_cast<uint32_t>(until));
+    if (limit <= refused) return std::nullopt;
+    refused = limit;
     return memory_.FindPlace(bytes, instruction_, limit, instruction_);
   };
   std::optional<int64_t> offset;

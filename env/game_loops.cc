@@ -54,6 +54,7 @@ void Game::WriteCarriedRoot(uint32_t root) {
 }
 
 void Game::HandOver(uint32_t from, const Stay& to) {
+  stays_[buffers_[from].stay].holds_bytes = false;
   buffers_[from].stay = -1;
   const auto index = static_cast<int32_t>(stays_.size());
   stays_.push_back(to);
@@ -62,7 +63,7 @@ void Game::HandOver(uint32_t from, const Stay& to) {
   state.stay = index;
   memory_.SetOwner(to.offset, index);
   memory_.SetNextUse(to.offset, FastMemory::kForever);
-  memory_.SetLast(to.offset, to.reserved);
+  SetTakenUntil(stays_.back(), to.reserved);
 }
 
 void Game::LeaveLoop(uint32_t loop) {

@@ -11,6 +11,19 @@ namespace {
 // Cycles of equal games differ by no more than this share of them.
 constexpr double kRounding = 1e-11;
 
+// Bytes of a game that are copied in the time that a decision takes, and the share of tries that
+// become the incumbent, most of them games of equal cycles; about.
+constexpr double kBytesPerDecision = 5000;
+constexpr double kAcceptedShare = 0.15;
+
+// Accesses between snapshots for which tries take the least time: each plays half as many to get
+// from a snapshot to its first change, and each new incumbent has snapshots taken again, on average
+// of half the program.
+uint32_t SnapshotDistance(uint32_t accesses, size_t game_bytes) {
+  const double copy = static_cast<double>(game_bytes) / kBytesPerDecision;
+  return static_cast<uint32_t>(std::clamp(std::sqrt(kAcceptedShare * accesses * copy), 8.0, 256.0));
+}
+
 }  // namespace
 
 Incumbent::Incumbent(const GameRules& rules)
@@ -27,6 +40,7 @@ void Incumbent::Reset(Plan plan) {
   valid_snapshots_ = 1;
   game_ = snapshots_[0];
   Play(0, std::numeric_limits<double>::infinity());
+  snapshot_distance_ = SnapshotDistance(rules_.access_count(), game_.MemoryBytes());
   Accept(0);
 }
 
@@ -56,21 +70,24 @@ uint32_t Incumbent::FirstEffect(absl::Span<const PlanChange> changes) const {
 }
 
 void Incumbent::GoTo(uint32_t access) {
-  size_t k = access / kSnapshotDistance;
-  while (valid_snapshots_ <= k) {
-    game_ = snapshots_[valid_snapshots_ - 1];
-    const auto end = static_cast<uint32_t>(valid_snapshots_ * kSnapshotDistance);
+  size_t k = access / snapshot_distance_;
+  if (valid_snapshots_ <= k) RenewSnapshots(k);
+  while (snapshots_[k].access() > access) --k;
+  game_ = snapshots_[k];
+  while (game_.access() < access) game_.Apply(steps_[game_.access()].taken);
+}
+
+void Incumbent::RenewSnapshots(size_t k) {
+  game_ = snapshots_[valid_snapshots_ - 1];
+  for (; valid_snapshots_ <= k; ++valid_snapshots_) {
+    const auto end = static_cast<uint32_t>(valid_snapshots_ * snapshot_distance_);
     while (!game_.finished() && game_.access() < end) game_.Apply(steps_[game_.access()].taken);
     if (valid_snapshots_ < snapshots_.size()) {
       snapshots_[valid_snapshots_] = game_;
     } else {
       snapshots_.push_back(game_);
     }
-    ++valid_snapshots_;
   }
-  while (snapshots_[k].access() > access) --k;
-  game_ = snapshots_[k];
-  while (game_.access() < access) game_.Apply(steps_[game_.access()].taken);
 }
 
 bool Incumbent::Play(uint32_t last_change, double limit) {
@@ -105,7 +122,7 @@ void Incumbent::Accept(uint32_t first) {
   cycles_ = game_.cycles();
   ++version_;
   in_fast_memory_.assign(game_.in_fast_memory().begin(), game_.in_fast_memory().end());
-  valid_snapshots_ = std::min<size_t>(valid_snapshots_, first / kSnapshotDistance + 1);
+  valid_snapshots_ = std::min<size_t>(valid_snapshots_, first / snapshot_distance_ + 1);
   while (valid_snapshots_ > 1 && snapshots_[valid_snapshots_ - 1].access() > first) {
     --valid_snapshots_;
   }

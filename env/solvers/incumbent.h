@@ -59,8 +59,6 @@ class Incumbent {
     Action taken = Action::kDrop;  // if it is one
   };
 
-  static constexpr uint32_t kSnapshotDistance = 16;  // accesses
-
   // Decisions in a row that are the incumbent's and cost as much, after which a worse game is
   // given up.
   static constexpr int kDecisionsInStep = 8;
@@ -70,6 +68,9 @@ class Incumbent {
 
   // Sets game_ to the incumbent just before a decision.
   void GoTo(uint32_t access);
+
+  // Takes the snapshots up to the k-th that are not valid any more.
+  void RenewSnapshots(size_t k);
 
   // Plays game_ to its end under plan_ and fills trial_. False if it was given up.
   bool Play(uint32_t last_change, double limit);
@@ -84,8 +85,9 @@ class Incumbent {
   std::vector<Step> steps_;  // by access
   std::vector<uint8_t> in_fast_memory_;
   Game game_;
-  std::vector<Step> trial_;      // of game_, from where it was played
-  std::vector<Game> snapshots_;  // k: at the first decision from access k x kSnapshotDistance on
+  std::vector<Step> trial_;         // of game_, from where it was played
+  uint32_t snapshot_distance_ = 1;  // accesses
+  std::vector<Game> snapshots_;  // k: at the first decision from access k x snapshot_distance_ on
   size_t valid_snapshots_ = 1;   // that are the incumbent's
   std::vector<PlanChange> undo_;
 };
