@@ -7,7 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "simulator/core/file_io.h"
-#include "simulator/core/program_checks.h"
+#include "simulator/core/mapping_checks.h"
 #include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
