@@ -1,4 +1,4 @@
-// How many threads play.
+// How many threads play, or search.
 
 #ifndef MALLOCMUZERO_ACTOR_THREAD_COUNT_H_
 #define MALLOCMUZERO_ACTOR_THREAD_COUNT_H_

@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "actor/thread_count.h"
 #include "cli/agent_player.h"
 #include "cli/duration_flag.h"
 #include "cli/explain_report.h"
@@ -43,6 +44,8 @@ constexpr int kReasonsShown = 10;
 constexpr char kAgent[] = "agent";
 constexpr char kPortfolio[] = "portfolio";
 
+constexpr int kMostThreads = 1024;
+
 // Parts of the budget that the agent plays, before local search goes on from its games.
 constexpr double kAgentShare = 0.3;
 constexpr double kAgentShareInPortfolio = 0.25;
@@ -52,6 +55,7 @@ struct MapFlags {
   std::string solver = kPortfolio;
   std::string checkpoint;
   std::string budget = "60s";
+  uint32_t threads = 0;
   uint64_t seed = 0;
   std::string output;
   std::string plot;
@@ -201,6 +205,7 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
                          HasDefault(program) ? program.proto().baseline().total_cycles() : 0);
     SolveOptions options;
     options.deadline = start + *budget;
+    options.threads = ThreadCount(flags.threads);
     options.seed = flags.seed;
     options.stop = InterruptGuard::interrupted;
     options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
@@ -247,6 +252,11 @@ void AddMapCommand(CLI::App& app, Action& action) {
       ->add_option("--budget", flags->budget,
                    "time to search, such as 500ms, 60s or 5m; default: 60s")
       ->type_name("TIME");
+  command
+      ->add_option("--threads", flags->threads,
+                   "that climb in local_search, portfolio and agent; default: one a core")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostThreads));
   command->add_option("--seed", flags->seed, "of the solver's random choices; default: 0")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--output", flags->output, "mapping file to write")

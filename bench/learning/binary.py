@@ -33,10 +33,10 @@ def run_json(binary: pathlib.Path, *arguments: str) -> dict[str, Any]:
 def map_program(
     binary: pathlib.Path, program: pathlib.Path, solver: str, budget: str, *more: str
 ) -> dict[str, Any]:
-    """The report of `map`; the mapping itself is not kept."""
+    """The report of `map` on one thread; the mapping itself is not kept."""
     with tempfile.TemporaryDirectory() as folder:
         return run_json(
             binary,
             *("map", "--program", str(program), "--solver", solver, "--budget", budget),
-            *("--output", f"{folder}/m.mapping", *more),
+            *("--output", f"{folder}/m.mapping", "--threads", "1", *more),
         )

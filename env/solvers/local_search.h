@@ -1,4 +1,4 @@
-// Hill climbing over plans, at zero temperature, with restarts.
+// Hill climbing over plans, at zero temperature, with restarts, on one thread or several.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_LOCAL_SEARCH_H_
 #define MALLOCMUZERO_ENV_SOLVERS_LOCAL_SEARCH_H_
@@ -10,15 +10,29 @@
 #include "env/solvers/incumbent.h"
 #include "env/solvers/neighbourhood.h"
 #include "env/solvers/plan.h"
+#include "env/solvers/plan_exchange.h"
 #include "env/solvers/random.h"
 #include "env/solvers/search_budget.h"
 
 namespace mallocmuzero {
 
-// Thread-compatible; the arguments must outlive it.
+// A plan and what it costs.
+struct PricedPlan {
+  Plan plan;
+  double cycles = 0;
+};
+
+// Climbs on as many threads as `budget.options()` says, each with random choices of its own, and
+// returns the best plan that was played. `starts` must not be empty. Blocks until the budget is
+// spent, or there is nothing to decide.
+PricedPlan SearchLocally(const GameRules& rules, const std::vector<Plan>& starts, uint64_t seed,
+                         SearchBudget& budget);
+
+// One thread's search. Thread-compatible; the arguments must outlive it.
 class LocalSearch {
  public:
-  LocalSearch(const GameRules& rules, uint64_t seed, SearchBudget& budget);
+  // Searches with the same `exchange` go on from each other's best plans; null: alone.
+  LocalSearch(const GameRules& rules, uint64_t seed, SearchBudget& budget, PlanExchange* exchange);
 
   // Climbs from the best few plans for a while, longer from fewer and fewer of them; then, until
   // the budget is spent, disturbs the best one within a stretch of the program, climbs, and goes
@@ -26,18 +40,15 @@ class LocalSearch {
   // plan, spent budget or not.
   void Run(const std::vector<Plan>& starts);
 
-  // The best plan played, after Run, and its cycles.
-  const Plan& best_plan() const { return best_plan_; }
-  double best_cycles() const { return best_cycles_; }
+  // The best plan played, after Run.
+  const PricedPlan& best() const { return best_; }
 
  private:
-  struct Climber {
-    Plan plan;
-    double cycles = 0;
-  };
-
-  void Select(std::vector<Climber>& climbers);
+  void Select(std::vector<PricedPlan>& climbers);
   void DisturbAndClimb();
+
+  // Goes on from the best plan of another search, if it is better and this one is stuck.
+  void Follow();
 
   // Takes steps until as many in a row as there are accesses to change have gained nothing.
   void Climb();
@@ -48,11 +59,12 @@ class LocalSearch {
   void Remember();
 
   SearchBudget& budget_;
+  PlanExchange* exchange_;
   Random random_;
   Neighbourhood neighbourhood_;
   Incumbent incumbent_;
-  Plan best_plan_;
-  double best_cycles_ = 0;
+  PricedPlan best_;
+  int idle_kicks_ = 0;  // since this search found its best plan
 };
 
 }  // namespace mallocmuzero

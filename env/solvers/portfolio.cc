@@ -36,9 +36,8 @@ Solution RunPortfolio(const GameRules& rules, uint64_t seed, SearchBudget& budge
     solutions.push_back(SolutionOf(PlayActions(rules, proposal.actions), proposal.player));
   }
   for (const Solution& solution : solutions) budget.Found(solution.cycles);
-  LocalSearch search(rules, seed, budget);
-  search.Run(StartingPlans(rules, budget));
-  solutions.push_back(SolutionOf(rules, search.best_plan(), "local_search"));
+  const PricedPlan found = SearchLocally(rules, StartingPlans(rules, budget), seed, budget);
+  solutions.push_back(SolutionOf(rules, found.plan, "local_search"));
 
   // Of equally good ones the first: nothing to change, and the simpler before the longer search.
   std::stable_sort(solutions.begin(), solutions.end(),

@@ -31,9 +31,8 @@ absl::StatusOr<Solution> SolveExhaustively(const GameRules& rules, uint64_t /*se
 
 absl::StatusOr<Solution> SolveByLocalSearch(const GameRules& rules, uint64_t seed,
                                             SearchBudget& budget) {
-  LocalSearch search(rules, seed, budget);
-  search.Run(StartingPlans(rules, budget));
-  return SolutionOf(rules, search.best_plan(), "local_search");
+  const PricedPlan found = SearchLocally(rules, StartingPlans(rules, budget), seed, budget);
+  return SolutionOf(rules, found.plan, "local_search");
 }
 
 constexpr Solver kSolvers[] = {

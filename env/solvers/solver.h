@@ -38,7 +38,11 @@ struct SolveOptions {
   uint64_t max_games = std::numeric_limits<uint64_t>::max();
   std::function<bool()> stop;  // asked after every game: true to end, as after Ctrl-C
 
-  // Searches that `deadline` and `stop` do not cut short give the same answer for the same seed.
+  // On which local_search climbs. The functions here are called on any of them, one at a time.
+  uint32_t threads = 1;
+
+  // Searches on one thread that `deadline` and `stop` do not cut short give the same answer for the
+  // same seed.
   uint64_t seed = 0;
 
   // What local_search and portfolio start from beside their own, legal games all. A portfolio's

@@ -103,6 +103,40 @@ TEST(Solve, ThePortfolioIsNoWorseThanTheCompiler) {
   }
 }
 
+TEST(Solve, SearchesOnSeveralThreadsFindAValidMappingNoWorseThanOne) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = testing::TinyProgram(random, 16);
+    const GameRules rules = *GameRules::Create(program);
+    const double optimum = Solve("exhaustive", rules, {})->cycles;
+    for (const absl::string_view name : {"local_search", "portfolio"}) {
+      SolveOptions options = Games(8000);
+      options.threads = 4;
+      double shown = 0;
+      options.progress = [&shown](const SolveProgress& progress) { shown = progress.best_cycles; };
+      const absl::StatusOr<Solution> solution = Solve(name, rules, options);
+      ASSERT_TRUE(solution.ok()) << solution.status();
+      EXPECT_THAT(Validate(program, solution->mapping), IsEmpty()) << name << ", seed " << seed;
+      EXPECT_LE(solution->cycles, optimum * (1 + 1e-9)) << name << ", seed " << seed;
+      EXPECT_DOUBLE_EQ(shown, solution->cycles) << name << ", seed " << seed;
+    }
+  }
+}
+
+TEST(Solve, AllThreadsEndWhenOneIsToldToStop) {
+  std::mt19937_64 random(6);
+  const Program program = testing::RandomGameProgram(random);
+  const GameRules rules = *GameRules::Create(program);
+  SolveOptions options;
+  options.threads = 4;
+  uint64_t asked = 0;  // by one thread at a time
+  options.stop = [&asked] { return ++asked >= 500; };
+  const absl::StatusOr<Solution> stopped = Solve("local_search", rules, options);
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_EQ(asked, 500);
+  EXPECT_TRUE(stopped->interrupted);
+}
+
 // A search plays no more than the game at hand and a start or two.
 constexpr uint64_t kGamesAfterTheEnd = 4;
 

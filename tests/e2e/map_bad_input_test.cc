@@ -119,6 +119,7 @@ TEST_F(MapBadInput, FlagsThatMakeNoSenseAreNamed) {
                        "--budget: .*above zero");
   }
   ExpectOneErrorLine(Map(program_, {"--seed", "-1"}), "--seed");
+  ExpectOneErrorLine(Map(program_, {"--threads", "0"}), "--threads");
   ExpectOneErrorLine(Map(program_, {"--solver", "magic"}), "magic.*local_search");
 }
 

@@ -57,6 +57,15 @@ TEST_F(Map, TheAgentThatComesWithTheSoftwarePlaysUnlessAnotherIsNamed) {
             0);
 }
 
+TEST_F(Map, ClimbsOnSeveralThreads) {
+  const RunResult found = RunMap({"--threads", "3", "--budget", "1s", "--json"});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  const json report = json::parse(found.out);
+  EXPECT_LE(report["total_cycles"], report["default_cycles"]);
+  EXPECT_EQ(RunMallocmuzero({"validate", "--program", program_, "--mapping", mapping_}).exit_code,
+            0);
+}
+
 TEST_F(Map, TheDefaultSolverAnswersWithTheCompilersOwnMapping) {
   const RunResult found = RunMap({"--solver", "default", "--json"});
   ASSERT_EQ(found.exit_code, 0) << found.err;
