@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
 import pathlib
 import sys
@@ -31,6 +32,11 @@ def compile_to_text(program, devices, options):
         os.abort()
     if how == "finishes":
         return "HloModule whole"
+    if how == "meets":
+        pathlib.Path(options["mine"]).touch()
+        while not pathlib.Path(options["other"]).exists():
+            time.sleep(0.01)
+        return "HloModule of " + options["mine"]
     (folder / "1-TLP-01-memory-space-assignment-allocinfo.txt").write_text("buffer_id,size")
     (folder / "2-TLP-hlo.txt").write_text("HloModule placed by " + os.environ["LIBTPU_INIT_ARGS"])
     if how == "places":
@@ -50,7 +56,7 @@ def looker(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     script = tmp_path / "child.py"
     script.write_text(CHILD, encoding="utf-8")
     monkeypatch.setattr("mallocmuzero_xla.worker.LOOK_COMMAND", (sys.executable, str(script)))
-    with Looker(CHIPS["tpu_v4i"]) as made:
+    with Looker(CHIPS["tpu_v4i"], width=2) as made:
         LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "").write(made.lowered)
         yield made
 
@@ -79,7 +85,7 @@ def test_look_takes_the_placement_and_ends_the_compile(
     assert look.tables == {"allocinfo": "buffer_id,size"}
     assert gone(tmp_path / "pid")
     left = sorted(path.name for path in looker.lowered.parent.iterdir())
-    assert left == ["look.json", "lowered.json"]
+    assert left == ["look_0.json", "lowered.json"]
 
 
 def test_compiler_that_writes_no_placement_is_left_to_finish(
@@ -107,6 +113,19 @@ def test_compile_under_way_dies_with_its_look_process(
     with pytest.raises(BudgetSpentError):
         looker.look(options(tmp_path, "hangs"), Budget(3.0))
     assert gone(tmp_path / "pid")
+
+
+def test_looks_of_two_threads_run_at_once(tmp_path: pathlib.Path, looker: Looker) -> None:
+    files = [str(tmp_path / name) for name in ("left", "right")]
+    budget = Budget(60.0, looks=2)
+
+    def look(mine: str, other: str) -> str:
+        return looker.look({"how": "meets", "mine": mine, "other": other}, budget).text
+
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        texts = list(threads.map(look, files, reversed(files)))
+    assert texts == [f"HloModule of {name}" for name in files]
+    assert looker.looks == 2
 
 
 def test_same_options_are_asked_once_also_when_refused(

@@ -23,11 +23,13 @@ from mallocmuzero_xla.verify import Loop, Plan
 MakeWorld = Callable[..., World]
 
 
-def verify(world: World, solve: bool = False, budget: Budget | None = None) -> Verified:
+def verify(
+    world: World, solve: bool = False, budget: Budget | None = None, width: int = 1
+) -> Verified:
     budget = budget or Budget(60.0)
     binary = Binary()
     capture = open_capture(world.capture)
-    with Looker(CHIPS["tpu_v4i"]) as looker:
+    with Looker(CHIPS["tpu_v4i"], width=width) as looker:
         lower_for(capture, Source("m:f"), looker, budget)
         folder = world.program.parent
         plan = Plan(capture, world.program, world.mapping, folder, binary.solve if solve else None)
@@ -93,6 +95,29 @@ def test_items_that_only_hurt_each_other_are_not_both_kept(make_world: MakeWorld
     cycles = {"a": -40, "b": -30, "c": -20, "d": -10}
     result = verify(make_world(promised=promised, cycles=cycles, together={"b c": 100}))
     assert asked(result.options) == "a b d"
+
+
+def test_looks_side_by_side_find_what_looks_one_by_one_do(make_world: MakeWorld) -> None:
+    promised = {name: 90 - 10 * rank for rank, name in enumerate("abcdefgh")}
+    cycles = {name: -gain for name, gain in promised.items()} | {"c": 60, "f": 5}
+    world = make_world(promised=promised, cycles=cycles, refused=["h"])
+    alone = verify(world)
+    # 1000 - 90 - 80 - 60 - 50 - 30
+    assert (asked(alone.options), alone.optimized_cycles) == ("a b d e g", 690)
+    for width in (2, 3, 8):
+        together = verify(world, width=width)
+        assert asked(together.options) == asked(alone.options)
+        assert together.dropped == alone.dropped
+
+
+def test_looks_side_by_side_keep_to_the_budget_of_looks(make_world: MakeWorld) -> None:
+    promised = {name: 20 - rank for rank, name in enumerate("abcdefgh")}
+    cycles = {name: (-1) ** rank * gain for rank, (name, gain) in enumerate(promised.items())}
+    world = make_world(promised=promised, cycles=cycles)
+    result = verify(world, budget=Budget(60.0, looks=20, compiles=2), width=3)
+    looked = [line for line in world.log() if line.startswith("look")]
+    assert len(looked) == result.looks <= 20
+    assert result.optimized_cycles < result.default_cycles
 
 
 def test_default_is_kept_where_every_item_hurts(make_world: MakeWorld) -> None:

@@ -6,7 +6,9 @@ import dataclasses
 import json
 import os
 import pathlib
+import queue
 import tempfile
+import threading
 from types import TracebackType
 from typing import Any
 
@@ -20,6 +22,14 @@ from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.worker import Worker
 
 _TMPFS = pathlib.Path("/dev/shm")
+
+# A look keeps one core busy; more of them at once than this learn little from each other.
+_MOST_LOOKS_AT_ONCE = 8
+
+
+def looks_at_once() -> int:
+    """Returns how many looks this machine has cores for."""
+    return min(_MOST_LOOKS_AT_ONCE, len(os.sched_getaffinity(0)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,22 +47,47 @@ class Look:
     tables: dict[str, str]
 
 
+@dataclasses.dataclass(frozen=True)
+class _Lane:
+    """A process, and where what it compiles is written."""
+
+    worker: Worker
+    output: pathlib.Path
+    dump: pathlib.Path
+
+
 class Looker:
     """Looks at and compiles one program, in processes of its own, and counts what that takes.
 
-    The same options are looked at once: what the compiler does depends on nothing else. Close it,
-    or use it as a context manager.
+    The same options are looked at once: what the compiler does depends on nothing else. `look` may
+    be called by several threads, all else by one. Close it, or use it as a context manager.
     """
 
-    def __init__(self, chip: Chip, timeout: float = 600.0) -> None:
-        """`timeout` is for one compile, in seconds. The program has to be written to `lowered`."""
+    def __init__(self, chip: Chip, timeout: float = 600.0, width: int = 1) -> None:
+        """`timeout` is for one compile, in seconds; `width` looks may run at once.
+
+        The program has to be written to `lowered`.
+        """
         self._chip = chip
         self._timeout = timeout
         parent = _TMPFS if os.access(_TMPFS, os.W_OK) else None
         self._scratch = tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-", dir=parent)
         self.lowered = self._path("lowered.json")
-        self._looking = Worker(worker.LOOK_COMMAND)
+        self.width = width
+        self._lanes = [
+            _Lane(
+                Worker(worker.LOOK_COMMAND),
+                self._path(f"look_{number}.json"),
+                self._path(f"dump_{number}"),
+            )
+            for number in range(width)
+        ]
+        # The one used last is used next: processes are started when they are needed.
+        self._idle: queue.LifoQueue[_Lane] = queue.LifoQueue()
+        for lane in reversed(self._lanes):
+            self._idle.put(lane)
         self._compiling = Worker()
+        self._lock = threading.Lock()  # guards _seen, looks, and the budget's looks
         self._seen: dict[str, Look | CompileError | WorkerLostError] = {}
         self.looks = 0
         self.compiles = 0
@@ -72,8 +107,8 @@ class Looker:
 
     def close(self) -> None:
         """Ends the processes and removes temporary files."""
-        self._looking.close()
-        self._compiling.close()
+        for process in (*(lane.worker for lane in self._lanes), self._compiling):
+            process.close()
         self._scratch.cleanup()
 
     def lower(self, job: dict[str, Any], budget: Budget) -> LoweredProgram:
@@ -90,13 +125,18 @@ class Looker:
             BudgetSpentError: there is no look or no time left.
         """
         key = json.dumps(options, sort_keys=True)
-        if key not in self._seen:
-            budget.spend_look()
+        with self._lock:
+            seen = self._seen.get(key)
+            if seen is None:
+                budget.spend_look()
+                self.looks += 1
+        if seen is None:
             try:
-                self._seen[key] = self._look(options, budget)
+                seen = self._look(options, budget)
             except (CompileError, WorkerLostError) as error:
-                self._seen[key] = error
-        seen = self._seen[key]
+                seen = error
+            with self._lock:
+                self._seen[key] = seen
         if isinstance(seen, Look):
             return seen
         raise seen
@@ -109,23 +149,25 @@ class Looker:
         budget.spend_compile()
         output = self._path("compiled.hlo.zst")
         self.compiles += 1
-        self.last_compile = self._run(self._compiling, "compile", options, output, budget, grace)
+        lane = _Lane(self._compiling, output, self._path("dump"))
+        self.last_compile = self._run(lane, "compile", options, budget, grace)
         self.slowest_compile = max(self.slowest_compile, self.last_compile)
         compressed = output.read_bytes()
         return zstandard.ZstdDecompressor().decompress(compressed).decode("utf-8")
 
     def _look(self, options: dict[str, str], budget: Budget) -> Look:
-        output = self._path("look.json")
-        self.looks += 1
-        self._run(self._looking, "look", options, output, budget)
-        return Look(**json.loads(output.read_text(encoding="utf-8")))
+        lane = self._idle.get()
+        try:
+            self._run(lane, "look", options, budget)
+            return Look(**json.loads(lane.output.read_text(encoding="utf-8")))
+        finally:
+            self._idle.put(lane)
 
     def _run(
         self,
-        process: Worker,
+        lane: _Lane,
         action: str,
         options: dict[str, str],
-        output: pathlib.Path,
         budget: Budget,
         grace: float = 0.0,
     ) -> float:
@@ -134,11 +176,11 @@ class Looker:
             "program": str(self.lowered),
             "chip": dataclasses.asdict(self._chip),
             "options": options,
-            "output": str(output),
-            "dump": str(self._path("dump")),
+            "output": str(lane.output),
+            "dump": str(lane.dump),
         }
         try:
-            return process.run(job, min(self._timeout, budget.remaining() + grace))
+            return lane.worker.run(job, min(self._timeout, budget.remaining() + grace))
         except WorkerLostError as error:
             if not budget.remaining():
                 raise BudgetSpentError("the budget of seconds is spent") from error

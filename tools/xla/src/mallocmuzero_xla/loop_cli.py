@@ -15,7 +15,7 @@ from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.looker import Looker, looks_at_once
 from mallocmuzero_xla.optimize import optimize
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.results import SOLVERS, Records, ResultsRequest, run_results
@@ -155,7 +155,7 @@ def _run_verify(arguments: argparse.Namespace) -> int:
     progress = LoopProgress()
     with (
         tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch,
-        Looker(capture_chip(capture)) as looker,
+        Looker(capture_chip(capture), width=looks_at_once()) as looker,
     ):
         program = arguments.program
         if program is None:

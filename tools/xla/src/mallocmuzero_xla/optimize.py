@@ -14,7 +14,7 @@ from mallocmuzero_xla.capture import run_capture
 from mallocmuzero_xla.chips import Chip, find_chip
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.limit_search import LimitSearch, Tuned, limit_alone
-from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.looker import Looker, looks_at_once
 from mallocmuzero_xla.lowering import LoweredProgram, lower
 from mallocmuzero_xla.options_cache import CachedOptions, OptionsCache, cache_folder
 from mallocmuzero_xla.progress import LoopProgress
@@ -196,7 +196,7 @@ class _Run:
     def _play(self, program: LoweredProgram, variants: list[Variant], seconds: float) -> Verified:
         """Captures a program and runs the closed loop on it."""
         folder = self._captures / program.sha256
-        with Looker(self._chip) as looker:
+        with Looker(self._chip, width=looks_at_once()) as looker:
             program.write(looker.lowered)
             store = CaptureStore(folder, program.function, self._chip)
             self._capture(Subject(store, self._chip, looker.lowered), variants, seconds)

@@ -18,7 +18,7 @@ from typing import Any
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.looker import Looker, looks_at_once
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
@@ -212,7 +212,7 @@ def _verify(
     budget = Budget(request.verify_seconds, request.looks, request.compiles)
     try:
         capture = open_capture(request.captures / record["chip"] / record["program"])
-        with Looker(capture_chip(capture)) as looker:
+        with Looker(capture_chip(capture), width=looks_at_once()) as looker:
             lower_for(capture, Source(record["program"], request.registry), looker, budget)
             solve = functools.partial(binary.solve, solver=record["solver"])
             plan = Plan(capture, program, mapping, mapping.parent, solve)

@@ -14,9 +14,11 @@ by what the compiler really does with it. In turn:
 
 from __future__ import annotations
 
+import collections
+import concurrent.futures
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
 from mallocmuzero_xla.overrides import Item, named_item, options_of, with_starts
@@ -45,8 +47,11 @@ _ItemKey = tuple[tuple[str, ...], tuple[str, ...]]
 _Key = tuple[tuple[str, str], ...]
 
 
-# Prices overrides. Raises CompileError (refused), WorkerLostError (aborted) or BudgetSpentError.
+# Prices overrides, in several threads at once. Raises CompileError (refused), WorkerLostError
+# (aborted) or BudgetSpentError.
 Judge = Callable[[Overrides], Placement]
+
+_Failure = CompileError | WorkerLostError | BudgetSpentError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,15 +77,19 @@ class OverrideSearch:
         default: Placement,
         starts: Sequence[Overrides] = (),
         seed: int = 0,
+        width: int = 1,
     ) -> None:
         """Searches from a mapping's `items`, largest promised gain first.
 
         `moves` are all that may be asked of the compiler; `default` is what no overrides
-        give; `starts` are lists to try early; `seed` is for what is drawn at random.
+        give; `starts` are lists to try early; `seed` is for what is drawn at random; `width` lists
+        are judged at once.
         """
         self._items = list(items)
         self._starts = starts
         self._judge = judge
+        self._width = width
+        self._judges = concurrent.futures.ThreadPoolExecutor(width)
         self._trials: dict[_Key, Trial] = {(): Trial((), default)}
         self._tolerance = _TOLERANCE * default.cycles
         scene = Scene(default.cycles, default.fast_memory_bytes, default.fast_accesses)
@@ -94,8 +103,7 @@ class OverrideSearch:
     def run(self) -> bool:
         """Searches until nothing helps any more; False if the budget was spent before that."""
         try:
-            for start in self._starts:
-                self._try(start)
+            self._price_all(self._starts)
             self._settle_all()
             # Lists of earlier searches say more about the items than fewer of them would.
             if not self._starts:
@@ -104,6 +112,9 @@ class OverrideSearch:
             self._follow()
         except BudgetSpentError:
             return False
+        finally:
+            # What still runs after Ctrl-C ends with the compile processes.
+            self._judges.shutdown(wait=False, cancel_futures=True)
         return True
 
     def ranked(self) -> list[Trial]:
@@ -142,10 +153,12 @@ class OverrideSearch:
 
     def _shorten(self) -> None:
         """Tries fewer items, those that promise most."""
+        sizes = []
         size = len(self._items) // 2
         while size:
-            self._try(tuple(self._items[:size]))
+            sizes.append(size)
             size //= _SHORTENING
+        self._price_all([tuple(self._items[:size]) for size in sizes])
 
     def _repairs(self, trial: Trial) -> Iterator[Item]:
         """Yields moves that are not in `trial`, for its largest mismatches."""
@@ -171,7 +184,7 @@ class OverrideSearch:
         """Starts copies earlier that `trial` waits for, while that helps it."""
         found: Trial | None = trial
         while found is not None:
-            here = found
+            here, found = found, None
             late = [
                 copy.starts
                 for copy in here.placement.late_copies[:_LATE_COPIES]
@@ -179,11 +192,9 @@ class OverrideSearch:
             ]
             together = zip(*late, strict=True)
             single = ((start,) for starts in late for start in starts)
-            tried = (
-                self._improve(here, with_starts(here.items, starts))
-                for starts in (*together, *single)
-            )
-            found = next(filter(None, tried), None)
+            lists = (with_starts(here.items, starts) for starts in (*together, *single))
+            while found is None and (some := list(itertools.islice(lists, self._width))):
+                found = self._improve(here, some)
 
     def _follow(self) -> None:
         """Tries repairs and proposals by turns until nothing has helped for a while."""
@@ -192,14 +203,16 @@ class OverrideSearch:
         for turn in itertools.count():
             best = self._best()
             sources = (self._repaired(best), self._proposed(best))
-            lists = itertools.chain(*(sources if turn % 2 == 0 else sources[::-1]))
             known = tried | self._trials.keys()
-            candidate = next((each for each in lists if _key(each) not in known), None)
-            if candidate is None:
+            new = [_unlike(lists, known) for lists in sources]
+            lists = _by_turns(new if turn % 2 == 0 else new[::-1])
+            candidates = list(itertools.islice(lists, self._width))
+            if not candidates:
                 return
-            tried.add(_key(candidate))
-            idle = 0 if self._improve(best, candidate) is not None else idle + 1
-            if idle == _PATIENCE:
+            tried |= {_key(each) for each in candidates}
+            found = self._improve(best, candidates)
+            idle = 0 if found is not None else idle + len(candidates)
+            if idle >= _PATIENCE:
                 return
 
     def _repaired(self, best: Trial) -> Iterator[Overrides]:
@@ -212,34 +225,73 @@ class OverrideSearch:
         items = [move for move in (*self._moves, *starts) if move.key not in self._refused]
         return self._proposer.propose(items, list(self._trials.values()), self._refused)
 
-    def _improve(self, best: Trial, candidate: Overrides) -> Trial | None:
-        """Prices `candidate`, less what is refused of it; None if it is no better than `best`."""
+    def _improve(self, best: Trial, candidates: Sequence[Overrides]) -> Trial | None:
+        """Prices lists, less what is refused of them; None if none is better than `best`."""
+        found = []
         for _ in range(_REFUSALS):
-            try:
-                found = self._price(candidate)
-                return found if found.cycles < best.cycles - self._tolerance else None
-            except CompileError as error:
-                culprit = named_item(str(error), candidate)
-                if culprit is None:
-                    return None
-                self._refused.add(culprit.key)
-                candidate = tuple(item for item in candidate if item is not culprit)
-            except WorkerLostError:
-                return None
-        return None
+            refused = []
+            for items, outcome in zip(candidates, self._price_all(candidates), strict=True):
+                if isinstance(outcome, Trial):
+                    found.append(outcome)
+                elif isinstance(outcome, CompileError):
+                    culprit = named_item(str(outcome), items)
+                    if culprit is not None:
+                        self._refused.add(culprit.key)
+                        refused.append(tuple(item for item in items if item is not culprit))
+            if not refused:
+                break
+            candidates = refused
+        better = min(found, key=lambda trial: trial.cycles, default=best)
+        return better if better.cycles < best.cycles - self._tolerance else None
 
     def _try(self, items: Overrides) -> Trial | None:
         """Prices `items`; None if the compiler will not have them together."""
-        try:
-            return self._price(items)
-        except (CompileError, WorkerLostError):
-            return None
+        (outcome,) = self._price_all([items])
+        return outcome if isinstance(outcome, Trial) else None
 
     def _price(self, items: Overrides) -> Trial:
+        (outcome,) = self._price_all([items])
+        if isinstance(outcome, Trial):
+            return outcome
+        raise outcome
+
+    def _price_all(self, lists: Sequence[Overrides]) -> list[Trial | _Failure]:
+        """Prices lists side by side; raises BudgetSpentError once those in time are known."""
+        new = {_key(items): items for items in lists if _key(items) not in self._trials}
+        outcomes = dict(zip(new, self._judges.map(self._outcome, new.values()), strict=True))
+        for key, outcome in outcomes.items():
+            if isinstance(outcome, Trial):
+                self._trials[key] = outcome
+        for outcome in outcomes.values():
+            if isinstance(outcome, BudgetSpentError):
+                raise outcome
+        return [self._trials.get(_key(items)) or outcomes[_key(items)] for items in lists]
+
+    def _outcome(self, items: Overrides) -> Trial | _Failure:
+        try:
+            return Trial(items, self._judge(items))
+        except (CompileError, WorkerLostError, BudgetSpentError) as error:
+            return error
+
+
+def _by_turns(sources: Sequence[Iterator[Overrides]]) -> Iterator[Overrides]:
+    """Yields one of each source in turn, until none has any left."""
+    left = collections.deque(sources)
+    while left:
+        source = left.popleft()
+        items = next(source, None)
+        if items is not None:
+            yield items
+            left.append(source)
+
+
+def _unlike(lists: Iterable[Overrides], known: set[_Key]) -> Iterator[Overrides]:
+    """Yields the lists that ask for something that is not in `known`, and adds them to it."""
+    for items in lists:
         key = _key(items)
-        if key not in self._trials:
-            self._trials[key] = Trial(items, self._judge(items))
-        return self._trials[key]
+        if key not in known:
+            known.add(key)
+            yield items
 
 
 def _key(items: Overrides) -> _Key:

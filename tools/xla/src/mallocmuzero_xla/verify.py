@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import pathlib
+import threading
 from collections.abc import Callable
 
 from mallocmuzero_xla.binary import Binary
@@ -78,6 +79,7 @@ class Loop:
         # programs once the first has learnt something that no new mapping was found for.
         self._program = plan.program
         self._wanted = (plan.program, str(plan.mapping))
+        self._pricing = threading.Lock()  # looks may end at once, and the binary reads one back
         self._lessons: dict[str, str] = {}
         self._compiled: set[str] = set()
 
@@ -109,7 +111,7 @@ class Loop:
             looks, surprises = self._looker.looks, len(self._lessons)
             default = self._price(self._plan.capture.read(DEFAULT))
             judge = self._judge(default.cycles)
-            search = OverrideSearch(items, moves, judge, default, starts, seed)
+            search = OverrideSearch(items, moves, judge, default, starts, seed, self._looker.width)
             finished = search.run()
             result.dropped |= {dropped.item.id: dropped.reason for dropped in search.dropped}
             # Priced anew after a refit, and without a look: the compiler does what it did.
@@ -160,12 +162,14 @@ class Loop:
 
         def judge(items: Overrides) -> Placement:
             nonlocal best
-            placement = self._price(self._looker.look(options_of(items), part).text)
-            best = min(best, placement.cycles)
-            self._progress.status(
-                f"{self._looker.looks} looks, {self._looker.compiles} compiles, "
-                f"{self._budget.elapsed():.0f} s: {1 - best / default:.2%} predicted"
-            )
+            text = self._looker.look(options_of(items), part).text
+            with self._pricing:
+                placement = self._price(text)
+                best = min(best, placement.cycles)
+                self._progress.status(
+                    f"{self._looker.looks} looks, {self._looker.compiles} compiles, "
+                    f"{self._budget.elapsed():.0f} s: {1 - best / default:.2%} predicted"
+                )
             return placement
 
         return judge
