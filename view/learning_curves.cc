@@ -12,6 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "view/format.h"
 #include "view/line_chart.h"
 
@@ -111,6 +113,13 @@ Chart SingleLine(std::string title, std::string x_label, std::string y_label,
           .levels = {}};
 }
 
+// The run's folder and the one around it: a longer path does not fit on the page.
+std::string TitleOf(absl::string_view run, absl::string_view what) {
+  std::vector<absl::string_view> parts = absl::StrSplit(run, '/', absl::SkipEmpty());
+  if (parts.size() > 2) parts.erase(parts.begin(), parts.end() - 2);
+  return absl::StrCat(absl::StrJoin(parts, "/"), ": ", what);
+}
+
 }  // namespace
 
 double CyclesSaved(const Program& program, double value) {
@@ -157,7 +166,7 @@ std::string ReturnsSvg(absl::string_view run, Iterations iterations) {
   if (charts.empty()) {
     charts.push_back(ReturnsChart("", "default", {}, [](const auto&) { return Gains{}; }));
   }
-  return ChartsSvg(absl::StrCat(run, ": cycles saved against the default"), facts, charts);
+  return ChartsSvg(TitleOf(run, "cycles saved against the default"), facts, charts);
 }
 
 std::string LossesSvg(absl::string_view run, Iterations iterations) {
@@ -176,7 +185,7 @@ std::string LossesSvg(absl::string_view run, Iterations iterations) {
       chart("reward loss", "cross-entropy, nats", &Losses::reward),
       chart("value error", "|predicted - target|, baseline scale", &Losses::value_error),
   };
-  return ChartsSvg(absl::StrCat(run, ": losses"), Facts(iterations), charts);
+  return ChartsSvg(TitleOf(run, "losses"), Facts(iterations), charts);
 }
 
 std::string SpeedSvg(absl::string_view run, Iterations iterations) {
@@ -203,7 +212,7 @@ std::string SpeedSvg(absl::string_view run, Iterations iterations) {
       SingleLine("batches of self-play", kTime, "rows a network call", std::move(fill)),
       SingleLine("time playing", kTime, "playing / (playing + learning), %", std::move(playing)),
   };
-  return ChartsSvg(absl::StrCat(run, ": speed"), Facts(iterations), charts);
+  return ChartsSvg(TitleOf(run, "speed"), Facts(iterations), charts);
 }
 
 }  // namespace mallocmuzero::view

@@ -27,8 +27,9 @@ std::string NameOnChip(absl::string_view program, absl::string_view chip);
 // Indices of the programs of an iteration by what their best games save, most first.
 std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics);
 
-// SVG pages of a run's iterations, in their order; `run` is named in the titles. Each is a page of
-// empty charts if there are no iterations, and an iteration that lacks a figure is a gap.
+// SVG pages of a run's iterations, in their order; the end of `run`, a path, is named in the
+// titles. Each is a page of empty charts if there are no iterations, and an iteration that lacks a
+// figure is a gap.
 //
 // Returns: for the kMostProgramsDrawn programs with most gain, and for the mean of all if there are
 // several, cycles saved by self-play, by the policy with search and by the best game, over time.

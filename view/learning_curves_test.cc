@@ -89,7 +89,7 @@ TEST(ReturnsSvg, ShowsOneProgramWithItsLastFigures) {
   std::vector<v1::TrainMetrics> run = MakeRun(3, 1);
   run.back().mutable_programs(0)->set_best_return(0.28);
   run.back().mutable_programs(0)->set_policy_return(0.24);
-  const testing::Element root = Parse(ReturnsSvg("runs/a", run));
+  const testing::Element root = Parse(ReturnsSvg("/home/me/runs/a/", run));
   EXPECT_EQ(root.Find("g", "chart").size(), 1);
   EXPECT_THAT(Texts(root),
               IsSupersetOf({"runs/a: cycles saved against the default", "p0",
