@@ -47,8 +47,8 @@ constexpr char kPortfolio[] = "portfolio";
 constexpr int kMostThreads = 1024;
 
 // Parts of the budget that the agent plays, before local search goes on from its games.
-constexpr double kAgentShare = 0.3;
-constexpr double kAgentShareInPortfolio = 0.25;
+constexpr double kAgentShare = 0.12;
+constexpr double kAgentShareInPortfolio = 0.1;
 
 struct MapFlags {
   std::string program;
