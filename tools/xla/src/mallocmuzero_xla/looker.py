@@ -86,7 +86,7 @@ class Looker:
         self._idle: queue.LifoQueue[_Lane] = queue.LifoQueue()
         for lane in reversed(self._lanes):
             self._idle.put(lane)
-        self._compiling = Worker()
+        self._compiling = _Lane(Worker(), self._path("compiled.hlo.zst"), self._path("dump"))
         self._lock = threading.Lock()  # guards _seen, looks, and the budget's looks
         self._seen: dict[str, Look | CompileError | WorkerLostError] = {}
         self.looks = 0
@@ -107,13 +107,13 @@ class Looker:
 
     def close(self) -> None:
         """Ends the processes and removes temporary files."""
-        for process in (*(lane.worker for lane in self._lanes), self._compiling):
-            process.close()
+        for lane in (*self._lanes, self._compiling):
+            lane.worker.close()
         self._scratch.cleanup()
 
     def lower(self, job: dict[str, Any], budget: Budget) -> LoweredProgram:
         """Runs a job of capture.lower_job, which writes `lowered`, and returns the program."""
-        self._compiling.run(job, min(budget.remaining(), self._timeout))
+        self._compiling.worker.run(job, min(budget.remaining(), self._timeout))
         return LoweredProgram.read(self.lowered)
 
     def look(self, options: dict[str, str], budget: Budget) -> Look:
@@ -147,12 +147,10 @@ class Looker:
         A compile that was begun within the budget may end `grace` seconds after it.
         """
         budget.spend_compile()
-        output = self._path("compiled.hlo.zst")
         self.compiles += 1
-        lane = _Lane(self._compiling, output, self._path("dump"))
-        self.last_compile = self._run(lane, "compile", options, budget, grace)
+        self.last_compile = self._run(self._compiling, "compile", options, budget, grace)
         self.slowest_compile = max(self.slowest_compile, self.last_compile)
-        compressed = output.read_bytes()
+        compressed = self._compiling.output.read_bytes()
         return zstandard.ZstdDecompressor().decompress(compressed).decode("utf-8")
 
     def _look(self, options: dict[str, str], budget: Budget) -> Look:

@@ -199,17 +199,16 @@ class OverrideSearch:
     def _follow(self) -> None:
         """Tries repairs and proposals by turns until nothing has helped for a while."""
         idle = 0
-        tried: set[_Key] = set()
+        known: set[_Key] = set()
         for turn in itertools.count():
             best = self._best()
             sources = (self._repaired(best), self._proposed(best))
-            known = tried | self._trials.keys()
+            known |= self._trials.keys()
             new = [_unlike(lists, known) for lists in sources]
             lists = _by_turns(new if turn % 2 == 0 else new[::-1])
             candidates = list(itertools.islice(lists, self._width))
             if not candidates:
                 return
-            tried |= {_key(each) for each in candidates}
             found = self._improve(best, candidates)
             idle = 0 if found is not None else idle + len(candidates)
             if idle >= _PATIENCE:
