@@ -9,6 +9,9 @@
 
 namespace mallocmuzero {
 
+// More than this is a mistake of whoever asks.
+inline constexpr uint32_t kMostThreads = 1024;
+
 // As many as asked for; 0: one a core, one at least.
 inline uint32_t ThreadCount(uint32_t asked) {
   return asked > 0 ? asked : std::max(1U, std::thread::hardware_concurrency());

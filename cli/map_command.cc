@@ -44,8 +44,6 @@ constexpr int kReasonsShown = 10;
 constexpr char kAgent[] = "agent";
 constexpr char kPortfolio[] = "portfolio";
 
-constexpr int kMostThreads = 1024;
-
 // Parts of the budget that the agent plays, before local search goes on from its games.
 constexpr double kAgentShare = 0.12;
 constexpr double kAgentShareInPortfolio = 0.1;
@@ -256,7 +254,7 @@ void AddMapCommand(CLI::App& app, Action& action) {
       ->add_option("--threads", flags->threads,
                    "that climb in local_search, portfolio and agent; default: one a core")
       ->type_name("N")
-      ->check(CLI::Range(1, kMostThreads));
+      ->check(CLI::Range(1U, kMostThreads));
   command->add_option("--seed", flags->seed, "of the solver's random choices; default: 0")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--output", flags->output, "mapping file to write")

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "actor/self_play.h"
+#include "actor/thread_count.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
 #include "replay/service/rate_limiter.h"
@@ -25,7 +26,6 @@ namespace {
 
 constexpr double kHuge = std::numeric_limits<double>::max();
 constexpr double kMebibyte = 1 << 20;
-constexpr double kMostThreads = 1024;
 
 bool IsName(absl::string_view name) {
   if (name.empty() || name.size() > 63) return false;
