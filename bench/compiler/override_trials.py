@@ -29,7 +29,7 @@ from mallocmuzero_xla.errors import (
     WorkerLostError,
 )
 from mallocmuzero_xla.looker import Looker
-from mallocmuzero_xla.overrides import Item, named_item, options_of, with_starts
+from mallocmuzero_xla.overrides import Item, named_item, options_of, with_added
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
@@ -150,7 +150,7 @@ def changed(base: Trial, size: int, recorder: Recorder, chance: random.Random) -
     late = [copy.starts for copy in base.placement.late_copies[:8]]
     if late and chance.random() < 0.1:
         starts = [chance.choice(choices) for choices in late[: chance.randint(1, len(late))]]
-        return with_starts(base.items, starts)
+        return with_added(base.items, starts)
     share = chance.choice((0.0, 0.3, 1.0))
     pools = (recorder.wanted or recorder.moves, recorder.moves)
     found = list(base.items)

@@ -58,7 +58,13 @@ def answer_jobs(world: dict[str, Any], action: str) -> None:
     log = pathlib.Path(world["log"])
     for line in sys.stdin:
         job = json.loads(line)
-        reply = {"error": None, "usage": False, "seconds": 0.5, "peak_mebibytes": 1, "lost": False}
+        reply: dict[str, Any] = {
+            "error": None,
+            "usage": False,
+            "seconds": 0.5,
+            "peak_mebibytes": 1,
+            "lost": False,
+        }
         if job["action"] == "lower":
             output = pathlib.Path(job["output"])
             LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, world["sha256"]).write(output)
@@ -67,12 +73,31 @@ def answer_jobs(world: dict[str, Any], action: str) -> None:
             own = LoweredProgram.read(pathlib.Path(job["program"])).base_options
             limit = {**own, **job["options"]}.get("xla_tpu_scoped_vmem_limit_kib")
             asked += [f"limit_{limit}"] if limit else []
+            asked += set_by(world, job["options"])
+            unset = unknown_settings(world, job["options"])
             with log.open("a", encoding="utf-8") as stream:
-                stream.write(" ".join([action, *sorted(asked)]) + "\n")
+                stream.write(" ".join([action, *sorted(asked), *unset]) + "\n")
             if limit and any("memory_space_assignment" in name for name in job["options"]):
                 asked = [f"all_hbm_under_{limit}"]
-            reply |= run(world, action, asked, job["output"])
+            if unset:
+                name = unset[0].partition("=")[0]
+                reply["error"] = f"INVALID_ARGUMENT: No such compile option: '{name}'"
+            else:
+                reply |= run(world, action, asked, job["output"])
         print(json.dumps(reply), flush=True)
+
+
+def set_by(world: dict[str, Any], options: dict[str, str]) -> list[str]:
+    """Returns the overrides that settings stand for."""
+    settings = world.get("settings", {})
+    return [name for name, text in settings.items() if text in map("=".join, options.items())]
+
+
+def unknown_settings(world: dict[str, Any], options: dict[str, str]) -> list[str]:
+    """Returns those, as name=value, that this compiler does not have."""
+    names = {text.partition("=")[0] for text in world.get("settings", {}).values()}
+    known = re.compile("|".join(("overrides", "space_assignment", "scoped_vmem", *names)))
+    return sorted("=".join(pair) for pair in options.items() if not known.search(pair[0]))
 
 
 def run(world: dict[str, Any], action: str, asked: list[str], output: str) -> dict[str, Any]:

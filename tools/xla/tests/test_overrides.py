@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mallocmuzero_xla.overrides import Item, named_item, options_of
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.overrides import Item, named_item, options_of, with_added
+from mallocmuzero_xla.settings import assignment_settings
 
 # As libtpu 0.0.51 puts it: no room among the others, and no room at all.
 REFUSAL = (
@@ -70,3 +72,36 @@ def test_least_of_several_items_on_one_instruction_is_taken() -> None:
 
 def test_other_errors_name_no_item() -> None:
     assert named_item("INTERNAL: fusion.22", [item("fusion.22", "prefetch")]) is None
+
+
+def setting(kind: str) -> Item:
+    return next(each for each in assignment_settings(CHIPS["tpu_v4i"]) if each.kind == kind)
+
+
+ONE_SLICE = setting("xla_tpu_sliced_prefetch_max_slices=1")
+EIGHT_SLICES = setting("xla_tpu_sliced_prefetch_max_slices=8")
+ONE_RETRY = setting("max_retries=1")
+
+
+def test_settings_are_options_beside_the_overrides() -> None:
+    keep = item("fusion.1", "keep_in_default_memory")
+    assert options_of([keep, EIGHT_SLICES, ONE_RETRY]) == {
+        "xla_tpu_cmem_max_retries": "1",
+        "xla_tpu_sliced_prefetch_max_slices": "8",
+        "xla_tpu_msa_tensor_overrides": keep.tensor_overrides[0],
+    }
+
+
+def test_added_setting_replaces_the_same_options_other_value_and_nothing_else() -> None:
+    keep = item("fusion.1", "keep_in_default_memory")
+    assert with_added([ONE_SLICE, keep, ONE_RETRY], [EIGHT_SLICES]) == (
+        keep,
+        ONE_RETRY,
+        EIGHT_SLICES,
+    )
+
+
+def test_refusal_of_an_option_names_its_setting() -> None:
+    refusal = "INVALID_ARGUMENT: No such compile option: 'xla_tpu_sliced_prefetch_max_slices'"
+    assert named_item(refusal, [ONE_RETRY, EIGHT_SLICES]) is EIGHT_SLICES
+    assert named_item(refusal, [ONE_RETRY]) is None

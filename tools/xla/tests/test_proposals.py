@@ -83,6 +83,28 @@ def test_start_of_a_copy_replaces_another_start_of_it() -> None:
     assert not any("early late" in names for names in found)
 
 
+def setting(option: str, value: str) -> Item:
+    kind = "xla_tpu_sliced_prefetch_max_slices=8"
+    name = f"{option}={value}"
+    return Item(name, kind, "", 0.0, (), (), "", (), 0.0, 0.0, (option, value))
+
+
+def test_settings_are_combined_but_no_two_values_of_one_option() -> None:
+    some, many, quick = setting("slices", "1"), setting("slices", "8"), setting("retries", "1")
+    prior = Prior(dict.fromkeys(KINDS, Effects(0.5, 0.1, 0.0, 0.5, 0.0)), 0.0, 0.01)
+    looks = [DEFAULT, look((some,), 980.0)]
+    found = set()
+    for _ in range(40):
+        proposer = Proposer([A, B, C], SCENE, prior, seed=len(looks))
+        proposal = next(proposer.propose([A, some, many, quick], looks), None)
+        if proposal is None:
+            break
+        found.add(frozenset(each.id for each in proposal))
+        looks.append(look(proposal, 1000.0 - 10 * len(proposal)))
+    assert frozenset({"a", "slices=8", "retries=1"}) in found
+    assert not any({"slices=1", "slices=8"} <= names for names in found)
+
+
 def test_same_seed_proposes_the_same() -> None:
     looks = [DEFAULT, look((A, B, C), 980.0)]
     assert proposals([A, B, C], looks) == proposals([A, B, C], looks)

@@ -59,6 +59,13 @@ def test_items_size_and_promise_set_how_far_an_effect_may_be_off() -> None:
     assert deviation == pytest.approx([variance**0.5])
 
 
+def test_setting_is_as_large_as_fast_memory() -> None:
+    kind = "xla_tpu_sliced_prefetch_max_slices=8"
+    setting = dataclasses.replace(item("s", 0.0, kind), setting=("max_slices", "8"), bytes=0.0)
+    assert SCENE.sizes([A, setting]) == pytest.approx([10 / 100, 1.0])
+    assert kinds_of([setting], [A], SCENE) == [kind]
+
+
 def test_look_is_remembered_and_shared_out_among_its_items_by_what_they_promise() -> None:
     surrogate = model(([1, 1, 0], 0.0))
     mean, deviation = surrogate.predict(np.array([[1.0, 1, 0], [1, 0, 0], [0, 0, 1]]))

@@ -20,22 +20,24 @@ class Chip:
     Attributes:
         name: our name, the one `mallocmuzero --hardware` takes.
         topology_name: what libtpu compiles for; may hold more than one device.
-        msa_option: compiler option that, set to 'false', turns memory-space assignment off and
-            leaves every tensor in HBM.
+        msa_prefix: begins the compiler options of memory-space assignment.
         scoped_vmem_kib: VMEM that one instruction may take for itself unless it is told otherwise.
         shared_vmem_kib: VMEM of instructions and tensors together; None where tensors have CMEM.
     """
 
     name: str
     topology_name: str
-    msa_option: str
+    msa_prefix: str
     scoped_vmem_kib: int
     shared_vmem_kib: int | None
 
+    @property
+    def msa_option(self) -> str:
+        """Returns the option that, set to 'false', leaves every tensor in HBM."""
+        return f"{self.msa_prefix}memory_space_assignment"
 
-_CMEM = "xla_tpu_cmem_memory_space_assignment"
-_VF_VMEM = "xla_vf_vmem_memory_space_assignment"
-_GF_VMEM = "xla_gf_vmem_memory_space_assignment"
+
+_CMEM, _VF_VMEM, _GF_VMEM = "xla_tpu_cmem_", "xla_vf_vmem_", "xla_gf_vmem_"
 
 CHIPS = {
     chip.name: chip

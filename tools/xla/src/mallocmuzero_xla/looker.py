@@ -111,6 +111,11 @@ class Looker:
             lane.worker.close()
         self._scratch.cleanup()
 
+    @property
+    def base_options(self) -> dict[str, bool | int | float | str]:
+        """Returns the compiler options that are the program's own."""
+        return LoweredProgram.read(self.lowered).base_options
+
     def lower(self, job: dict[str, Any], budget: Budget) -> LoweredProgram:
         """Runs a job of capture.lower_job, which writes `lowered`, and returns the program."""
         self._compiling.worker.run(job, min(budget.remaining(), self._timeout))

@@ -17,6 +17,7 @@ from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.looker import Looker, looks_at_once
 from mallocmuzero_xla.optimize import optimize
+from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.results import SOLVERS, Records, ResultsRequest, run_results
 from mallocmuzero_xla.results_table import render_results
@@ -214,10 +215,11 @@ def describe(verified: Verified) -> str:
     default = f"default {verified.default_cycles / 1e6:,.3f} Mcycles"
     if not verified.options:
         return f"{default}: nothing compiled to less, keep it ({took})"
+    settings = len(verified.options.keys() - {TENSOR_OVERRIDES, SORT_OVERRIDES, OPTION})
     return (
         f"{default}, optimized {verified.optimized_cycles / 1e6:,.3f} ({verified.gain:.2%} less; "
         f"predicted {verified.predicted_cycles / 1e6:,.3f}), {_limit(verified)}"
-        f"{len(verified.kept)} overrides, "
+        f"{len(verified.kept) - settings} overrides, {settings} settings, "
         f"{verified.honoured_share:.1%} of the mapping's bytes as wanted ({took})"
     )
 

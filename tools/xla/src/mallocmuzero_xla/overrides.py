@@ -40,6 +40,7 @@ class Item:
         accesses: that it is about, indices into the program's.
         bytes_moved: traffic of the accesses it is about, in one run of the program.
         bytes: size of the tensor.
+        setting: a compiler option's name and value, if it is one for all tensors.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Item:
     accesses: tuple[int, ...]
     bytes_moved: float
     bytes: float
+    setting: tuple[str, str] | None = None
 
     @staticmethod
     def from_json(fields: dict[str, Any]) -> Item:
@@ -70,9 +72,16 @@ class Item:
         )
 
     @property
-    def key(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def key(self) -> tuple[tuple[str, ...], ...]:
         """Returns what it asks of the compiler: items with equal keys are the same wish."""
-        return (self.tensor_overrides, self.sort_overrides)
+        return (self.tensor_overrides, self.sort_overrides, self.setting or ())
+
+    @property
+    def place(self) -> object | None:
+        """Returns what only one item of a list can have: a copy to start, an option to set."""
+        if self.setting is not None:
+            return self.setting[0]
+        return self.accesses if self.starts_copy else None
 
     @property
     def into_fast(self) -> bool:
@@ -131,11 +140,10 @@ def start_of_copy(late_copy: dict[str, Any], text: str) -> Item:
     )
 
 
-def with_starts(items: Sequence[Item], starts: Sequence[Item]) -> tuple[Item, ...]:
-    """Returns `items` and `starts` of copies, less other starts of the same copies."""
-    anew = {start.accesses for start in starts}
-    kept = (item for item in items if not item.starts_copy or item.accesses not in anew)
-    return (*kept, *starts)
+def with_added(items: Sequence[Item], added: Sequence[Item]) -> tuple[Item, ...]:
+    """Returns `items` and those `added`, less the items whose places those take."""
+    taken = {item.place for item in added} - {None}
+    return (*(item for item in items if item.place not in taken), *added)
 
 
 def options_of(items: Sequence[Item]) -> dict[str, str]:
@@ -144,15 +152,19 @@ def options_of(items: Sequence[Item]) -> dict[str, str]:
     The compiler hands out fast memory in the order of the items that ask for it; the order of
     others does not matter, and they are put into one order.
     """
+    settings = dict(sorted(item.setting for item in items if item.setting is not None))
     texts = {
         TENSOR_OVERRIDES: sorted({text for item in items for text in item.tensor_overrides}),
         SORT_OVERRIDES: [text for item in items for text in item.sort_overrides],
     }
-    return {name: " ".join(parts) for name, parts in texts.items() if parts}
+    return {**settings, **{name: " ".join(parts) for name, parts in texts.items() if parts}}
 
 
 def named_item(message: str, items: Sequence[Item]) -> Item | None:
     """Returns the item that the compiler's refusal `message` is about, if it can be told."""
+    for item in items:
+        if item.setting is not None and f"'{item.setting[0]}'" in message:
+            return item
     for name in _NAMED.findall(message):
         about = [item for item in items if item.may_be_refused and item.mentions(name)]
         if about:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from mallocmuzero_xla.overrides import Item, with_starts
+from mallocmuzero_xla.overrides import Item, with_added
 from mallocmuzero_xla.surrogate import (
     Prior,
     Scene,
@@ -89,19 +89,19 @@ class Proposer:
         hopes = signs * surrogate.expected_effects() + surrogate.spreads()
         for column in np.argsort(np.where(changeable, -hopes, np.inf), kind="stable")[:_SINGLES]:
             if changeable[column]:
-                yield _flipped(row, [column])
+                yield columns.flipped(row, np.array([column]))
         draws = (surrogate.sample_effects(self._chance) for _ in range(_DRAWS))
         for effects in (surrogate.expected_effects(), *draws):
             gains = np.where(changeable, signs * effects, 0.0)
             good = np.argsort(-gains, kind="stable")[: int((gains > 0).sum())]
             for size in _sizes(len(good)):
-                yield _flipped(row, good[:size])
+                yield columns.flipped(row, good[:size])
         wanted = np.array([columns.of(item) for item in self._wanted if item in columns], dtype=int)
         for size in _sizes(len(wanted) // _LARGEST_GROUP):
             for start in range(0, len(wanted), size):
                 group = wanted[start : start + size]
-                yield _flipped(row, group[listed[group]])
-                yield _flipped(row, group[~listed[group]])
+                yield columns.flipped(row, group[listed[group]])
+                yield columns.flipped(row, group[~listed[group]])
 
 
 class _Columns:
@@ -111,6 +111,12 @@ class _Columns:
         by_key = {item.key: item for item in reversed(items)}
         self.items = list(by_key.values())
         self._columns = {key: column for column, key in enumerate(by_key)}
+        by_place: dict[object, list[int]] = {}
+        for column, item in enumerate(self.items):
+            if item.place is not None:
+                by_place.setdefault(item.place, []).append(column)
+        self._rivals = {column: rivals for rivals in by_place.values() for column in rivals}
+        self._has_place = np.array([item.place is not None for item in self.items])
 
     def __contains__(self, item: Item) -> bool:
         return item.key in self._columns
@@ -123,14 +129,23 @@ class _Columns:
         row[[self.of(item) for item in items]] = 1.0
         return row
 
+    def flipped(self, row: Vector, columns: Vector) -> Vector:
+        """Returns `row` with changes; the first of those added to a place has it to itself."""
+        changed = row.copy()
+        changed[columns] = 1.0 - changed[columns]
+        for column in columns[self._has_place[columns] & (row[columns] == 0)][::-1]:
+            changed[self._rivals[column]] = 0.0
+            changed[column] = 1.0
+        return changed
+
     def listed(self, row: Vector, base: Overrides, in_front: bool) -> Overrides:
         """Returns the items of `row`: those of `base` in its order, new ones before or behind."""
         kept = tuple(item for item in base if row[self.of(item)])
         known = {item.key for item in kept}
         new = [self.items[k] for k in np.flatnonzero(row) if self.items[k].key not in known]
-        others = tuple(item for item in new if not item.starts_copy)
-        starts = [item for item in new if item.starts_copy]
-        return with_starts((*others, *kept) if in_front else (*kept, *others), starts)
+        wishes = tuple(item for item in new if item.place is None)
+        rest = [item for item in new if item.place is not None]
+        return with_added((*wishes, *kept) if in_front else (*kept, *wishes), rest)
 
 
 def _chances_of_acceptance(
@@ -155,9 +170,3 @@ def _sizes(most: int) -> Iterator[int]:
         size *= 2
     if most:
         yield most
-
-
-def _flipped(row: Vector, columns: Vector) -> Vector:
-    changed = row.copy()
-    changed[columns] = 1.0 - changed[columns]
-    return changed

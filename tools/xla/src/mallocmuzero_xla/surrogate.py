@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mallocmuzero_xla.overrides import Item
+from mallocmuzero_xla.settings import setting_kinds
 
 # An array of floats with one dimension or two. numpy is for type checkers to leave alone.
 Vector: TypeAlias = Any
@@ -31,7 +32,11 @@ Vector: TypeAlias = Any
 _INSISTENCE, _WANTED, _AGREEING = "insistence", "wanted ", "agreeing "
 _ORIGINS = (_WANTED, _AGREEING, "")
 _PLACING = ("assign_first", "prefetch_use", "keep_value", "keep_use", _INSISTENCE)
-KINDS = (*(origin + kind for origin in _ORIGINS for kind in _PLACING), "start_copy")
+KINDS = (
+    *(origin + kind for origin in _ORIGINS for kind in _PLACING),
+    "start_copy",
+    *setting_kinds(),
+)
 
 # Kinds of items that only a mapping has.
 _MAPPING_ONLY = ("keep_use", "prefetch_use")
@@ -73,17 +78,20 @@ class Prior:
         whole_spread: standard deviation of the effect of asking for all of a mapping, and by the
             share of its items for a part.
         noise: standard deviation of what is no sum of effects.
+        settings: their kinds; each adds most to what the best of those before it saves by itself.
     """
 
     effects: dict[str, Effects]
     whole_spread: float
     noise: float
+    settings: tuple[str, ...] = ()
 
     @staticmethod
     def from_json(fields: dict[str, Any]) -> Prior:
         """Reads what `to_json` returned."""
         effects = {kind: Effects(**fields["effects"][kind]) for kind in KINDS}
-        return Prior(effects, float(fields["whole_spread"]), float(fields["noise"]))
+        settings = tuple(fields["settings"])
+        return Prior(effects, float(fields["whole_spread"]), float(fields["noise"]), settings)
 
     def to_json(self) -> dict[str, Any]:
         """Returns all fields, for JSON."""
@@ -111,9 +119,10 @@ class Scene:
     fast_accesses: frozenset[int]
 
     def sizes(self, items: Sequence[Item]) -> Vector:
-        """Returns the items' sizes as shares of fast memory, 1 at most."""
+        """Returns the items' sizes as shares of fast memory, 1 at most; settings are about all."""
         whole = max(self.fast_memory_bytes, 1.0)
-        return np.array([min(1.0, item.bytes / whole) for item in items])
+        shares = (1.0 if item.setting else item.bytes / whole for item in items)
+        return np.array([min(1.0, share) for share in shares])
 
 
 def kinds_of(items: Sequence[Item], wanted: Sequence[Item], scene: Scene) -> list[str]:
@@ -127,7 +136,7 @@ def kinds_of(items: Sequence[Item], wanted: Sequence[Item], scene: Scene) -> lis
     def origin(item: Item) -> str:
         if item.key in keys:
             return _WANTED
-        if item.starts_copy:
+        if item.place is not None:
             return ""
         as_mapped = all((access in mapped) == item.into_fast for access in item.accesses)
         return _AGREEING if as_mapped else ""

@@ -56,7 +56,7 @@ class Trial:
 
     def has(self, item: Item) -> bool:
         """Whether all that `item` is about is as it would have it, asked for or not."""
-        if item.starts_copy:
+        if item.place is not None:
             return False
         fast = self.placement.fast_accesses
         return all((access in fast) == item.into_fast for access in item.accesses)

@@ -11,12 +11,14 @@ from collections.abc import Callable
 
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.overrides import Item, options_of
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import SavedCapture
 from mallocmuzero_xla.search import Judge, OverrideSearch
+from mallocmuzero_xla.settings import assignment_settings
 from mallocmuzero_xla.trial import Mismatch, Overrides, Placement, Trial
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
 from mallocmuzero_xla.verified import Round, Verified
@@ -106,6 +108,7 @@ class Loop:
         moves = self._items(*self._wanted, "uses")
         for everything in (_EVERYTHING_FAST, _NOTHING_FAST):
             moves += self._items(self._program, everything)
+        moves += assignment_settings(find_chip(self._plan.capture.chip), self._looker.base_options)
         starts: list[Overrides] = []
         for seed in itertools.count():
             looks, surprises = self._looker.looks, len(self._lessons)

@@ -1,0 +1,108 @@
+"""What each setting of the compiler's assignment makes of its default placement.
+
+Looks at each program of the captures under each setting alone, without any overrides, and prices
+the placement by the program's latency table. Appends a record a line to OUTPUT; run again, it goes
+on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import pathlib
+from statistics import mean
+from typing import Any
+
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.errors import CaptureError, CompileError, WorkerLostError
+from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.overrides import options_of
+from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
+from mallocmuzero_xla.settings import assignment_settings
+from mallocmuzero_xla.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.variants import ALL_HBM
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def try_settings(
+    capture: SavedCapture, program: pathlib.Path, registry: pathlib.Path
+) -> dict[str, float | None]:
+    """Returns the share of cycles that each setting saves; None where it does not compile."""
+    binary = Binary()
+    all_hbm = capture.path(ALL_HBM)
+    saved: dict[str, float | None] = {}
+    with Looker(capture_chip(capture)) as looker:
+        lower_for(capture, Source(capture.program, registry), looker, Budget())
+        for item in assignment_settings(capture_chip(capture), looker.base_options):
+            try:
+                text = looker.look(options_of([item]), Budget()).text
+                found = binary.readback(program, all_hbm, text, "default")
+                saved[item.kind] = 1 - found.mapped_cycles / found.default_cycles
+            except (CompileError, WorkerLostError):
+                saved[item.kind] = None
+    return saved
+
+
+def table(records: list[dict[str, Any]]) -> str:
+    """One row a program: what the best setting saves; then one a setting."""
+    rows = ["| program | best setting | saves |", "| --- | --- | ---: |"]
+    by_kind: dict[str, list[float]] = {}
+    best = []
+    for record in sorted(records, key=lambda entry: (entry["chip"], entry["program"])):
+        saved = {kind: share for kind, share in record["saved"].items() if share is not None}
+        for kind, share in saved.items():
+            by_kind.setdefault(kind, []).append(share)
+        kind = max(saved, key=lambda name: saved[name])
+        best.append(max(0.0, saved[kind]))
+        name = f"{record['chip']}/{record['program']}"
+        rows.append(f"| {name} | {kind if best[-1] > 0 else ''} | {best[-1]:.2%} |")
+    rows += [f"| mean | | {mean(best):.2%} |", "", "| setting | saves on | at most |"]
+    rows.append("| --- | ---: | ---: |")
+    for kind, shares in by_kind.items():
+        helped = sum(share > 1e-4 for share in shares)
+        rows.append(f"| {kind} | {helped} of {len(shares)} | {max(shares):.2%} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Goes through the captures, then prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("output", type=pathlib.Path)
+    parser.add_argument("--workloads", type=pathlib.Path, default=ROOT / "workloads")
+    parser.add_argument("--chip", action="append", default=[])
+    parser.add_argument("--only", action="append", default=[], metavar="GLOB")
+    parser.add_argument("--contended", action="store_true", help="only programs short of memory")
+    arguments = parser.parse_args()
+    progress = LoopProgress()
+    workloads = arguments.workloads
+    text = arguments.output.read_text(encoding="utf-8") if arguments.output.exists() else ""
+    records = [json.loads(line) for line in text.splitlines()]
+    done = {(record["chip"], record["program"]) for record in records}
+    for entry in Binary().corpus(workloads):
+        chip, name = entry["report"]["hardware"], entry["report"]["program"]
+        if (chip, name) in done or chip not in (arguments.chip or [chip]):
+            continue
+        if not any(fnmatch.fnmatchcase(name, glob) for glob in arguments.only or ["*"]):
+            continue
+        if arguments.contended and not entry["contended"]:
+            continue
+        progress.note(f"{chip} {name}")
+        program = workloads / chip / f"{name}.program"
+        try:
+            capture = open_capture(workloads / "captures" / chip / name)
+            saved = try_settings(capture, program, workloads / "zoo")
+        except CaptureError as error:
+            progress.note(f"{chip} {name}: {error}")
+            continue
+        records.append({"chip": chip, "program": name, "saved": saved})
+        with arguments.output.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(records[-1], sort_keys=True) + "\n")
+    print(table(records))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Settings of the compiler's memory-space assignment (MSA), tried beside the overrides.
+
+They say how much of a copy from HBM has to be hidden behind other work, how early it may start,
+what bandwidth it will have, and into how many slices it is cut: by them the compiler decides what
+it prefetches at all. Its own values are the same for all programs. What each is worth has been
+learnt across programs, as that of overrides (surrogate.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from mallocmuzero_xla.chips import Chip
+from mallocmuzero_xla.environment import recorded_settings
+from mallocmuzero_xla.overrides import Item
+
+# Of each chip's own assignment: their names follow the chip's prefix.
+_OWN = {
+    # Ratios of the time there is for a copy to the time it takes, that the compiler is content
+    # with, and that it likes best: a larger one is an earlier start.
+    "min_overlap_to_async_copy_ratio": ("0", "2"),
+    "preferred_overlap_to_async_copy_ratio": ("1", "1.5", "3", "10"),
+    # How long a tensor may wait in fast memory for its use, by its size.
+    "max_overlap_to_mem_size_async_copy_ratio": ("0.1", "1", "100"),
+    # Start times that are tried for a copy.
+    "max_retries": ("1",),
+}
+
+# Of all chips.
+_SHARED = {
+    # The share of HBM's bandwidth that copies are believed to have.
+    "xla_tpu_async_copy_bandwidth_scaling_factor": ("0.5", "0.7", "0.8", "0.9", "1.5", "2"),
+    # Slices that a copy is cut into at most.
+    "xla_tpu_sliced_prefetch_max_slices": ("1", "8"),
+    "xla_tpu_enforce_prefetch_fifo_order": ("true",),
+    "xla_msa_use_bundle_aware_cost_model": ("true", "false"),
+}
+
+_IN_FLAGS = re.compile(r"--(?:no)?(xla_\w+)")
+
+
+def setting_kinds() -> tuple[str, ...]:
+    """Returns the kinds of all settings, of whatever chip."""
+    return tuple(f"{name}={value}" for name, value in (*_pairs(_OWN), *_pairs(_SHARED)))
+
+
+def assignment_settings(chip: Chip, options: Mapping[str, object] | None = None) -> list[Item]:
+    """Returns an item for each setting of `chip`, less those that the user has made.
+
+    Those are compiler `options` of the user's own, and what the environment hands the compiler.
+    """
+    flags = (name for text in recorded_settings().values() for name in _IN_FLAGS.findall(text))
+    taken = {*(options or {}), *flags}
+    named = ((f"{name}={value}", f"{chip.msa_prefix}{name}", value) for name, value in _pairs(_OWN))
+    shared = ((f"{name}={value}", name, value) for name, value in _pairs(_SHARED))
+    return [
+        _item(kind, name, value) for kind, name, value in (*named, *shared) if name not in taken
+    ]
+
+
+def _pairs(values: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    return ((name, value) for name, those in values.items() for value in those)
+
+
+def _item(kind: str, name: str, value: str) -> Item:
+    return Item(
+        id=f"{name}={value}",
+        kind=kind,
+        instruction="",
+        gain=0.0,
+        tensor_overrides=(),
+        sort_overrides=(),
+        strict="",
+        accesses=(),
+        bytes_moved=0.0,
+        bytes=0.0,
+        setting=(name, value),
+    )
