@@ -17,8 +17,9 @@ from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CompileError
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import lower
-from mallocmuzero_xla.overrides import TENSOR_OVERRIDES, Item, named_item
+from mallocmuzero_xla.overrides import TENSOR_OVERRIDES, Item, named_item, options_of
 from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes
+from mallocmuzero_xla.settings import assignment_settings
 
 if importlib.util.find_spec("jax") is not None:
     import jax
@@ -90,6 +91,38 @@ def test_what_cannot_be_done_is_refused_by_name(chip: str) -> None:
         pytest.raises(CompileError, match="alternate memory") as refusal,
     ):
         looker.look({TENSOR_OVERRIDES: text}, Budget())
+    assert named_item(str(refusal.value), [item]) is item
+
+
+def estimates(text: str) -> dict[str, str]:
+    """Returns the estimated cycles of instructions by name and layouts."""
+    lines = (line for line in text.splitlines() if "estimated_cycles" in line)
+    pairs = (line.split(", backend_config=") for line in lines)
+    return {head: re.findall(r'"estimated_cycles":"(\d+)"', tail)[0] for head, tail in pairs}
+
+
+@pytest.mark.parametrize("chip", ["tpu_v4i", "tpu_v5e", "tpu_v6e"])
+@pytest.mark.parametrize("last", [False, True])
+def test_settings_are_known_and_leave_estimates_of_equal_placements_alone(
+    chip: str, last: bool
+) -> None:
+    by_option = {}
+    for item in assignment_settings(CHIPS[chip]):
+        if last or item.place not in by_option:
+            by_option[item.place] = item
+    with place(chip, rows=1024) as looker:
+        default = estimates(looker.compile({}, Budget()))
+        found = estimates(looker.compile(options_of(list(by_option.values())), Budget()))
+    equal = default.keys() & found.keys()
+    assert equal
+    assert {name: found[name] for name in equal} == {name: default[name] for name in equal}
+
+
+def test_option_that_the_compiler_does_not_have_is_refused_by_name(looker: Looker) -> None:
+    option = ("xla_tpu_no_such_thing", "1")
+    item = Item("n", "n=1", "", 0.0, (), (), "", (), 0.0, 0.0, option)
+    with pytest.raises(CompileError, match="No such compile option") as refusal:
+        looker.look(options_of([item]), Budget())
     assert named_item(str(refusal.value), [item]) is item
 
 

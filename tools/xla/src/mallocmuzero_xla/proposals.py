@@ -116,7 +116,7 @@ class _Columns:
             if item.place is not None:
                 by_place.setdefault(item.place, []).append(column)
         self._rivals = {column: rivals for rivals in by_place.values() for column in rivals}
-        self._has_place = np.array([item.place is not None for item in self.items])
+        self._has_place = np.array([item.place is not None for item in self.items], dtype=bool)
 
     def __contains__(self, item: Item) -> bool:
         return item.key in self._columns
