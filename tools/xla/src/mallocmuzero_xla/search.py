@@ -19,6 +19,8 @@ import collections
 import concurrent.futures
 import dataclasses
 import itertools
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
@@ -70,7 +72,7 @@ class OverrideSearch:
     """One search; call `run` once.
 
     `dropped` holds the items that the compiler would not have. The search is a function of its
-    arguments and of what the compiler does.
+    arguments, of what the compiler does and of how fast.
     """
 
     def __init__(
@@ -82,17 +84,20 @@ class OverrideSearch:
         starts: Sequence[Overrides] = (),
         seed: int = 0,
         width: int = 1,
+        settings_seconds: float = math.inf,
     ) -> None:
         """Searches from a mapping's `items`, largest promised gain first.
 
         `moves` are all that may be asked of the compiler; `default` is what no overrides
         give; `starts` are lists to try early; `seed` is for what is drawn at random; `width` lists
-        are judged at once.
+        are judged at once. After `settings_seconds` no further setting is tried by itself: where a
+        look takes long, they would leave no time for overrides.
         """
         self._items = list(items)
         self._starts = starts
         self._judge = judge
         self._width = width
+        self._settings_end = time.monotonic() + settings_seconds
         self._judges = concurrent.futures.ThreadPoolExecutor(width)
         self._trials: dict[_Key, Trial] = {(): Trial((), default)}
         self._tolerance = _TOLERANCE * default.cycles
@@ -170,7 +175,12 @@ class OverrideSearch:
         """Tries settings without any override, those that have helped most programs."""
         by_kind = {move.kind: move for move in self._moves if move.setting is not None}
         settings = [by_kind[kind] for kind in learnt_prior().settings if kind in by_kind]
-        self._improve(self._best(), [(setting,) for setting in settings[:_SETTINGS_ALONE]])
+        alone = iter([(setting,) for setting in settings[:_SETTINGS_ALONE]])
+        while time.monotonic() < self._settings_end:
+            some = list(itertools.islice(alone, self._width))
+            if not some:
+                return
+            self._improve(self._best(), some)
 
     def _repairs(self, trial: Trial) -> Iterator[Item]:
         """Yields moves that are not in `trial`, for its largest mismatches."""

@@ -15,15 +15,17 @@ from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.environment import recorded_settings
 from mallocmuzero_xla.overrides import Item
 
-# Of each chip's own assignment: their names follow the chip's prefix.
+# Of each chip's own assignment: their names follow the chip's prefix. What the ratios mean is in
+# XLA's memory_space_assignment/prefetch_interval_picker.cc.
 _OWN = {
-    # Ratios of the time there is for a copy to the time it takes, that the compiler is content
-    # with, and that it likes best: a larger one is an earlier start.
+    # The time that other instructions leave for a copy, by what it takes: the least there must be,
+    # and what is liked best. A larger one is an earlier start.
     "min_overlap_to_async_copy_ratio": ("0", "2"),
     "preferred_overlap_to_async_copy_ratio": ("1", "1.5", "3", "10"),
-    # How long a tensor may wait in fast memory for its use, by its size.
+    # How long a tensor may stay in fast memory between uses, or be on its way there, by the time
+    # that a copy of as much as all of fast memory takes.
     "max_overlap_to_mem_size_async_copy_ratio": ("0.1", "1", "100"),
-    # Start times that are tried for a copy.
+    # How often the assignment of a tensor is tried.
     "max_retries": ("1",),
 }
 
@@ -34,7 +36,12 @@ _SHARED = {
     # Slices that a copy is cut into at most.
     "xla_tpu_sliced_prefetch_max_slices": ("1", "8"),
     "xla_tpu_enforce_prefetch_fifo_order": ("true",),
+    # Which of its two models of an instruction's cost the assignment asks.
     "xla_msa_use_bundle_aware_cost_model": ("true", "false"),
+    # The size that all tensors are taken to have where the time of a copy matters: no time at all.
+    "xla_tpu_prefetch_interval_picker_size_override": ("0",),
+    # How often the body of a loop is believed to run.
+    "xla_tpu_memory_space_assignment_while_execution_count": ("1",),
 }
 
 _IN_FLAGS = re.compile(r"--(?:no)?(xla_\w+)")

@@ -33,6 +33,9 @@ _LEAST_SEARCH_SHARE = 0.25
 _RESERVED_COMPILES = 2.5
 _LEAST_GRACE = 30.0
 
+# Share of a round's time for looks after which no setting is tried by itself any more.
+_SETTINGS_SHARE = 0.3
+
 # Lists of overrides that one round hands on to the next.
 _REMEMBERED = 40
 
@@ -114,7 +117,10 @@ class Loop:
             looks, surprises = self._looker.looks, len(self._lessons)
             default = self._price(self._plan.capture.read(DEFAULT))
             judge = self._judge(default.cycles)
-            search = OverrideSearch(items, moves, judge, default, starts, seed, self._looker.width)
+            search = OverrideSearch(
+                *(items, moves, judge, default, starts, seed, self._looker.width),
+                settings_seconds=_SETTINGS_SHARE * self._search_seconds(),
+            )
             finished = search.run()
             result.dropped |= {dropped.item.id: dropped.reason for dropped in search.dropped}
             # Priced anew after a refit, and without a look: the compiler does what it did.
