@@ -96,7 +96,7 @@ def set_by(world: dict[str, Any], options: dict[str, str]) -> list[str]:
 def unknown_settings(world: dict[str, Any], options: dict[str, str]) -> list[str]:
     """Returns those, as name=value, that this compiler does not have."""
     names = {text.partition("=")[0] for text in world.get("settings", {}).values()}
-    known = re.compile("|".join(("overrides", "space_assignment", "scoped_vmem", *names)))
+    known = re.compile("|".join(("overrides", "space_assignment$", "scoped_vmem", *names)))
     return sorted("=".join(pair) for pair in options.items() if not known.search(pair[0]))
 
 

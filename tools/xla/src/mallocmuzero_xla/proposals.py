@@ -19,7 +19,7 @@ from mallocmuzero_xla.trial import Overrides, Trial
 # Draws from what the effects may be, besides their means, that lists are made by.
 _DRAWS = 8
 
-# Lists, the best of those looked at, that others are made from.
+# Lists, the best of those looked at, that others are made from, besides the best without settings.
 _BASES = 3
 
 # Single changes that are considered, the most promising ones.
@@ -56,8 +56,8 @@ class Proposer:
         savings /= surrogate.unit
         surrogate.observe(rows, savings)
         candidates = [
-            (row, int(base))
-            for base in np.argsort(-savings, kind="stable")[:_BASES]
+            (row, base)
+            for base in _bases(trials)
             for row in self._variants(rows[base], trials[base], items, columns, surrogate)
         ]
         known = {row.tobytes() for row in rows}
@@ -102,6 +102,13 @@ class Proposer:
                 group = wanted[start : start + size]
                 yield columns.flipped(row, group[listed[group]])
                 yield columns.flipped(row, group[~listed[group]])
+
+
+def _bases(trials: Sequence[Trial]) -> list[int]:
+    """Returns the best trials by number, and the best one without settings."""
+    ranked = sorted(range(len(trials)), key=lambda number: trials[number].cycles)
+    plain = [number for number in ranked if not trials[number].has_settings]
+    return list(dict.fromkeys((*ranked[:_BASES], *plain[:1])))
 
 
 class _Columns:

@@ -7,7 +7,8 @@ by what the compiler really does with it. In turn:
 1. all items of the mapping, less those that the compiler refuses;
 2. the items with the largest promised gain only: a half, an eighth, ... of them, unless there are
    lists to start from; then settings of the compiler's assignment, each by itself: under one that
-   suits the program few overrides are needed, and a list made without it may keep it from helping;
+   suits the program few overrides are needed, and a list made without it may keep it from helping,
+   so from there on the best list without settings is worked on, too;
 3. earlier starts of copies that the program waits for;
 4. by turns, until nothing helps for a while: repairs, which are moves for accesses that are not
    where the mapping wants them; and what a model of all looks so far proposes (proposals.py).
@@ -135,6 +136,11 @@ class OverrideSearch:
     def _best(self) -> Trial:
         return min(self._trials.values(), key=lambda trial: (trial.cycles, len(trial.items)))
 
+    def _best_plain(self) -> Trial:
+        """Returns the best list without settings: many overrides take longer to get good."""
+        plain = (trial for trial in self._trials.values() if not trial.has_settings)
+        return min(plain, key=lambda trial: (trial.cycles, len(trial.items)))
+
     def _settle_all(self) -> None:
         """Drops items until the compiler takes all that are left at once."""
         while self._items:
@@ -200,6 +206,7 @@ class OverrideSearch:
     def _start_copies_earlier(self) -> None:
         """Starts copies earlier where waiting for them is what keeps a list from being the best."""
         self._hurry(min(self._trials.values(), key=lambda trial: trial.placement.cycles_at_work))
+        self._hurry(self._best_plain())
         self._hurry(self._best())
 
     def _hurry(self, trial: Trial) -> None:
@@ -224,10 +231,13 @@ class OverrideSearch:
         known: set[_Key] = set()
         for turn in itertools.count():
             best = self._best()
-            sources = (self._repaired(best), self._proposed(best))
+            sources = [self._repaired(best), self._proposed(best)]
+            if best.has_settings:
+                sources.append(self._repaired(self._best_plain()))
             known |= self._trials.keys()
-            new = [_unlike(lists, known) for lists in sources]
-            lists = _by_turns(new if turn % 2 == 0 else new[::-1])
+            new = collections.deque(_unlike(lists, known) for lists in sources)
+            new.rotate(-turn)
+            lists = _by_turns(new)
             candidates = list(itertools.islice(lists, self._width))
             if not candidates:
                 return
@@ -309,7 +319,7 @@ class OverrideSearch:
             return error
 
 
-def _by_turns(sources: Sequence[Iterator[Overrides]]) -> Iterator[Overrides]:
+def _by_turns(sources: Iterable[Iterator[Overrides]]) -> Iterator[Overrides]:
     """Yields one of each source in turn, until none has any left."""
     left = collections.deque(sources)
     while left:

@@ -54,6 +54,11 @@ class Trial:
         """Returns the predicted cycles."""
         return self.placement.cycles
 
+    @property
+    def has_settings(self) -> bool:
+        """Returns whether any item is a setting."""
+        return any(item.setting is not None for item in self.items)
+
     def has(self, item: Item) -> bool:
         """Whether all that `item` is about is as it would have it, asked for or not."""
         if item.place is not None:
