@@ -10,7 +10,7 @@ from mallocmuzero_xla.overrides import Item
 from mallocmuzero_xla.search import OverrideSearch
 from mallocmuzero_xla.settings import assignment_settings
 from mallocmuzero_xla.surrogate import learnt_prior
-from mallocmuzero_xla.trial import Overrides, Placement
+from mallocmuzero_xla.trial import Mismatch, Overrides, Placement
 
 WISH = Item("a", "keep_value", "a", 30.0, ("a",), (), "", (0,), 1.0, 10.0)
 SETTINGS = assignment_settings(CHIPS["tpu_v4i"])
@@ -44,3 +44,28 @@ def test_settings_that_helped_most_programs_are_tried_by_themselves_after_the_ma
 def test_settings_are_not_tried_by_themselves_when_their_time_is_over() -> None:
     lists = looked_at(9, settings_seconds=0.0)
     assert not any(len(items) == 1 and items[0].setting for items in lists)
+
+
+def test_a_setting_that_helps_at_once_does_not_end_work_on_the_list_without_it() -> None:
+    # Under the setting nothing else matters; without it nine repairs are better than it.
+    helpful = next(item for item in SETTINGS if item.kind == learnt_prior().settings[0])
+    repairs = [
+        Item(f"r{k}", "assign_first", "r", 0.0, (f"r{k}",), (), "", (k,), 1.0, 10.0)
+        for k in range(1, 10)
+    ]
+    lists: list[Overrides] = []
+
+    def judge(items: Overrides) -> Placement:
+        if len(lists) == 60:
+            raise BudgetSpentError("enough")
+        lists.append(items)
+        missing = tuple(Mismatch(item.accesses[0], True) for item in repairs if item not in items)
+        cycles = 940.0 if helpful in items else 990.0 - 10 * (len(repairs) - len(missing))
+        return Placement(cycles if WISH in items or helpful in items else 1000.0, missing)
+
+    moves = [*repairs, *SETTINGS]
+    search = OverrideSearch([WISH], moves, judge, Placement(1000.0))
+    search.run()
+    best = search.ranked()[0]
+    assert helpful in lists[1]
+    assert (best.cycles, best.has_settings) == (900.0, False)
