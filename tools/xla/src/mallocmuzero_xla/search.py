@@ -131,15 +131,15 @@ class OverrideSearch:
 
     def ranked(self) -> list[Trial]:
         """Returns the accepted lists, the best first; of equals, the shortest first."""
-        return sorted(self._trials.values(), key=lambda trial: (trial.cycles, len(trial.items)))
+        return sorted(self._trials.values(), key=_cost)
 
     def _best(self) -> Trial:
-        return min(self._trials.values(), key=lambda trial: (trial.cycles, len(trial.items)))
+        return min(self._trials.values(), key=_cost)
 
     def _best_plain(self) -> Trial:
         """Returns the best list without settings: many overrides take longer to get good."""
         plain = (trial for trial in self._trials.values() if not trial.has_settings)
-        return min(plain, key=lambda trial: (trial.cycles, len(trial.items)))
+        return min(plain, key=_cost)
 
     def _settle_all(self) -> None:
         """Drops items until the compiler takes all that are left at once."""
@@ -317,6 +317,11 @@ class OverrideSearch:
             return Trial(items, self._judge(items))
         except (CompileError, WorkerLostError, BudgetSpentError) as error:
             return error
+
+
+def _cost(trial: Trial) -> tuple[float, int]:
+    """What the best list has least of: cycles, and among equals items."""
+    return trial.cycles, len(trial.items)
 
 
 def _by_turns(sources: Iterable[Iterator[Overrides]]) -> Iterator[Overrides]:

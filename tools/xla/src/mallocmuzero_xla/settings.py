@@ -59,10 +59,11 @@ def assignment_settings(chip: Chip, options: Mapping[str, object] | None = None)
     """
     flags = (name for text in recorded_settings().values() for name in _IN_FLAGS.findall(text))
     taken = {*(options or {}), *flags}
-    named = ((f"{name}={value}", f"{chip.msa_prefix}{name}", value) for name, value in _pairs(_OWN))
-    shared = ((f"{name}={value}", name, value) for name, value in _pairs(_SHARED))
     return [
-        _item(kind, name, value) for kind, name, value in (*named, *shared) if name not in taken
+        _item(f"{name}={value}", f"{prefix}{name}", value)
+        for prefix, values in ((chip.msa_prefix, _OWN), ("", _SHARED))
+        for name, value in _pairs(values)
+        if f"{prefix}{name}" not in taken
     ]
 
 

@@ -117,10 +117,9 @@ class Loop:
             looks, surprises = self._looker.looks, len(self._lessons)
             default = self._price(self._plan.capture.read(DEFAULT))
             judge = self._judge(default.cycles)
-            search = OverrideSearch(
-                *(items, moves, judge, default, starts, seed, self._looker.width),
-                settings_seconds=_SETTINGS_SHARE * self._search_seconds(),
-            )
+            seconds = _SETTINGS_SHARE * self._search_seconds()
+            width = self._looker.width
+            search = OverrideSearch(items, moves, judge, default, starts, seed, width, seconds)
             finished = search.run()
             result.dropped |= {dropped.item.id: dropped.reason for dropped in search.dropped}
             # Priced anew after a refit, and without a look: the compiler does what it did.
