@@ -8,43 +8,37 @@ on where it stopped.
 from __future__ import annotations
 
 import argparse
-import fnmatch
-import json
 import pathlib
 from statistics import mean
 from typing import Any
 
+import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.errors import CaptureError, CompileError, WorkerLostError
+from mallocmuzero_xla.errors import CompileError, WorkerLostError
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.overrides import options_of
-from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
 from mallocmuzero_xla.settings import assignment_settings
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
 from mallocmuzero_xla.variants import ALL_HBM
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-
-def try_settings(
-    capture: SavedCapture, program: pathlib.Path, registry: pathlib.Path
-) -> dict[str, float | None]:
+def try_settings(entry: corpus.Entry) -> dict[str, Any]:
     """Returns the share of cycles that each setting saves; None where it does not compile."""
     binary = Binary()
+    capture = entry.capture()
     all_hbm = capture.path(ALL_HBM)
     saved: dict[str, float | None] = {}
     with Looker(capture_chip(capture)) as looker:
-        lower_for(capture, Source(capture.program, registry), looker, Budget())
+        lower_for(capture, Source(entry.name, entry.registry), looker, Budget())
         for item in assignment_settings(capture_chip(capture), looker.base_options):
             try:
                 text = looker.look(options_of([item]), Budget()).text
-                found = binary.readback(program, all_hbm, text, "default")
+                found = binary.readback(entry.program, all_hbm, text, "default")
                 saved[item.kind] = 1 - found.mapped_cycles / found.default_cycles
             except (CompileError, WorkerLostError):
                 saved[item.kind] = None
-    return saved
+    return {"saved": saved}
 
 
 def table(records: list[dict[str, Any]]) -> str:
@@ -72,36 +66,13 @@ def main() -> None:
     """Goes through the captures, then prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
-    parser.add_argument("--workloads", type=pathlib.Path, default=ROOT / "workloads")
-    parser.add_argument("--chip", action="append", default=[])
-    parser.add_argument("--only", action="append", default=[], metavar="GLOB")
+    corpus.add_arguments(parser)
     parser.add_argument("--contended", action="store_true", help="only programs short of memory")
     arguments = parser.parse_args()
-    progress = LoopProgress()
-    workloads = arguments.workloads
-    text = arguments.output.read_text(encoding="utf-8") if arguments.output.exists() else ""
-    records = [json.loads(line) for line in text.splitlines()]
-    done = {(record["chip"], record["program"]) for record in records}
-    for entry in Binary().corpus(workloads):
-        chip, name = entry["report"]["hardware"], entry["report"]["program"]
-        if (chip, name) in done or chip not in (arguments.chip or [chip]):
-            continue
-        if not any(fnmatch.fnmatchcase(name, glob) for glob in arguments.only or ["*"]):
-            continue
-        if arguments.contended and not entry["contended"]:
-            continue
-        progress.note(f"{chip} {name}")
-        program = workloads / chip / f"{name}.program"
-        try:
-            capture = open_capture(workloads / "captures" / chip / name)
-            saved = try_settings(capture, program, workloads / "zoo")
-        except CaptureError as error:
-            progress.note(f"{chip} {name}: {error}")
-            continue
-        records.append({"chip": chip, "program": name, "saved": saved})
-        with arguments.output.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(records[-1], sort_keys=True) + "\n")
-    print(table(records))
+    entries = (
+        entry for entry in corpus.chosen(arguments) if entry.contended or not arguments.contended
+    )
+    print(table(corpus.record_each(entries, arguments.output, try_settings)))
 
 
 if __name__ == "__main__":

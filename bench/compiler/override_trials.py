@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import fnmatch
 import json
 import math
 import pathlib
@@ -19,6 +18,7 @@ import random
 import tempfile
 from typing import Any
 
+import corpus
 import zstandard
 from mallocmuzero_xla.binary import Binary, Readback
 from mallocmuzero_xla.budget import Budget
@@ -31,12 +31,10 @@ from mallocmuzero_xla.errors import (
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.overrides import Item, named_item, options_of, with_added
 from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
+from mallocmuzero_xla.saved_capture import SavedCapture
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
 from mallocmuzero_xla.trial import Overrides
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 _SOLVE_SECONDS = 5.0
 
@@ -169,19 +167,14 @@ def weight(item: Item) -> float:
     return math.sqrt(1.0 + item.bytes_moved) * (2.0 if item.gain > 0 else 1.0)
 
 
-def record(
-    capture: SavedCapture,
-    program: pathlib.Path,
-    registry: pathlib.Path,
-    seconds: float,
-    output: pathlib.Path,
-) -> int:
+def record(entry: corpus.Entry, seconds: float, output: pathlib.Path) -> int:
     """Writes the trials of one program; returns how many."""
+    capture = entry.capture()
     with Looker(capture_chip(capture)) as looker, tempfile.TemporaryDirectory() as scratch:
-        lower_for(capture, Source(capture.program, registry), looker, Budget())
+        lower_for(capture, Source(entry.name, entry.registry), looker, Budget())
         mapping = pathlib.Path(scratch) / "wanted.mapping"
-        Binary().solve(program, mapping, _SOLVE_SECONDS, "local_search")
-        recorder = Recorder(capture, program, mapping, looker)
+        Binary().solve(entry.program, mapping, _SOLVE_SECONDS, "local_search")
+        recorder = Recorder(capture, entry.program, mapping, looker)
         with contextlib.suppress(BudgetSpentError):
             wander(recorder, Budget(seconds), random.Random(capture.program))
         recorder.write(output)
@@ -192,28 +185,20 @@ def main() -> None:
     """Goes through the programs of a split."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
-    parser.add_argument("--workloads", type=pathlib.Path, default=ROOT / "workloads")
+    corpus.add_arguments(parser)
     parser.add_argument("--split", default="train")
-    parser.add_argument("--chip", action="append", default=[])
-    parser.add_argument("--only", default="*", metavar="GLOB")
     parser.add_argument("--seconds", type=float, default=100.0, help="of looks, a program")
     arguments = parser.parse_args()
     progress = LoopProgress()
-    workloads = arguments.workloads
-    for entry in Binary().corpus(workloads):
-        chip, name = entry["report"]["hardware"], entry["report"]["program"]
-        output = arguments.output / chip / f"{name}.jsonl.zst"
-        if entry["split"] != arguments.split or output.exists():
+    for entry in corpus.chosen(arguments):
+        output = arguments.output / entry.chip / f"{entry.name}.jsonl.zst"
+        if entry.split != arguments.split or output.exists():
             continue
-        if chip not in (arguments.chip or [chip]) or not fnmatch.fnmatchcase(name, arguments.only):
-            continue
-        capture = open_capture(workloads / "captures" / chip / name)
-        program = workloads / chip / f"{name}.program"
         try:
-            count = record(capture, program, workloads / "zoo", arguments.seconds, output)
-            progress.note(f"{chip} {name}: {count} trials")
+            count = record(entry, arguments.seconds, output)
+            progress.note(f"{entry.chip} {entry.name}: {count} trials")
         except CaptureError as error:
-            progress.note(f"{chip} {name}: {error}")
+            progress.note(f"{entry.chip} {entry.name}: {error}")
 
 
 if __name__ == "__main__":

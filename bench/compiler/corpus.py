@@ -1,0 +1,91 @@
+"""Programs of a folder of workloads and what was recorded of them, for benchmarks that resume."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import fnmatch
+import json
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# What was found of one program: fields of its record.
+Measure = Callable[["Entry"], dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One program for one chip.
+
+    Attributes:
+        workloads: the folder with programs, captures and registry.
+        contended: its tensors do not all fit into fast memory.
+    """
+
+    workloads: pathlib.Path
+    chip: str
+    name: str
+    split: str
+    contended: bool
+
+    @property
+    def program(self) -> pathlib.Path:
+        """The program file."""
+        return self.workloads / self.chip / f"{self.name}.program"
+
+    @property
+    def registry(self) -> pathlib.Path:
+        """The package that can build the program."""
+        return self.workloads / "zoo"
+
+    def capture(self) -> SavedCapture:
+        """Returns the compiler's texts; raises CaptureError if there are none."""
+        return open_capture(self.workloads / "captures" / self.chip / self.name)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds those that choose programs."""
+    parser.add_argument("--workloads", type=pathlib.Path, default=ROOT / "workloads")
+    parser.add_argument("--chip", action="append", default=[])
+    parser.add_argument("--only", action="append", default=[], metavar="GLOB")
+
+
+def chosen(arguments: argparse.Namespace) -> Iterator[Entry]:
+    """Yields the programs that --chip and --only choose."""
+    for found in Binary().corpus(arguments.workloads):
+        chip, name = found["report"]["hardware"], found["report"]["program"]
+        if chip not in (arguments.chip or [chip]):
+            continue
+        if any(fnmatch.fnmatchcase(name, glob) for glob in arguments.only or ["*"]):
+            yield Entry(arguments.workloads, chip, name, found["split"], bool(found["contended"]))
+
+
+def record_each(
+    entries: Iterator[Entry], output: pathlib.Path, measure: Measure
+) -> list[dict[str, Any]]:
+    """Appends a record a line to `output` for each program that has none; returns all records."""
+    progress = LoopProgress()
+    text = output.read_text(encoding="utf-8") if output.exists() else ""
+    records = [json.loads(line) for line in text.splitlines()]
+    done = {(record["chip"], record["program"]) for record in records}
+    for entry in entries:
+        if (entry.chip, entry.name) in done:
+            continue
+        progress.note(f"{entry.chip} {entry.name}")
+        try:
+            found = measure(entry)
+        except CaptureError as error:
+            progress.note(f"{entry.chip} {entry.name}: {error}")
+            continue
+        records.append({"chip": entry.chip, "program": entry.name, **found})
+        with output.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(records[-1], sort_keys=True) + "\n")
+    return records
