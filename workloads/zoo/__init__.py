@@ -16,6 +16,7 @@ _MODULES = (
     "detection",
     "volumetric",
     "transformers",
+    "encoder_decoder",
     "moe",
     "ssm",
     "speech",
