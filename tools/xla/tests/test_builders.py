@@ -93,3 +93,37 @@ def test_package_without_programs_is_a_usage_error(tmp_path: pathlib.Path) -> No
     (tmp_path / "empty_zoo" / "__init__.py").touch()
     with pytest.raises(UsageError, match="has no dictionary PROGRAMS"):
         load_registry(str(tmp_path / "empty_zoo"))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def build(): raise ValueError('no weights')", "a_model.py:build: ValueError: no weights"),
+        ("def build(:", "a_model.py: SyntaxError"),
+        ("import not_there", "a_model.py: ModuleNotFoundError"),
+    ],
+)
+def test_what_a_users_model_raises_is_one_line(
+    tmp_path: pathlib.Path, source: str, message: str
+) -> None:
+    path = tmp_path / "a_model.py"
+    path.write_text(source, encoding="utf-8")
+    with pytest.raises(UsageError, match=message) as raised:
+        build_function(f"{path}:build")
+    assert "\n" not in str(raised.value)
+
+
+def test_program_that_is_not_in_the_registry_is_a_usage_error(tmp_path: pathlib.Path) -> None:
+    package = tmp_path / "zoo_without"
+    package.mkdir()
+    (package / "__init__.py").write_text("PROGRAMS = {}", encoding="utf-8")
+    with pytest.raises(UsageError, match="zoo_without: no program 'nosuch'"):
+        build_registered(str(package), "nosuch")
+
+
+def test_package_that_cannot_be_imported_is_a_usage_error(tmp_path: pathlib.Path) -> None:
+    package = tmp_path / "zoo_broken"
+    package.mkdir()
+    (package / "__init__.py").write_text("1 / 0", encoding="utf-8")
+    with pytest.raises(UsageError, match="cannot import 'zoo_broken': ZeroDivisionError"):
+        load_registry(str(package))

@@ -162,3 +162,36 @@ def test_compiler_option_that_does_not_exist_is_named() -> None:
     options = {"xla_no_such_option": "true"}
     with pytest.raises(CaptureError, match=r"all_hbm: .*xla_no_such_option"):
         capture(jnp.sum, *shapes((8, 8)), samples=0, progress=False, compiler_options=options)
+
+
+def scaled(x: Any, by: int, mode: str) -> Any:
+    """Needs its arguments but the first as they are, not as arrays."""
+    return x * by if mode == "times" and by > 2 else x
+
+
+@pytest.mark.parametrize(
+    "options", [{"static_argnums": (1, -1)}, {"static_argnames": ("by", "mode")}]
+)
+@pytest.mark.parametrize("ready", [True, False])
+def test_static_arguments_stay_as_they_are(options: dict[str, Any], ready: bool) -> None:
+    args = (*shapes((8, 128)), 3, "times")
+    fn: Any = jax.jit(scaled, **options) if ready else scaled
+    captured = capture(fn, *args, samples=0, progress=False, **({} if ready else options))
+    assert "multiply" in captured.hlo["default"]
+
+
+def test_function_that_cannot_be_traced_is_one_line() -> None:
+    with pytest.raises(CaptureError, match=r"^mlp cannot be traced: \w+: .+") as raised:
+        capture(mlp, *shapes((8, 8), (3, 5)), samples=0, progress=False)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("how", ["option", "setting"])
+def test_overrides_of_the_users_own_are_not_lost_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    options = {"xla_tpu_msa_tensor_overrides": ""} if how == "option" else {}
+    if how == "setting":
+        monkeypatch.setenv("LIBTPU_INIT_ARGS", "--xla_tpu_msa_tensor_overrides=")
+    with pytest.raises(UsageError, match="xla_tpu_msa_tensor_overrides is set"):
+        capture(jnp.sum, *shapes((8, 8)), samples=0, progress=False, compiler_options=options)

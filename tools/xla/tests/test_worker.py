@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 import threading
 import time
 
 import pytest
 from conftest import FakeCompiler
 
+from mallocmuzero_xla.errors import WorkerLostError
 from mallocmuzero_xla.worker import Worker, WorkerClosedError
 
 
@@ -31,3 +33,11 @@ def test_close_ends_a_job_under_way_and_refuses_more(
     closer.join()
     with pytest.raises(WorkerClosedError):
         worker.run(job, timeout=60)
+
+
+def test_last_words_are_the_fatal_line_of_any_month() -> None:
+    log = "F1012 08:00:00 llo.cc:1] out of registers\n    @ 0x1 abort\n"
+    script = f"import sys; sys.stderr.write({log!r}); sys.exit(1)"
+    worker = Worker((sys.executable, "-c", script))
+    with pytest.raises(WorkerLostError, match="out of registers"):
+        worker.run({}, 60.0)

@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.errors import UsageError, in_one_line
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,12 +34,18 @@ def build_function(reference: str) -> BuiltFunction:
     builder = getattr(_import_module(module_name), function_name, None)
     if not callable(builder):
         raise UsageError(f"{module_name} has no function {function_name!r}")
-    return _checked(builder(), reference)
+    try:
+        built = builder()
+    except Exception as error:
+        raise UsageError(f"{reference}: {in_one_line(error)}") from error
+    return _checked(built, reference)
 
 
 def build_registered(registry: str, name: str) -> BuiltFunction:
     """Builds program `name` of the registry package at path `registry`."""
-    program = load_registry(registry)[name]
+    program = load_registry(registry).get(name)
+    if program is None:
+        raise UsageError(f"{registry}: no program {name!r}")
     built = _checked(program.build(), f"{registry}:{name}")
     donated = tuple(program.donate_argnums)
     jit_options = {**({"donate_argnums": donated} if donated else {}), **built.jit_options}
@@ -56,7 +62,7 @@ def load_registry(registry: str) -> dict[str, Any]:
     if not (path / "__init__.py").is_file():
         raise UsageError(f"{registry}: expected the folder of a Python package with PROGRAMS")
     _prepend_to_path(path.parent)
-    programs = getattr(importlib.import_module(path.name), "PROGRAMS", None)
+    programs = getattr(_imported(path.name), "PROGRAMS", None)
     if not isinstance(programs, dict):
         raise UsageError(f"{registry}: the package has no dictionary PROGRAMS")
     return programs
@@ -66,10 +72,14 @@ def _import_module(name: str) -> ModuleType:
     if name.endswith(".py"):
         return _import_file(pathlib.Path(name))
     _prepend_to_path(pathlib.Path.cwd())
+    return _imported(name)
+
+
+def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise UsageError(f"cannot import {name!r}: {error}") from error
+    except Exception as error:
+        raise UsageError(f"cannot import {name!r}: {in_one_line(error)}") from error
 
 
 def _import_file(path: pathlib.Path) -> ModuleType:
@@ -81,7 +91,10 @@ def _import_file(path: pathlib.Path) -> ModuleType:
         raise UsageError(f"{path}: not a Python source file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(f"{path}: {in_one_line(error)}") from error
     return module
 
 

@@ -25,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a subcommand; returns 0, 1 on failure, 2 on bad usage."""
     arguments = _parser().parse_args(argv)
     try:
-        require_compiler()
+        if not getattr(arguments, "render_only", False):
+            require_compiler()
         return int(arguments.run(arguments))
     except UsageError as error:
         print(f"mallocmuzero-xla: {error}", file=sys.stderr)
@@ -33,6 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CaptureError as error:
         print(f"mallocmuzero-xla: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"mallocmuzero-xla: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("mallocmuzero-xla: interrupted; run again to go on", file=sys.stderr)
         return 1

@@ -20,7 +20,7 @@ from typing import Any
 
 from mallocmuzero_xla.builders import build_function, build_registered
 from mallocmuzero_xla.chips import Chip, chip_devices
-from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.hlo_text import strip_source_locations
 from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text, lower
 from mallocmuzero_xla.store import write_text
@@ -64,8 +64,10 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
         _ACTIONS[job["action"]](job)
     except UsageError as failure:
         error, usage = str(failure), True
+    except CaptureError as failure:
+        error = str(failure)
     except Exception as failure:
-        error = f"{type(failure).__name__}: {' '.join(str(failure).split())[:2000]}"
+        error = in_one_line(failure)
     return {
         "error": error,
         "usage": usage,

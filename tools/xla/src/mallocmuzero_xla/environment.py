@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import re
 
 from mallocmuzero_xla.errors import MissingCompilerError
 
@@ -19,6 +20,8 @@ _LIBTPU_SETTINGS = {
 
 # User settings that change what the compiler does: inherited by the compile processes and recorded.
 _RECORDED = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
+
+_FLAG = re.compile(r"--(no)?(xla_\w+)(?:=(\S*))?")
 
 
 def require_compiler() -> None:
@@ -51,3 +54,9 @@ def compiler_versions() -> dict[str, str]:
 def recorded_settings() -> dict[str, str]:
     """Returns the environment variables in force that reach the compiler."""
     return {name: os.environ[name] for name in _RECORDED if os.environ.get(name)}
+
+
+def recorded_options() -> dict[str, str]:
+    """Returns the compiler options that those variables set, by name; the last of a name counts."""
+    flags = (flag for text in recorded_settings().values() for flag in _FLAG.findall(text))
+    return {name: value or ("false" if no else "true") for no, name, value in flags}

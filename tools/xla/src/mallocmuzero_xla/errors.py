@@ -23,3 +23,8 @@ class WorkerLostError(CaptureError):
 
 class BudgetSpentError(CaptureError):
     """The seconds, looks or compiles that were granted have been used up."""
+
+
+def in_one_line(error: Exception) -> str:
+    """Returns what an exception of others' code says, with its type, on one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:2000]}"

@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mallocmuzero_xla.chips import Chip, chip_devices
-from mallocmuzero_xla.environment import prepare_environment
-from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.environment import prepare_environment, recorded_options
+from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
+from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,32 +75,58 @@ def lower(
             sharded over the chip's devices (topology_devices), all goes to the first of them.
         jit_options: keyword arguments of jax.jit: donate_argnums, static_argnums, in_shardings...
         compiler_options: options that every compile of this program is to have.
+
+    Raises:
+        UsageError: it is sharded over other devices, or has overrides of its own.
+        CaptureError: it cannot be traced, or calls back to the host.
     """
     prepare_environment()
     import jax
 
     options = dict(jit_options or {})
     jitted = fn if hasattr(fn, "lower") and not options else jax.jit(fn, **options)
-    static = _static_positions(options.get("static_argnums"), len(args))
     devices = chip_devices(chip)
+    try:
+        lowered = _traced(jitted, args, devices)
+    except Exception as error:
+        name = getattr(fn, "__name__", "the function")
+        raise CaptureError(f"{name} cannot be traced: {in_one_line(error)}") from error
+    _check_devices(lowered, chip, devices)
+    program = _serialise(lowered, chip, compiler_options or {})
+    _check_overrides(program)
+    return program
+
+
+def _traced(jitted: Any, args: Sequence[Any], devices: Sequence[Any]) -> Any:
+    import jax
+
+    static = _static_positions(jitted, len(args))
     one_device = jax.sharding.SingleDeviceSharding(devices[0])
     try:
-        lowered = jitted.lower(*_abstract_args(args, static, one_device))
+        return jitted.lower(*_abstract_args(args, static, one_device))
     except ValueError:
         if len(devices) == 1:
             raise
         # A function that is sharded by itself (jit options, shard_map) takes no argument on one
         # device; if the error had another reason, it comes again.
-        lowered = jitted.lower(*_abstract_args(args, static, None))
-    _check_devices(lowered, chip, devices)
-    return _serialise(lowered, chip, compiler_options or {})
+        return jitted.lower(*_abstract_args(args, static, None))
 
 
-def _static_positions(static_argnums: Any, count: int) -> set[int]:
-    if static_argnums is None:
-        return set()
-    positions = [static_argnums] if isinstance(static_argnums, int) else static_argnums
-    return {position % count for position in positions}
+def _static_positions(jitted: Any, count: int) -> set[int]:
+    """Returns which of `count` arguments are static, whether jax was told by number or by name."""
+    info = getattr(jitted, "_jit_info", None)  # not of what only looks like a jax.jit
+    positions = info.static_argnums if info is not None else ()
+    return {position % count for position in positions if -count <= position < count}
+
+
+def _check_overrides(program: LoweredProgram) -> None:
+    """Raises UsageError where the user's overrides would be lost among ours."""
+    for name in (TENSOR_OVERRIDES, SORT_OVERRIDES):
+        if name in {**recorded_options(), **program.base_options}:
+            raise UsageError(
+                f"{name} is set: placements are asked for by it, so leave it out of the compiler "
+                f"options, LIBTPU_INIT_ARGS and XLA_FLAGS"
+            )
 
 
 def _abstract_args(args: Sequence[Any], static: set[int], fallback: Any) -> list[Any]:

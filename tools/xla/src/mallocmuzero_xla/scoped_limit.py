@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import re
 from collections.abc import Mapping
 
 from mallocmuzero_xla.chips import Chip
-from mallocmuzero_xla.environment import recorded_settings
+from mallocmuzero_xla.environment import recorded_options
+from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 
 OPTION = "xla_tpu_scoped_vmem_limit_kib"
 
-_IN_SETTINGS = re.compile(rf"--{OPTION}=(\d+)")
-
 
 def limit_in_force(options: Mapping[str, object]) -> int | None:
     """Returns the limit that compiler options or the environment set, in KiB; None if none does."""
-    if OPTION in options:
-        return int(str(options[OPTION]))
-    found = [match for text in recorded_settings().values() for match in _IN_SETTINGS.findall(text)]
-    return int(found[-1]) if found else None
+    limit = {**recorded_options(), **options}.get(OPTION)
+    if limit is None:
+        return None
+    try:
+        return int(str(limit))
+    except ValueError:
+        raise UsageError(f"{OPTION}={limit}: expected a number of KiB") from None
 
 
 def fast_memory_bytes(chip: Chip, options: Mapping[str, object]) -> int | None:

@@ -8,11 +8,10 @@ learnt across programs, as that of overrides (surrogate.py).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from mallocmuzero_xla.chips import Chip
-from mallocmuzero_xla.environment import recorded_settings
+from mallocmuzero_xla.environment import recorded_options
 from mallocmuzero_xla.overrides import Item
 
 # Of each chip's own assignment: their names follow the chip's prefix. What the ratios mean is in
@@ -44,8 +43,6 @@ _SHARED = {
     "xla_tpu_memory_space_assignment_while_execution_count": ("1",),
 }
 
-_IN_FLAGS = re.compile(r"--(?:no)?(xla_\w+)")
-
 
 def setting_kinds() -> tuple[str, ...]:
     """Returns the kinds of all settings, of whatever chip."""
@@ -57,8 +54,7 @@ def assignment_settings(chip: Chip, options: Mapping[str, object] | None = None)
 
     Those are compiler `options` of the user's own, and what the environment hands the compiler.
     """
-    flags = (name for text in recorded_settings().values() for name in _IN_FLAGS.findall(text))
-    taken = {*(options or {}), *flags}
+    taken = {*(options or {}), *recorded_options()}
     return [
         _item(f"{name}={value}", f"{prefix}{name}", value)
         for prefix, values in ((chip.msa_prefix, _OWN), ("", _SHARED))

@@ -135,5 +135,9 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
     """Writes `content` to `path` so that a reader sees all of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    partial.write_bytes(content)
-    partial.replace(path)
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

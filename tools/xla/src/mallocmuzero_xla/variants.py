@@ -6,6 +6,7 @@ import dataclasses
 
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.overrides import TENSOR_OVERRIDES
 
 ALL_HBM = "all_hbm"
 DEFAULT = "default"
@@ -41,7 +42,7 @@ class Variant:
         if self.name == DEFAULT:
             return {}
         index = int(self.name.removeprefix(_SAMPLE_PREFIX))
-        return {"xla_tpu_msa_tensor_overrides": _random_override(index, attempt)}
+        return {TENSOR_OVERRIDES: _random_override(index, attempt)}
 
 
 def _random_override(index: int, attempt: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -25,6 +26,10 @@ LOOK_COMMAND = (sys.executable, "-m", "mallocmuzero_xla.look_child")
 _PEAK_MEBIBYTES = 4096
 
 
+# A fatal line of the compiler's log begins with the date: month and day.
+_FATAL = re.compile(r"F\d{4} |.*Check fail")
+
+
 class WorkerClosedError(Exception):
     """`close` was called: there is nothing more to run."""
 
@@ -39,7 +44,7 @@ class Worker:
         """`command` starts the process: that for compiles by default, or LOOK_COMMAND."""
         self._command = command or COMMAND
         self._process: subprocess.Popen[bytes] | None = None
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (goes with this)
         self._closed = False
         self._lock = threading.Lock()
 
@@ -116,7 +121,7 @@ class Worker:
         lines = self._log.read().decode("utf-8", errors="replace").splitlines()
         self._log.seek(0)
         self._log.truncate()
-        fatal = [line for line in lines if line.startswith("F0") or "Check fail" in line]
+        fatal = [line for line in lines if _FATAL.match(line)]
         return " ".join(" ".join(fatal[:1] or lines[-1:]).split())[:500] or "no message"
 
 
