@@ -12,11 +12,12 @@ from conftest import World
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
-from mallocmuzero_xla.errors import BudgetSpentError
+from mallocmuzero_xla.errors import BudgetSpentError, CaptureError
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.source import Source, lower_for
+from mallocmuzero_xla.trial import Placement
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.verify import Loop, Plan
 
@@ -320,3 +321,45 @@ def test_option_that_the_compiler_does_not_have_is_asked_for_once(make_world: Ma
     assert asked(result.options) == "a c d"
     option = "xla_tpu_prefetch_interval_picker_size_override"
     assert [line for line in world.log() if option in line] == [f"look {option}=0"]
+
+
+def test_failure_after_a_compile_keeps_what_was_compiled(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(promised={"a": 40}, cycles={"a": -40}, hidden={"a": 10})
+
+    def failed(*_: Any) -> None:
+        raise CaptureError("mallocmuzero import failed (-9): no message")
+
+    monkeypatch.setattr("mallocmuzero_xla.verify.Loop._refit", failed)
+    result = verify(world)
+    assert result.optimized_cycles == 970
+    assert asked(result.options) == "a"
+
+
+def test_failure_before_any_compile_is_raised(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(promised={"a": 40}, cycles={"a": -40})
+
+    def failed(*_: Any) -> None:
+        raise CaptureError("mallocmuzero overrides failed (1): no message")
+
+    monkeypatch.setattr("mallocmuzero_xla.verify.Loop._items", failed)
+    with pytest.raises(CaptureError, match="overrides failed"):
+        verify(world)
+
+
+def test_placement_that_cannot_be_priced_is_passed_over(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(promised={"a": 40, "b": 30}, cycles={"a": -40, "b": -30})
+    priced = Loop._price
+
+    def price(self: Loop, text: str) -> Placement:
+        if '"a", "b"' in text or '"b", "a"' in text:
+            raise CaptureError("mallocmuzero readback failed (-9): no message")
+        return priced(self, text)
+
+    monkeypatch.setattr(Loop, "_price", price)
+    assert verify(world).optimized_cycles == 960

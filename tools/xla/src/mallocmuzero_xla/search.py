@@ -24,7 +24,12 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
+from mallocmuzero_xla.errors import (
+    BudgetSpentError,
+    CaptureError,
+    CompileError,
+    UsageError,
+)
 from mallocmuzero_xla.overrides import Item, named_item, options_of, with_added
 from mallocmuzero_xla.proposals import Proposer
 from mallocmuzero_xla.surrogate import Scene, learnt_prior
@@ -55,10 +60,8 @@ _Key = tuple[tuple[str, str], ...]
 
 
 # Prices overrides, in several threads at once. Raises CompileError (refused), WorkerLostError
-# (aborted) or BudgetSpentError.
+# (aborted), BudgetSpentError, or another CaptureError where a placement cannot be priced.
 Judge = Callable[[Overrides], Placement]
-
-_Failure = CompileError | WorkerLostError | BudgetSpentError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +152,9 @@ class OverrideSearch:
                 return
             except CompileError as error:
                 self._drop(named_item(str(error), self._items) or self._bisect(), str(error))
-            except WorkerLostError as error:
+            except (BudgetSpentError, UsageError):
+                raise
+            except CaptureError as error:  # an abort, or a placement that cannot be priced
                 self._drop(self._bisect(), str(error))
 
     def _bisect(self) -> Item:
@@ -196,6 +201,7 @@ class OverrideSearch:
                 move
                 for move in self._moves
                 if move.key not in known
+                and move.key not in self._refused
                 and move.into_fast == mismatch.wanted_fast
                 and mismatch.access in move.accesses
             )
@@ -300,7 +306,7 @@ class OverrideSearch:
             return outcome
         raise outcome
 
-    def _price_all(self, lists: Sequence[Overrides]) -> list[Trial | _Failure]:
+    def _price_all(self, lists: Sequence[Overrides]) -> list[Trial | CaptureError]:
         """Prices lists side by side; raises BudgetSpentError once those in time are known."""
         new = {_key(items): items for items in lists if _key(items) not in self._trials}
         outcomes = dict(zip(new, self._judges.map(self._outcome, new.values()), strict=True))
@@ -312,10 +318,12 @@ class OverrideSearch:
                 raise outcome
         return [self._trials.get(_key(items)) or outcomes[_key(items)] for items in lists]
 
-    def _outcome(self, items: Overrides) -> Trial | _Failure:
+    def _outcome(self, items: Overrides) -> Trial | CaptureError:
         try:
             return Trial(items, self._judge(items))
-        except (CompileError, WorkerLostError, BudgetSpentError) as error:
+        except UsageError:
+            raise
+        except CaptureError as error:
             return error
 
 

@@ -12,7 +12,12 @@ from collections.abc import Callable
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import find_chip
-from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
+from mallocmuzero_xla.errors import (
+    BudgetSpentError,
+    CaptureError,
+    CompileError,
+    WorkerLostError,
+)
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.overrides import Item, options_of
 from mallocmuzero_xla.progress import LoopProgress
@@ -89,7 +94,10 @@ class Loop:
         self._compiled: set[str] = set()
 
     def run(self) -> Verified:
-        """Returns the best that was found when nothing helps, the budget ends or Ctrl-C comes."""
+        """Returns the best that was found when nothing helps, the budget ends or Ctrl-C comes.
+
+        Raises CaptureError if something goes wrong before anything has been compiled.
+        """
         capture = self._plan.capture
         default = capture.read(DEFAULT)
         cycles = self._binary.module_cycles(default, capture.chip)
@@ -101,6 +109,10 @@ class Loop:
             self._progress.note("the budget is spent")
         except KeyboardInterrupt:
             result.interrupted = True
+        except CaptureError as error:
+            if not result.rounds:
+                raise
+            self._progress.note(f"ends here: {error}")
         result.looks, result.compiles = self._looker.looks, self._looker.compiles
         result.seconds = self._budget.elapsed()
         return result
