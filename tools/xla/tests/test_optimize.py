@@ -75,10 +75,13 @@ def test_samples_are_compiled_once_and_looked_up_later(world: World, cache: path
     assert [line for line in world.log() if line == "compile"] == captured
 
 
-def test_small_budget_buys_one_sample(world: World) -> None:
-    # The made-up compiler says 0.5 s a compile: what half of a second leaves is less than one more.
-    run(samples=8, budget="1s")
-    assert [line for line in world.log() if line == "compile"] == ["compile"] * 3
+@pytest.mark.parametrize(("budget", "samples"), [("1s", 1), ("10s", 4)])
+def test_a_fifth_of_the_budget_buys_samples_one_at_least(
+    world: World, budget: str, samples: int
+) -> None:
+    # The made-up compiler says 0.5 s a compile. Everything in HBM and the default come first.
+    run(samples=8, budget=budget)
+    assert [line for line in world.log() if line == "compile"] == ["compile"] * (2 + samples)
 
 
 def test_second_call_asks_the_compiler_nothing(world: World) -> None:
@@ -161,6 +164,40 @@ def test_interrupted_search_returns_its_best_and_is_not_taken_for_the_last_word(
     assert result.report["interrupted"]
     assert result.compiler_options == OPTIONS
     assert load() == {}
+
+
+def test_interrupted_search_does_not_make_an_earlier_entry_one_of_its_budget(
+    world: World, cache: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(budget="30s")
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mallocmuzero_xla.verify.Loop._rounds", interrupted)
+    result = run(budget="60s")
+    assert result.report["interrupted"]
+    assert result.compiler_options == OPTIONS
+    assert json.loads(entry(cache).read_text(encoding="utf-8"))["budget_seconds"] == 30
+
+
+def test_the_mapping_kept_is_that_of_the_options_kept(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40})
+    first = run(budget="30s")
+
+    # A longer search that finds another mapping, and nothing better by it.
+    def solve(_: Any, __: Any, output: pathlib.Path, ___: float) -> None:
+        output.write_text("worse", encoding="utf-8")
+
+    monkeypatch.setattr("mallocmuzero_xla.binary.Binary.solve", solve)
+    second = run(budget="60s")
+    assert second.mapping == first.mapping
+    assert second.mapping is not None
+    assert second.mapping.read_text(encoding="utf-8") == "first"
+    left = {path.suffix for path in second.mapping.parent.iterdir()}
+    assert left == {".json", ".zst", ".mapping", ".program"}
 
 
 @pytest.mark.parametrize("budget", ["0s", "-1m", "soon"])

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from conftest import World, lower_to
 
+from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.limit_search import Default, LimitSearch
 from mallocmuzero_xla.loop_cli import describe
 from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.optimize import Optimized, optimize
+from mallocmuzero_xla.optimize import Optimized, load_options, optimize
 from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes, with_options
 from mallocmuzero_xla.verified import Verified
 
@@ -100,12 +103,12 @@ def test_a_limit_that_does_not_compile_is_passed_over(
 ) -> None:
     make_world(
         promised={"a": 1},
-        cycles={"limit_12288": -10},
-        nameless=["limit_8192", "limit_24576"],
+        cycles={"limit_32768": -10, "limit_49152": -5},
+        nameless=["limit_24576"],
     )
     result = optimize(lambda: None, chip="tpu_v5e", budget="60s", samples=1)
-    assert result.compiler_options[OPTION] == str(12 * 1024)
-    assert limits_tried(cache) == {16, 24, 12, 8}
+    assert result.compiler_options[OPTION] == str(32 * 1024)
+    assert limits_tried(cache) == {16, 24, 32, 48, 28, 36}
     assert "scoped memory up to 24 MiB: JaxRuntimeError" in capsys.readouterr().err
 
 
@@ -150,6 +153,7 @@ def test_texts_of_limits_are_compiled_once(make_world: MakeWorld, cache: pathlib
     (entry,) = (cache / "options" / "tpu_v5e").glob("step-*.json")
     entry.unlink()
     before = [line for line in world.log() if line.startswith("compile limit")]
+    assert before
     run()
     assert [line for line in world.log() if line.startswith("compile limit")] == before
 
@@ -167,6 +171,55 @@ def test_a_limit_that_the_user_sets_stays(
     assert result.compiler_options == OVERRIDES
     assert result.report["limit_cycles"] is None
     assert len(list((cache / "captures" / "tpu_v5e").iterdir())) == 1
+
+
+def test_keeping_the_limit_has_a_cache_entry_of_its_own(make_world: MakeWorld) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
+    with_limit = {OPTION: "24576", **OVERRIDES}
+    assert run().compiler_options == with_limit
+    assert run(scoped_limit=False).compiler_options == OVERRIDES
+    assert run().compiler_options == with_limit
+    assert load_options(lambda: None, chip="tpu_v5e") == with_limit
+    assert load_options(lambda: None, chip="tpu_v5e", scoped_limit=False) == OVERRIDES
+
+
+def test_interrupted_among_the_limits_leaves_the_best_of_them(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
+    compile_under = LimitSearch._compile
+
+    def interrupted(self: LimitSearch, options: dict[str, str], budget: Budget) -> Default:
+        if options.get(OPTION) == "32768":
+            raise KeyboardInterrupt
+        return compile_under(self, options, budget)
+
+    monkeypatch.setattr(LimitSearch, "_compile", interrupted)
+    result = run()
+    assert result.compiler_options == {OPTION: "24576"}
+    assert (result.default_cycles, result.optimized_cycles) == (1000, 900)
+    assert result.report["interrupted"]
+    assert load_options(lambda: None, chip="tpu_v5e") == {}
+
+
+def test_interrupted_before_the_loop_leaves_the_best_limit(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mallocmuzero_xla.binary.Binary.solve", interrupted)
+    result = run()
+    assert result.compiler_options == {OPTION: "24576"}
+    assert (result.default_cycles, result.optimized_cycles) == (1000, 900)
+    assert result.report["interrupted"]
+
+
+def test_a_limit_that_is_no_number_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match=f"{OPTION}=much: expected a number of KiB"):
+        fast_memory_bytes(CHIPS["tpu_v5e"], {OPTION: "much"})
 
 
 def test_tensors_get_what_the_limit_leaves(monkeypatch: pytest.MonkeyPatch) -> None:

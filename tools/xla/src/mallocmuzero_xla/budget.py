@@ -41,6 +41,11 @@ class Budget:
         part._whole = self
         return part
 
+    @property
+    def seconds(self) -> float:
+        """The seconds that were granted."""
+        return self._seconds
+
     def elapsed(self) -> float:
         """Returns the seconds since the start."""
         return time.monotonic() - self._started

@@ -51,6 +51,7 @@ class Tuned:
     default: Default
     best: Default
     compiles: int
+    interrupted: bool = False
 
 
 class LimitSearch:
@@ -84,11 +85,21 @@ class LimitSearch:
     def run(self, seconds: float) -> Tuned:
         """Tries limits for `seconds`, after the chip's own, which takes what it takes.
 
-        Raises CompileError or WorkerLostError if the program does not compile under that.
+        Ctrl-C ends it with what has been found. Raises CompileError or WorkerLostError if the
+        program does not compile under the chip's own.
         """
         own = self._chip.scoped_vmem_kib
         default = self._found[own] = self._compile({}, Budget())
-        budget = Budget(seconds)
+        interrupted = False
+        try:
+            self._try_others(own, Budget(seconds))
+        except KeyboardInterrupt:
+            interrupted = True
+        best = self._found[self._best()]
+        return Tuned(default, best, self._looker.compiles, interrupted)
+
+    def _try_others(self, own: int, budget: Budget) -> None:
+        default = self._found[own]
         for kib in self._candidates(own):
             if budget.remaining() < self._looker.slowest_compile:
                 break
@@ -101,7 +112,6 @@ class LimitSearch:
             else:
                 gain = 1 - self._cycles(kib) / default.cycles
                 self._progress.note(f"scoped memory up to {kib / 1024:g} MiB: {gain:.2%} compiled")
-        return Tuned(default, self._found[self._best()], self._looker.compiles)
 
     def cycles_by_limit(self) -> dict[int, float]:
         """Returns what has been compiled, by limit in KiB."""
@@ -117,6 +127,8 @@ class LimitSearch:
                     break
                 tried.add(kib)
                 yield kib
+                if kib not in self._found:
+                    continue  # refused, which says nothing about the next
                 if self._cycles(kib) > (1 + _TOLERANCE) * self._cycles(last):
                     break
                 last = kib

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import pathlib
+import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,6 +34,9 @@ _LIMIT_SHARE = 0.35
 _CAPTURE_SHARE = 0.2
 _SOLVE_SHARE = 0.15
 _SOLVE_SECONDS = 60.0
+
+# A sample may take this many times as long as the compiles before it, late as it may be.
+_SLOWEST_SAMPLE = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,16 +103,14 @@ def optimize(
         UsageError: something is wrong with the arguments, or a part is missing.
         CaptureError: the function does not compile.
     """
-    seconds = parse_duration(budget)
+    granted = Budget(parse_duration(budget))
     target = find_chip(chip, topology)
     binary = Binary()
     variants = standard_variants(samples)
     program = lower(fn, args, target, jit_options, compiler_options)
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
-    run = _Run(program, target, folder.resolve(), binary, Budget(seconds), not progress)
-    is_set = limit_in_force(program.base_options) is not None
-    tune = scoped_limit and not is_set and target.shared_vmem_kib is not None
-    return run.optimize(variants, seconds, tune)
+    run = _Run(program, target, folder.resolve(), binary, granted, not progress)
+    return run.optimize(variants, scoped_limit)
 
 
 def load_options(
@@ -116,6 +119,7 @@ def load_options(
     chip: str = "tpu_v4i",
     topology: str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
+    scoped_limit: bool = True,
     compiler_options: Mapping[str, Any] | None = None,
     **jit_options: Any,
 ) -> dict[str, str]:
@@ -126,7 +130,8 @@ def load_options(
     """
     target = find_chip(chip, topology)
     program = lower(fn, args, target, jit_options, compiler_options)
-    cached = OptionsCache(program, target, pathlib.Path(cache_dir) if cache_dir else None).load()
+    folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
+    cached = OptionsCache(program, target, folder, scoped_limit).load()
     return cached.verified.options if cached else {}
 
 
@@ -147,45 +152,55 @@ class _Run:
         self._binary = binary
         self._budget = budget
         self._quiet = quiet
-        self._options = OptionsCache(program, chip, cache)
+        self._cache = cache
         self._captures = cache / "captures" / chip.name
         self._progress = LoopProgress(quiet)
 
-    def optimize(self, variants: list[Variant], seconds: float, tune: bool) -> Optimized:
+    def optimize(self, variants: list[Variant], scoped_limit: bool) -> Optimized:
         """Returns what is cached if no less time was taken for it, or else searches."""
-        cached = self._options.load()
-        if cached is not None and cached.budget_seconds >= seconds:
+        options = OptionsCache(self._program, self._chip, self._cache, scoped_limit)
+        cached = options.load()
+        if cached is not None and cached.budget_seconds >= self._budget.seconds:
             return _optimized(cached.verified)
-        if tune:
-            verified = self._play_under(self._tune(seconds), variants, seconds)
+        is_set = limit_in_force(self._program.base_options) is not None
+        if scoped_limit and not is_set and self._chip.shared_vmem_kib is not None:
+            verified = self._play_under(self._tune(), variants)
         else:
-            verified = self._play(self._program, variants, seconds)
+            verified = self._play(self._program, variants)
         self._progress.close()
+        best = verified
         if cached is not None and cached.verified.optimized_cycles <= verified.optimized_cycles:
-            verified = cached.verified
+            best = dataclasses.replace(cached.verified, interrupted=verified.interrupted)
         if not verified.interrupted:
-            self._options.store(CachedOptions(verified, seconds))
-        return _optimized(verified)
+            options.store(CachedOptions(best, self._budget.seconds))
+        return _optimized(best)
 
-    def _tune(self, seconds: float) -> Tuned:
+    def _tune(self) -> Tuned:
         with Looker(self._chip) as looker:
             self._program.write(looker.lowered)
             search = LimitSearch(
                 self._program, self._captures, looker, self._chip, self._binary, self._progress
             )
-            return search.run(_LIMIT_SHARE * seconds)
+            return search.run(_LIMIT_SHARE * self._budget.seconds)
 
-    def _play_under(self, tuned: Tuned, variants: list[Variant], seconds: float) -> Verified:
-        """Plays under the best limit, or under the chip's own if that one cannot be captured."""
+    def _play_under(self, tuned: Tuned, variants: list[Variant]) -> Verified:
+        """Plays under the best limit, or under the chip's own if that one cannot be captured.
+
+        Ctrl-C before there is more than a limit leaves the limit.
+        """
         best = tuned.best
+        verified = Verified(best.cycles, best.cycles, best.cycles, interrupted=True)
         try:
-            verified = self._play(with_options(self._program, best.options), variants, seconds)
+            if not tuned.interrupted:
+                verified = self._play(with_options(self._program, best.options), variants)
             verified.options = {**best.options, **verified.options}
+        except KeyboardInterrupt:
+            verified = limit_alone(best, verified)
         except CaptureError as error:
             if not best.options:
                 raise
             self._progress.note(f"on with the chip's own limit of scoped memory: {error}")
-            verified = self._play(self._program, variants, seconds)
+            verified = self._play(self._program, variants)
             if best.cycles < verified.optimized_cycles:
                 verified = limit_alone(best, verified)
         verified.default_cycles = tuned.default.cycles
@@ -193,33 +208,51 @@ class _Run:
         verified.compiles += tuned.compiles
         return verified
 
-    def _play(self, program: LoweredProgram, variants: list[Variant], seconds: float) -> Verified:
+    def _play(self, program: LoweredProgram, variants: list[Variant]) -> Verified:
         """Captures a program and runs the closed loop on it."""
         folder = self._captures / program.sha256
         with Looker(self._chip, width=looks_at_once()) as looker:
             program.write(looker.lowered)
             store = CaptureStore(folder, program.function, self._chip)
-            self._capture(Subject(store, self._chip, looker.lowered), variants, seconds)
-            return self._search(folder, looker, seconds)
+            self._capture(Subject(store, self._chip, looker.lowered), variants)
+            return self._search(folder, looker)
 
-    def _capture(self, subject: Subject, variants: list[Variant], seconds: float) -> None:
+    def _capture(self, subject: Subject, variants: list[Variant]) -> None:
         """Captures what there must be, and as many samples as the budget allows, at least one."""
         required = [item for item in variants if item.required]
         samples = [item for item in variants if not item.required]
         run_capture(subject, required, Limits(), self._quiet)
-        left = (_LIMIT_SHARE + _CAPTURE_SHARE) * seconds - self._budget.elapsed()
-        count = max(1, int(left / open_capture(subject.store.folder).compile_seconds))
-        run_capture(subject, required + samples[:count], Limits(retries=1), self._quiet)
+        seconds = self._budget.seconds
+        late = (_LIMIT_SHARE + _CAPTURE_SHARE) * seconds - self._budget.elapsed()
+        left = min(_CAPTURE_SHARE * seconds, late)
+        compile_seconds = open_capture(subject.store.folder).compile_seconds
+        count = max(1, int(left / compile_seconds))
+        timeout = min(Limits.timeout, max(_SLOWEST_SAMPLE * compile_seconds, left))
+        limits = Limits(timeout=timeout, retries=1)
+        run_capture(subject, required + samples[:count], limits, self._quiet)
 
-    def _search(self, folder: pathlib.Path, looker: Looker, seconds: float) -> Verified:
+    def _search(self, folder: pathlib.Path, looker: Looker) -> Verified:
+        """Runs the loop in a folder of its own: others may search for the same function."""
         capture = open_capture(folder)
-        program, mapping = folder / "imported.program", folder / "first.mapping"
-        capture.import_to(program)
-        solve_seconds = min(_SOLVE_SECONDS, _SOLVE_SHARE * seconds)
-        self._progress.note(f"searching for a mapping for {solve_seconds:.0f} s")
-        self._binary.solve(program, mapping, solve_seconds)
-        plan = Plan(capture, program, mapping, folder, solve=self._binary.solve)
-        return Loop(plan, looker, self._binary, self._budget, self._progress).run()
+        with tempfile.TemporaryDirectory(prefix="loop-", dir=folder) as name:
+            scratch = pathlib.Path(name)
+            program, mapping = scratch / "imported.program", scratch / "first.mapping"
+            capture.import_to(program)
+            solve_seconds = min(_SOLVE_SECONDS, _SOLVE_SHARE * self._budget.seconds)
+            self._progress.note(f"searching for a mapping for {solve_seconds:.0f} s")
+            self._binary.solve(program, mapping, solve_seconds)
+            plan = Plan(capture, program, mapping, scratch, solve=self._binary.solve)
+            verified = Loop(plan, looker, self._binary, self._budget, self._progress).run()
+            for kind in ("program", "mapping"):
+                path = getattr(verified, kind)
+                setattr(verified, kind, str(_kept(pathlib.Path(path), folder)) if path else None)
+            return verified
+
+
+def _kept(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """Moves a file of a loop's into `folder`, named by its content; returns where it is."""
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return path.replace(folder / f"{digest}{path.suffix}")
 
 
 def _optimized(verified: Verified) -> Optimized:

@@ -1,7 +1,8 @@
 """Keeps the compiler options that were found for a function, for the compiler they were found with.
 
-One file an entry: `<cache>/options/<chip>/<function>-<sha256 of the lowered function>.json`. The
-cache is the folder MALLOCMUZERO_CACHE names, or mallocmuzero in XDG_CACHE_HOME or ~/.cache.
+One file an entry: `<cache>/options/<chip>/<function>-<sha256 of the lowered function>.json`, with
+`-own-limit` before the suffix where the limit of scoped memory was to stay as it is. The cache is
+the folder MALLOCMUZERO_CACHE names, or mallocmuzero in XDG_CACHE_HOME or ~/.cache.
 """
 
 from __future__ import annotations
@@ -47,12 +48,20 @@ class CachedOptions:
 class OptionsCache:
     """The entries of one function on one chip; what is wrong with them is said on stderr."""
 
-    def __init__(self, program: LoweredProgram, chip: Chip, folder: pathlib.Path | None) -> None:
-        """Reads and writes below `folder`; None: cache_folder()."""
+    def __init__(
+        self, program: LoweredProgram, chip: Chip, folder: pathlib.Path, scoped_limit: bool
+    ) -> None:
+        """Reads and writes below `folder`.
+
+        `scoped_limit`: of options that may set a limit of scoped memory; others have an entry of
+        their own, on chips where that makes a difference.
+        """
         name = re.sub(r"[^A-Za-z0-9_.]", "_", program.function) or "function"
         self._name = name
-        self._folder = (folder or cache_folder()) / "options" / chip.name
-        self._path = self._folder / f"{name}-{program.sha256}.json"
+        self._version = program.sha256
+        self._folder = folder / "options" / chip.name
+        kept = "-own-limit" if not scoped_limit and chip.shared_vmem_kib is not None else ""
+        self._path = self._folder / f"{name}-{program.sha256}{kept}.json"
         self._key = {
             "format": _FORMAT,
             "chip": chip.name,
@@ -64,7 +73,8 @@ class OptionsCache:
     def load(self) -> CachedOptions | None:
         """Returns the entry; None, and a warning if one is stale or damaged, if none fits."""
         if not self._path.is_file():
-            if any(self._folder.glob(f"{self._name}-*.json")):
+            others = self._folder.glob(f"{self._name}-*.json")
+            if any(self._version not in path.name for path in others):
                 _warn(f"{self._name}: the options kept are for another version of this function")
             return None
         try:

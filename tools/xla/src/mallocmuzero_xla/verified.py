@@ -33,8 +33,8 @@ class Verified:
         mapping: the file of the mapping that `options` are a part of; None for the default.
         program: the file of the program that the mapping is of.
         interrupted: whether Ctrl-C ended it.
-        limit_cycles: of the compiler's default under the limit of scoped memory that `options`
-            set; None if other limits than the compiler's own were not tried.
+        limit_cycles: of the compiler's default under the best limit of scoped memory that was
+            tried; None if other limits than the compiler's own were not tried.
     """
 
     default_cycles: float
