@@ -73,8 +73,7 @@ def record_each(
 ) -> list[dict[str, Any]]:
     """Appends a record a line to `output` for each program that has none; returns all records."""
     progress = LoopProgress()
-    text = output.read_text(encoding="utf-8") if output.exists() else ""
-    records = [json.loads(line) for line in text.splitlines()]
+    records = _read(output)
     done = {(record["chip"], record["program"]) for record in records}
     for entry in entries:
         if (entry.chip, entry.name) in done:
@@ -89,3 +88,12 @@ def record_each(
         with output.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(records[-1], sort_keys=True) + "\n")
     return records
+
+
+def _read(output: pathlib.Path) -> list[dict[str, Any]]:
+    """Returns the records there are; a line that was cut short is taken away."""
+    text = output.read_text(encoding="utf-8") if output.exists() else ""
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        output.write_text(whole, encoding="utf-8")
+    return [json.loads(line) for line in whole.splitlines()]

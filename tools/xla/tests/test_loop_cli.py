@@ -10,6 +10,7 @@ import pytest
 from conftest import VERSIONS, World
 
 from mallocmuzero_xla import cli
+from mallocmuzero_xla.errors import MissingCompilerError
 
 MakeWorld = Callable[..., World]
 
@@ -133,4 +134,27 @@ def test_results_need_folders_or_only_render(
     assert "expected --workloads" in capsys.readouterr().err
     arguments = ["results", "--output", output, "--markdown", str(table), "--render-only"]
     assert cli.main(arguments) == 0
+    assert table.read_text(encoding="utf-8").startswith("# Results")
+
+
+def test_output_that_cannot_be_written_exits_2_before_anything_is_compiled(
+    world: World, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify(world, "--function", "m:f", "--output", str(tmp_path)) == 2
+    assert "a folder; expected a file" in capsys.readouterr().err
+    assert world.log() == []
+
+
+def test_results_are_rendered_without_a_compiler(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> None:
+        raise MissingCompilerError("jax not installed")
+
+    monkeypatch.setattr(cli, "require_compiler", missing)
+    records = tmp_path / "r.jsonl"
+    records.write_text("", encoding="utf-8")
+    table = tmp_path / "r.md"
+    more = ["--render-only", "--markdown", str(table)]
+    assert cli.main(["results", "--output", str(records), *more]) == 0
     assert table.read_text(encoding="utf-8").startswith("# Results")

@@ -31,13 +31,18 @@ def request(world: World, **options: Any) -> ResultsRequest:
         workloads=workloads.parent,
         captures=captures.parent,
         registry=root,
-        output=root / "results.jsonl",
-        **{"solvers": ("greedy", "local_search"), "verify_seconds": 60.0, **options},
+        **{
+            "output": root / "results.jsonl",
+            "solvers": ("greedy", "local_search"),
+            "verify_seconds": 60.0,
+            **options,
+        },
     )
 
 
 def run(world: World, **options: Any) -> list[dict[str, Any]]:
-    return run_results(request(world, **options), LoopProgress(quiet=True)).all()
+    records, _ = run_results(request(world, **options), LoopProgress(quiet=True))
+    return records.all()
 
 
 @pytest.fixture
@@ -225,3 +230,41 @@ def test_text_above_the_tables_and_other_chips_are_kept() -> None:
     assert "old" not in text
     assert text.endswith("## tpu_v5e\n\nkept\n")
     assert render_results([solve("p", "greedy", 0.95e6)], text) == text
+
+
+def test_failures_are_those_of_this_run(make_world: MakeWorld) -> None:
+    world = make_world(promised={"a": 40}, cycles={}, solved={"greedy": 990}, corpus=["f"])
+    _, failures = run_results(request(world), LoopProgress(quiet=True))
+    assert [failure["solver"] for failure in failures] == ["local_search"]
+    _, failures = run_results(request(world, solvers=("greedy",)), LoopProgress(quiet=True))
+    assert failures == []
+
+
+def test_what_the_binary_calls_bad_input_is_no_record(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(promised={"a": 40}, cycles={}, solved={"greedy": 990}, corpus=["f"])
+
+    def refuse(*_: Any) -> None:
+        raise UsageError("no such solver")
+
+    monkeypatch.setattr("mallocmuzero_xla.binary.Binary.solve", refuse)
+    with pytest.raises(UsageError, match="no such solver"):
+        run(world)
+    assert not (world.capture.parent / "results.jsonl").exists()
+
+
+def test_output_without_a_suffix_has_a_folder_beside_it(world: World) -> None:
+    output = world.capture.parent / "records"
+    run(world, output=output)
+    assert output.is_file()
+    assert (world.capture.parent / "records.mappings/tpu_v4i/f/greedy.mapping").is_file()
+
+
+def test_tables_show_the_winner_of_all_solvers_not_of_the_last_run() -> None:
+    best = {**verify("p", 0.9e6, 0.9e6, 1.0), "solver": "local_search", "total_cycles": 0.9e6}
+    later = {**verify("p", 0.97e6, 0.97e6, 1.0), "total_cycles": 0.97e6}
+    records = [solve("p", "local_search", 0.9e6), solve("p", "greedy", 0.97e6), best, later]
+    text = render_results(records)
+    assert "contended programs: mean 10.00 %" in text
+    assert "| 10.00 % | 3.00 % | 10.00 % |" in text

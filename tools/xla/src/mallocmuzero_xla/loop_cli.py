@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import pathlib
 import sys
 import tempfile
@@ -96,7 +97,8 @@ def add_results(commands: Commands) -> None:
         ("--chip", "chip names; repeatable"),
         ("--every-solver", "programs on which each solver's mapping is recompiled; repeatable"),
     ):
-        command.add_argument(name, action="append", default=[], metavar="GLOB", help=text)
+        what = "CHIP" if name == "--chip" else "GLOB"
+        command.add_argument(name, action="append", default=[], metavar=what, help=text)
     command.add_argument(
         "--retry-fallbacks", action="store_true", help="verify again where the default was kept"
     )
@@ -104,6 +106,7 @@ def add_results(commands: Commands) -> None:
 
 
 def _run_results(arguments: argparse.Namespace) -> int:
+    failures: list[dict[str, Any]] = []
     if arguments.render_only:
         records = Records(arguments.output)
     else:
@@ -113,7 +116,7 @@ def _run_results(arguments: argparse.Namespace) -> int:
         request = ResultsRequest(
             *folders,
             output=arguments.output,
-            solvers=tuple(arguments.solvers.split(",")),
+            solvers=tuple(name.strip() for name in arguments.solvers.split(",")),
             solve_seconds=parse_duration(arguments.budget),
             verify_seconds=parse_duration(arguments.verify_budget),
             looks=arguments.max_looks,
@@ -123,10 +126,9 @@ def _run_results(arguments: argparse.Namespace) -> int:
             every_solver=tuple(arguments.every_solver),
             retry_fallbacks=arguments.retry_fallbacks,
         )
-        records = run_results(request, LoopProgress())
+        records, failures = run_results(request, LoopProgress())
     if arguments.markdown is not None:
         _write_tables(arguments.markdown, records)
-    failures = [record for record in records.all() if "error" in record]
     for record in failures:
         print(f"mallocmuzero-xla: {record['program']}: {record['error']}", file=sys.stderr)
     return 1 if failures else 0
@@ -144,7 +146,21 @@ def _add_outputs(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _check_output(path: pathlib.Path | None) -> None:
+    """Raises UsageError if options cannot be written to `path`: before minutes are spent."""
+    if path is not None and path.is_dir():
+        raise UsageError(f"--output {path}: a folder; expected a file")
+    if path is not None and not os.access(_existing(path.absolute().parent), os.W_OK):
+        raise UsageError(f"--output {path}: cannot be written")
+
+
+def _existing(folder: pathlib.Path) -> pathlib.Path:
+    """Returns the nearest folder above that exists."""
+    return folder if folder.exists() else _existing(folder.parent)
+
+
 def _run_verify(arguments: argparse.Namespace) -> int:
+    _check_output(arguments.output)
     looks, compiles = (
         math.inf if limit is None else limit
         for limit in (arguments.max_looks, arguments.budget_compiles)
@@ -182,6 +198,7 @@ def _source(arguments: argparse.Namespace) -> Source:
 
 
 def _run_optimize(arguments: argparse.Namespace) -> int:
+    _check_output(arguments.output)
     parse_duration(arguments.budget)  # before the function is built, which may take a while
     built = build_function(arguments.function)
     optimized = optimize(
@@ -199,14 +216,14 @@ def _run_optimize(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace, report: dict[str, Any]) -> None:
-    """Writes the options and the report to where they are wanted."""
+    """Writes the report and the options to where they are wanted."""
+    if arguments.json:
+        print(json.dumps(report), flush=True)
+    else:
+        print(describe(Verified.from_json(report)), file=sys.stderr)
     if arguments.output is not None:
         lines = [f"{name}={value}\n" for name, value in report["options"].items()]
         write_atomically(arguments.output, "".join(lines).encode("utf-8"))
-    if arguments.json:
-        print(json.dumps(report))
-    else:
-        print(describe(Verified.from_json(report)), file=sys.stderr)
 
 
 def describe(verified: Verified) -> str:

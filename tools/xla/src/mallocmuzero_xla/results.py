@@ -36,7 +36,7 @@ class ResultsRequest:
         workloads: `<chip>/<program>.program`.
         captures: `<chip>/<program>/`, as capture-zoo writes them.
         registry: folder of the package with PROGRAMS.
-        output: the JSON Lines file; mappings are kept in the folder of its name less suffix.
+        output: the JSON Lines file; mappings are kept in `folder`.
         solvers: each is run on every program.
         solve_seconds: for each of them.
         verify_seconds: for the closed loop on one mapping.
@@ -61,6 +61,12 @@ class ResultsRequest:
     chips: tuple[str, ...] = ()
     every_solver: tuple[str, ...] = ()
     retry_fallbacks: bool = False
+
+    @property
+    def folder(self) -> pathlib.Path:
+        """The folder of mappings: named as the output, less its suffix."""
+        stem = self.output.with_suffix("")
+        return stem if stem != self.output else self.output.with_name(f"{stem.name}.mappings")
 
 
 class Records:
@@ -106,15 +112,21 @@ def _key(record: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(record[name]) for name in ("kind", "chip", "program", "solver"))
 
 
-def run_results(request: ResultsRequest, progress: LoopProgress) -> Records:
-    """Makes the records that are missing, program by program; Ctrl-C ends it between records."""
+def run_results(
+    request: ResultsRequest, progress: LoopProgress
+) -> tuple[Records, list[dict[str, Any]]]:
+    """Makes the records that are missing, program by program; Ctrl-C ends it between records.
+
+    Returns all records, and those made now that say what went wrong.
+    """
     binary = Binary()
     records = Records(request.output)
     programs = selected_programs(binary.corpus(request.workloads), request)
+    failures = []
     for number, entry in enumerate(programs, 1):
         progress.note(f"[{number}/{len(programs)}] {entry['chip']} {entry['program']}")
-        _run_program(entry, request, binary, records, progress)
-    return records
+        failures += _run_program(entry, request, binary, records, progress)
+    return records, failures
 
 
 def selected_programs(
@@ -160,12 +172,13 @@ def _run_program(
     binary: Binary,
     records: Records,
     progress: LoopProgress,
-) -> None:
+) -> list[dict[str, Any]]:
+    """Makes the records of one program; returns those with errors."""
     program = request.workloads / entry["chip"] / f"{entry['program']}.program"
     digest = hashlib.sha256(program.read_bytes()).hexdigest()
-    folder = request.output.with_suffix("") / entry["chip"] / entry["program"]
+    folder = request.folder / entry["chip"] / entry["program"]
     folder.mkdir(parents=True, exist_ok=True)
-    solved = []
+    solved, failures = [], []
     for solver in request.solvers:
         record = {**entry, "kind": "solve", "solver": solver, "program_sha256": digest}
         mapping = folder / f"{solver}.mapping"
@@ -175,10 +188,11 @@ def _run_program(
             records.append(found)
         if "error" in found:
             progress.note(f"  {solver}: {found['error']}")
+            failures.append(found)
         else:
             solved.append(found)
     if not solved:
-        return
+        return failures
     winner = min(solved, key=lambda record: float(record["total_cycles"]))
     every = _matches(entry["program"], request.every_solver)
     for found in solved if every else [winner]:
@@ -186,8 +200,10 @@ def _run_program(
         known = records.find(record)
         if known is None or (request.retry_fallbacks and not known["verified"]["options"]):
             mapping = folder / f"{found['solver']}.mapping"
-            outcome = _verify(record, request, binary, program, mapping, progress)
-            records.append({**record, **outcome})
+            record |= _verify(record, request, binary, program, mapping, progress)
+            records.append(record)
+            failures += [record] if "error" in record else []
+    return failures
 
 
 def _solve(
@@ -195,6 +211,8 @@ def _solve(
 ) -> dict[str, Any]:
     try:
         reply = binary.solve(program, mapping, seconds, solver)
+    except UsageError:
+        raise
     except CaptureError as error:
         return {"error": str(error)}
     return {name: reply[name] for name in ("total_cycles", "default_cycles", "seconds")}

@@ -19,10 +19,10 @@ All cycles are estimates of the TPU compiler (libtpu) and of a model of its copi
 | --- | --- |
 | default | Mcycles of the module that the compiler prints by default, by `simulate --hlo` |
 | a solver | share of the default's cycles that its mapping saves by the simulator |
-| recompiled | share saved by the module that the compiler prints under the best one's overrides |
+| recompiled | share saved by the module compiled with the overrides and settings of the best one |
 | prediction | how far the cycles predicted before that compile were from what it gave |
 | honoured | share of the accessed bytes that the compiled module has where the mapping wants them |
-| overrides | those given to the compiler, of those tried |
+| overrides | those given to the compiler, with settings, of these and those it refused |
 | looks, compiles | placements asked of the compiler without code generation; whole compiles |
 """
 
@@ -49,7 +49,11 @@ def render_results(records: Sequence[dict[str, Any]], earlier: str = _HEAD) -> s
 def _render_chip(chip: str, records: list[dict[str, Any]]) -> str:
     solves = [record for record in records if record["kind"] == "solve"]
     verifies = [record for record in records if record["kind"] == "verify"]
-    winners = {record["program"]: record for record in verifies if record["winner"]}
+    winners: dict[str, dict[str, Any]] = {}
+    # A later run with fewer solvers has a winner of its own.
+    for record in sorted(verifies, key=lambda entry: float(entry["total_cycles"]), reverse=True):
+        if record["winner"]:
+            winners[record["program"]] = record
     solvers = list(dict.fromkeys(record["solver"] for record in solves))
     by_program: dict[str, dict[str, Any]] = {}
     for record in solves:
