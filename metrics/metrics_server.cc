@@ -17,8 +17,13 @@
 namespace mallocmuzero {
 namespace {
 
-// A scraper or two; each may keep its connection for a while.
+// A scraper or two.
 constexpr size_t kThreads = 4;
+
+// A connection is for one request, and is closed if that does not come: the destructor has to wait
+// for it.
+constexpr size_t kRequestsOfConnection = 1;
+constexpr time_t kIdleSeconds = 1;
 
 // A request is a line and a few headers.
 constexpr size_t kMostRequestBytes = 16 << 10;
@@ -51,6 +56,8 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
   httplib::Server& http = metrics->http_->server;
   http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   http.set_payload_max_length(kMostRequestBytes);
+  http.set_keep_alive_max_count(kRequestsOfConnection);
+  http.set_keep_alive_timeout(kIdleSeconds);
   http.Get("/metrics", [registry](const httplib::Request&, httplib::Response& response) {
     response.set_content(MetricsText(*registry), "text/plain; version=0.0.4; charset=utf-8");
   });

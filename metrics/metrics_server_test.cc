@@ -54,6 +54,16 @@ TEST(MetricsServer, SaysThatItLives) {
   EXPECT_EQ(other->status, 404);
 }
 
+TEST(MetricsServer, KeepsNoConnectionThatItWouldHaveToWaitFor) {
+  const std::unique_ptr<MetricsServer> server = Listen(std::make_shared<prometheus::Registry>());
+  ASSERT_NE(server, nullptr);
+  httplib::Client scraper("http://" + server->address());
+  scraper.set_keep_alive(true);
+  const httplib::Result result = scraper.Get("/metrics");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->get_header_value("Connection"), "close");
+}
+
 TEST(MetricsServer, ListensOnIpv6) {
   const absl::StatusOr<std::unique_ptr<MetricsServer>> server =
       MetricsServer::Listen("[::1]:0", std::make_shared<prometheus::Registry>());
