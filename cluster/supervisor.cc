@@ -37,7 +37,8 @@ struct Supervisor::Slot {
   absl::Time started;
   uint64_t starts = 0;
   int hopeless_exits = 0;
-  std::string partial;  // the last line as far as it has come
+  bool was_ready = false;  // at least once
+  std::string partial;     // the last line as far as it has come
 };
 
 absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions options) {
@@ -189,6 +190,7 @@ void Supervisor::NoteEnd(Slot& slot, bool stopping) {
   }
   const int exit_code = slot.child->exit_code();
   const bool settled = absl::Now() - slot.started >= options_.settled;
+  slot.was_ready = slot.was_ready || slot.child->ready();
   slot.child.reset();
   slot.partial.clear();
   --running_;
@@ -196,7 +198,9 @@ void Supervisor::NoteEnd(Slot& slot, bool stopping) {
     return options_.on_event(LogLevel::kInfo, absl::StrCat(slot.process.name, ": ", how));
   }
   if (settled) slot.backoff.Reset();
-  slot.hopeless_exits = exit_code == options_.hopeless_exit_code ? slot.hopeless_exits + 1 : 0;
+  // What has run before may run again: others of its kind still do.
+  const bool hopeless = exit_code == options_.hopeless_exit_code && !slot.was_ready;
+  slot.hopeless_exits = hopeless ? slot.hopeless_exits + 1 : 0;
   if (slot.hopeless_exits >= options_.most_hopeless_exits) {
     hopeless_ = absl::StrCat(slot.process.name, " cannot run: it ", how, " ", slot.hopeless_exits,
                              " times; its log says why");

@@ -135,6 +135,15 @@ TEST_F(SupervisorTest, GivesUpWhatCannotRun) {
               ElementsAre("bad: no such thing", "bad: no such thing", "bad: no such thing"));
 }
 
+TEST_F(SupervisorTest, DoesNotGiveUpWhatHasRunBefore) {
+  // Ready the first time; then hopeless more often than is borne, until the seventh says stop.
+  Add("a", absl::StrCat("echo x >> ", folder_, "/runs; n=$(wc -l < ", folder_, "/runs); ",
+                        "test $n -eq 1 && ", kReady,
+                        "test $n -ge 7 && echo stop && exec sleep 60; ", "exit 2"));
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_EQ(restarts_, 6);
+}
+
 TEST_F(SupervisorTest, AProgramThatIsNotThereIsSaidSo) {
   options_.processes.push_back({"a", {"/no/such/program"}, 0});
   options_.hopeless_exit_code = 127;
