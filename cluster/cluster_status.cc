@@ -21,7 +21,9 @@ namespace {
 constexpr double kMostSilentSeconds = 10;
 
 // What roles say when they wait as they should.
-constexpr absl::string_view kFlowControl[] = {"rate limiter", "min size"};
+constexpr absl::string_view kFlowControl[] = {"rate limiter", "min size",
+                                              "spool: the shards take no more",
+                                              "replay: no games of older weights"};
 
 struct Call {
   grpc::ClientContext context;

@@ -115,7 +115,7 @@ std::string ItemWriter::blocked_on() const {
     const std::string trouble = writer->trouble();
     if (!trouble.empty()) absl::StrAppend(&text, text.empty() ? "" : "; ", trouble);
   }
-  if (text.empty() && blocked()) return "spool full: the shards take no more";
+  if (text.empty() && blocked()) return "the shards take no more";
   return text;
 }
 
