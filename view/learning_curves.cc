@@ -49,17 +49,26 @@ Gains GainsOf(const v1::TrainMetrics& metrics, int index) {
           .greedy = percent(true, program.greedy_return())};
 }
 
-Gains MeanGains(const v1::TrainMetrics& metrics) {
+// Not every iteration plays all of many programs: `self_play` keeps what each gained last, and the
+// mean is over those that have been played.
+Gains MeanGains(const v1::TrainMetrics& metrics, std::vector<double>& self_play) {
   if (metrics.programs_size() == 0) return {};
   Gains mean = {0, 0, 0, 0};
+  self_play.resize(metrics.programs_size(), kMissing);
   const double share = 1.0 / metrics.programs_size();
+  int played = 0;
   for (int p = 0; p < metrics.programs_size(); ++p) {
     const Gains gains = GainsOf(metrics, p);
-    mean.self_play += share * gains.self_play;
+    if (!std::isnan(gains.self_play)) self_play[p] = gains.self_play;
+    if (!std::isnan(self_play[p])) {
+      mean.self_play += self_play[p];
+      ++played;
+    }
     mean.policy += share * gains.policy;
     mean.best += share * gains.best;
     mean.greedy += share * gains.greedy;
   }
+  mean.self_play = played > 0 ? mean.self_play / played : kMissing;
   return mean;
 }
 
@@ -150,8 +159,10 @@ std::string ReturnsSvg(absl::string_view run, Iterations iterations) {
   std::vector<int> order;
   if (!iterations.empty()) order = ProgramsByGain(iterations.back());
   if (order.size() > 1) {
+    std::vector<double> self_play;
     charts.push_back(ReturnsChart(absl::StrCat("mean of ", order.size(), " programs"), "default",
-                                  iterations, MeanGains));
+                                  iterations,
+                                  [&](const auto& m) { return MeanGains(m, self_play); }));
   }
   if (order.size() > kMostProgramsDrawn) {
     absl::StrAppend(&facts, "; ", kMostProgramsDrawn, " of ", order.size(), " programs are drawn");

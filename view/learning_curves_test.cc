@@ -1,5 +1,6 @@
 #include "view/learning_curves.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,18 @@ TEST(ReturnsSvg, JoinsSelfPlayOverIterationsThatDidNotPlay) {
   // From a quarter of the way, x from 86 to 862, to its end; zero is in the middle of -1 to 1.
   ASSERT_EQ(chart.Find("path", "line orange").size(), 1);
   EXPECT_EQ(chart.Find("path", "line orange")[0]->attributes.at("d"), "M280 296L862 296");
+}
+
+TEST(ReturnsSvg, MeanOfSelfPlayKeepsWhatProgramsGainedLast) {
+  std::vector<v1::TrainMetrics> run = MakeRun(4, 2);
+  // The first is at its default from the second iteration on, the other is played in the last only.
+  run[1].mutable_programs(0)->set_mean_return(0.2);
+  run[3].mutable_programs(1)->set_mean_return(0.2);
+  const testing::Element root = Parse(ReturnsSvg("run", run));
+  const testing::Element& mean = *root.Find("g", "chart")[0];
+  ASSERT_EQ(mean.Find("path", "line orange").size(), 1);
+  const std::string& path = mean.Find("path", "line orange")[0]->attributes.at("d");
+  EXPECT_EQ(std::count(path.begin(), path.end(), 'L'), 2) << path;
 }
 
 TEST(ReturnsSvg, ShowsTheMeanAndTheTwelveProgramsWithMostGain) {

@@ -224,7 +224,7 @@ class Picture {
     for (int k = 0; k * step <= axis_end_; ++k) {
       const double x = field.X(k * step);
       svg.Line(x, field.box.y, x, y + 4, "grid");
-      svg.Text(x, y + 15, absl::StrCat(Coordinate(k * step / unit)), "t", Anchor::kMiddle);
+      svg.Text(x, y + 15, TickText(k * step / unit, step / unit), "t", Anchor::kMiddle);
     }
     svg.Text(field.box.x + field.box.width / 2, y + 30,
              !in_cycles  ? "instruction"

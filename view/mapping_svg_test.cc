@@ -27,6 +27,7 @@ using ::mallocmuzero::testing::Write;
 using ::testing::AllOf;
 using ::testing::Contains;
 using testing::Element;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -155,6 +156,16 @@ TEST_F(ThreeInstructions, AxisOfInstructionsGivesEachTheSameWidth) {
   const Element& memory = *picture.Find("g", "memory").front();
   ExpectRect(*memory.Find("rect", "k0 o").front(), FrameOf(picture), 3, {0, 0, 2, 256});
   ExpectRect(*memory.Find("rect", "k1 o").front(), FrameOf(picture), 3, {1, 512, 2, 512});
+}
+
+TEST_F(ThreeInstructions, TicksOfASmallProgramDiffer) {
+  builder_.AddInstruction(31'000 - 160);
+  mapping_.intervals.back().last = 2;
+  std::vector<std::string> ticks;
+  for (const std::string& text : Texts(Draw())) {
+    if (text.size() == 5 && absl::StartsWith(text, "0.0")) ticks.push_back(text);
+  }
+  EXPECT_THAT(ticks, ElementsAre("0.000", "0.005", "0.010", "0.015", "0.020", "0.025", "0.030"));
 }
 
 TEST_F(ThreeInstructions, HeaderComparesWithTheDefault) {
