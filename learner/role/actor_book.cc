@@ -25,6 +25,9 @@ constexpr size_t kMostNameBytes = 256;
 // Silent for longer, an actor is no longer spoken of: it has gone, or has another name now.
 constexpr absl::Duration kForgetAfter = absl::Minutes(5);
 
+// Going through all of them with every report of each would be the square of their number.
+constexpr absl::Duration kForgetEvery = absl::Seconds(10);
+
 // Games that the mean return of a program looks back on.
 constexpr double kMemory = 64;
 
@@ -61,7 +64,7 @@ absl::Status ActorBook::Check(const v1::ActorReport& report) const {
 absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
   if (absl::Status status = Check(report); !status.ok()) return status;
   const absl::MutexLock lock(&mutex_);
-  Forget(now);
+  if (now >= next_forgetting_) Forget(now);
   const auto [entry, is_new] = actors_.try_emplace(report.actor());
   Actor& actor = entry->second;
   if (is_new) {
@@ -106,6 +109,7 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
 }
 
 void ActorBook::Forget(absl::Time now) {
+  next_forgetting_ = now + kForgetEvery;
   absl::erase_if(actors_, [&](const std::pair<const std::string, Actor>& entry) {
     return now - entry.second.last > kForgetAfter;
   });

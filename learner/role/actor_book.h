@@ -70,6 +70,7 @@ class ActorBook {
   absl::flat_hash_map<std::string, size_t> program_of_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Actor> actors_ ABSL_GUARDED_BY(mutex_);
+  absl::Time next_forgetting_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::vector<Program> programs_ ABSL_GUARDED_BY(mutex_);
   ActorTotals totals_ ABSL_GUARDED_BY(mutex_);  // what has been counted
 };
