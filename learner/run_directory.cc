@@ -1,8 +1,11 @@
 #include "learner/run_directory.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -42,6 +45,32 @@ absl::Status MakeFolder(const std::string& path) {
   return absl::InternalError(absl::StrCat(path, ": cannot make this folder: ", error.message()));
 }
 
+absl::Status CannotWrite(const std::string& path) {
+  return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+}
+
+// All of the line or nothing: half a one would make the next one unreadable too.
+absl::Status AppendLine(const std::string& path, absl::string_view line) {
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) return CannotWrite(path);
+  absl::Status status;
+  struct stat before {};
+  if (fstat(file, &before) != 0) status = CannotWrite(path);
+  while (status.ok() && !line.empty()) {
+    const ssize_t written = write(file, line.data(), line.size());
+    if (written >= 0) {
+      line.remove_prefix(static_cast<size_t>(written));
+    } else if (errno != EINTR) {
+      status = CannotWrite(path);
+      if (ftruncate(file, before.st_size) != 0) {
+        status = absl::InternalError(absl::StrCat(status.message(), "; half a line is left"));
+      }
+    }
+  }
+  if (close(file) != 0 && status.ok()) status = CannotWrite(path);
+  return status;
+}
+
 }  // namespace
 
 absl::StatusOr<RunDirectory> RunDirectory::Create(const std::string& path,
@@ -73,13 +102,7 @@ absl::Status RunDirectory::AppendMetrics(const v1::TrainMetrics& metrics) const 
   absl::StatusOr<std::string> line = MessageToJson(metrics);
   if (!line.ok()) return line.status();
   line->push_back('\n');
-  const std::string path = path_ + kMetricsFile;
-  FILE* file = std::fopen(path.c_str(), "ab");
-  const bool written =
-      file != nullptr && std::fwrite(line->data(), 1, line->size(), file) == line->size();
-  const bool closed = file != nullptr && std::fclose(file) == 0;
-  if (written && closed) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+  return AppendLine(path_ + kMetricsFile, *line);
 }
 
 absl::StatusOr<std::vector<v1::TrainMetrics>> RunDirectory::ReadMetrics() const {
@@ -100,16 +123,19 @@ absl::StatusOr<std::vector<v1::TrainMetrics>> RunDirectory::ReadMetrics() const 
 }
 
 absl::Status RunDirectory::TruncateMetrics(uint64_t last_iteration) const {
-  const absl::StatusOr<std::vector<v1::TrainMetrics>> all = ReadMetrics();
-  if (!all.ok()) return all.status();
+  const std::string path = path_ + kMetricsFile;
+  absl::StatusOr<std::string> content = ReadFile(path);
+  if (absl::IsNotFound(content.status())) content = "";
+  if (!content.ok()) return content.status();
+  const std::vector<absl::string_view> lines = absl::StrSplit(*content, '\n');
   std::string kept;
-  for (const v1::TrainMetrics& metrics : *all) {
-    if (metrics.iteration() > last_iteration) break;
-    const absl::StatusOr<std::string> line = MessageToJson(metrics);
-    if (!line.ok()) return line.status();
-    absl::StrAppend(&kept, *line, "\n");
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    v1::TrainMetrics metrics;
+    // A damaged line is no reason not to go on: it stays, and who reads the metrics is told of it.
+    if (MessageFromJson(lines[i], metrics).ok() && metrics.iteration() > last_iteration) break;
+    absl::StrAppend(&kept, lines[i], "\n");
   }
-  return WriteFileAtomically(path_ + kMetricsFile, kept);
+  return WriteFileAtomically(path, kept);
 }
 
 std::string RunDirectory::GamesPath(uint64_t iteration) const {

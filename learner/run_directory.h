@@ -38,13 +38,15 @@ class RunDirectory {
 
   absl::StatusOr<v1::TrainConfig> ReadConfig() const;
 
-  // Appends a line.
+  // Appends a line. On an error nothing is appended.
   absl::Status AppendMetrics(const v1::TrainMetrics& metrics) const;
 
-  // All lines. A last line that was cut short, as by a crash, is left out.
+  // All lines. A last line that was cut short, as by a crash, is left out. InvalidArgument names
+  // another line that is damaged.
   absl::StatusOr<std::vector<v1::TrainMetrics>> ReadMetrics() const;
 
-  // Removes what is behind an iteration: a run goes on from its checkpoint.
+  // Removes what is behind an iteration: a run goes on from its checkpoint, whatever lines are
+  // damaged.
   absl::Status TruncateMetrics(uint64_t last_iteration) const;
 
   // The games that belong to the checkpoint of an iteration.

@@ -1,16 +1,21 @@
 #include "learner/run_directory.h"
 
-#include <cstdio>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/network_config.h"
+#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {
@@ -82,6 +87,42 @@ TEST(RunDirectory, NamesTheLineThatIsNoMetrics) {
   ASSERT_TRUE(directory->AppendMetrics(MetricsOf(1)).ok());
   std::ofstream(absl::StrCat(directory->path(), "/metrics.jsonl"), std::ios::app) << "hello\n";
   EXPECT_THAT(directory->ReadMetrics().status().message(), HasSubstr("metrics.jsonl:2"));
+}
+
+TEST(RunDirectory, GoesOnWithADamagedLineInItsMetrics) {
+  const auto directory = RunDirectory::Create(NewFolder("damaged"), SomeConfig());
+  ASSERT_TRUE(directory->AppendMetrics(MetricsOf(1)).ok());
+  std::ofstream(absl::StrCat(directory->path(), "/metrics.jsonl"), std::ios::app)
+      << "{\"iteration\": 2, \"ga{\"iteration\": 3}\n";
+  for (uint32_t i = 4; i <= 6; ++i) ASSERT_TRUE(directory->AppendMetrics(MetricsOf(i)).ok());
+  EXPECT_TRUE(directory->TruncateMetrics(5).ok());
+  // Lines 1 to 4 are left: iteration 1, the damaged one, iterations 4 and 5. Who reads them hears
+  // of it.
+  const std::string content = *ReadFile(absl::StrCat(directory->path(), "/metrics.jsonl"));
+  EXPECT_EQ(std::count(content.begin(), content.end(), '\n'), 4);
+  EXPECT_THAT(directory->ReadMetrics().status().message(), HasSubstr("metrics.jsonl:2"));
+}
+
+TEST(RunDirectory, AFullDiskLeavesNoHalfLine) {
+  const auto directory = RunDirectory::Create(NewFolder("full"), SomeConfig());
+  ASSERT_TRUE(directory->AppendMetrics(MetricsOf(1)).ok());
+  const auto size = std::filesystem::file_size(directory->path() + "/metrics.jsonl");
+  // As if there were room for ten bytes more.
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = size + 10, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status full = directory->AppendMetrics(MetricsOf(2));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_THAT(full.message(), HasSubstr("metrics.jsonl: cannot write: File too large"));
+  EXPECT_EQ(std::filesystem::file_size(directory->path() + "/metrics.jsonl"), size);
+  ASSERT_TRUE(directory->AppendMetrics(MetricsOf(3)).ok());
+  const auto metrics = directory->ReadMetrics();
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  ASSERT_EQ(metrics->size(), 2);
+  EXPECT_EQ((*metrics)[1].iteration(), 3);
 }
 
 TEST(RunDirectory, TruncatesMetricsBehindAnIteration) {

@@ -62,6 +62,18 @@ TEST_F(NewRun, SaysWhichFieldIsWrong) {
               HasSubstr("actor.games_in_flight"));
 }
 
+TEST_F(NewRun, SavesItsCheckpointEvenIfItsMetricsCannotBeWritten) {
+  StartShard();
+  StartLearner();
+  const std::string metrics = folder_ + "/run/metrics.jsonl";
+  std::filesystem::remove(metrics);
+  std::filesystem::create_directories(metrics + "/in_the_way");
+  const std::string checkpoint = folder_ + "/run/checkpoints/latest";
+  std::filesystem::remove(checkpoint);
+  EXPECT_THAT(learner_->Stop(absl::Seconds(5)).message(), HasSubstr("metrics.jsonl"));
+  EXPECT_TRUE(std::filesystem::exists(checkpoint));
+}
+
 TEST_F(NewRun, RefusesAFolderWhoseRunHasOtherNetworks) {
   StartShard();
   StartLearner();

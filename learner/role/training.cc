@@ -112,6 +112,7 @@ void Training::SaveWhenDue() {
   const absl::Time now = absl::Now();
   if (now >= metrics_due_ && learner_->step() > 0) {
     metrics_due_ = now + kMetricsInterval;
+    state_.set_iteration(state_.iteration() + 1);
     const absl::Status status = AppendMetrics();
     if (!status.ok()) {
       const absl::MutexLock lock(&mutex_);

@@ -104,7 +104,7 @@ class Training {
   absl::Status RestoreFromDirectory();
   absl::Status Save();
   absl::Status SaveFiles();
-  absl::Status AppendMetrics();
+  absl::Status AppendMetrics();  // of the iteration that state_ counts
 
   // training.cc
   absl::Status Join();

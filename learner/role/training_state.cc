@@ -118,14 +118,17 @@ absl::Status Training::Save() {
   return status;
 }
 
+// One file that cannot be written keeps none of the others from it. The checkpoint counts the line
+// of metrics that comes after it: a run that goes on from it removes later ones only.
 absl::Status Training::SaveFiles() {
-  MMZ_RETURN_IF_ERROR(AppendMetrics());
-  MMZ_RETURN_IF_ERROR(WriteFileAtomically(directory_->checkpoint_path(), Capture()));
-  return book_.WriteBestMappings(*directory_);
+  state_.set_iteration(state_.iteration() + 1);
+  absl::Status status = WriteFileAtomically(directory_->checkpoint_path(), Capture());
+  status.Update(AppendMetrics());
+  status.Update(book_.WriteBestMappings(*directory_));
+  return status;
 }
 
 absl::Status Training::AppendMetrics() {
-  state_.set_iteration(state_.iteration() + 1);
   const auto [games, decisions] = hooks_.played();
   const TrainingFigures now = figures();
   v1::TrainMetrics metrics;
