@@ -1,18 +1,36 @@
 #include "learner/program_progress.h"
 
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "env/game.h"
+#include "env/game_rules.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/solver.h"
 #include "replay/trajectory_buffer.h"
 #include "simulator/core/mapping.h"
 
 namespace mallocmuzero {
+namespace {
+
+bool IsWholeGame(const GameRules& rules, absl::Span<const Action> actions) {
+  Game game(rules);
+  for (const Action action : actions) {
+    const bool is_action = static_cast<uint8_t>(action) < kActionCount;
+    if (game.finished() || !is_action || !game.IsLegal(action)) return false;
+    game.Apply(action);
+  }
+  return game.finished();
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<ProgramProgress>> StartProgress(const ProgramSet& programs) {
   std::vector<ProgramProgress> all;
@@ -38,6 +56,13 @@ bool NoteIfBest(const v1::Trajectory& game, const std::string& player, ProgramPr
   return true;
 }
 
+absl::Status CheckRules(uint32_t rules_version) {
+  if (rules_version == kGameRulesVersion) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("games of rules ", rules_version,
+                                                 "; this build plays ", kGameRulesVersion,
+                                                 ", so the run cannot go on"));
+}
+
 v1::TrainState::Program SaveProgress(const ProgramProgress& progress,
                                      const ReturnBaseline& baseline) {
   v1::TrainState::Program saved;
@@ -54,16 +79,19 @@ v1::TrainState::Program SaveProgress(const ProgramProgress& progress,
 
 bool RestoreProgress(const v1::TrainState::Program& saved, ProgramProgress& progress,
                      ReturnBaseline& baseline) {
-  if (saved.sha256() != progress.program->sha256() || !baseline.Restore(saved.baseline())) {
+  std::vector<Action> actions;
+  for (const char action : saved.best_actions()) actions.push_back(static_cast<Action>(action));
+  if (saved.sha256() != progress.program->sha256()) return false;
+  // It will be played: to say what mapping it is.
+  if (!actions.empty() && actions != progress.best_actions &&
+      !IsWholeGame(progress.program->rules(), actions)) {
     return false;
   }
+  if (!baseline.Restore(saved.baseline())) return false;
   progress.best_return = saved.best_return();
   progress.best_player = saved.best_player();
   progress.policy_return = saved.policy_return();
-  progress.best_actions.clear();
-  for (const char action : saved.best_actions()) {
-    progress.best_actions.push_back(static_cast<Action>(action));
-  }
+  progress.best_actions = std::move(actions);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_LEARNER_PROGRAM_PROGRESS_H_
 #define MALLOCMUZERO_LEARNER_PROGRAM_PROGRESS_H_
 
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -38,7 +39,12 @@ absl::StatusOr<std::vector<ProgramProgress>> StartProgress(const ProgramSet& pro
 // Whether the game is better than all before; then it is the best now. A whole game of the program.
 bool NoteIfBest(const v1::Trajectory& game, const std::string& player, ProgramProgress& progress);
 
-// For a checkpoint, and back; false, with nothing changed, if it is of another program.
+// InvalidArgument if a run's games were played by other rules than this build plays: what it has
+// learnt is of another game.
+absl::Status CheckRules(uint32_t rules_version);
+
+// For a checkpoint, and back; false, with nothing changed, if it is of another program, or its best
+// game is no game of this one.
 v1::TrainState::Program SaveProgress(const ProgramProgress& progress,
                                      const ReturnBaseline& baseline);
 bool RestoreProgress(const v1::TrainState::Program& saved, ProgramProgress& progress,

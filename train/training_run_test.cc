@@ -10,11 +10,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "env/game.h"
+#include "env/game_rules.h"
 #include "env/program_set.h"
 #include "env/solvers/solver.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "mallocmuzero/v1/train_state.pb.h"
+#include "model/checkpoint.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/mapping.h"
@@ -177,6 +180,20 @@ TEST(TrainingRun, RefusesToGoOnWithValuesThatMeanSomethingElse) {
   ASSERT_TRUE(WriteMessage(folder + "/config.textproto", config).ok());
   EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().message(),
               HasSubstr("learner.value_target"));
+}
+
+TEST(TrainingRun, RefusesToGoOnWithARunOfOtherRules) {
+  const std::string folder = NewFolder("other_rules");
+  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());
+  Checkpoint checkpoint = *LoadCheckpoint(folder + "/checkpoints/latest");
+  v1::TrainState state;
+  ASSERT_TRUE(state.ParseFromString(checkpoint.training_state));
+  EXPECT_EQ(state.rules_version(), kGameRulesVersion);
+  state.set_rules_version(kGameRulesVersion + 1);
+  checkpoint.training_state = state.SerializeAsString();
+  ASSERT_TRUE(SaveCheckpoint(folder + "/checkpoints/latest", checkpoint).ok());
+  EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().message(),
+              HasSubstr("games of rules"));
 }
 
 TEST(TrainingRun, SeveralThreadsPlayAndLearnAsMuchAsOne) {

@@ -91,6 +91,7 @@ absl::Status TrainingRun::SetUp(Device device) {
 TrainingRun::Saved TrainingRun::Capture() const {
   v1::TrainState state = state_;
   *state.mutable_replay() = replay_.Save();
+  state.set_rules_version(kGameRulesVersion);
   state.clear_programs();
   for (const ProgramProgress& progress : progress_) {
     *state.add_programs() = SaveProgress(progress, baselines_.at(progress.program->sha256()));
@@ -129,7 +130,10 @@ absl::Status TrainingRun::Restore() {
   if (checkpoint->training_state.empty() || !state_.ParseFromString(checkpoint->training_state)) {
     return in_file(absl::InvalidArgumentError("the checkpoint of a training run expected"));
   }
-  absl::Status status = network_->ImportWeights(checkpoint->weights);
+  absl::Status status;
+  if (state_.rules_version() != 0) status = CheckRules(state_.rules_version());
+  if (!status.ok()) return in_file(status);
+  status = network_->ImportWeights(checkpoint->weights);
   if (!status.ok()) return in_file(status);
   status = learner_->ImportOptimizer(checkpoint->optimizer, checkpoint->step);
   if (!status.ok()) return in_file(status);
@@ -139,11 +143,8 @@ absl::Status TrainingRun::Restore() {
       directory_.ReadGames(state_.iteration());
   if (!games.ok()) return games.status();
   for (const SharedTrajectory& game : *games) {
-    if (game->rules_version() != kGameRulesVersion) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(directory_.path(), ": games of rules ", game->rules_version(),
-                       "; this build plays ", kGameRulesVersion, ", so the run cannot go on"));
-    }
+    status = CheckRules(game->rules_version());
+    if (!status.ok()) return in_file(status);
   }
   status = replay_.Restore(state_.replay(), *games);
   if (!status.ok()) return in_file(status);

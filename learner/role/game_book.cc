@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "env/game_rules.h"
 #include "env/recorded_game.h"
 #include "simulator/core/status_macros.h"
 
@@ -153,13 +154,15 @@ uint64_t GameBook::refused() const {
 
 void GameBook::SaveTo(v1::TrainState& state) const {
   const absl::MutexLock lock(&mutex_);
+  state.set_rules_version(kGameRulesVersion);
   state.clear_programs();
   for (const Record& record : records_) {
     *state.add_programs() = SaveProgress(record.progress, record.baseline);
   }
 }
 
-void GameBook::RestoreFrom(const v1::TrainState& state) {
+absl::Status GameBook::RestoreFrom(const v1::TrainState& state) {
+  if (state.rules_version() != 0) MMZ_RETURN_IF_ERROR(CheckRules(state.rules_version()));
   const absl::MutexLock lock(&mutex_);
   for (const v1::TrainState::Program& saved : state.programs()) {
     if (programs_.Find(saved.sha256()) == nullptr) continue;
@@ -169,6 +172,7 @@ void GameBook::RestoreFrom(const v1::TrainState& state) {
     record.has_new_best = true;
   }
   PublishBaselines();
+  return absl::OkStatus();
 }
 
 absl::Status GameBook::WriteBestMappings(const RunDirectory& directory) {

@@ -51,9 +51,10 @@ class GameBook {
   uint64_t refused() const;
 
   // Parts of a checkpoint: everything but which games were seen. Programs that the state does not
-  // know start anew, and those that are no longer trained on are left out.
+  // know start anew, and those that are no longer trained on are left out. InvalidArgument, with
+  // nothing changed, if the state is of games by other rules.
   void SaveTo(v1::TrainState& state) const;
-  void RestoreFrom(const v1::TrainState& state);
+  absl::Status RestoreFrom(const v1::TrainState& state);
 
   // The best mapping of each program that has a better one than at the last call.
   absl::Status WriteBestMappings(const RunDirectory& directory);

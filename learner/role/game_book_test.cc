@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "actor/game_recorder.h"
 #include "env/game.h"
+#include "env/game_rules.h"
 #include "env/players.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
@@ -109,11 +110,43 @@ TEST_F(GameBookTest, RemembersTheBestAndGoesOnFromWhatWasSaved) {
   v1::TrainState state;
   book_->SaveTo(state);
   const std::unique_ptr<GameBook> other = *GameBook::Create(programs_, false);
-  other->RestoreFrom(state);
+  EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());
   EXPECT_EQ(other->Describe()[0].best_return(), best);
   EXPECT_EQ(other->Describe()[0].scale(), book_->Describe()[0].scale());
   EXPECT_EQ(other->baselines()->at(programs_[0].sha256()).At(0),
             book_->baselines()->at(programs_[0].sha256()).At(0));
+}
+
+TEST_F(GameBookTest, RefusesToGoOnFromGamesByOtherRules) {
+  EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
+  v1::TrainState state;
+  book_->SaveTo(state);
+  state.set_rules_version(kGameRulesVersion + 1);
+  const std::unique_ptr<GameBook> other = *GameBook::Create(programs_, false);
+  const absl::Status status = other->RestoreFrom(state);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("this build plays"));
+  EXPECT_EQ(other->Describe()[0].best_return(), 0);
+}
+
+TEST_F(GameBookTest, DoesNotTakeOverABestGameThatCannotBePlayed) {
+  EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
+  v1::TrainState state;
+  book_->SaveTo(state);
+  state.clear_rules_version();  // of a file that does not say
+  std::string& actions = *state.mutable_programs(0)->mutable_best_actions();
+  const std::string whole = actions;
+  const std::string bad[] = {std::string(whole.size(), '\x7f'), whole + whole, whole.substr(1)};
+  for (const std::string& game : bad) {
+    actions = game;
+    const std::unique_ptr<GameBook> other = *GameBook::Create(programs_, false);
+    EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());
+    EXPECT_TRUE(other->Describe()[0].best_return() == 0);
+  }
+  actions = whole;
+  const std::unique_ptr<GameBook> other = *GameBook::Create(programs_, false);
+  EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());
+  EXPECT_EQ(other->Describe()[0].best_return(), book_->Describe()[0].best_return());
 }
 
 TEST_F(GameBookTest, AMappingThatCouldNotBeWrittenIsWrittenTheNextTime) {
@@ -149,7 +182,7 @@ TEST_F(GameBookTest, AFollowersBaselinesAreTheOthers) {
   EXPECT_EQ(baseline(*follower).games(), 0);
   v1::TrainState state;
   book_->SaveTo(state);
-  follower->RestoreFrom(state);
+  EXPECT_EQ(follower->RestoreFrom(state), absl::OkStatus());
   EXPECT_EQ(baseline(*follower).games(), 19);
   EXPECT_EQ(baseline(*follower).scale(), baseline(*book_).scale());
 }

@@ -165,8 +165,7 @@ absl::Status Training::ShareBook() {
   book_shared_ = true;
   if (rank_ == 0) return absl::OkStatus();
   if (!state.ParseFromString(bytes)) return absl::InternalError("damaged baselines");
-  book_.RestoreFrom(state);
-  return absl::OkStatus();
+  return book_.RestoreFrom(state);
 }
 
 // Whether every process has a batch; then largest_weight_ is that of all.

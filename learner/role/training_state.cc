@@ -83,9 +83,9 @@ absl::Status Training::Restore(const Checkpoint& checkpoint) {
   if (checkpoint.training_state.empty() || !state.ParseFromString(checkpoint.training_state)) {
     return absl::InvalidArgumentError("the checkpoint of a training run expected");
   }
+  MMZ_RETURN_IF_ERROR(book_.RestoreFrom(state));
   MMZ_RETURN_IF_ERROR(network_->ImportWeights(checkpoint.weights));
   MMZ_RETURN_IF_ERROR(learner_->ImportOptimizer(checkpoint.optimizer, checkpoint.step));
-  book_.RestoreFrom(state);
   state.clear_programs();
   state_ = std::move(state);
   const absl::MutexLock lock(&mutex_);
