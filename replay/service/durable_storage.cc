@@ -64,6 +64,7 @@ class DurableStorageImpl final : public Storage {
   void Restore(Slot slot, uint64_t serial) override;
   absl::Status Commit(const StorageBatch& batch) override;
   void Publish(const StorageBatch& batch) override;
+  std::vector<LostItem> Tidy() override;
   void Remove(Slot slot) override;
   std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
   uint64_t bytes_on_disk() const override { return segments_->bytes() + database_->bytes(); }
@@ -77,9 +78,19 @@ class DurableStorageImpl final : public Storage {
     SegmentPlace place;
   };
 
+  // Items that move on, by place in each list.
+  struct Move {
+    std::vector<LostItem> from;
+    std::vector<SegmentPlace> old_places;
+    std::vector<Item> items;
+    std::vector<ItemDatabase::Record> records;
+  };
+
   absl::Status CheckSpace(uint64_t bytes) const;
   absl::Status Store(const StorageBatch& batch);
-  absl::Status MoveWorstSegment();
+  absl::Status MoveWorstSegment(std::vector<LostItem>& lost);
+  absl::Status ReadSegment(uint32_t segment, Move& move, std::vector<LostItem>& lost);
+  absl::Status MoveItems(Move& move);
 
   const DurableStorageOptions options_;
   const std::unique_ptr<ItemDatabase> database_;
@@ -88,7 +99,8 @@ class DurableStorageImpl final : public Storage {
   mutable absl::Mutex mutex_;
   SlotArray<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by slot
   ItemCache cache_ ABSL_GUARDED_BY(mutex_);
-  std::string trouble_ ABSL_GUARDED_BY(mutex_);
+  std::string trouble_ ABSL_GUARDED_BY(mutex_);       // of Commit
+  std::string tidy_trouble_ ABSL_GUARDED_BY(mutex_);  // of Tidy
 
   // By serial: of recovered items without a slot yet; of items removed, whose records are not.
   absl::flat_hash_map<uint64_t, SegmentPlace> recovered_ ABSL_GUARDED_BY(mutex_);
@@ -150,7 +162,6 @@ absl::Status DurableStorageImpl::CheckSpace(uint64_t bytes) const {
 
 absl::Status DurableStorageImpl::Commit(const StorageBatch& batch) {
   absl::Status status = Store(batch);
-  if (status.ok()) status = MoveWorstSegment();
   const absl::MutexLock lock(&mutex_);
   trouble_ = std::string(status.message());
   return status;
@@ -226,45 +237,87 @@ uint64_t DurableStorageImpl::bytes_in_memory() const {
 
 std::string DurableStorageImpl::trouble() const {
   const absl::MutexLock lock(&mutex_);
-  return trouble_;
+  return trouble_.empty() ? tidy_trouble_ : trouble_;
+}
+
+// What was stored is stored, whether or not there is room to move something else.
+std::vector<LostItem> DurableStorageImpl::Tidy() {
+  std::vector<LostItem> lost;
+  const absl::Status status = MoveWorstSegment(lost);
+  const absl::MutexLock lock(&mutex_);
+  tidy_trouble_ = std::string(status.message());
+  return lost;
 }
 
 // Items that stay long keep files of others that have left: the few that are left move on.
-absl::Status DurableStorageImpl::MoveWorstSegment() {
+absl::Status DurableStorageImpl::MoveWorstSegment(std::vector<LostItem>& lost) {
   const uint32_t segment = segments_->WorstSegment();
   if (segment == UINT32_MAX) return absl::OkStatus();
-  std::vector<Slot> slots;
-  std::vector<Entry> entries;
+  Move move;
+  const absl::Status read = ReadSegment(segment, move, lost);
+  MMZ_RETURN_IF_ERROR(MoveItems(move));
+  return read;
+}
+
+// What cannot be read does not keep the others: a damaged item is one of `lost`, and an error of
+// the disk is returned once all have been tried.
+absl::Status DurableStorageImpl::ReadSegment(uint32_t segment, Move& move,
+                                             std::vector<LostItem>& lost) {
   {
     const absl::MutexLock lock(&mutex_);
     for (Slot slot = 0; slot < entries_.size(); ++slot) {
-      if (entries_[slot].serial == 0 || entries_[slot].place.segment != segment) continue;
-      slots.push_back(slot);
-      entries.push_back(entries_[slot]);
+      const Entry& entry = entries_[slot];
+      if (entry.serial == 0 || entry.place.segment != segment) continue;
+      move.from.push_back({.slot = slot, .serial = entry.serial});
+      move.old_places.push_back(entry.place);
     }
   }
-  std::vector<Item> items;
-  std::vector<ItemDatabase::Record> records;
-  for (const Entry& entry : entries) {
-    const absl::StatusOr<grpc::Slice> slice = segments_->File(entry.place)->Read(entry.place);
-    // A damaged one stays where it is, and so does its file.
-    if (!slice.ok()) return absl::OkStatus();
-    absl::StatusOr<ItemMetadata> metadata = ReadItem(ViewOf(*slice));
-    if (!metadata.ok()) return absl::OkStatus();
-    Item& item = items.emplace_back();
+  absl::Status status;
+  size_t kept = 0;
+  for (size_t i = 0; i < move.from.size(); ++i) {
+    const LostItem from = move.from[i];
+    const SegmentPlace place = move.old_places[i];
+    const absl::StatusOr<grpc::Slice> slice = segments_->File(place)->Read(place);
+    absl::StatusOr<ItemMetadata> metadata = slice.ok() ? ReadItem(ViewOf(*slice)) : slice.status();
+    if (!metadata.ok()) {
+      const bool damaged = slice.ok() || absl::IsDataLoss(slice.status());
+      if (damaged) lost.push_back(from);
+      if (!damaged) status = slice.status();
+      continue;
+    }
+    Item& item = move.items.emplace_back();
     item.wire = *slice;
-    item.crc32c = entry.place.crc32c;
-    records.push_back({.serial = entry.serial, .metadata = *std::move(metadata)});
+    item.crc32c = place.crc32c;
+    move.records.push_back({.serial = from.serial, .metadata = *std::move(metadata)});
+    move.from[kept] = from;
+    move.old_places[kept++] = place;
   }
-  std::vector<const Item*> pointers;
-  for (const Item& item : items) pointers.push_back(&item);
-  const absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(pointers);
+  move.from.resize(kept);
+  move.old_places.resize(kept);
+  return status;
+}
+
+absl::Status DurableStorageImpl::MoveItems(Move& move) {
+  if (move.items.empty()) return absl::OkStatus();
+  std::vector<const Item*> items;
+  uint64_t bytes = 0;
+  for (const Item& item : move.items) {
+    items.push_back(&item);
+    bytes += item.wire.size();
+  }
+  MMZ_RETURN_IF_ERROR(CheckSpace(bytes));
+  const absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(items);
   if (!places.ok()) return places.status();
-  for (size_t i = 0; i < records.size(); ++i) records[i].place = (*places)[i];
-  MMZ_RETURN_IF_ERROR(database_->Move(records));
+  for (size_t i = 0; i < move.records.size(); ++i) move.records[i].place = (*places)[i];
+  if (absl::Status status = database_->Move(move.records); !status.ok()) {
+    for (const SegmentPlace& place : *places) segments_->Release(place);
+    return status;
+  }
   const absl::MutexLock lock(&mutex_);
-  for (size_t i = 0; i < slots.size(); ++i) entries_[slots[i]].place = (*places)[i];
-  for (const Entry& entry : entries) segments_->Release(entry.place);
+  for (size_t i = 0; i < move.from.size(); ++i) {
+    entries_[move.from[i].slot].place = (*places)[i];
+    segments_->Release(move.old_places[i]);
+  }
   return absl::OkStatus();
 }
 

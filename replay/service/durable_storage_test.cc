@@ -159,6 +159,92 @@ TEST_F(DurableStorageTest, AFewItemsThatStayDoNotKeepTheFilesOfAllOthers) {
   for (const ReplayTable::Drawn& drawn : draws.items) EXPECT_TRUE(drawn.bytes.Load().ok());
 }
 
+// 306 items of 4 kB, 17 a file, of which the next table that is opened keeps every fourth, the
+// best. The second file is the first one with only four left, 20 to 32, which move once a group is
+// stored.
+class ScatteredItems : public DurableStorageTest {
+ protected:
+  static constexpr uint64_t kItems = 18 * 17;
+  static constexpr uint64_t kBest = 77;  // 0, 4, to 304
+
+  ScatteredItems() {
+    const auto table = Open(Config());
+    for (uint64_t i = 0; i < kItems; ++i) {
+      EXPECT_EQ(Insert(*table, {Make(i)}), absl::OkStatus());
+    }
+    config_ = Config();
+    config_.set_max_positions(kBest + 1);
+    config_.set_best_games(kBest);
+  }
+
+  static Item Make(uint64_t i) { return MakeItem(i, 1, i % 4 == 0 ? 1.0 + i : 0, 4000); }
+  std::string SecondFile() const { return folder_ + "/segments/00000002.segment"; }
+
+  v1::ReplayShard config_;
+};
+
+TEST_F(ScatteredItems, AnInsertIsDoneThoughThereIsNoRoomToMoveOthers) {
+  {
+    const auto table = Open(config_);
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = signal(SIGXFSZ, SIG_IGN);
+    // The new item fits, the four behind it do not.
+    const rlimit small{.rlim_cur = 16000, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const absl::Status stored = Insert(*table, {MakeItem(1000, 1, 0, 4000)});
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    EXPECT_EQ(stored, absl::OkStatus());
+    EXPECT_THAT(table->storage().trouble(), HasSubstr("File too large"));
+    EXPECT_TRUE(StoredIds(*table).contains(IdString(1000)));
+    EXPECT_TRUE(std::filesystem::exists(SecondFile()));
+    ASSERT_EQ(Insert(*table, {MakeItem(1001, 1, 0, 4000)}), absl::OkStatus());
+    EXPECT_THAT(table->storage().trouble(), IsEmpty());
+    EXPECT_FALSE(std::filesystem::exists(SecondFile()));
+  }
+  // All can be read from where they are now.
+  const auto table = Open(config_);
+  EXPECT_EQ(table->Stats().items(), kBest + 1);
+  EXPECT_TRUE(StoredIds(*table).contains(IdString(1001)));
+  for (const ReplayTable::Drawn& drawn : table->Draw(v1::UNIFORM, 500, 1 << 22, false).items) {
+    EXPECT_TRUE(drawn.bytes.Load().ok());
+  }
+}
+
+TEST_F(ScatteredItems, AReplacementIsNotUndoneWhenItsOldBytesWouldMove) {
+  {
+    const auto table = Open(config_);
+    ASSERT_EQ(Insert(*table, {MakeItem(20, 1, 21, 5000)}, /*replace=*/true), absl::OkStatus());
+  }
+  const auto table = Open(config_);
+  bool found = false;
+  for (const ReplayTable::Drawn& drawn : table->Draw(v1::UNIFORM, 2000, 1 << 22, false).items) {
+    const absl::StatusOr<grpc::Slice> bytes = drawn.bytes.Load();
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    if (IndexOf(ViewOf(*bytes)) != 20) continue;
+    found = true;
+    EXPECT_GT(bytes->size(), 5000);
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(ScatteredItems, ADamagedItemLeavesAndKeepsNoFileFromBeingEmptied) {
+  {
+    std::fstream file(SecondFile(), std::ios::in | std::ios::out | std::ios::binary);
+    // Of item 20.
+    file.seekp(Make(17).wire.size() + Make(18).wire.size() + Make(19).wire.size() + 500);
+    file.put('!');
+  }
+  const auto table = Open(config_);
+  ASSERT_EQ(Insert(*table, {MakeItem(1000, 1, 0, 4000)}), absl::OkStatus());
+  EXPECT_FALSE(StoredIds(*table).contains(IdString(20)));
+  EXPECT_TRUE(EvictedIds(*table).contains(IdString(20)));
+  EXPECT_TRUE(StoredIds(*table).contains(IdString(24)));
+  ASSERT_EQ(table->Flush(), absl::OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(SecondFile()));
+}
+
 TEST_F(DurableStorageTest, PrioritiesAndCountersComeBack) {
   v1::ReplayShard config = Config();
   config.mutable_rate_limit()->set_samples_per_insert(2);

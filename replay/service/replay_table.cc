@@ -129,15 +129,27 @@ absl::Status ReplayTable::Insert(absl::Span<TableInsert* const> inserts) {
     }
   }
   absl::Status status = storage_->Commit(plan.batch);
-  const absl::MutexLock lock(&mutex_);
   if (status.ok()) {
-    Apply(plan);
+    {
+      const absl::MutexLock lock(&mutex_);
+      Apply(plan);
+    }
+    Tidy();
     return absl::OkStatus();
   }
+  const absl::MutexLock lock(&mutex_);
   free_slots_.insert(free_slots_.end(), plan.new_slots.begin(), plan.new_slots.end());
   new_evictions_.insert(new_evictions_.begin(), plan.batch.evictions.begin(),
                         plan.batch.evictions.end());
   return status;
+}
+
+void ReplayTable::Tidy() {
+  const std::vector<LostItem> lost = storage_->Tidy();
+  if (lost.empty()) return;
+  const absl::MutexLock lock(&mutex_);
+  for (const LostItem& item : lost) Evict(item.slot, UnixSeconds());
+  counters_changed_ = true;
 }
 
 void ReplayTable::PlanInsert(TableInsert& insert, Plan& plan) {
@@ -313,7 +325,10 @@ absl::Status ReplayTable::Flush() {
   }
   if (batch.empty()) return absl::OkStatus();
   absl::Status status = storage_->Commit(batch);
-  if (status.ok()) return status;
+  if (status.ok()) {
+    Tidy();
+    return status;
+  }
   const absl::MutexLock lock(&mutex_);
   new_evictions_.insert(new_evictions_.begin(), batch.evictions.begin(), batch.evictions.end());
   counters_changed_ = true;

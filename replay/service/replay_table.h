@@ -132,6 +132,7 @@ class ReplayTable {
   void PlanNew(TableInsert& insert, size_t index, Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PlanReplacement(TableInsert& insert, size_t index, Plan& plan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tidy();
   void Apply(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddRecord(Slot slot, uint64_t serial, const ItemMetadata& metadata, uint64_t bytes,
                  absl::Span<const float> priorities) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

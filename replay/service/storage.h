@@ -85,6 +85,12 @@ struct RecoveredShard {
   uint64_t lost_items = 0;
 };
 
+// An item whose bytes are damaged.
+struct LostItem {
+  Slot slot = 0;
+  uint64_t serial = 0;
+};
+
 // Bytes of an item, here or where to read them from. Stays good after the item has left.
 class StoredBytes {
  public:
@@ -105,7 +111,7 @@ class StoredBytes {
   Reader read_;
 };
 
-// Commit is for one thread at a time; the rest is thread-safe.
+// Commit, Publish and Tidy are for one thread at a time; the rest is thread-safe.
 class Storage {
  public:
   virtual ~Storage() = default;
@@ -126,6 +132,10 @@ class Storage {
   // What Commit has stored can be read, and what it has replaced is gone.
   virtual void Publish(const StorageBatch& batch) = 0;
 
+  // Makes what is stored take less room, if it is worth it: between two batches. Returns items that
+  // were found to be damaged. What goes wrong is no more than trouble().
+  virtual std::vector<LostItem> Tidy() = 0;
+
   // The slot is free; the bytes on disk leave with the batch that names the eviction.
   virtual void Remove(Slot slot) = 0;
 
@@ -141,7 +151,7 @@ class Storage {
   // disk.
   virtual absl::StatusOr<std::string> Checkpoint() = 0;
 
-  // Why the last Commit failed; empty: it did not.
+  // Why the last Commit or Tidy failed; empty: it did not.
   virtual std::string trouble() const = 0;
 };
 
@@ -153,6 +163,7 @@ class MemoryStorage final : public Storage {
   void Restore(Slot, uint64_t) override {}
   absl::Status Commit(const StorageBatch&) override { return absl::OkStatus(); }
   void Publish(const StorageBatch& batch) override;
+  std::vector<LostItem> Tidy() override { return {}; }
   void Remove(Slot slot) override;
   std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
   uint64_t bytes_on_disk() const override { return 0; }
