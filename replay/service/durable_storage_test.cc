@@ -441,6 +441,23 @@ TEST_F(DurableStorageTest, ASecondProcessIsKeptOut) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("another process"));
 }
 
+TEST_F(DurableStorageTest, ADamagedDatabaseIsNotTakenForALockedOne) {
+  const v1::ReplayShard config = Config();
+  for (uint64_t run = 0; run < 2; ++run) {  // the second one writes the first one's records out
+    ASSERT_EQ(Insert(*Open(config), {MakeItem(run, 1)}), absl::OkStatus());
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/database")) {
+    if (entry.path().extension() != ".sst") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(20);
+    file.write("!!!!!!!!", 8);
+  }
+  const auto storage = DurableStorage::Open({.folder = folder_});
+  const absl::Status status = storage.ok() ? (*storage)->Recover().status() : storage.status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("another process")));
+}
+
 TEST_F(DurableStorageTest, TheCacheIsBounded) {
   cache_bytes_ = 10000;
   const auto table = Open(Config());

@@ -68,11 +68,13 @@ absl::Status FromRocks(const rocksdb::Status& status) {
   if (status.IsNoSpace() || absl::StrContains(message, "File too large")) {
     return absl::ResourceExhaustedError(message);
   }
-  if (absl::StrContains(message, "LOCK") || absl::StrContains(message, "lock")) {
+  // "checksum mismatch in a block" and folders of any name are no locks.
+  if (status.IsCorruption()) return absl::DataLossError(message);
+  if (status.IsIOError() &&
+      (absl::StrContains(message, "lock file") || absl::StrContains(message, "lock hold"))) {
     return absl::InvalidArgumentError(
         absl::StrCat(message, "; another process has the folder open"));
   }
-  if (status.IsCorruption()) return absl::DataLossError(message);
   return absl::UnavailableError(message);
 }
 
