@@ -419,6 +419,17 @@ TEST_F(DurableStorageTest, DamageIsFoundWhenItIsRead) {
   const ReplayTable::Draws draws = table->Draw(v1::UNIFORM, 1, 1 << 20, false);
   ASSERT_THAT(draws.items, SizeIs(1));
   EXPECT_EQ(draws.items[0].bytes.Load().status().code(), absl::StatusCode::kDataLoss);
+  // Whoever finds it sees to it that nobody else does.
+  table->MarkLost(draws.items[0].source);
+  table->MarkLost(draws.items[0].source);
+  ASSERT_EQ(table->Flush(), absl::OkStatus());
+  EXPECT_EQ(table->Stats().items(), 0);
+  EXPECT_EQ(EvictedIds(*table), IdsOf(0, 1));
+  // Another item in its place is not meant.
+  ASSERT_EQ(Insert(*table, {MakeItem(1, 1, 0, 1000)}), absl::OkStatus());
+  table->MarkLost(draws.items[0].source);
+  ASSERT_EQ(table->Flush(), absl::OkStatus());
+  EXPECT_EQ(StoredIds(*table), IdsOf(1, 2));
 }
 
 TEST_F(DurableStorageTest, ItemsWhoseFileIsCutShortAreLeftOut) {

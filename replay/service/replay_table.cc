@@ -148,8 +148,17 @@ void ReplayTable::Tidy() {
   const std::vector<LostItem> lost = storage_->Tidy();
   if (lost.empty()) return;
   const absl::MutexLock lock(&mutex_);
-  for (const LostItem& item : lost) Evict(item.slot, UnixSeconds());
-  counters_changed_ = true;
+  EvictLost(lost);
+}
+
+// Only where nothing else is being stored.
+void ReplayTable::EvictLost(absl::Span<const LostItem> lost) {
+  for (const LostItem& item : lost) {
+    // It may have left already, and another one have its slot.
+    if (records_[item.slot].serial != item.serial) continue;
+    Evict(item.slot, UnixSeconds());
+    counters_changed_ = true;
+  }
 }
 
 void ReplayTable::PlanInsert(TableInsert& insert, Plan& plan) {
@@ -321,6 +330,7 @@ absl::Status ReplayTable::Flush() {
   StorageBatch batch;
   {
     const absl::MutexLock lock(&mutex_);
+    EvictLost(std::exchange(lost_, {}));
     TakeChanges(/*with_priorities=*/true, batch);
   }
   if (batch.empty()) return absl::OkStatus();

@@ -59,6 +59,7 @@ class ReplayTable {
   absl::Status Flush();
 
   struct Drawn {
+    LostItem source;  // for MarkLost
     StoredBytes bytes;
     std::vector<v1::SampleResponse::Draw> draws;
   };
@@ -70,6 +71,9 @@ class ReplayTable {
   // Up to `count` draws, fewer if the limiter (unless `unlimited`) or about `max_bytes` of items
   // allow no more; none if nothing may be drawn now.
   Draws Draw(v1::Selection selection, uint32_t count, size_t max_bytes, bool unlimited);
+
+  // The bytes of a drawn item are damaged: it leaves with the next Flush.
+  void MarkLost(const LostItem& item);
 
   // Whether a draw may be made now.
   bool MayDraw(v1::Selection selection, bool unlimited) const;
@@ -111,6 +115,7 @@ class ReplayTable {
     double rank = 0;  // of RankKey
     uint32_t positions = 0;
     bool is_best = false;
+    bool is_lost = false;                // it is in lost_
     bool has_new_priorities = false;     // since the last Flush
     bool has_stored_priorities = false;  // in the storage
   };
@@ -133,6 +138,7 @@ class ReplayTable {
   void PlanReplacement(TableInsert& insert, size_t index, Plan& plan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tidy();
+  void EvictLost(absl::Span<const LostItem> lost) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddRecord(Slot slot, uint64_t serial, const ItemMetadata& metadata, uint64_t bytes,
                  absl::Span<const float> priorities) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -176,6 +182,9 @@ class ReplayTable {
   // Not yet in the storage.
   std::vector<StorageBatch::Eviction> new_evictions_ ABSL_GUARDED_BY(mutex_);
   std::vector<Slot> new_priorities_ ABSL_GUARDED_BY(mutex_);
+
+  // Not yet evicted: while an insert is being stored, nothing else may leave.
+  std::vector<LostItem> lost_ ABSL_GUARDED_BY(mutex_);
   bool counters_changed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

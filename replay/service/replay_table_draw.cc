@@ -59,7 +59,7 @@ ReplayTable::Draws ReplayTable::Draw(v1::Selection selection, uint32_t count, si
       if (!has_room()) break;
       const auto [place, is_new] = drawn.try_emplace(draw.slot, draws.items.size());
       if (is_new) {
-        draws.items.emplace_back();
+        draws.items.emplace_back().source = {draw.slot, records_[draw.slot].serial};
         slots.push_back(draw.slot);
         bytes += records_[draw.slot].bytes;
       }
@@ -73,6 +73,12 @@ ReplayTable::Draws ReplayTable::Draw(v1::Selection selection, uint32_t count, si
   for (size_t i = 0; i < slots.size(); ++i) draws.items[i].bytes = std::move(stored[i]);
   if (!unlimited) limiter_.CountDrawn(draws.count);
   return draws;
+}
+
+void ReplayTable::MarkLost(const LostItem& item) {
+  const absl::MutexLock lock(&mutex_);
+  Record& record = records_[item.slot];
+  if (record.serial == item.serial && !std::exchange(record.is_lost, true)) lost_.push_back(item);
 }
 
 void ReplayTable::DrawTogether(v1::Selection selection, absl::Span<SlotDraw> draws) {

@@ -103,7 +103,8 @@ void SampleStream::Produce(const v1::SampleRequest& asked) {
   if (table.MayDraw(asked.selection(), asked.unlimited())) Serve();
 }
 
-// Bytes that the disk has lost are left out: the client still waits for as many draws.
+// Bytes that the disk has lost are left out: the client still waits for as many draws. Their item
+// leaves, so that draws that have nothing else to choose do not fail for ever.
 void SampleStream::Send(const ReplayTable::Draws& draws) {
   SampleResponseWriter writer;
   uint32_t sent = 0;
@@ -112,6 +113,7 @@ void SampleStream::Send(const ReplayTable::Draws& draws) {
     absl::StatusOr<grpc::Slice> bytes = drawn.bytes.Load();
     if (!bytes.ok()) {
       host_.metrics().unreadable_items().Increment();
+      if (absl::IsDataLoss(bytes.status())) host_.table().MarkLost(drawn.source);
       status = bytes.status();
       continue;
     }
