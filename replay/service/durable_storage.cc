@@ -91,6 +91,7 @@ class DurableStorageImpl final : public Storage {
   absl::Status MoveWorstSegment(std::vector<LostItem>& lost);
   absl::Status ReadSegment(uint32_t segment, Move& move, std::vector<LostItem>& lost);
   absl::Status MoveItems(Move& move);
+  absl::Status CopyInto(const std::string& folder);
 
   const DurableStorageOptions options_;
   const std::unique_ptr<ItemDatabase> database_;
@@ -321,17 +322,28 @@ absl::Status DurableStorageImpl::MoveItems(Move& move) {
   return absl::OkStatus();
 }
 
+absl::Status DurableStorageImpl::CopyInto(const std::string& folder) {
+  MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(folder, "/segments")));
+  segments_->Pin();
+  const absl::Cleanup unpin = [this] { segments_->Unpin(); };
+  // The records first: of what they name nothing is missing, since nothing is removed meanwhile.
+  MMZ_RETURN_IF_ERROR(database_->CopyTo(absl::StrCat(folder, "/database")));
+  return segments_->LinkInto(absl::StrCat(folder, "/segments"));
+}
+
 absl::StatusOr<std::string> DurableStorageImpl::Checkpoint() {
   std::string path =
       absl::StrCat(options_.folder, ".checkpoint-",
                    absl::FormatTime("%Y%m%dT%H%M%E6SZ", absl::Now(), absl::UTCTimeZone()));
-  MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(path, "/segments")));
-  segments_->Pin();
-  const absl::Cleanup unpin = [this] { segments_->Unpin(); };
-  // The records first: of what they name nothing is missing, since nothing is removed meanwhile.
-  MMZ_RETURN_IF_ERROR(database_->CopyTo(absl::StrCat(path, "/database")));
-  MMZ_RETURN_IF_ERROR(segments_->LinkInto(absl::StrCat(path, "/segments")));
-  return path;
+  // Half a copy would open as a shard that has lost items: only a whole one gets the name.
+  const std::string unfinished = absl::StrCat(path, ".tmp");
+  absl::Status status = CopyInto(unfinished);
+  std::error_code error;
+  if (status.ok()) std::filesystem::rename(unfinished, path, error);
+  if (error) status = absl::UnavailableError(absl::StrCat(path, ": ", error.message()));
+  if (status.ok()) return path;
+  std::filesystem::remove_all(unfinished, error);
+  return status;
 }
 
 }  // namespace

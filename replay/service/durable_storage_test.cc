@@ -350,6 +350,19 @@ TEST_F(DurableStorageTest, ACheckpointIsWhatWasThereThen) {
   EXPECT_EQ(StoredIds(*table), IdsOf(100, 150));
 }
 
+TEST_F(DurableStorageTest, ACheckpointThatFailsLeavesNothingBehind) {
+  const auto table = Open(Config());
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 1)}), absl::OkStatus());
+  // A file that cannot be linked, as on a disk with errors.
+  std::filesystem::remove(folder_ + "/segments/00000001.segment");
+  EXPECT_FALSE(table->Checkpoint().ok());
+  const std::filesystem::path folder(folder_);
+  for (const auto& entry : std::filesystem::directory_iterator(folder.parent_path())) {
+    EXPECT_THAT(entry.path().filename().string(),
+                testing::Not(testing::StartsWith(folder.filename().string() + ".checkpoint")));
+  }
+}
+
 TEST_F(DurableStorageTest, AFullDiskIsAnErrorAndPasses) {
   const v1::ReplayShard config = Config();
   {

@@ -147,8 +147,8 @@ class Storage {
   // Of items, kept in memory.
   virtual uint64_t bytes_in_memory() const = 0;
 
-  // A consistent copy in a new folder, whose path it returns. FailedPrecondition if nothing is on
-  // disk.
+  // A consistent copy in a new folder, whose path it returns; on an error there is none.
+  // FailedPrecondition if nothing is on disk.
   virtual absl::StatusOr<std::string> Checkpoint() = 0;
 
   // Why the last Commit or Tidy failed; empty: it did not.
