@@ -24,9 +24,9 @@ absl::Status RateLimiter::Check(const v1::RateLimit& limit, uint64_t max_positio
                      ", must be 0 (no limit) to ", kMost));
   }
   if (limit.min_positions() > max_positions) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "rate_limit.min_positions: ", limit.min_positions(), ", but no more than max_positions (",
-        max_positions, ") are ever stored: every draw would wait for ever"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("rate_limit.min_positions: ", limit.min_positions(),
+                     ", but no more than max_positions (", max_positions, ") are ever stored"));
   }
   if (limit.samples_per_insert() > 0 &&
       !(limit.error_buffer() >= 1 && limit.error_buffer() <= kMost)) {
@@ -47,12 +47,15 @@ double RateLimiter::Error(uint64_t inserted) const {
 }
 
 bool RateLimiter::MayInsert(uint64_t stored, uint64_t pending) const {
-  if (limit_.samples_per_insert() == 0 || stored + pending < limit_.min_positions()) return true;
+  if (limit_.samples_per_insert() == 0) return true;
+  // Nothing may be drawn, so nothing may wait for draws.
+  if (inserted_ + pending < limit_.min_positions() || stored + pending == 0) return true;
   return Error(inserted_ + pending) > -limit_.error_buffer();
 }
 
 uint64_t RateLimiter::MayDraw(uint64_t stored) const {
-  if (stored == 0 || stored < limit_.min_positions()) return 0;
+  // Not "stored": whole items leave, so that what is stored may stay below max_positions for ever.
+  if (stored == 0 || inserted_ < limit_.min_positions()) return 0;
   if (limit_.samples_per_insert() == 0) return UINT64_MAX;
   const double room = limit_.error_buffer() - Error(inserted_);
   return room <= 0 ? 0 : static_cast<uint64_t>(std::ceil(std::min(room, kMost)));

@@ -15,7 +15,7 @@ namespace mallocmuzero {
 class RateLimiter {
  public:
   // InvalidArgument, naming the field and what would be right, for a limit that would block for
-  // ever in a shard that holds `max_positions`.
+  // ever, or that asks for more than a shard of `max_positions` holds.
   static absl::Status Check(const v1::RateLimit& limit, uint64_t max_positions);
 
   // `limit` has been checked; the counts are those of earlier runs of the shard.

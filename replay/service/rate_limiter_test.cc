@@ -27,7 +27,9 @@ v1::RateLimit Limit(double samples_per_insert, uint64_t min_positions, double er
 
 TEST(RateLimiter, WithoutALimitOnlyTheLeastSizeCounts) {
   RateLimiter limiter(Limit(0, 100, 0));
+  limiter.CountInserted(99);
   EXPECT_EQ(limiter.MayDraw(99), 0);
+  limiter.CountInserted(1);
   EXPECT_EQ(limiter.MayDraw(100), UINT64_MAX);
   EXPECT_TRUE(limiter.MayInsert(1000000, 0));
   EXPECT_EQ(limiter.error(), 0);
@@ -54,10 +56,24 @@ TEST(RateLimiter, DrawsAndInsertsStayWithinTheBuffer) {
 }
 
 TEST(RateLimiter, BelowTheLeastSizeInsertsAlwaysGoOn) {
-  // What was inserted has left again: nothing may be drawn, so inserts must not wait for draws.
-  const RateLimiter limiter(Limit(1, 100, 1), /*inserted=*/1000, /*drawn=*/0);
+  RateLimiter limiter(Limit(1, 100, 1));
+  limiter.CountInserted(99);
   EXPECT_EQ(limiter.MayDraw(99), 0);
   EXPECT_TRUE(limiter.MayInsert(99, 0));
+}
+
+TEST(RateLimiter, TheLeastSizeCountsWhatHasLeftAgain) {
+  // A shard of 100 positions and games of 30 holds 90: it must not wait for the hundredth.
+  RateLimiter limiter(Limit(1, 100, 1));
+  limiter.CountInserted(90);
+  EXPECT_EQ(limiter.MayDraw(90), 0);
+  limiter.CountInserted(30);
+  // drawn < (120 - 100) x 1 + 1
+  EXPECT_EQ(limiter.MayDraw(90), 21);
+  // Inserts wait for these draws, unless there is nothing to draw.
+  EXPECT_FALSE(limiter.MayInsert(90, 0));
+  EXPECT_EQ(limiter.MayDraw(0), 0);
+  EXPECT_TRUE(limiter.MayInsert(0, 0));
 }
 
 TEST(RateLimiter, NeverBlocksBothSides) {

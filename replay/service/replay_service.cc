@@ -196,9 +196,10 @@ std::string ReplayService::blocked_on() const {
                            stats.blocked_inserts(), -stats.limiter_error());
   }
   if (stats.blocked_samples() == 0) return {};
-  if (stats.positions() < std::max<uint64_t>(1, stats.rate_limit().min_positions())) {
-    return absl::StrFormat("min size: %d of %d positions", stats.positions(),
-                           std::max<uint64_t>(1, stats.rate_limit().min_positions()));
+  if (stats.positions() == 0) return "min size: no positions";
+  if (stats.inserted_positions() < stats.rate_limit().min_positions()) {
+    return absl::StrFormat("min size: %d of %d positions", stats.inserted_positions(),
+                           stats.rate_limit().min_positions());
   }
   return absl::StrFormat("rate limiter: %d sample streams wait, draws are %.0f ahead",
                          stats.blocked_samples(), stats.limiter_error());
