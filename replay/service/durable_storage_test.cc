@@ -278,6 +278,30 @@ TEST_F(DurableStorageTest, PrioritiesAndCountersComeBack) {
               ElementsAre(HasSubstr("found 2"), HasSubstr("samples_per_insert: 2")));
 }
 
+TEST_F(DurableStorageTest, PrioritiesThatCouldNotBeStoredAreStoredTheNextTime) {
+  const v1::ReplayShard config = Config();
+  {
+    const auto table = Open(config);
+    ASSERT_EQ(Insert(*table, {MakeItem(1, 1)}), absl::OkStatus());
+    v1::UpdatePrioritiesRequest request;
+    auto& update = *request.add_updates();
+    update.set_id(IdString(1));
+    update.set_priority(0.25);  // new ones have 1
+    ASSERT_EQ(*table->UpdatePriorities(request), 1);
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{.rlim_cur = 1, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const absl::Status full = table->Flush();
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    EXPECT_FALSE(full.ok());
+    ASSERT_EQ(table->Flush(), absl::OkStatus());
+  }
+  EXPECT_NEAR(Open(config)->Stats().total_weight(), 0.25, 1e-6);
+}
+
 // Not a test of its own: the process that the next test kills. Says each index once it is stored.
 TEST_F(DurableStorageTest, DISABLED_InsertsUntilItIsKilled) {
   const char* folder = std::getenv("KILLED_FOLDER");

@@ -306,6 +306,12 @@ void ReplayTable::Evict(Slot slot, int64_t now) {
   ++counters_.evicted_items;
 }
 
+// They are to be stored.
+void ReplayTable::NotePriorities(Slot slot) {
+  if (std::exchange(records_[slot].has_new_priorities, true)) return;
+  new_priorities_.push_back(slot);
+}
+
 void ReplayTable::TakeChanges(bool with_priorities, StorageBatch& batch) {
   if (!storage_->on_disk()) return;
   counters_changed_ |= counters_.drawn_positions != limiter_.drawn();
@@ -322,7 +328,8 @@ void ReplayTable::TakeChanges(bool with_priorities, StorageBatch& batch) {
     Record& record = records_[slot];
     if (!std::exchange(record.has_new_priorities, false)) continue;
     record.has_stored_priorities = true;
-    batch.priorities.push_back({.serial = record.serial, .values = selector_.Priorities(slot)});
+    batch.priorities.push_back(
+        {.slot = slot, .serial = record.serial, .values = selector_.Priorities(slot)});
   }
 }
 
@@ -341,6 +348,9 @@ absl::Status ReplayTable::Flush() {
   }
   const absl::MutexLock lock(&mutex_);
   new_evictions_.insert(new_evictions_.begin(), batch.evictions.begin(), batch.evictions.end());
+  for (const StorageBatch::Priorities& item : batch.priorities) {
+    if (records_[item.slot].serial == item.serial) NotePriorities(item.slot);
+  }
   counters_changed_ = true;
   return status;
 }

@@ -157,6 +157,7 @@ class ReplayTable {
 
   uint64_t Available(v1::Selection selection, bool unlimited) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void NotePriorities(Slot slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeChanges(bool with_priorities, StorageBatch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const v1::ReplayShard config_;

@@ -111,9 +111,7 @@ absl::StatusOr<uint32_t> ReplayTable::UpdatePriorities(const v1::UpdatePrioritie
     if (update.position() >= record.positions) continue;
     selector_.SetPriority(found.slot, update.position(), update.priority());
     if (config_.eviction() == v1::ReplayShard::LEAST_VALUED_FIRST) SetRank(found.slot);
-    if (storage_->on_disk() && !std::exchange(record.has_new_priorities, true)) {
-      new_priorities_.push_back(found.slot);
-    }
+    if (storage_->on_disk()) NotePriorities(found.slot);
     ++updated;
   }
   return updated;

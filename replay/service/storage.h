@@ -54,6 +54,7 @@ struct StorageBatch {
     bool has_priorities = true;  // there may be stored ones
   };
   struct Priorities {
+    Slot slot = 0;
     uint64_t serial = 0;
     std::vector<float> values;
   };
