@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -159,11 +160,13 @@ void ReplayService::Run(std::function<void()> work) {
 
 void ReplayService::Wait(const std::shared_ptr<SampleStream>& stream) {
   const absl::MutexLock lock(&mutex_);
-  waiting_.push_back(stream);
+  // Clients that come and go while nothing is inserted leave nothing behind.
+  std::erase_if(waiting_, [](const auto& other) { return other.expired(); });
+  waiting_.insert(stream);
 }
 
 void ReplayService::OnInserted() {
-  std::vector<std::weak_ptr<SampleStream>> streams;
+  Waiting streams;
   {
     const absl::MutexLock lock(&mutex_);
     streams = std::exchange(waiting_, {});

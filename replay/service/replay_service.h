@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,9 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
  private:
   using Streams = std::vector<std::weak_ptr<Stream>>;
 
+  // A stream once, however many requests it has read meanwhile.
+  using Waiting = std::set<std::weak_ptr<SampleStream>, std::owner_less<>>;
+
   ReplayTable& table() override { return table_; }
   ReplayMetrics& metrics() override { return metrics_; }
   void Run(std::function<void()> work) override;
@@ -97,7 +101,7 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Streams insert_streams_ ABSL_GUARDED_BY(mutex_);
   Streams sample_streams_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::weak_ptr<SampleStream>> waiting_ ABSL_GUARDED_BY(mutex_);
+  Waiting waiting_ ABSL_GUARDED_BY(mutex_);
 
   InsertQueue inserts_;
   std::optional<WorkerPool> workers_;  // of shards that may wait for the disk

@@ -238,6 +238,24 @@ TEST(ReplayShard, TheLimiterOfARunningShardCanBeChanged) {
   EXPECT_THAT(shard->Status().blocked_on(), IsEmpty());
 }
 
+TEST(ReplayShard, AStreamThatAsksAgainAndAgainWaitsOnce) {
+  v1::ReplayShard config = ShardConfig();
+  config.mutable_rate_limit()->set_min_positions(1000);
+  const auto shard = StartShard(config);
+  RawClient client(*shard);
+  const auto context = client.Context();
+  const auto stream = client.replay().Sample(context.get());
+  v1::SampleRequest request;
+  request.set_selection(v1::UNIFORM);
+  for (uint32_t i = 0; i < 200; ++i) {
+    request.set_draws(i % 2);  // every other one asks for nothing
+    ASSERT_TRUE(stream->Write(request));
+    EXPECT_LE(shard->Stats().blocked_samples(), 1);
+  }
+  while (shard->Stats().blocked_samples() == 0) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(shard->Stats().blocked_samples(), 1);
+}
+
 TEST(ReplayShard, StopEndsStreamsThatWait) {
   v1::ReplayShard config = ShardConfig();
   config.mutable_rate_limit()->set_min_positions(1000);
