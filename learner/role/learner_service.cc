@@ -124,8 +124,8 @@ class LearnerService::Sender final : public grpc::ServerWriteReactor<v1::FetchRe
       Finish(grpc::Status::OK);
       return;
     }
-    if (!service_->MaySend(file_.version, size)) {
-      Finish(Superseded());
+    if (const grpc::Status status = service_->MaySend(file_.version, size); !status.ok()) {
+      Finish(status);
       return;
     }
     chunk_.set_data(file_.bytes->data() + offset_, size);
@@ -226,11 +226,12 @@ absl::StatusOr<LearnerService::Fetched> LearnerService::Find(
   return fetched;
 }
 
-bool LearnerService::MaySend(uint64_t version, size_t bytes) {
+grpc::Status LearnerService::MaySend(uint64_t version, size_t bytes) {
   const absl::MutexLock lock(&mutex_);
-  if (ended_ || (version > 0 && version + kMostVersionsBehind < version_)) return false;
+  if (ended_) return Ending();
+  if (version > 0 && version + kMostVersionsBehind < version_) return Superseded();
   fetched_bytes_ += bytes;
-  return true;
+  return grpc::Status::OK;
 }
 
 grpc::ServerWriteReactor<v1::FetchResponse>* LearnerService::Fetch(

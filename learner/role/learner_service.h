@@ -66,8 +66,8 @@ class LearnerService final : public v1::Learner::CallbackService {
   };
   absl::StatusOr<Fetched> Find(const v1::FetchRequest& request) const;
 
-  // Whether a transfer of that version may go on, and what it has sent.
-  bool MaySend(uint64_t version, size_t bytes);
+  // OK if a transfer of that version may go on, whose next bytes are counted.
+  grpc::Status MaySend(uint64_t version, size_t bytes);
 
   const std::shared_ptr<const Security> security_;
   const Reported reported_;

@@ -212,6 +212,22 @@ TEST_F(LearnerServiceTest, StreamsEndBeforeTheServerDoes) {
   EXPECT_LT(absl::Now() - start, kTimeout / 2);
 }
 
+TEST_F(LearnerServiceTest, ATransferThatIsCutByTheLearnersEndIsToBeTriedAgain) {
+  // More than fits into the buffers between the two, so that the service is still sending.
+  const std::string weights(64 << 20, 'x');
+  service_.Publish(1, weights);
+  v1::FetchRequest request;
+  request.set_sha256(Sha256(weights));
+  const auto context = Context();
+  const auto stream = stub_->Fetch(context.get(), request);
+  v1::FetchResponse chunk;
+  ASSERT_TRUE(stream->Read(&chunk));
+  service_.EndStreams();
+  while (stream->Read(&chunk)) {
+  }
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
 TEST_F(LearnerServiceTest, AWatcherThatLeavesIsForgotten) {
   {
     const auto context = Context();
