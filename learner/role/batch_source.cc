@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
 namespace {
@@ -105,6 +106,27 @@ bool BatchSource::DrawRows(v1::Selection selection, size_t count,
   return true;
 }
 
+// Each shard has best games of its own, and most of them are not the best of all: their rows become
+// rows of that one. Games that differ contradict each other as what to imitate.
+void BatchSource::ImitateTheBest(std::vector<SampledPosition>& imitated) {
+  if (options_.best_games != 1) return;
+  const absl::MutexLock lock(&mutex_);
+  for (const SampledPosition& row : imitated) {
+    const double total_return = TotalReturn(*row.trajectory);
+    BestGame& best = best_[row.trajectory->program_sha256()];
+    // Searched again it is the same game, with newer policies.
+    if (best.game == nullptr || total_return > best.total_return ||
+        row.trajectory->id() == best.game->id()) {
+      best = {.game = row.trajectory, .total_return = total_return};
+    }
+  }
+  for (SampledPosition& row : imitated) {
+    const BestGame& best = best_[row.trajectory->program_sha256()];
+    row.trajectory = best.game;
+    row.position %= static_cast<uint32_t>(best.game->accesses_size());
+  }
+}
+
 bool BatchSource::MakeBlock() {
   const size_t rows = options_.rows;
   const size_t best = ImitatedRows(options_.learner, rows);
@@ -121,6 +143,7 @@ bool BatchSource::MakeBlock() {
   }
   if (!drawn) return false;
   book_.RefreshNewPrograms();
+  ImitateTheBest(imitated);
 
   const double positions = std::max(1.0, static_cast<double>(positions_()));
   std::vector<BatchRow> made;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -33,6 +34,10 @@ struct BatchSourceOptions {
   double importance_exponent = 0;
   uint32_t queued_batches = 1;  // made ahead at most, besides those being made
   uint32_t threads = 1;
+
+  // Of a program, in each shard. With 1, one game of each is imitated, however many shards there
+  // are.
+  uint32_t best_games = 0;
 };
 
 // A batch in a block of several.
@@ -81,6 +86,7 @@ class BatchSource {
  private:
   void Work();
   bool MakeBlock();
+  void ImitateTheBest(std::vector<SampledPosition>& imitated);
   bool DrawRows(v1::Selection selection, size_t count, std::vector<SampledPosition>& drawn);
   void Enqueue(const std::shared_ptr<UnrollBatch>& block, size_t batches,
                const std::vector<SampledPosition>& prioritized);
@@ -92,7 +98,14 @@ class BatchSource {
   const DrawPositions draw_;
   const std::function<uint64_t()> positions_;
 
+  // The best game that was drawn as one of the best, and what it brought.
+  struct BestGame {
+    std::shared_ptr<const v1::Trajectory> game;
+    double total_return = 0;
+  };
+
   mutable absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, BestGame> best_ ABSL_GUARDED_BY(mutex_);  // by program
   std::deque<PreparedBatch> queue_ ABSL_GUARDED_BY(mutex_);
   double draw_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   double make_seconds_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -20,6 +20,7 @@
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
 namespace {
@@ -50,10 +51,10 @@ class BatchSourceTest : public ::testing::Test {
     }
   }
 
-  std::shared_ptr<v1::Trajectory> Play() const {
-    Player player(PlayerKind::kRandom, 1);
+  std::shared_ptr<v1::Trajectory> Play(uint64_t seed = 1) const {
+    Player player(PlayerKind::kRandom, seed);
     player.StartGame();
-    GameRecorder recorder(programs_[0], TrajectoryId(1, 2, 3), v1::Trajectory::SELF_PLAY, 0);
+    GameRecorder recorder(programs_[0], TrajectoryId(1, 2, seed), v1::Trajectory::SELF_PLAY, 0);
     Game game(programs_[0].rules());
     recorder.Start(game);
     while (!game.finished()) recorder.Apply(game, player.Choose(game), {}, 0);
@@ -100,6 +101,41 @@ TEST_F(BatchSourceTest, BatchesHaveDrawnRowsFirstAndImitatedOnesBehind) {
   EXPECT_FLOAT_EQ(*std::max_element(policy, policy + 3), 1);
   // Those of the played ones were not searched.
   EXPECT_FLOAT_EQ(batch->block->policies[batch->first * 3 * 3], 0);
+}
+
+TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
+  // Three games whose first decisions and returns differ.
+  std::vector<std::shared_ptr<v1::Trajectory>> games = {game_};
+  for (uint64_t seed = 2; games.size() < 3; ++seed) {
+    const auto game = Play(seed);
+    if (TotalReturn(*game) > TotalReturn(*games.back()) &&
+        game->actions()[0] != games.back()->actions()[0]) {
+      games.push_back(game);
+    }
+    ASSERT_LT(seed, 10'000);
+  }
+  const auto imitated = [&](uint32_t best_games) {
+    options_.best_games = best_games;
+    const auto source = Start([&](v1::Selection selection, size_t count, absl::Duration) {
+      std::vector<SampledPosition> drawn = Draw(count);
+      for (size_t i = 0; i < count && selection == v1::BEST; ++i) {
+        drawn[i].trajectory = games[2 - i % 3];
+        drawn[i].position = 0;
+      }
+      return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
+    });
+    const std::optional<PreparedBatch> batch = source->Next(kTimeout);
+    std::string actions;  // of rows 6 and 7, those imitated
+    for (size_t row = 6; row < 8; ++row) {
+      const float* policy = &batch->block->policies[(batch->first + row) * 3 * 3];
+      actions.push_back(static_cast<char>(std::max_element(policy, policy + 3) - policy));
+    }
+    return actions;
+  };
+  const char best = games[2]->actions()[0];
+  EXPECT_EQ(imitated(1), std::string(2, best));
+  // Where a shard keeps several, all of them are wanted.
+  EXPECT_EQ(imitated(2), std::string({best, games[1]->actions()[0]}));
 }
 
 TEST_F(BatchSourceTest, HoldsNoMoreBatchesThanItIsTold) {

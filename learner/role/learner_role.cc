@@ -195,7 +195,8 @@ absl::Status LearnerRole::Impl::StartTraining() {
                          .rows = training_->rows(),
                          .importance_exponent = learner.importance_exponent(),
                          .queued_batches = learner.prefetched_batches(),
-                         .threads = learner.threads()},
+                         .threads = learner.threads(),
+                         .best_games = MostBestGames(config_)},
       programs_, *book_,
       [this](v1::Selection selection, size_t count, absl::Duration timeout) {
         return sampler_->Draw(selection, count, timeout);

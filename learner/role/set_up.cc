@@ -1,5 +1,7 @@
 #include "learner/role/set_up.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -63,6 +65,12 @@ absl::Status TakeNetworkOfCheckpoint(v1::LearnerRole& learner) {
   }
   *learner.mutable_network() = std::move(checkpoint->network);
   return absl::OkStatus();
+}
+
+uint32_t MostBestGames(const v1::ClusterConfig& config) {
+  uint32_t most = 0;
+  for (const v1::ReplayShard& shard : config.replay()) most = std::max(most, shard.best_games());
+  return most;
 }
 
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner) {

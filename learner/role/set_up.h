@@ -24,6 +24,9 @@ absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
 // `network`. An error names the file.
 absl::Status TakeNetworkOfCheckpoint(v1::LearnerRole& learner);
 
+// Of all shards, the most best games that one keeps of a program.
+uint32_t MostBestGames(const v1::ClusterConfig& config);
+
 // The run's folder, made if it is not there. InvalidArgument if the run in it has other networks.
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner);
 

@@ -55,8 +55,8 @@ struct SampledPosition {
 };
 
 // A shard is chosen in proportion to its total weight (PRIORITIZED) or its positions (UNIFORM,
-// BEST), so that shards together draw as one would. A shard that is away is not chosen.
-// Thread-safe.
+// BEST), so that shards together draw as one would; but each has best games of its own. A shard
+// that is away is not chosen. Thread-safe.
 class ReplaySampler {
  public:
   // InvalidArgument for an option that cannot be.
