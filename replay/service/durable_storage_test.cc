@@ -1,7 +1,6 @@
 #include "replay/service/durable_storage.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,8 +29,8 @@
 #include "replay/service/crc32c.h"
 #include "replay/service/item.h"
 #include "replay/service/replay_table.h"
-#include "replay/service/shard_config.h"
 #include "replay/service/storage.h"
+#include "replay/service/testing/durable_storage_fixture.h"
 #include "replay/service/testing/items.h"
 
 namespace mallocmuzero {
@@ -40,48 +40,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-class DurableStorageTest : public ::testing::Test {
- protected:
-  DurableStorageTest()
-      : folder_(absl::StrCat(testing::TempDir(), "/durable_",
-                             testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    std::filesystem::remove_all(folder_);
-  }
-  ~DurableStorageTest() override { std::filesystem::remove_all(folder_); }
-
-  std::unique_ptr<ReplayTable> Open(const v1::ReplayShard& config, const std::string& folder = {}) {
-    absl::StatusOr<std::unique_ptr<Storage>> storage =
-        DurableStorage::Open({.folder = folder.empty() ? folder_ : folder,
-                              .cache_bytes = cache_bytes_,
-                              .max_bytes = config.max_bytes(),
-                              .segment_bytes = 1 << 16,
-                              .reserved_bytes = 0});
-    if (!storage.ok()) {
-      ADD_FAILURE() << storage.status();
-      return nullptr;
-    }
-    absl::StatusOr<std::unique_ptr<ReplayTable>> table =
-        ReplayTable::Open(config, *std::move(storage));
-    if (!table.ok()) {
-      ADD_FAILURE() << table.status();
-      return nullptr;
-    }
-    return *std::move(table);
-  }
-
-  v1::ReplayShard Config() const {
-    v1::ReplayShard config;
-    config.set_mode(v1::ReplayShard::DURABLE);
-    config.set_data_dir(folder_);
-    config.set_max_positions(1000);
-    config.set_priority_exponent(1);
-    return *CompleteShardConfig(config);
-  }
-
-  std::string folder_;
-  uint64_t cache_bytes_ = 0;  // everything is read from the disk
-};
 
 TEST(Crc32c, IsThatOfTheStandard) {
   // RFC 3720, B.4: 32 bytes of zeros, of ones, and ascending; and the check value of the CRC
@@ -138,113 +96,6 @@ TEST_F(DurableStorageTest, EvictedIdsAreRememberedAndTheirFilesGo) {
   EXPECT_EQ(StoredIds(*table), IdsOf(390, 400));
 }
 
-TEST_F(DurableStorageTest, AFewItemsThatStayDoNotKeepTheFilesOfAllOthers) {
-  v1::ReplayShard config = Config();
-  config.set_max_positions(20);
-  config.set_best_games(10);
-  const auto table = Open(config);
-  // Every 40th game is better than all before: best games in ten different files.
-  for (uint64_t i = 0; i < 800; ++i) {
-    const double value = i % 40 == 0 ? static_cast<double>(i) : -1;
-    ASSERT_EQ(Insert(*table, {MakeItem(i, 1, value, 4000)}), absl::OkStatus());
-  }
-  ASSERT_EQ(table->Flush(), absl::OkStatus());
-  uint64_t segments = 0;
-  for (const auto& file : std::filesystem::directory_iterator(folder_ + "/segments")) {
-    segments += file.file_size();
-  }
-  // 20 items of 4 kB are in use; four files and the open one more are allowed.
-  EXPECT_LT(segments, 2 * 20 * 4100 + 6 * ((1 << 16) + 4100));
-  const ReplayTable::Draws draws = table->Draw(v1::BEST, 100, 1 << 20, false);
-  for (const ReplayTable::Drawn& drawn : draws.items) EXPECT_TRUE(drawn.bytes.Load().ok());
-}
-
-// 306 items of 4 kB, 17 a file, of which the next table that is opened keeps every fourth, the
-// best. The second file is the first one with only four left, 20 to 32, which move once a group is
-// stored.
-class ScatteredItems : public DurableStorageTest {
- protected:
-  static constexpr uint64_t kItems = 18 * 17;
-  static constexpr uint64_t kBest = 77;  // 0, 4, to 304
-
-  ScatteredItems() {
-    const auto table = Open(Config());
-    for (uint64_t i = 0; i < kItems; ++i) {
-      EXPECT_EQ(Insert(*table, {Make(i)}), absl::OkStatus());
-    }
-    config_ = Config();
-    config_.set_max_positions(kBest + 1);
-    config_.set_best_games(kBest);
-  }
-
-  static Item Make(uint64_t i) { return MakeItem(i, 1, i % 4 == 0 ? 1.0 + i : 0, 4000); }
-  std::string SecondFile() const { return folder_ + "/segments/00000002.segment"; }
-
-  v1::ReplayShard config_;
-};
-
-TEST_F(ScatteredItems, AnInsertIsDoneThoughThereIsNoRoomToMoveOthers) {
-  {
-    const auto table = Open(config_);
-    rlimit before{};
-    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-    const auto handler = signal(SIGXFSZ, SIG_IGN);
-    // The new item fits, the four behind it do not.
-    const rlimit small{.rlim_cur = 16000, .rlim_max = before.rlim_max};
-    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-    const absl::Status stored = Insert(*table, {MakeItem(1000, 1, 0, 4000)});
-    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, handler);
-    EXPECT_EQ(stored, absl::OkStatus());
-    EXPECT_THAT(table->storage().trouble(), HasSubstr("File too large"));
-    EXPECT_TRUE(StoredIds(*table).contains(IdString(1000)));
-    EXPECT_TRUE(std::filesystem::exists(SecondFile()));
-    ASSERT_EQ(Insert(*table, {MakeItem(1001, 1, 0, 4000)}), absl::OkStatus());
-    EXPECT_THAT(table->storage().trouble(), IsEmpty());
-    EXPECT_FALSE(std::filesystem::exists(SecondFile()));
-  }
-  // All can be read from where they are now.
-  const auto table = Open(config_);
-  EXPECT_EQ(table->Stats().items(), kBest + 1);
-  EXPECT_TRUE(StoredIds(*table).contains(IdString(1001)));
-  for (const ReplayTable::Drawn& drawn : table->Draw(v1::UNIFORM, 500, 1 << 22, false).items) {
-    EXPECT_TRUE(drawn.bytes.Load().ok());
-  }
-}
-
-TEST_F(ScatteredItems, AReplacementIsNotUndoneWhenItsOldBytesWouldMove) {
-  {
-    const auto table = Open(config_);
-    ASSERT_EQ(Insert(*table, {MakeItem(20, 1, 21, 5000)}, /*replace=*/true), absl::OkStatus());
-  }
-  const auto table = Open(config_);
-  bool found = false;
-  for (const ReplayTable::Drawn& drawn : table->Draw(v1::UNIFORM, 2000, 1 << 22, false).items) {
-    const absl::StatusOr<grpc::Slice> bytes = drawn.bytes.Load();
-    ASSERT_TRUE(bytes.ok()) << bytes.status();
-    if (IndexOf(ViewOf(*bytes)) != 20) continue;
-    found = true;
-    EXPECT_GT(bytes->size(), 5000);
-  }
-  EXPECT_TRUE(found);
-}
-
-TEST_F(ScatteredItems, ADamagedItemLeavesAndKeepsNoFileFromBeingEmptied) {
-  {
-    std::fstream file(SecondFile(), std::ios::in | std::ios::out | std::ios::binary);
-    // Of item 20.
-    file.seekp(Make(17).wire.size() + Make(18).wire.size() + Make(19).wire.size() + 500);
-    file.put('!');
-  }
-  const auto table = Open(config_);
-  ASSERT_EQ(Insert(*table, {MakeItem(1000, 1, 0, 4000)}), absl::OkStatus());
-  EXPECT_FALSE(StoredIds(*table).contains(IdString(20)));
-  EXPECT_TRUE(EvictedIds(*table).contains(IdString(20)));
-  EXPECT_TRUE(StoredIds(*table).contains(IdString(24)));
-  ASSERT_EQ(table->Flush(), absl::OkStatus());
-  EXPECT_FALSE(std::filesystem::exists(SecondFile()));
-}
-
 TEST_F(DurableStorageTest, PrioritiesAndCountersComeBack) {
   v1::ReplayShard config = Config();
   config.mutable_rate_limit()->set_samples_per_insert(2);
@@ -288,14 +139,9 @@ TEST_F(DurableStorageTest, PrioritiesThatCouldNotBeStoredAreStoredTheNextTime) {
     update.set_id(IdString(1));
     update.set_priority(0.25);  // new ones have 1
     ASSERT_EQ(*table->UpdatePriorities(request), 1);
-    rlimit before{};
-    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-    const auto handler = signal(SIGXFSZ, SIG_IGN);
-    const rlimit small{.rlim_cur = 1, .rlim_max = before.rlim_max};
-    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    std::optional<FileSizeLimit> limit(1);
     const absl::Status full = table->Flush();
-    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, handler);
+    limit.reset();
     EXPECT_FALSE(full.ok());
     ASSERT_EQ(table->Flush(), absl::OkStatus());
   }
@@ -393,15 +239,10 @@ TEST_F(DurableStorageTest, AFullDiskIsAnErrorAndPasses) {
     const auto table = Open(config);
     ASSERT_EQ(Insert(*table, {MakeItem(0, 1, 0, 20000)}), absl::OkStatus());
     // No file may grow beyond 30,000 bytes: as if the disk were full.
-    rlimit before{};
-    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-    const auto handler = signal(SIGXFSZ, SIG_IGN);
-    const rlimit small{.rlim_cur = 30000, .rlim_max = before.rlim_max};
-    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    std::optional<FileSizeLimit> limit(30000);
     const absl::Status full = Insert(*table, {MakeItem(1, 1, 0, 20000)});
     const absl::Status still_full = Insert(*table, {MakeItem(1, 1, 0, 20000)});
-    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, handler);
+    limit.reset();
     EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
     EXPECT_EQ(still_full.code(), absl::StatusCode::kResourceExhausted) << still_full;
     EXPECT_THAT(table->storage().trouble(), HasSubstr("File too large"));
@@ -417,12 +258,8 @@ TEST_F(DurableStorageTest, ADatabaseThatCannotBeWrittenToIsMended) {
   uint64_t stored = 0;
   {
     const auto table = Open(config);
-    rlimit before{};
-    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-    const auto handler = signal(SIGXFSZ, SIG_IGN);
     // The database's log too fails after its first few records.
-    const rlimit small{.rlim_cur = 4000, .rlim_max = before.rlim_max};
-    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    std::optional<FileSizeLimit> limit(4000);
 
     absl::Status status;
     while (stored < 1000) {
@@ -430,8 +267,7 @@ TEST_F(DurableStorageTest, ADatabaseThatCannotBeWrittenToIsMended) {
       if (!status.ok()) break;
       ++stored;
     }
-    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, handler);
+    limit.reset();
     EXPECT_FALSE(status.ok());
     ASSERT_EQ(Insert(*table, {MakeItem(stored, 1, 0, 1)}), absl::OkStatus());
     ASSERT_EQ(Insert(*table, {MakeItem(stored + 1, 1, 0, 1)}), absl::OkStatus());

@@ -1,0 +1,130 @@
+// Files of which little is left are emptied, whatever happens meanwhile.
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/item.h"
+#include "replay/service/replay_table.h"
+#include "replay/service/testing/durable_storage_fixture.h"
+#include "replay/service/testing/items.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using CompactionTest = DurableStorageTest;
+
+TEST_F(CompactionTest, AFewItemsThatStayDoNotKeepTheFilesOfAllOthers) {
+  v1::ReplayShard config = Config();
+  config.set_max_positions(20);
+  config.set_best_games(10);
+  const auto table = Open(config);
+  // Every 40th game is better than all before: best games in ten different files.
+  for (uint64_t i = 0; i < 800; ++i) {
+    const double value = i % 40 == 0 ? static_cast<double>(i) : -1;
+    ASSERT_EQ(Insert(*table, {MakeItem(i, 1, value, 4000)}), absl::OkStatus());
+  }
+  ASSERT_EQ(table->Flush(), absl::OkStatus());
+  uint64_t segments = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder_ + "/segments")) {
+    segments += file.file_size();
+  }
+  // 20 items of 4 kB are in use; four files and the open one more are allowed.
+  EXPECT_LT(segments, 2 * 20 * 4100 + 6 * ((1 << 16) + 4100));
+  const ReplayTable::Draws draws = table->Draw(v1::BEST, 100, 1 << 20, false);
+  for (const ReplayTable::Drawn& drawn : draws.items) EXPECT_TRUE(drawn.bytes.Load().ok());
+}
+
+// 306 items of 4 kB, 17 a file, of which the next table that is opened keeps every fourth, the
+// best. The second file is the first one with only four left, 20 to 32, which move once a group is
+// stored.
+class ScatteredItems : public DurableStorageTest {
+ protected:
+  static constexpr uint64_t kItems = 18 * 17;
+  static constexpr uint64_t kBest = 77;  // 0, 4, to 304
+
+  ScatteredItems() {
+    const auto table = Open(Config());
+    for (uint64_t i = 0; i < kItems; ++i) {
+      EXPECT_EQ(Insert(*table, {Make(i)}), absl::OkStatus());
+    }
+    config_ = Config();
+    config_.set_max_positions(kBest + 1);
+    config_.set_best_games(kBest);
+  }
+
+  static Item Make(uint64_t i) { return MakeItem(i, 1, i % 4 == 0 ? 1.0 + i : 0, 4000); }
+  std::string SecondFile() const { return folder_ + "/segments/00000002.segment"; }
+
+  v1::ReplayShard config_;
+};
+
+TEST_F(ScatteredItems, AnInsertIsDoneThoughThereIsNoRoomToMoveOthers) {
+  {
+    const auto table = Open(config_);
+    // The new item fits, the four behind it do not.
+    std::optional<FileSizeLimit> limit(16000);
+    const absl::Status stored = Insert(*table, {MakeItem(1000, 1, 0, 4000)});
+    limit.reset();
+    EXPECT_EQ(stored, absl::OkStatus());
+    EXPECT_THAT(table->storage().trouble(), HasSubstr("File too large"));
+    EXPECT_TRUE(StoredIds(*table).contains(IdString(1000)));
+    EXPECT_TRUE(std::filesystem::exists(SecondFile()));
+    ASSERT_EQ(Insert(*table, {MakeItem(1001, 1, 0, 4000)}), absl::OkStatus());
+    EXPECT_THAT(table->storage().trouble(), IsEmpty());
+    EXPECT_FALSE(std::filesystem::exists(SecondFile()));
+  }
+  // All can be read from where they are now.
+  const auto table = Open(config_);
+  EXPECT_EQ(table->Stats().items(), kBest + 1);
+  EXPECT_TRUE(StoredIds(*table).contains(IdString(1001)));
+  for (const ReplayTable::Drawn& drawn : table->Draw(v1::UNIFORM, 500, 1 << 22, false).items) {
+    EXPECT_TRUE(drawn.bytes.Load().ok());
+  }
+}
+
+TEST_F(ScatteredItems, AReplacementIsNotUndoneWhenItsOldBytesWouldMove) {
+  {
+    const auto table = Open(config_);
+    ASSERT_EQ(Insert(*table, {MakeItem(20, 1, 21, 5000)}, /*replace=*/true), absl::OkStatus());
+  }
+  const auto table = Open(config_);
+  bool found = false;
+  for (const ReplayTable::Drawn& drawn : table->Draw(v1::UNIFORM, 2000, 1 << 22, false).items) {
+    const absl::StatusOr<grpc::Slice> bytes = drawn.bytes.Load();
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    if (IndexOf(ViewOf(*bytes)) != 20) continue;
+    found = true;
+    EXPECT_GT(bytes->size(), 5000);
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(ScatteredItems, ADamagedItemLeavesAndKeepsNoFileFromBeingEmptied) {
+  {
+    std::fstream file(SecondFile(), std::ios::in | std::ios::out | std::ios::binary);
+    // Of item 20.
+    file.seekp(Make(17).wire.size() + Make(18).wire.size() + Make(19).wire.size() + 500);
+    file.put('!');
+  }
+  const auto table = Open(config_);
+  ASSERT_EQ(Insert(*table, {MakeItem(1000, 1, 0, 4000)}), absl::OkStatus());
+  EXPECT_FALSE(StoredIds(*table).contains(IdString(20)));
+  EXPECT_TRUE(EvictedIds(*table).contains(IdString(20)));
+  EXPECT_TRUE(StoredIds(*table).contains(IdString(24)));
+  ASSERT_EQ(table->Flush(), absl::OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(SecondFile()));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

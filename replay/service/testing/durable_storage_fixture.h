@@ -1,0 +1,91 @@
+// What tests of durable storage have in common.
+
+#ifndef MALLOCMUZERO_REPLAY_SERVICE_TESTING_DURABLE_STORAGE_FIXTURE_H_
+#define MALLOCMUZERO_REPLAY_SERVICE_TESTING_DURABLE_STORAGE_FIXTURE_H_
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "replay/service/durable_storage.h"
+#include "replay/service/replay_table.h"
+#include "replay/service/shard_config.h"
+#include "replay/service/storage.h"
+
+namespace mallocmuzero {
+
+// As long as it lives no file may grow beyond so many bytes: as if the disk were full.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(uint64_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {
+    EXPECT_EQ(getrlimit(RLIMIT_FSIZE, &before_), 0);
+    const rlimit small{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  }
+  ~FileSizeLimit() {
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before_), 0);
+    signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  const sighandler_t handler_;
+  rlimit before_{};
+};
+
+// A folder of its own, and tables in it.
+class DurableStorageTest : public ::testing::Test {
+ protected:
+  DurableStorageTest()
+      : folder_(absl::StrCat(testing::TempDir(), "/durable_",
+                             testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(folder_);
+  }
+  ~DurableStorageTest() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<ReplayTable> Open(const v1::ReplayShard& config, const std::string& folder = {}) {
+    absl::StatusOr<std::unique_ptr<Storage>> storage =
+        DurableStorage::Open({.folder = folder.empty() ? folder_ : folder,
+                              .cache_bytes = cache_bytes_,
+                              .max_bytes = config.max_bytes(),
+                              .segment_bytes = 1 << 16,
+                              .reserved_bytes = 0});
+    if (!storage.ok()) {
+      ADD_FAILURE() << storage.status();
+      return nullptr;
+    }
+    absl::StatusOr<std::unique_ptr<ReplayTable>> table =
+        ReplayTable::Open(config, *std::move(storage));
+    if (!table.ok()) {
+      ADD_FAILURE() << table.status();
+      return nullptr;
+    }
+    return *std::move(table);
+  }
+
+  v1::ReplayShard Config() const {
+    v1::ReplayShard config;
+    config.set_mode(v1::ReplayShard::DURABLE);
+    config.set_data_dir(folder_);
+    config.set_max_positions(1000);
+    config.set_priority_exponent(1);
+    return *CompleteShardConfig(config);
+  }
+
+  std::string folder_;
+  uint64_t cache_bytes_ = 0;  // everything is read from the disk
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_SERVICE_TESTING_DURABLE_STORAGE_FIXTURE_H_
