@@ -302,6 +302,8 @@ TEST_F(ClusterConfig, SectionsMustFitEachOther) {
               ElementsAre(HasSubstr("learner.rendezvous_address: ")));
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' network { heads: 1000000 } }"),
               ElementsAre(StartsWith("1: learner.network: ")));
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs' network { actions: 4 } }"),
+              ElementsAre(HasSubstr("actions is 4, must be 3")));
   EXPECT_THAT(
       Mistakes("learner { workloads: 'programs' from: 'nowhere' network { heads: 4 } }"),
       ElementsAre(HasSubstr("learner.network: none expected besides from"), HasSubstr("/nowhere")));

@@ -306,7 +306,8 @@ void Checker::CheckLearner(bool programs) {
                         {"threads", 1, kMostThreads}});
   CheckOptions(section);
   CheckSearch(section);
-  const absl::Status network = ValidateNetworkConfig(learner.network());
+  absl::Status network = ValidateNetworkConfig(learner.network());
+  if (network.ok()) network = CheckPlayable(learner.network());
   if (!network.ok()) section.Complain("network", Message(network));
   const absl::Status values = CheckValueTarget(learner.options(), learner.network());
   if (!values.ok()) section.Complain(Message(values));

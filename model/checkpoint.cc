@@ -206,6 +206,7 @@ absl::StatusOr<Checkpoint> ParseCheckpoint(absl::string_view bytes, const std::s
   const v1::CheckpointHeader& head = parts->head;
   MMZ_RETURN_IF_ERROR(InFile(name, CheckObservationSpec(head.observation())));
   MMZ_RETURN_IF_ERROR(InFile(name, ValidateNetworkConfig(head.network())));
+  MMZ_RETURN_IF_ERROR(InFile(name, CheckPlayable(head.network())));
   Checkpoint checkpoint;
   checkpoint.network = head.network();
   checkpoint.step = head.step();

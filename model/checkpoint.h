@@ -42,7 +42,8 @@ absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoin
 
 // An error of one line that names the file and what would be right: NotFound if there is none,
 // InvalidArgument if it is no checkpoint, cut short, damaged, of another version of the format or
-// of the observations, or has no valid config. The tensors' shapes are checked by MakeNetwork.
+// of the observations, for other actions, or has no valid config. The tensors' shapes are checked
+// by MakeNetwork.
 absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path);
 
 // What such a file holds, and back; `name` stands for the file in messages.

@@ -190,6 +190,11 @@ TEST_F(CheckpointTest, InvalidConfigIsNamed) {
   EXPECT_EQ(ErrorOfParts(), "network config: bins is 4, must be odd");
 }
 
+TEST_F(CheckpointTest, NetworksForOtherActionsAreNamed) {
+  head_.mutable_network()->set_actions(4);
+  EXPECT_EQ(ErrorOfParts(), "network config: actions is 4, must be 3, as many as the game has");
+}
+
 TEST_F(CheckpointTest, TensorOfAnotherShapeIsNamed) {
   head_.mutable_network()->set_head_hidden(5);
   EXPECT_EQ(ErrorOfParts(),

@@ -150,6 +150,13 @@ absl::Status ValidateNetworkConfig(const v1::NetworkConfig& config) {
   return CheckScale(config);
 }
 
+absl::Status CheckPlayable(const v1::NetworkConfig& config) {
+  if (config.actions() == kActionCount) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("network config: actions is ", config.actions(),
+                                                 ", must be ", kActionCount,
+                                                 ", as many as the game has"));
+}
+
 absl::Status CheckObservationSpec(const v1::ObservationSpec& spec) {
   MMZ_RETURN_IF_ERROR(CheckObservation(spec.version(), spec.size()));
   if (SerializeDeterministically(spec) == SerializeDeterministically(MakeObservationSpec())) {

@@ -27,6 +27,10 @@ v1::NetworkConfig ReferenceNetworkConfig(uint32_t hidden, uint32_t support, uint
 // is not for this build's observations.
 absl::Status ValidateNetworkConfig(const v1::NetworkConfig& config);
 
+// InvalidArgument, one line, if the network is not for this build's actions: then it can be
+// measured, but neither trained nor played with. A valid config may be of any number of actions.
+absl::Status CheckPlayable(const v1::NetworkConfig& config);
+
 // InvalidArgument if observations of that layout are not what this build's networks read.
 absl::Status CheckObservationSpec(const v1::ObservationSpec& spec);
 

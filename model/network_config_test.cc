@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "env/observation_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -46,6 +47,17 @@ TEST(NetworkConfig, NamesTheFieldThatIsWrong) {
   config = Tiny();
   config.set_limit(1000);
   EXPECT_EQ(ErrorOf(config), "network config: limit is 1000, must be at most 60");
+}
+
+TEST(NetworkConfig, OtherActionsThanTheGamesAreValidButNotPlayable) {
+  EXPECT_TRUE(CheckPlayable(Tiny()).ok());
+  for (const uint32_t actions : {1, 4}) {
+    const v1::NetworkConfig config = ReferenceNetworkConfig(256, 601, actions);
+    EXPECT_TRUE(ValidateNetworkConfig(config).ok());
+    EXPECT_EQ(CheckPlayable(config).message(),
+              absl::StrCat("network config: actions is ", actions,
+                           ", must be 3, as many as the game has"));
+  }
 }
 
 TEST(NetworkConfig, IsForOneVersionOfTheObservations) {

@@ -102,6 +102,7 @@ absl::StatusOr<v1::TrainConfig> DefaultTrainConfig(absl::string_view network_siz
 
 absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   MMZ_RETURN_IF_ERROR(ValidateNetworkConfig(config.network()));
+  MMZ_RETURN_IF_ERROR(CheckPlayable(config.network()));
   MMZ_RETURN_IF_ERROR(CheckField(config.search().kind() != v1::SearchOptions::KIND_UNSPECIFIED,
                                  "search.kind", "GUMBEL or PUCT"));
   const absl::StatusOr<SearchConfig> search = MakeSearchConfig(config.search());

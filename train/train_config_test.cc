@@ -37,6 +37,7 @@ TEST(TrainConfig, NamesTheFieldThatIsWrong) {
       {"demonstration_seconds", [](v1::TrainConfig& c) { c.set_demonstration_seconds(-1); }},
       {"checkpoint_iterations", [](v1::TrainConfig& c) { c.set_checkpoint_iterations(0); }},
       {"latent", [](v1::TrainConfig& c) { c.mutable_network()->set_latent(0); }},
+      {"actions", [](v1::TrainConfig& c) { c.mutable_network()->set_actions(1); }},
       {"learner.consistency_weight",
        [](v1::TrainConfig& c) { c.mutable_learner()->set_consistency_weight(-1); }},
       {"learner.value_target",
