@@ -52,11 +52,11 @@ Round NextRound(uint32_t number, double seconds, double seconds_a_row, uint32_t 
 absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
                                      const std::shared_ptr<const NetworkSnapshot>& network,
                                      const AgentOptions& options) {
-  auto model = NetworkSnapshot::MakeLatentModel(
-      network, SelfPlay::SlotsNeeded(options.search, kGamesInRound));
-  if (!model.ok()) return model.status();
+  const absl::StatusOr<std::unique_ptr<SelfPlay>> self_play = SelfPlay::Create(
+      options.search, kGamesInRound,
+      [&network](uint32_t slots) { return NetworkSnapshot::MakeLatentModel(network, slots); });
+  if (!self_play.ok()) return self_play.status();
   SetComputeThreads(1);
-  SelfPlay self_play(options.search, kGamesInRound, *std::move(model));
   Random seeds(options.seed);
   std::vector<std::pair<double, std::string>> best;  // return and actions, the best first
   AgentGames result;
@@ -75,7 +75,7 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
            .explored = explores ? explored / static_cast<float>(program.decisions()) : 0,
            .searched = round.searches ? 1.0F : 0.0F});
     }
-    for (const v1::Trajectory& game : self_play.Play(tasks, 0, options.stop)) {
+    for (const v1::Trajectory& game : (*self_play)->Play(tasks, 0, options.stop)) {
       ++result.played;
       best.emplace_back(TotalReturn(game), game.actions());
     }
@@ -83,7 +83,7 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
     best.erase(std::unique(best.begin(), best.end()), best.end());
     if (best.size() > options.best) best.resize(options.best);
     if (result.played >= options.max_games || (options.stop && options.stop())) break;
-    const double rows = static_cast<double>(self_play.stats().network_rows);
+    const double rows = static_cast<double>((*self_play)->stats().network_rows);
     round = NextRound(number + 1, absl::ToDoubleSeconds(options.deadline - absl::Now()),
                       absl::ToDoubleSeconds(absl::Now() - start) / rows, program.decisions(),
                       options.search.simulations);

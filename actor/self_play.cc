@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -21,6 +24,7 @@
 #include "env/game.h"
 #include "env/observation.h"
 #include "env/solvers/random.h"
+#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {
@@ -77,6 +81,23 @@ float ValueOf(const SearchResult& result) {
   return value;
 }
 
+absl::Status CheckModel(const LatentModel& model, uint32_t slots) {
+  if (model.actions() != kActionCount) {
+    return absl::InvalidArgumentError(absl::StrCat("self-play: a network of ", model.actions(),
+                                                   " actions, must be ", kActionCount));
+  }
+  if (model.observation_size() != kObservationSize) {
+    return absl::InvalidArgumentError(absl::StrCat("self-play: a network for observations of ",
+                                                   model.observation_size(), " floats, must be ",
+                                                   kObservationSize));
+  }
+  if (model.slots() < slots) {
+    return absl::InvalidArgumentError(absl::StrCat("self-play: a network with ", model.slots(),
+                                                   " latent states, must be ", slots, " or more"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<SearchConfig> MakeSearchConfig(const v1::SearchOptions& options) {
@@ -88,8 +109,8 @@ absl::StatusOr<SearchConfig> MakeSearchConfig(const v1::SearchOptions& options) 
   config.maxvisit_init = options.maxvisit_init();
   config.value_scale = options.value_scale();
   config.value_floor = options.value_floor();
-  absl::Status status = CheckSearch(config, 1, kActionCount);
-  if (!status.ok()) return status;
+  // One game is the least; SelfPlay::Create knows how many there are.
+  MMZ_RETURN_IF_ERROR(CheckSearch(config, 1, kActionCount));
   return config;
 }
 
@@ -143,6 +164,23 @@ struct SelfPlay::Seat {
   bool any_action = false;
   bool searched = false;
 };
+
+absl::StatusOr<std::unique_ptr<SelfPlay>> SelfPlay::Create(const SearchConfig& config,
+                                                           uint32_t games,
+                                                           const ModelMaker& make_model) {
+  MMZ_RETURN_IF_ERROR(CheckSearch(config, games, kActionCount));
+  const uint32_t slots = games * (config.simulations + 1);  // in range by CheckSearch
+  try {
+    absl::StatusOr<std::unique_ptr<LatentModel>> model = make_model(slots);
+    if (!model.ok()) return model.status();
+    MMZ_RETURN_IF_ERROR(CheckModel(**model, slots));
+    return absl::WrapUnique(new SelfPlay(config, games, *std::move(model)));
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(absl::StrCat("search: no memory for the trees of ", games,
+                                                     " games with ", config.simulations,
+                                                     " simulations each"));
+  }
+}
 
 SelfPlay::SelfPlay(const SearchConfig& config, uint32_t games, std::unique_ptr<LatentModel> model)
     : search_(config, games, kActionCount),

@@ -20,7 +20,8 @@
 
 namespace mallocmuzero {
 
-// The search that the options describe. InvalidArgument names a field that is out of range.
+// The search that the options describe. InvalidArgument names a field that is out of range, however
+// many games are in flight.
 absl::StatusOr<SearchConfig> MakeSearchConfig(const v1::SearchOptions& options);
 
 // One game to play.
@@ -59,18 +60,20 @@ struct SelfPlayStats {
   void Subtract(const SelfPlayStats& before);
 };
 
+// Makes a model with so many latent slots.
+using ModelMaker = std::function<absl::StatusOr<std::unique_ptr<LatentModel>>(uint32_t slots)>;
+
 // Plays on one thread. Games in flight advance together, one decision at a time, so that the
 // network sees one batch for all of them; where only some decisions are searched, a game waits with
 // its own until there are enough for a batch. The same tasks give the same games.
 class SelfPlay {
  public:
-  // Latent slots that the model must have for `games` in flight.
-  static uint32_t SlotsNeeded(const SearchConfig& config, uint32_t games) {
-    return games * (config.simulations + 1);
-  }
-
-  // `games` is how many are in flight at most.
-  SelfPlay(const SearchConfig& config, uint32_t games, std::unique_ptr<LatentModel> model);
+  // `games` is how many are in flight at most. InvalidArgument if there is no such search, or the
+  // model is not for this build's game; ResourceExhausted if there is no memory for the trees; or
+  // the error of `make_model`.
+  static absl::StatusOr<std::unique_ptr<SelfPlay>> Create(const SearchConfig& config,
+                                                          uint32_t games,
+                                                          const ModelMaker& make_model);
   ~SelfPlay();
 
   // Plays all tasks and returns their trajectories in order; `network_step` is written into them.
@@ -84,6 +87,8 @@ class SelfPlay {
  private:
   // A game in flight.
   struct Seat;
+
+  SelfPlay(const SearchConfig& config, uint32_t games, std::unique_ptr<LatentModel> model);
 
   void EvaluateRoots(absl::Span<const uint32_t> seats);
   void PlanDecision(uint32_t seat, size_t row);

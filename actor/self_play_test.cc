@@ -1,5 +1,7 @@
 #include "actor/self_play.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,6 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/config.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "env/game.h"
 #include "env/observation_layout.h"
@@ -22,6 +27,7 @@
 namespace mallocmuzero {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 // Prefers NoCopy to Copy to Drop, and knows no values. A state is a number that follows from the
@@ -76,9 +82,28 @@ std::vector<std::unique_ptr<PlayedProgram>> SomePrograms(int count) {
 
 SearchConfig SmallSearch() { return {.simulations = 6}; }
 
-SelfPlay MakeSelfPlay(uint32_t games) {
-  return SelfPlay(SmallSearch(), games,
-                  std::make_unique<FixedModel>(SelfPlay::SlotsNeeded(SmallSearch(), games)));
+// Makes a FixedModel that says it has `slots` and `actions`.
+ModelMaker Claiming(uint32_t slots, uint32_t actions) {
+  class Claimant final : public FixedModel {
+   public:
+    Claimant(uint32_t slots, uint32_t actions) : FixedModel(0), slots_(slots), actions_(actions) {}
+    uint32_t slots() const override { return slots_; }
+    uint32_t actions() const override { return actions_; }
+
+   private:
+    uint32_t slots_;
+    uint32_t actions_;
+  };
+  return [=](uint32_t) { return std::make_unique<Claimant>(slots, actions); };
+}
+
+absl::Status CreateStatus(uint32_t simulations, uint32_t games, const ModelMaker& make_model) {
+  return SelfPlay::Create({.simulations = simulations}, games, make_model).status();
+}
+
+std::unique_ptr<SelfPlay> MakeSelfPlay(uint32_t games) {
+  const auto make_model = [](uint32_t slots) { return std::make_unique<FixedModel>(slots); };
+  return SelfPlay::Create(SmallSearch(), games, make_model).value();
 }
 
 std::vector<GameTask> Tasks(const std::vector<std::unique_ptr<PlayedProgram>>& programs, int count,
@@ -96,9 +121,9 @@ std::vector<GameTask> Tasks(const std::vector<std::unique_ptr<PlayedProgram>>& p
 
 TEST(SelfPlay, PlaysEveryTaskToItsEnd) {
   const auto programs = SomePrograms(3);
-  SelfPlay self_play = MakeSelfPlay(4);
+  const auto self_play = MakeSelfPlay(4);
   const std::vector<v1::Trajectory> games =
-      self_play.Play(Tasks(programs, 11, 0.3F, 0.5F), 9, nullptr);
+      self_play->Play(Tasks(programs, 11, 0.3F, 0.5F), 9, nullptr);
   ASSERT_THAT(games, SizeIs(11));
   for (int i = 0; i < 11; ++i) {
     EXPECT_EQ(games[i].id(), absl::StrCat("game ", i));
@@ -112,17 +137,17 @@ TEST(SelfPlay, PlaysEveryTaskToItsEnd) {
     EXPECT_TRUE(game.finished());
     EXPECT_NEAR(TotalReturn(games[i]), game.total_return(), 1e-12);
   }
-  EXPECT_EQ(self_play.stats().games, 11);
-  EXPECT_EQ(self_play.stats().simulations, 6 * self_play.stats().searches);
+  EXPECT_EQ(self_play->stats().games, 11);
+  EXPECT_EQ(self_play->stats().simulations, 6 * self_play->stats().searches);
 }
 
 TEST(SelfPlay, AGameDoesNotDependOnItsNeighbours) {
   const auto programs = SomePrograms(2);
   const std::vector<GameTask> tasks = Tasks(programs, 8, 0.3F, 0.5F);
-  SelfPlay many = MakeSelfPlay(8);
-  SelfPlay one = MakeSelfPlay(1);
-  const std::vector<v1::Trajectory> together = many.Play(tasks, 0, nullptr);
-  const std::vector<v1::Trajectory> alone = one.Play(tasks, 0, nullptr);
+  const auto many = MakeSelfPlay(8);
+  const auto one = MakeSelfPlay(1);
+  const std::vector<v1::Trajectory> together = many->Play(tasks, 0, nullptr);
+  const std::vector<v1::Trajectory> alone = one->Play(tasks, 0, nullptr);
   ASSERT_THAT(together, SizeIs(8));
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(together[i].actions(), alone[i].actions());
@@ -136,10 +161,10 @@ TEST(SelfPlay, AGameDoesNotDependOnItsNeighbours) {
 TEST(SelfPlay, SearchesInBatchesAlthoughFewDecisionsAreSearched) {
   const auto programs = SomePrograms(1);
   constexpr int kGames = 32;
-  SelfPlay self_play = MakeSelfPlay(kGames);
-  ASSERT_THAT(self_play.Play(Tasks(programs, 10 * kGames, 0, 0.05F), 0, nullptr),
+  const auto self_play = MakeSelfPlay(kGames);
+  ASSERT_THAT(self_play->Play(Tasks(programs, 10 * kGames, 0, 0.05F), 0, nullptr),
               SizeIs(10 * kGames));
-  const SelfPlayStats& stats = self_play.stats();
+  const SelfPlayStats& stats = self_play->stats();
   // One call for each step of a batch of searches; the rest are roots, one row a decision.
   const double searched_rows = static_cast<double>(stats.simulations);
   ASSERT_GT(searched_rows, 0);
@@ -150,21 +175,21 @@ TEST(SelfPlay, SearchesInBatchesAlthoughFewDecisionsAreSearched) {
 
 TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
   const auto programs = SomePrograms(1);
-  SelfPlay self_play = MakeSelfPlay(2);
-  const std::vector<v1::Trajectory> games = self_play.Play(Tasks(programs, 1, 0, 0), 0, nullptr);
+  const auto self_play = MakeSelfPlay(2);
+  const std::vector<v1::Trajectory> games = self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr);
   // NoCopy before Copy before Drop is what the greedy player does.
   Game greedy(programs[0]->rules());
   while (!greedy.finished()) greedy.Apply(GreedyAction(greedy.legal_actions()));
   EXPECT_NEAR(TotalReturn(games[0]), greedy.total_return(), 1e-12);
-  EXPECT_EQ(self_play.stats().searches, 0);
+  EXPECT_EQ(self_play->stats().searches, 0);
   EXPECT_TRUE(std::isnan(games[0].root_values(0)));
 }
 
 TEST(SelfPlay, ExploredGamesDiffer) {
   const auto programs = SomePrograms(1);
-  SelfPlay self_play = MakeSelfPlay(4);
+  const auto self_play = MakeSelfPlay(4);
   std::vector<std::string> seen;
-  for (const v1::Trajectory& game : self_play.Play(Tasks(programs, 8, 1, 0), 0, nullptr)) {
+  for (const v1::Trajectory& game : self_play->Play(Tasks(programs, 8, 1, 0), 0, nullptr)) {
     seen.push_back(game.actions());
   }
   std::sort(seen.begin(), seen.end());
@@ -173,12 +198,12 @@ TEST(SelfPlay, ExploredGamesDiffer) {
 
 TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
   const auto programs = SomePrograms(1);
-  SelfPlay self_play = MakeSelfPlay(4);
+  const auto self_play = MakeSelfPlay(4);
   std::vector<GameTask> tasks = Tasks(programs, 8, 1, 0);
   const uint32_t until = programs[0]->rules().access_count() / 2;
   for (GameTask& task : tasks) task.explored_until = until;
   std::vector<std::string> seen;
-  for (const v1::Trajectory& trajectory : self_play.Play(tasks, 0, nullptr)) {
+  for (const v1::Trajectory& trajectory : self_play->Play(tasks, 0, nullptr)) {
     seen.push_back(trajectory.actions());
     // From there on, what a fresh policy plays: NoCopy before Copy before Drop.
     Game game(programs[0]->rules());
@@ -195,14 +220,14 @@ TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
 
 TEST(SelfPlay, SearchesAgainAlongAStoredGame) {
   const auto programs = SomePrograms(1);
-  SelfPlay self_play = MakeSelfPlay(4);
+  const auto self_play = MakeSelfPlay(4);
   std::vector<GameTask> tasks = Tasks(programs, 1, 1, 0);
   const auto stored =
-      std::make_shared<const v1::Trajectory>(self_play.Play(tasks, 0, nullptr).front());
+      std::make_shared<const v1::Trajectory>(self_play->Play(tasks, 0, nullptr).front());
   tasks[0].again = stored;
   tasks[0].explored = 0;
   tasks[0].searched = 1;
-  const v1::Trajectory again = self_play.Play(tasks, 5, nullptr).front();
+  const v1::Trajectory again = self_play->Play(tasks, 5, nullptr).front();
   EXPECT_EQ(again.actions(), stored->actions());
   EXPECT_EQ(again.id(), stored->id());
   EXPECT_EQ(again.network_step(), 5);
@@ -215,10 +240,10 @@ TEST(SelfPlay, SearchesAgainAlongAStoredGame) {
 
 TEST(SelfPlay, StopsWhenAskedAndStartsAnew) {
   const auto programs = SomePrograms(1);
-  SelfPlay self_play = MakeSelfPlay(2);
+  const auto self_play = MakeSelfPlay(2);
   int rounds = 0;
-  EXPECT_LT(self_play.Play(Tasks(programs, 6, 0, 0), 0, [&] { return ++rounds > 3; }).size(), 6);
-  EXPECT_THAT(self_play.Play(Tasks(programs, 2, 0, 0), 0, nullptr), SizeIs(2));
+  EXPECT_LT(self_play->Play(Tasks(programs, 6, 0, 0), 0, [&] { return ++rounds > 3; }).size(), 6);
+  EXPECT_THAT(self_play->Play(Tasks(programs, 2, 0, 0), 0, nullptr), SizeIs(2));
 }
 
 TEST(SelfPlay, RefusesASearchThatCannotBe) {
@@ -230,6 +255,46 @@ TEST(SelfPlay, RefusesASearchThatCannotBe) {
   EXPECT_TRUE(MakeSearchConfig(options).ok());
   options.set_value_floor(-1);
   EXPECT_FALSE(MakeSearchConfig(options).ok());
+}
+
+TEST(SelfPlay, SearchesOfMoreSlotsThanCanBeNumberedAreRefused) {
+  // 256 x 2^24 is 2^32, which is 0 in 32 bits.
+  const absl::Status status = CreateStatus((1U << 24) - 1, 256, Claiming(0, kActionCount));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("games * (simulations + 1)"));
+}
+
+TEST(SelfPlay, ModelsOfAnotherGameAreRefused) {
+  EXPECT_EQ(CreateStatus(6, 2, Claiming(14, kActionCount)), absl::OkStatus());
+  EXPECT_EQ(CreateStatus(6, 2, Claiming(14, 4)).message(),
+            "self-play: a network of 4 actions, must be 3");
+  EXPECT_EQ(CreateStatus(6, 2, Claiming(13, kActionCount)).message(),
+            "self-play: a network with 13 latent states, must be 14 or more");
+}
+
+TEST(SelfPlay, WhyThereIsNoModelIsPassedOn) {
+  const auto no_model = [](uint32_t slots) -> absl::StatusOr<std::unique_ptr<LatentModel>> {
+    return absl::NotFoundError(absl::StrCat("none of ", slots, " slots"));
+  };
+  EXPECT_EQ(CreateStatus(6, 2, no_model), absl::NotFoundError("none of 14 slots"));
+}
+
+TEST(SelfPlay, TreesThatDoNotFitInMemoryAreAnError) {
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+  GTEST_SKIP() << "sanitizers take more address space than any limit leaves";
+#endif
+  // Trees of 64 x 4,000,000 nodes of 128 bytes take 33 GB.
+  const ModelMaker make_model = Claiming(64 * 4'000'001, kActionCount);
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = rlim_t{16} << 30;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &small), 0);
+  const absl::Status status = CreateStatus(4'000'000, 64, make_model);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "search: no memory for the trees of 64 games with 4000000 simulations each");
 }
 
 }  // namespace

@@ -28,10 +28,12 @@ absl::StatusOr<PlayedGames> PlayOnThreads(absl::Span<const GameTask> tasks,
   std::vector<std::unique_ptr<SelfPlay>> players;
   for (const std::vector<GameTask>& share : shares) {
     const auto in_flight = static_cast<uint32_t>(std::min<size_t>(share.size(), max_in_flight));
-    auto model =
-        NetworkSnapshot::MakeLatentModel(network, SelfPlay::SlotsNeeded(search, in_flight));
-    if (!model.ok()) return model.status();
-    players.push_back(std::make_unique<SelfPlay>(search, in_flight, *std::move(model)));
+    absl::StatusOr<std::unique_ptr<SelfPlay>> player =
+        SelfPlay::Create(search, in_flight, [&network](uint32_t slots) {
+          return NetworkSnapshot::MakeLatentModel(network, slots);
+        });
+    if (!player.ok()) return player.status();
+    players.push_back(*std::move(player));
   }
   std::vector<std::vector<v1::Trajectory>> played(threads);
   const auto play = [&](size_t t) {

@@ -24,8 +24,8 @@ struct PlayedGames {
 
 // Plays tasks on `threads` threads, each with its own share of them, all in flight at once up to
 // `max_in_flight` a thread. Which thread plays a game does not matter to the game but for the
-// rounding of batches. Blocks until all are played or `stop` is true. Errors are those of making
-// the latent model.
+// rounding of batches. Blocks until all are played or `stop` is true. Errors are those of
+// SelfPlay::Create.
 absl::StatusOr<PlayedGames> PlayOnThreads(absl::Span<const GameTask> tasks,
                                           const SearchConfig& search, uint32_t threads,
                                           uint32_t max_in_flight,

@@ -77,11 +77,15 @@ absl::Status RoundPlayer::PrepareFor(const RoundInputs& inputs) {
   if (same) return absl::OkStatus();
   play_ = nullptr;  // its memory, before the next one takes as much
   const SearchConfig& search = inputs.assigned->search;
-  absl::StatusOr<std::unique_ptr<LatentModel>> model = NetworkSnapshot::MakeLatentModel(
-      inputs.network, SelfPlay::SlotsNeeded(search, options_.games));
-  if (!model.ok()) return model.status();
-  play_ = std::make_unique<SelfPlay>(search, options_.games,
-                                     std::make_unique<MeteredModel>(*std::move(model), &batches_));
+  const auto make_model = [&](uint32_t slots) -> absl::StatusOr<std::unique_ptr<LatentModel>> {
+    auto model = NetworkSnapshot::MakeLatentModel(inputs.network, slots);
+    if (!model.ok()) return model.status();
+    return std::make_unique<MeteredModel>(*std::move(model), &batches_);
+  };
+  absl::StatusOr<std::unique_ptr<SelfPlay>> play =
+      SelfPlay::Create(search, options_.games, make_model);
+  if (!play.ok()) return play.status();
+  play_ = *std::move(play);
   return absl::OkStatus();
 }
 

@@ -38,7 +38,7 @@ class RoundPlayer {
   ~RoundPlayer();
 
   // Plays until `stop`, games in flight given up. An error is what keeps it from playing, such as
-  // no memory for the latent states.
+  // no memory for the latent states or the trees.
   absl::Status Run(const absl::Notification& stop);
 
  private:
