@@ -10,41 +10,38 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "actor/round_pacer.h"
 #include "actor/self_play.h"
 #include "env/solvers/random.h"
+#include "model/network_config.h"
 #include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
 namespace {
 
-// Games of a round. The first round is so short that even a small budget has an answer and most of
-// it left.
-constexpr uint64_t kFirstRound = 2;
-constexpr uint64_t kGamesInRound = 64;
-
-// Smaller batches cost nearly as much.
-constexpr uint64_t kLeastGamesInRound = 8;
-
 // Decisions explored in a game of a round, on average, by turns.
 constexpr float kExplored[] = {2, 4, 8, 1};
 
-struct Round {
-  uint64_t games = 0;
-  bool searches = false;
-};
+// What a searched decision takes, in decisions without search, by the arithmetic in them.
+double SearchCost(const v1::NetworkConfig& config, uint32_t simulations) {
+  const NetworkCost cost = CostOf(config);
+  return 1 + simulations * static_cast<double>(cost.step_flops) / cost.root_flops;
+}
 
-// Of rounds with and without search by turns, as much as there is time for, by what a row of the
-// network's batches has taken so far; without search if a round with it would take too long.
-Round NextRound(uint32_t number, double seconds, double seconds_a_row, uint32_t decisions,
-                uint32_t simulations) {
-  for (const bool searches : {true, false}) {
-    if (searches && number % 2 == 0) continue;
-    const double rows = static_cast<double>(decisions) * (searches ? 1 + simulations : 1);
-    const double games = seconds / (rows * seconds_a_row);
-    if (games >= kGamesInRound) return {kGamesInRound, searches};
-    if (games >= kLeastGamesInRound) return {static_cast<uint64_t>(games), searches};
+// One game of the round without exploration, the others with.
+std::vector<GameTask> MakeTasks(const PlayedProgram& program, const AgentRound& round,
+                                uint64_t played, Random& seeds) {
+  std::vector<GameTask> tasks;
+  for (uint64_t g = 0; g < round.games; ++g) {
+    const bool explores = g > 0;
+    const float explored = kExplored[g % std::size(kExplored)];
+    tasks.push_back({.program = &program,
+                     .id = absl::StrCat(played + g),
+                     .seed = seeds.Next(),
+                     .explored = explores ? explored / static_cast<float>(program.decisions()) : 0,
+                     .searched = round.searches ? 1.0F : 0.0F});
   }
-  return {};
+  return tasks;
 }
 
 }  // namespace
@@ -53,28 +50,20 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
                                      const std::shared_ptr<const NetworkSnapshot>& network,
                                      const AgentOptions& options) {
   const absl::StatusOr<std::unique_ptr<SelfPlay>> self_play = SelfPlay::Create(
-      options.search, kGamesInRound,
+      options.search, RoundPacer::kMostGames,
       [&network](uint32_t slots) { return NetworkSnapshot::MakeLatentModel(network, slots); });
   if (!self_play.ok()) return self_play.status();
   SetComputeThreads(1);
   Random seeds(options.seed);
   std::vector<std::pair<double, std::string>> best;  // return and actions, the best first
   AgentGames result;
-  const absl::Time start = absl::Now();
-  Round round = {.games = kFirstRound};
-  for (uint32_t number = 0; round.games > 0; ++number) {
+  RoundPacer pacer(SearchCost(network->config(), options.search.simulations));
+  for (;;) {
+    const absl::Time start = absl::Now();
+    AgentRound round = pacer.Next(absl::ToDoubleSeconds(options.deadline - start));
     round.games = std::min(round.games, options.max_games - result.played);
-    std::vector<GameTask> tasks;
-    for (uint64_t g = 0; g < round.games; ++g) {
-      const bool explores = g > 0;
-      const float explored = kExplored[g % std::size(kExplored)];
-      tasks.push_back(
-          {.program = &program,
-           .id = absl::StrCat(number, "/", g),
-           .seed = seeds.Next(),
-           .explored = explores ? explored / static_cast<float>(program.decisions()) : 0,
-           .searched = round.searches ? 1.0F : 0.0F});
-    }
+    if (round.games == 0) break;
+    const std::vector<GameTask> tasks = MakeTasks(program, round, result.played, seeds);
     for (const v1::Trajectory& game : (*self_play)->Play(tasks, 0, options.stop)) {
       ++result.played;
       best.emplace_back(TotalReturn(game), game.actions());
@@ -82,11 +71,8 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
     std::sort(best.begin(), best.end(), std::greater<>());
     best.erase(std::unique(best.begin(), best.end()), best.end());
     if (best.size() > options.best) best.resize(options.best);
-    if (result.played >= options.max_games || (options.stop && options.stop())) break;
-    const double rows = static_cast<double>((*self_play)->stats().network_rows);
-    round = NextRound(number + 1, absl::ToDoubleSeconds(options.deadline - absl::Now()),
-                      absl::ToDoubleSeconds(absl::Now() - start) / rows, program.decisions(),
-                      options.search.simulations);
+    if (options.stop && options.stop()) break;
+    pacer.Add(round, absl::ToDoubleSeconds(absl::Now() - start));
   }
   for (const auto& [value, actions] : best) {
     std::vector<Action>& game = result.games.emplace_back();

@@ -37,10 +37,10 @@ struct AgentGames {
   uint64_t played = 0;
 };
 
-// Plays rounds of games on the calling thread, of as many games as there is time for: the first,
-// and every second one, by the policy alone, the others with search. In each, one game without
-// exploration, and some decisions explored in the others. The program must leave something to
-// decide. Errors are those of SelfPlay::Create.
+// Plays rounds of games on the calling thread, of as many games as there is time for (RoundPacer):
+// the first, and every second one, by the policy alone, the others with search. In each, one game
+// without exploration, and some decisions explored in the others. The program must leave something
+// to decide. Errors are those of SelfPlay::Create.
 absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
                                      const std::shared_ptr<const NetworkSnapshot>& network,
                                      const AgentOptions& options);
