@@ -238,7 +238,6 @@ absl::Status ActorRole::Impl::TakeWeights(uint64_t step, const std::string& byte
   absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> snapshot = (*network)->Snapshot(options);
   if (!snapshot.ok()) return snapshot.status();
   state_.SetNetwork(*std::move(snapshot), step);
-  state_.SetNewestStep(step, absl::Now());
   return absl::OkStatus();
 }
 

@@ -42,12 +42,6 @@ void ActorState::SetOrders(const v1::ActorOrders& orders, absl::Time now) {
   }
 }
 
-void ActorState::SetNewestStep(uint64_t step, absl::Time now) {
-  const absl::MutexLock lock(&mutex_);
-  last_contact_ = now;
-  newest_step_ = step;
-}
-
 std::optional<RoundInputs> ActorState::NextRound(absl::Time now) {
   const absl::MutexLock lock(&mutex_);
   if (inputs_.assigned == nullptr || inputs_.network == nullptr) return std::nullopt;

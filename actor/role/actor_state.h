@@ -50,6 +50,8 @@ class ActorState {
   explicit ActorState(uint64_t max_policy_lag) : max_policy_lag_(max_policy_lag) {}
 
   void SetAssigned(std::shared_ptr<const AssignedPrograms> assigned);
+
+  // Not news of the newest step: weights may have been on their way for long.
   void SetNetwork(std::shared_ptr<const NetworkSnapshot> network, uint64_t step);
 
   // Whether a round has begun with the weights there are, or there are none.
@@ -57,9 +59,6 @@ class ActorState {
 
   // Takes an answer in, or notes that there was none.
   void SetOrders(const v1::ActorOrders& orders, absl::Time now);
-
-  // The newest step that was heard of, if by a notice.
-  void SetNewestStep(uint64_t step, absl::Time now);
 
   // What to play next with; none if it has to wait for the learner.
   std::optional<RoundInputs> NextRound(absl::Time now);

@@ -106,6 +106,15 @@ TEST_F(ActorStateTest, WeightsTooFarBehindAreNotPlayedWith) {
   EXPECT_EQ(state_.policy_lag(), 0);
 }
 
+TEST_F(ActorStateTest, WeightsThatWereLongOnTheirWayAreNotTheNewest) {
+  Assign(1);
+  state_.SetOrders(Orders(6 + kMaxLag, 1), now_);
+  SetNetwork(5);
+  EXPECT_EQ(state_.policy_lag(), 1 + kMaxLag);
+  EXPECT_FALSE(state_.NextRound(now_).has_value());
+  EXPECT_TRUE(state_.WantsNetwork());
+}
+
 TEST_F(ActorStateTest, ALearnerThatIsAwayIsWaitedForAfterAWhile) {
   Assign(1);
   SetNetwork(5);
