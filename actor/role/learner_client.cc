@@ -309,9 +309,10 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
         wanted = watch.Take();
         Note(absl::OkStatus());
         NoteStep(wanted->step());
+        // Read once: the next one may come at any time.
+        const uint64_t notices = watch.notices();
         const absl::MutexLock lock(&mutex_);
-        figures_.notices += watch.notices() - noted;
-        noted = watch.notices();
+        figures_.notices += notices - std::exchange(noted, notices);
       }
       if (!wanted.has_value() || !options_.fetch_weights ||
           (hooks_.wants_weights && !hooks_.wants_weights())) {
