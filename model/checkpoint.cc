@@ -23,7 +23,6 @@ constexpr absl::string_view kMagic = "MMZMODEL";
 constexpr absl::string_view kOptimizerPrefix = "optimizer/";
 constexpr size_t kLengthBytes = 8;
 constexpr size_t kShaBytes = 32;
-constexpr uint64_t kMaxHeadBytes = uint64_t{1} << 30;  // protobuf takes twice that
 constexpr size_t kPreambleBytes = 8 + kLengthBytes + kShaBytes;
 
 // Both parts of a file that has been found whole.
@@ -87,14 +86,57 @@ absl::StatusOr<uint64_t> TensorBytes(const TensorProto& tensor, uint64_t limit) 
   return bytes;
 }
 
+// Tensors follow each other: `end` is where the next one begins.
 void AddTensor(const NamedTensor& tensor, absl::string_view prefix, v1::CheckpointHeader& head,
-               std::string& payload) {
+               uint64_t& end) {
   TensorProto& entry = *head.add_tensors();
   entry.set_name(absl::StrCat(prefix, tensor.name));
   entry.mutable_shape()->Assign(tensor.shape.begin(), tensor.shape.end());
   entry.set_type(tensor.type);
-  entry.set_offset(payload.size());
-  payload += tensor.bytes;
+  entry.set_offset(end);
+  end += tensor.bytes.size();
+}
+
+v1::CheckpointHeader MakeHead(const Checkpoint& checkpoint) {
+  v1::CheckpointHeader head;
+  FillHeader(head);
+  *head.mutable_network() = checkpoint.network;
+  *head.mutable_observation() = MakeObservationSpec();
+  head.set_step(checkpoint.step);
+  head.set_training_state(checkpoint.training_state);
+  head.set_git_commit(checkpoint.git_commit);
+  uint64_t end = 0;
+  for (const NamedTensor& tensor : checkpoint.weights) AddTensor(tensor, "", head, end);
+  for (const NamedTensor& tensor : checkpoint.optimizer) {
+    AddTensor(tensor, kOptimizerPrefix, head, end);
+  }
+  return head;
+}
+
+std::string WholeFile(const v1::CheckpointHeader& head, const Checkpoint& checkpoint) {
+  std::string content = SerializeDeterministically(head);
+  const std::string length = EncodeLength(content.size());
+  for (const NamedTensor& tensor : checkpoint.weights) content += tensor.bytes;
+  for (const NamedTensor& tensor : checkpoint.optimizer) content += tensor.bytes;
+  return absl::StrCat(kMagic, length, Sha256(content), content);
+}
+
+// Whether LoadCheckpoint takes a file of such a head.
+absl::Status CheckLimits(const v1::CheckpointHeader& head, const Checkpoint& checkpoint,
+                         const CheckpointLimits& limits) {
+  const uint64_t head_bytes = head.ByteSizeLong();
+  uint64_t file_bytes = kPreambleBytes + head_bytes;
+  for (const NamedTensor& tensor : checkpoint.weights) file_bytes += tensor.bytes.size();
+  for (const NamedTensor& tensor : checkpoint.optimizer) file_bytes += tensor.bytes.size();
+  if (head_bytes > limits.head) {
+    return absl::OutOfRangeError(absl::StrCat("not saved: the checkpoint's head takes ", head_bytes,
+                                              " bytes, ", limits.head, " can be read"));
+  }
+  if (file_bytes > limits.file) {
+    return absl::OutOfRangeError(absl::StrCat("not saved: the checkpoint takes ", file_bytes,
+                                              " bytes, ", limits.file, " can be read"));
+  }
+  return absl::OkStatus();
 }
 
 // The bytes behind the head must be those of the tensors, one after the other.
@@ -127,7 +169,7 @@ absl::StatusOr<FileParts> TakeApart(absl::string_view bytes, const std::string& 
     return FileError(path, absl::StrCat("cut short: the head takes ", length, " bytes, there are ",
                                         content.size()));
   }
-  if (length > kMaxHeadBytes) {
+  if (length > CheckpointLimits().head) {
     return FileError(path, absl::StrCat("damaged: a head of ", length, " bytes"));
   }
   const google::protobuf::LogSilencer silencer;  // the error is ours to report
@@ -172,26 +214,15 @@ absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const Checkpoint& checkpoin
   return network;
 }
 
-absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
-  return WriteFileAtomically(path, SerializeCheckpoint(checkpoint));
+absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint,
+                            const CheckpointLimits& limits) {
+  const v1::CheckpointHeader head = MakeHead(checkpoint);
+  MMZ_RETURN_IF_ERROR(InFile(path, CheckLimits(head, checkpoint, limits)));
+  return WriteFileAtomically(path, WholeFile(head, checkpoint));
 }
 
 std::string SerializeCheckpoint(const Checkpoint& checkpoint) {
-  v1::CheckpointHeader head;
-  FillHeader(head);
-  *head.mutable_network() = checkpoint.network;
-  *head.mutable_observation() = MakeObservationSpec();
-  head.set_step(checkpoint.step);
-  head.set_training_state(checkpoint.training_state);
-  head.set_git_commit(checkpoint.git_commit);
-  std::string payload;
-  for (const NamedTensor& tensor : checkpoint.weights) AddTensor(tensor, "", head, payload);
-  for (const NamedTensor& tensor : checkpoint.optimizer) {
-    AddTensor(tensor, kOptimizerPrefix, head, payload);
-  }
-  const std::string head_bytes = SerializeDeterministically(head);
-  const std::string content = absl::StrCat(head_bytes, payload);
-  return absl::StrCat(kMagic, EncodeLength(head_bytes.size()), Sha256(content), content);
+  return WholeFile(MakeHead(checkpoint), checkpoint);
 }
 
 absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {

@@ -14,6 +14,7 @@
 #include "mallocmuzero/v1/network.pb.h"
 #include "model/network.h"
 #include "model/tensors.h"
+#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 
@@ -37,8 +38,16 @@ Checkpoint MakeCheckpoint(const Network& network);
 // A network with the checkpoint's weights. InvalidArgument if they do not fit its config.
 absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const Checkpoint& checkpoint);
 
+// Bytes that LoadCheckpoint takes at most. Tests have smaller ones.
+struct CheckpointLimits {
+  uint64_t head = uint64_t{1} << 30;  // protobuf takes twice that
+  uint64_t file = kMaxFileBytes;
+};
+
 // Replaces the file in one step, for this build's observations. Equal checkpoints give equal files.
-absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint);
+// OutOfRange, and the file is as it was, if it would be larger than LoadCheckpoint takes.
+absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint,
+                            const CheckpointLimits& limits = {});
 
 // An error of one line that names the file and what would be right: NotFound if there is none,
 // InvalidArgument if it is no checkpoint, cut short, damaged, of another version of the format or

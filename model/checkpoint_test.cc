@@ -139,6 +139,22 @@ TEST_F(CheckpointTest, SavingReplacesAndLeavesNothingElse) {
               HasSubstr("/nowhere/at/all: cannot create"));
 }
 
+TEST_F(CheckpointTest, WhatCouldNotBeReadAgainIsNotSaved) {
+  const Checkpoint checkpoint = TrainedCheckpoint();
+  const uint64_t head_bytes = head_.ByteSizeLong();
+  const CheckpointLimits exact = {.head = head_bytes, .file = good_.size()};
+  WriteRaw(Path("saved"), "before");
+  for (const CheckpointLimits& limits :
+       {CheckpointLimits{.head = head_bytes - 1}, CheckpointLimits{.file = good_.size() - 1}}) {
+    const absl::Status status = SaveCheckpoint(Path("saved"), checkpoint, limits);
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(Path("saved: not saved: ")));
+    EXPECT_EQ(ReadFile(Path("saved")).value(), "before");
+  }
+  EXPECT_EQ(SaveCheckpoint(Path("saved"), checkpoint, exact), absl::OkStatus());
+  EXPECT_EQ(ReadFile(Path("saved")).value(), good_);
+}
+
 TEST_F(CheckpointTest, MissingFileIsNotFound) {
   EXPECT_EQ(LoadNetwork(Path("none")).status().code(), absl::StatusCode::kNotFound);
 }

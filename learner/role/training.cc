@@ -136,7 +136,7 @@ absl::Status Training::Join() {
   if (!group.ok()) return group.status();
   group_ = *std::move(group);
   std::string state;
-  if (rank_ == 0) state = Capture();
+  if (rank_ == 0) state = SerializeCheckpoint(Capture());
   MMZ_RETURN_IF_ERROR(group_->Broadcast(state));
   if (rank_ > 0) {
     const absl::StatusOr<Checkpoint> checkpoint = ParseCheckpoint(state, "process 0's state");

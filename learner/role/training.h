@@ -99,7 +99,7 @@ class Training {
 
   // training_state.cc
   absl::Status SetUp();
-  std::string Capture() const;
+  Checkpoint Capture() const;
   absl::Status Restore(const Checkpoint& checkpoint);
   absl::Status RestoreFromDirectory();
   absl::Status Save();

@@ -17,7 +17,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "learner/role/training.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
@@ -63,7 +62,7 @@ absl::Status Training::SetUp() {
   return directory_.has_value() ? RestoreFromDirectory() : absl::OkStatus();
 }
 
-std::string Training::Capture() const {
+Checkpoint Training::Capture() const {
   v1::TrainState state = state_;
   const auto [games, decisions] = hooks_.played();
   state.set_update(learner_->step());
@@ -75,7 +74,7 @@ std::string Training::Capture() const {
   checkpoint.optimizer = learner_->ExportOptimizer();
   checkpoint.step = learner_->step();
   checkpoint.training_state = state.SerializeAsString();
-  return SerializeCheckpoint(checkpoint);
+  return checkpoint;
 }
 
 absl::Status Training::Restore(const Checkpoint& checkpoint) {
@@ -122,7 +121,7 @@ absl::Status Training::Save() {
 // of metrics that comes after it: a run that goes on from it removes later ones only.
 absl::Status Training::SaveFiles() {
   state_.set_iteration(state_.iteration() + 1);
-  absl::Status status = WriteFileAtomically(directory_->checkpoint_path(), Capture());
+  absl::Status status = SaveCheckpoint(directory_->checkpoint_path(), Capture());
   status.Update(AppendMetrics());
   status.Update(book_.WriteBestMappings(*directory_));
   return status;
