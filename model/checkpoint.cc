@@ -1,5 +1,6 @@
 #include "model/checkpoint.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -186,6 +187,18 @@ absl::StatusOr<FileParts> TakeApart(absl::string_view bytes, const std::string& 
   return parts;
 }
 
+// Weights are compared with those of a network that was made first. A small file must not be able
+// to have one made that fills the memory.
+absl::Status CheckParameterCount(const Checkpoint& checkpoint) {
+  constexpr uint64_t kAlwaysMade = uint64_t{1} << 24;  // 64 MiB; then the tensor is named
+  const uint64_t wanted = ParameterCountOf(checkpoint.network);
+  uint64_t given = 0;
+  for (const NamedTensor& tensor : checkpoint.weights) given += tensor.bytes.size() / sizeof(float);
+  if (wanted <= std::max(given, kAlwaysMade)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "network config: has ", wanted, " weights, must have the ", given, " of the tensors"));
+}
+
 NamedTensor ToTensor(const TensorProto& entry, absl::string_view payload) {
   // CheckPayloadSize has found the size to be right.
   const uint64_t size = TensorBytes(entry, payload.size()).value_or(0);
@@ -208,6 +221,7 @@ Checkpoint MakeCheckpoint(const Network& network) {
 }
 
 absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const Checkpoint& checkpoint) {
+  MMZ_RETURN_IF_ERROR(CheckParameterCount(checkpoint));
   absl::StatusOr<std::unique_ptr<Network>> network = Network::Create(checkpoint.network, 0);
   if (!network.ok()) return network.status();
   MMZ_RETURN_IF_ERROR((*network)->ImportWeights(checkpoint.weights));

@@ -217,6 +217,15 @@ TEST_F(CheckpointTest, TensorOfAnotherShapeIsNamed) {
             "tensor dynamics.reward_hidden.weight has shape [4, 4], must be [5, 4]");
 }
 
+TEST_F(CheckpointTest, NoNetworkIsMadeThatIsMuchLargerThanTheFile) {
+  // Queries 1024 x 65536 and as much of the trunk are half a gigabyte.
+  head_.mutable_network()->set_latent(1024);
+  head_.mutable_network()->set_access_channels(1024);
+  head_.mutable_network()->set_heads(64);
+  EXPECT_THAT(ErrorOfParts(), MatchesRegex("network config: has 1[0-9]{8} weights, must have the "
+                                           "[0-9]{4} of the tensors"));
+}
+
 TEST_F(CheckpointTest, MissingAndAdditionalTensorsAreNamed) {
   const std::string first = head_.tensors(0).name();
   head_.mutable_tensors(0)->set_name("other");

@@ -188,6 +188,25 @@ NetworkCost CostOf(const v1::NetworkConfig& config) {
           .step_flops = 2 * (dynamics + reward + prediction)};
 }
 
+uint64_t ParameterCountOf(const v1::NetworkConfig& config) {
+  const auto linear = [](uint64_t inputs, uint64_t outputs) { return (inputs + 1) * outputs; };
+  const uint64_t latent = config.latent();
+  const uint64_t channels = config.memory_channels();
+  const uint64_t embedded = config.access_channels();
+  const uint64_t attended = config.heads() * embedded;
+  const uint64_t hidden = config.head_hidden();
+  const uint64_t block = linear(latent, latent) + latent * latent;
+  const uint64_t memory = linear(layout::kMemoryChannels * layout::kAddressBins + 1, channels) +
+                          config.memory_blocks() * linear(3 * channels, channels);
+  const uint64_t accesses = linear(layout::kAccessFeatures, embedded) + linear(embedded, attended);
+  const uint64_t trunk = linear(layout::kTimes * channels + attended + PlainFeatures(), latent);
+  const uint64_t blocks = config.representation_blocks() + config.dynamics_blocks();
+  const uint64_t actions = config.actions() * latent;  // what the first block of the dynamics reads
+  const uint64_t heads = 2 * (linear(latent, hidden) + linear(hidden, config.bins())) +
+                         linear(hidden, config.actions());
+  return memory + accesses + trunk + blocks * block + actions + heads;
+}
+
 uint32_t PlainFeatures() {
   return static_cast<uint32_t>(layout::kAccessesOffset + layout::kAccessFeatures -
                                layout::kCapacityOffset + layout::kSize - layout::kActionsOffset);

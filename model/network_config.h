@@ -41,6 +41,9 @@ struct NetworkCost {
 };
 NetworkCost CostOf(const v1::NetworkConfig& config);
 
+// Weights of such a network, without those of a consistency head.
+uint64_t ParameterCountOf(const v1::NetworkConfig& config);
+
 // Floats of the observation that the representation reads beside the picture of the fast memory and
 // the window: capacity, bandwidth, decision, the current access, the last actions and accesses, the
 // program.

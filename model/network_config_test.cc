@@ -7,6 +7,7 @@
 #include "env/observation_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "model/network.h"
 
 namespace mallocmuzero {
 namespace {
@@ -80,6 +81,21 @@ TEST(NetworkConfig, CountsTheFlopsOfTheReference) {
   // 259 x 256 + 256 x 256 of the dynamics, 2 x 256 x 256 of hidden layers, 256 x 3 of the policy
   // and 2 x 256 x 601 of reward and value are 571,392 multiplications.
   EXPECT_EQ(CostOf(ReferenceNetworkConfig(256, 601, 3)).step_flops, 2 * 571392);
+}
+
+TEST(NetworkConfig, CountsTheWeightsThatNetworksHave) {
+  v1::NetworkConfig odd = ReferenceNetworkConfig(6, 5, 7);
+  odd.set_memory_channels(3);
+  odd.set_memory_blocks(2);
+  odd.set_access_channels(5);
+  odd.set_heads(3);
+  odd.set_representation_blocks(0);
+  odd.set_dynamics_blocks(3);
+  odd.set_head_hidden(11);
+  for (const v1::NetworkConfig& config :
+       {Tiny(), NetworkPreset("small").value(), NetworkPreset("base").value(), odd}) {
+    EXPECT_EQ(ParameterCountOf(config), Network::Create(config, 1).value()->ParameterCount());
+  }
 }
 
 TEST(NetworkConfig, CountsTheFlopsOfARoot) {
