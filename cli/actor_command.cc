@@ -95,8 +95,7 @@ void AddActorCommand(CLI::App& app, Action& action) {
   AddConfigOption(*command, flags->config);
   command
       ->add_option("--index", flags->index,
-                   "tells actors of one configuration apart: random numbers, spool, metrics port; "
-                   "default: 0")
+                   "tells actors of one configuration apart: spool, metrics port; default: 0")
       ->type_name("N");
   auto* reanalyse =
       command->add_flag("--reanalyse", flags->reanalyse,

@@ -25,8 +25,9 @@ class Security;  // rpc/security.h
 // and shards may come and go. Thread-safe.
 class ActorRole {
  public:
-  // `config` as ReadClusterConfig gives it. `index` tells the processes of one config apart: random
-  // numbers and the spool's folder depend on it. Returns at once, whether or not anyone answers.
+  // `config` as ReadClusterConfig gives it. `index` tells the processes of one config apart: the
+  // spool's file depends on it. Random numbers are others in every process that ever runs, as the
+  // ids of games must be. Returns at once, whether or not anyone answers.
   // `registry` must outlive it. Errors name the field or the file.
   static absl::StatusOr<std::unique_ptr<ActorRole>> Start(const v1::ClusterConfig& config,
                                                           uint32_t index, bool reanalyse,
