@@ -125,6 +125,7 @@ class SyntheticActors::Impl {
     std::unique_ptr<LearnerClient> learner ABSL_GUARDED_BY(mutex);
     uint64_t games ABSL_GUARDED_BY(mutex) = 0;
     uint64_t decisions ABSL_GUARDED_BY(mutex) = 0;
+    bool full ABSL_GUARDED_BY(mutex) = false;  // the last game had no room in the spool
     uint64_t step ABSL_GUARDED_BY(mutex) = 0;
     bool wants_weights ABSL_GUARDED_BY(mutex) = true;  // it has played with those it has
     std::vector<double> weights ABSL_GUARDED_BY(mutex);
@@ -304,11 +305,14 @@ bool SyntheticActors::Impl::PlayGame(Actor& actor, const GamePool& pool, Random&
   game.set_id(TrajectoryId(run_, actor.index, number));
   // Write would wait, and every other actor of this thread with it.
   if (actor.writer->spooled_bytes() + game.ByteSizeLong() > config_.actor().spool_bytes()) {
+    const absl::MutexLock lock(&actor.mutex);
+    actor.full = true;
     return false;
   }
   const auto decisions = static_cast<uint64_t>(game.actions().size());
   if (!actor.writer->Write(game)) return false;
   const absl::MutexLock lock(&actor.mutex);
+  actor.full = false;
   // As often as a real one takes newer weights: between two rounds.
   if (++actor.games % games_of_round_ == 0) actor.wants_weights = true;
   actor.decisions += decisions;
@@ -350,8 +354,8 @@ SyntheticStats SyntheticActors::Impl::stats() const {
   for (const auto& actor : actors_) {
     all.acknowledged += actor->writer->acknowledged();
     all.spooled_bytes += actor->writer->spooled_bytes();
-    if (actor->writer->spooled_bytes() > config_.actor().spool_bytes() / 2) ++all.blocked;
     const absl::MutexLock lock(&actor->mutex);
+    if (actor->full) ++all.blocked;
     if (actor->learner != nullptr) {
       const LearnerClientFigures learner = actor->learner->figures();
       all.reports += learner.reports;

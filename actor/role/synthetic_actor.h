@@ -41,7 +41,7 @@ struct SyntheticStats {
   uint64_t versions = 0;  // notices of new weights
   uint64_t fetched_bytes = 0;
   uint32_t connected = 0;  // actors whose learner answers
-  uint32_t blocked = 0;    // actors whose spool is full
+  uint32_t blocked = 0;    // actors whose last game had no room in their spool
   double report_p50_ms = 0;
   double report_p99_ms = 0;
   std::string last_error;  // of the learner's calls, for a person
