@@ -30,7 +30,7 @@ class AssignedProgramsTest : public ::testing::Test {
     assignment_.mutable_search()->set_simulations(4);
     assignment_.mutable_search()->set_max_considered_actions(3);
     v1::Assignment::Program& assigned = *assignment_.add_programs();
-    assigned.set_name("a");
+    assigned.set_name("prog_x");
     assigned.set_sha256(program_.fingerprint());
     assigned.set_file_sha256("file");
     SetFile(*Compress(SerializeDeterministically(program_), "a"));
@@ -58,7 +58,7 @@ TEST_F(AssignedProgramsTest, AreReadyToBePlayed) {
 
 TEST_F(AssignedProgramsTest, AFileThatIsNotTheProgramIsRefused) {
   SetFile("no program at all");
-  EXPECT_THAT(Error(), HasSubstr("a"));
+  EXPECT_THAT(Error(), HasSubstr("prog_x"));
   const std::string whole = *Compress(SerializeDeterministically(program_), "a");
   SetFile(whole.substr(0, whole.size() / 2));
   EXPECT_THAT(Error(), HasSubstr("cut short"));
