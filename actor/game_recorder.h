@@ -16,7 +16,7 @@
 
 namespace mallocmuzero {
 
-// Call Record for every decision, just before it is applied, with what a search made of it.
+// Start, Apply for every decision with what a search made of it, then Finish.
 class GameRecorder {
  public:
   // `id` is unique for ever: 16 bytes.

@@ -46,6 +46,7 @@ bool BatchedSearch::Step(absl::Span<const uint32_t> games) {
   assert(games.size() <= search_.games());
   uint32_t rows = 0;
   for (const uint32_t game : games) {
+    assert(search_.Node(game, 0).visits > 0);  // it was started
     if (!search_.Done(game)) active_[rows++] = game;
   }
   if (rows == 0) return false;

@@ -24,7 +24,8 @@ class BatchedSearch {
   void Start(absl::Span<const uint32_t> games, absl::Span<const float> observations,
              absl::Span<const RootOptions> options);
 
-  // One simulation for each of `games` that is not done, in one batch. False if all are done.
+  // One simulation for each of `games`, all of them started, that is not done, in one batch. False
+  // if all are done.
   bool Step(absl::Span<const uint32_t> games);
 
   // Start, then Step until all of `games` are done.

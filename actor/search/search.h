@@ -94,7 +94,7 @@ struct SearchNode {
   uint32_t parent = 0;
   uint32_t action = 0;  // that led here
   uint32_t visits = 0;
-  float value = 0;  // mean of what was backed up to it
+  float value = 0;  // mean of its network value and all that was backed up to it
 };
 
 // The trees of a fixed number of games, independent of each other: games start and finish when
