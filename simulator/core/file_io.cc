@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -9,7 +10,9 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -32,7 +35,7 @@ absl::Status TooLong(absl::string_view name, int64_t max_bytes) {
       absl::StrCat(name, ": content is longer than ", max_bytes, " bytes"));
 }
 
-absl::Status WriteAll(int file, const std::string& path, absl::string_view bytes) {
+absl::Status WriteBytes(int file, const std::string& path, absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), bytes.size());
     if (written < 0) {
@@ -41,8 +44,35 @@ absl::Status WriteAll(int file, const std::string& path, absl::string_view bytes
     }
     bytes.remove_prefix(static_cast<size_t>(written));
   }
-  if (fsync(file) != 0) return ErrnoStatus(path, "cannot write to disk", errno);
   return absl::OkStatus();
+}
+
+// True for pipes, devices and the like: they cannot be replaced, only written to.
+bool TakesBytesOnly(const std::string& path) {
+  struct stat found = {};
+  if (stat(path.c_str(), &found) != 0) return false;
+  return !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
+
+absl::Status WriteInto(const std::string& path, absl::string_view bytes) {
+  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (file < 0) return ErrnoStatus(path, "cannot open", errno);
+  absl::Status status = WriteBytes(file, path, bytes);
+  if (close(file) != 0 && status.ok()) status = ErrnoStatus(path, "cannot write", errno);
+  return status;
+}
+
+// What `path` stands for if it is a link, or a link to a link; it need not exist.
+absl::StatusOr<std::string> FollowLinks(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as in Linux
+  std::filesystem::path target = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    std::error_code no_link;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, no_link);
+    if (no_link) return target.string();
+    target = target.parent_path() / next;  // `next` alone if it is absolute
+  }
+  return ErrnoStatus(path, "cannot create", ELOOP);
 }
 
 // Makes a rename durable. Some file systems cannot sync folders; the content is safe regardless.
@@ -117,19 +147,23 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view byte
     compressed = *std::move(result);
     bytes = compressed;
   }
-  const std::string temporary = TemporaryPathFor(path);
+  if (TakesBytesOnly(path)) return WriteInto(path, bytes);
+  const absl::StatusOr<std::string> target = FollowLinks(path);
+  if (!target.ok()) return target.status();
+  const std::string temporary = TemporaryPathFor(*target);
   const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) return ErrnoStatus(path, "cannot create", errno);
-  absl::Status status = WriteAll(file, path, bytes);
+  absl::Status status = WriteBytes(file, path, bytes);
+  if (status.ok() && fsync(file) != 0) status = ErrnoStatus(path, "cannot write to disk", errno);
   if (close(file) != 0 && status.ok()) status = ErrnoStatus(path, "cannot write", errno);
-  if (status.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (status.ok() && std::rename(temporary.c_str(), target->c_str()) != 0) {
     status = ErrnoStatus(path, "cannot replace", errno);
   }
   if (!status.ok()) {
     unlink(temporary.c_str());
     return status;
   }
-  SyncFolderOf(path);
+  SyncFolderOf(*target);
   return absl::OkStatus();
 }
 

@@ -33,7 +33,8 @@ absl::StatusOr<std::string> Decompress(std::string bytes, absl::string_view name
                                        int64_t max_bytes = kMaxFileBytes);
 
 // Replaces the file in one step: a reader, also one after a crash, sees the old content or the new
-// one. Compressed if `compress` is set or the path ends in ".zst".
+// one. A link stays, what it points to is replaced; into a pipe or a device the bytes are written.
+// Compressed if `compress` is set or the path ends in ".zst".
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes,
                                  bool compress = false);
 

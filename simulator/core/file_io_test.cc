@@ -1,6 +1,8 @@
 #include "simulator/core/file_io.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include <fstream>
@@ -113,6 +115,52 @@ TEST(FileIo, FailedWriteIsAnErrorAndLeavesNothingBehind) {
   mkdir(folder.c_str(), 0755);
   EXPECT_THAT(std::string(WriteFileAtomically(folder, "x").message()),
               HasSubstr("is_a_folder: cannot replace: "));
+}
+
+// A device or a pipe stays what it is: the bytes go into it.
+TEST(FileIo, WhatIsNoRegularFileIsWrittenToAndNotReplaced) {
+  const std::string fifo = Path("fifo");
+  std::remove(fifo.c_str());
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int reader = open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  const absl::Status written = WriteFileAtomically(fifo, "bytes");
+  EXPECT_TRUE(written.ok()) << written;
+  struct stat found = {};
+  ASSERT_EQ(lstat(fifo.c_str(), &found), 0);
+  EXPECT_TRUE(S_ISFIFO(found.st_mode));
+  char bytes[8] = {};
+  EXPECT_EQ(read(reader, bytes, sizeof(bytes)), 5);
+  EXPECT_STREQ(bytes, "bytes");
+  close(reader);
+}
+
+TEST(FileIo, ALinkStaysALinkToWhatIsReplaced) {
+  const std::string folder = Path("link_folder");
+  mkdir(folder.c_str(), 0755);
+  WriteRaw(folder + "/target", "old");
+  for (const char* name : {"/link", "/link_to_link", "/link_to_nothing"}) {
+    std::remove((folder + name).c_str());
+  }
+  ASSERT_EQ(symlink("target", (folder + "/link").c_str()), 0);
+  ASSERT_EQ(symlink((folder + "/link").c_str(), (folder + "/link_to_link").c_str()), 0);
+  ASSERT_EQ(symlink("new", (folder + "/link_to_nothing").c_str()), 0);
+  ASSERT_TRUE(WriteFileAtomically(folder + "/link_to_link", "new").ok());
+  EXPECT_EQ(ReadRaw(folder + "/target"), "new");
+  ASSERT_TRUE(WriteFileAtomically(folder + "/link_to_nothing", "made").ok());
+  EXPECT_EQ(ReadRaw(folder + "/new"), "made");
+  for (const char* name : {"/link", "/link_to_link", "/link_to_nothing"}) {
+    struct stat found = {};
+    ASSERT_EQ(lstat((folder + name).c_str(), &found), 0);
+    EXPECT_TRUE(S_ISLNK(found.st_mode)) << name;
+  }
+}
+
+TEST(FileIo, LinksInACircleAreAnError) {
+  std::remove(Path("circle").c_str());
+  ASSERT_EQ(symlink("circle", Path("circle").c_str()), 0);
+  EXPECT_EQ(WriteFileAtomically(Path("circle"), "x").message(),
+            Path("circle") + ": cannot create: Too many levels of symbolic links");
 }
 
 TEST(FileIo, ZstSuffixCompresses) {
