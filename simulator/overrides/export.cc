@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -99,10 +100,13 @@ class Exporter {
   void KeepValue(const BufferValue& value, const std::vector<uint32_t>& lost) {
     std::vector<Definition> definitions = InputDefinition(program_, value.buffer);
     if (value.has_definition) definitions = DefinitionsOf(program_, value.accesses.front());
-    Item& item = AddItem("keep_value", NameOf(definitions, lost), lost);
+    std::vector<std::string> texts;
     // Only the uses of a program input can be kept: the input itself is in HBM anyhow.
-    if (value.has_definition) AddKept(definitions, item);
-    for (const uint32_t a : value.accesses) AddKept(UsesOf(program_, a, wanted_), item);
+    if (value.has_definition) AppendKept(definitions, texts);
+    for (const uint32_t a : value.accesses) AppendKept(UsesOf(program_, a, wanted_), texts);
+    if (texts.empty()) return;
+    Item& item = AddItem("keep_value", NameOf(definitions, lost), lost);
+    for (std::string& text : texts) item.add_tensor_overrides(std::move(text));
   }
 
   // Fast memory is handed out to the value before all others.
@@ -123,12 +127,12 @@ class Exporter {
 
   // One access of a value that stays in fast memory elsewhere.
   void KeepAccess(uint32_t access) {
-    const std::vector<Definition> definitions = DefinitionsOf(program_, access);
-    const std::vector<Use> uses = UsesOf(program_, access, wanted_);
-    if (definitions.empty() && uses.empty()) return;
+    std::vector<std::string> texts;
+    AppendKept(DefinitionsOf(program_, access), texts);
+    AppendKept(UsesOf(program_, access, wanted_), texts);
+    if (texts.empty()) return;
     Item& item = AddItem("keep_use", NameOf({}, {access}), {access});
-    AddKept(definitions, item);
-    AddKept(uses, item);
+    for (std::string& text : texts) item.add_tensor_overrides(std::move(text));
   }
 
   // One copy for all accesses that the same interval serves.
@@ -146,8 +150,8 @@ class Exporter {
   }
 
   template <typename Position>
-  static void AddKept(const std::vector<Position>& positions, Item& item) {
-    for (const Position& position : positions) item.add_tensor_overrides(KeepInHbm(position));
+  static void AppendKept(const std::vector<Position>& positions, std::vector<std::string>& texts) {
+    for (const Position& position : positions) texts.push_back(KeepInHbm(position));
   }
 
   // The instruction an item is about.

@@ -96,6 +96,19 @@ TEST(ExportOverrides, AValueWantedNowhereIsKeptWhereItIsWrittenAndUsed) {
             absl::StrCat("xla_tpu_msa_tensor_overrides=", keep_0, " ", keep_1, " ", keep_2, "\n"));
 }
 
+// fusion.0's operand is as long as its output, which is wanted elsewhere: no filter tells them
+// apart.
+TEST(ExportOverrides, AnInputWhoseUsesCannotBeNamedIsLeftOut) {
+  ProgramBuilder builder;
+  const uint32_t input = builder.AddBuffer(100, {.live_in = true});
+  const uint32_t x = builder.AddBuffer(100);
+  builder.AddInstruction(100, {Read(input, 20), Write(x, 10)});
+  const v1::OverridesReport report = Export(WithDefault(builder.BuildProto(), "11"), Wanted("01"));
+  EXPECT_THAT(report.items(), IsEmpty());
+  EXPECT_EQ(report.left_out_accesses(), 1);
+  EXPECT_EQ(report.left_out_share(), 1);
+}
+
 TEST(ExportOverrides, OfAnInputOnlyTheUsesAreKept) {
   const v1::OverridesReport report =
       Export(WithDefault(ThreeFusions(), "000001"), Wanted("000000"));
