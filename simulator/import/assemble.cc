@@ -297,7 +297,11 @@ class Assembler {
     }
     for (const CarriedValue& carried : flow_.carried()) {
       const auto members = GroupStorages(carried);
-      if (assembly_.buffer_of_storage[members[0]] < 0) continue;
+      // Some may be touched though others are in a memory that is none of tensors.
+      if (std::any_of(members.begin(), members.end(),
+                      [&](int32_t s) { return assembly_.buffer_of_storage[s] < 0; })) {
+        continue;
+      }
       v1::CarriedGroup& group = *program().add_carried_groups();
       const auto buffer = [&](int i) {
         return static_cast<uint32_t>(assembly_.buffer_of_storage[members[i]]);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
@@ -251,12 +252,18 @@ ROOT %x = f32[8] negate(%a), backend_config={"used_scoped_memory_configs":[{"mem
   EXPECT_EQ(AssembleText(text, hardware).instructions(0).scoped_fast_memory_bytes(), 64);
 }
 
-TEST(Assemble, BytesBeyondMeasureAreCountedAsTheMost) {
-  // Nine times nearly 2^60 bytes are no 64-bit number.
-  const v1::Program program = AssembleText(hlo::EntryModule(
-      "%a = pred[1152921504606846975] parameter(0)\n"
-      "ROOT %x = f32[] custom-call(%a, %a, %a, %a, %a, %a, %a, %a, %a), custom_call_target=\"f\""));
-  EXPECT_EQ(AccessesOf(program, "x")[0].bytes_accessed(), INT64_MAX);
+// %n0 goes into a loop that keeps its counter in S(6), which is no memory of tensors.
+TEST(Assemble, WhatALoopCarriesInSeveralMemoriesIsNoGroupAndStaysInHbm) {
+  std::string text = LoopModule(3, "%state = f32[8] negate(%x)");
+  text = absl::StrReplaceAll(
+      text, {{"%p = (s32[], ", "%p = (s32[]{:S(6)}, "},
+             {"%i = s32[] get", "%i = s32[]{:S(6)} get"},
+             {"%z = s32[] constant(0)", "%z0 = s32[] constant(0)\n%z = s32[] negate(%z0)"}});
+  const v1::Program program = AssembleText(text);
+  ASSERT_EQ(program.carried_groups_size(), 1);
+  const v1::CarriedGroup& group = program.carried_groups(0);
+  EXPECT_EQ(program.buffers(static_cast<int>(group.initial_buffer())).bytes(), 32);
+  EXPECT_TRUE(BufferOfTensor(program, "z").pinned_to_hbm());
 }
 
 TEST(Assemble, UnknownOpcodesAreNamedAndPricedByBytes) {
