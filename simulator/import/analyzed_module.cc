@@ -7,9 +7,11 @@
 namespace mallocmuzero {
 namespace {
 
-bool CostsSomething(const hlo::Instruction& instruction, const ArrayTraffic& traffic) {
+bool CostsSomething(const hlo::Instruction& instruction) {
   if (instruction.estimated_cycles) return true;
-  if (instruction.opcode == hlo::Opcode::kTuple) return traffic.pointer_bytes > 0;
+  if (instruction.opcode == hlo::Opcode::kTuple) {
+    return hlo::TuplePointerBytes(instruction.shape, kTuplePointerBytes) > 0;
+  }
   return !IsForwarding(instruction.opcode) && !IsAsyncStart(instruction.opcode) &&
          !IsAsyncDone(instruction.opcode) && !IsConcatBitcast(instruction);
 }
@@ -24,9 +26,9 @@ void CollectPricedSteps(AnalyzedModule& analyzed) {
     priced.execution_count = instance.execution_count;
     priced.loop = instance.loop;
     if (step.kind == Step::Kind::kInstruction) {
+      if (!CostsSomething(*priced.instruction)) continue;
       priced.traffic =
           CountTraffic(analyzed.module, schedule.ComputationOf(step.instance), *priced.instruction);
-      if (!CostsSomething(*priced.instruction, priced.traffic)) continue;
     }
     analyzed.priced.push_back(std::move(priced));
   }

@@ -42,15 +42,6 @@ int32_t LeafCount(const hlo::Shape& shape) {
   return count;
 }
 
-// Range [first, first + count) of the leaves of element `element` of tuple `shape`; count -1 if
-// there is no such element.
-std::pair<int32_t, int32_t> LeafRange(const hlo::Shape& shape, int32_t element) {
-  if (!shape.IsTuple() || element < 0 || element >= shape.tuple_shapes.size()) return {0, -1};
-  int32_t first = 0;
-  for (int32_t i = 0; i < element; ++i) first += LeafCount(shape.tuple_shapes[i]);
-  return {first, LeafCount(shape.tuple_shapes[element])};
-}
-
 }  // namespace
 
 class DataflowBuilder {
@@ -167,8 +158,22 @@ class DataflowBuilder {
     return bindings_[instance][number];
   }
 
+  // Range [first, first + count) of the leaves of element `element` of tuple `shape`, which is the
+  // module's; count -1 if there is no such element.
+  std::pair<int32_t, int32_t> LeafRange(const hlo::Shape& shape, int32_t element) {
+    if (!shape.IsTuple() || element < 0 || element >= shape.tuple_shapes.size()) return {0, -1};
+    std::vector<int32_t>& starts = leaf_starts_[&shape];
+    if (starts.empty()) {
+      starts.push_back(0);
+      for (const hlo::Shape& part : shape.tuple_shapes) {
+        starts.push_back(starts.back() + LeafCount(part));
+      }
+    }
+    return {starts[element], starts[element + 1] - starts[element]};
+  }
+
   absl::StatusOr<Leaves> Element(int32_t instance, const hlo::Instruction& instruction,
-                                 int32_t element) const {
+                                 int32_t element) {
     const hlo::InstructionIndex source = instruction.operands[0];
     const hlo::Shape& shape = schedule_.ComputationOf(instance).instructions[source].shape;
     const auto [first, count] = LeafRange(shape, element);
@@ -314,6 +319,9 @@ class DataflowBuilder {
   UnionFind same_value_;
   UnionFind same_storage_;
   std::vector<std::vector<Leaves>> bindings_;  // by instance and parameter number
+  // By tuple: the first leaf of each element, and the number of all. Many elements of one tuple may
+  // be asked for.
+  absl::flat_hash_map<const hlo::Shape*, std::vector<int32_t>> leaf_starts_;
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> loop_at_;
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> call_at_;
 };
