@@ -2,10 +2,20 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "simulator/core/field_checks.h"
 #include "simulator/core/file_io.h"
+#include "simulator/core/status_macros.h"
+#include "simulator/import/saturate.h"
 
 namespace mallocmuzero {
 namespace {
+
+using field_checks::kMaxBytes;
+
+// Flops beyond this are no program's; the bound keeps sums exact.
+constexpr double kMaxFlops = 9007199254740992.0;  // 2^53
 
 bool CostsSomething(const hlo::Instruction& instruction) {
   if (instruction.estimated_cycles) return true;
@@ -16,8 +26,34 @@ bool CostsSomething(const hlo::Instruction& instruction) {
          !IsAsyncDone(instruction.opcode) && !IsConcatBitcast(instruction);
 }
 
-void CollectPricedSteps(AnalyzedModule& analyzed) {
+int64_t AllBytes(const ArrayTraffic& traffic) {
+  int64_t bytes = traffic.pointer_bytes;
+  for (const std::vector<int64_t>& operand : traffic.operand_bytes) {
+    for (const int64_t leaf : operand) bytes = SaturatingAdd(bytes, leaf);
+  }
+  for (const int64_t leaf : traffic.output_bytes) bytes = SaturatingAdd(bytes, leaf);
+  return bytes;
+}
+
+// An instruction with more of either cannot be part of a program.
+absl::Status CheckWork(const AnalyzedModule& analyzed, const hlo::Computation& computation,
+                       const PricedStep& priced) {
+  const hlo::Instruction& instruction = *priced.instruction;
+  const auto error = [&](absl::string_view expected, const auto& found) {
+    return absl::InvalidArgumentError(absl::StrCat(analyzed.path, ":", instruction.line, ":1: %",
+                                                   instruction.name, ": expected at most ",
+                                                   expected, ", found ", found));
+  };
+  const int64_t bytes = AllBytes(priced.traffic);
+  if (bytes > kMaxBytes) return error("2^50 bytes read and written", bytes);
+  const double flops = CountFlops(analyzed.module, computation, instruction);
+  if (!(flops <= kMaxFlops)) return error("2^53 floating-point operations", flops);
+  return absl::OkStatus();
+}
+
+absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
   const Schedule& schedule = analyzed.schedule;
+  absl::flat_hash_set<const hlo::Instruction*> checked;
   for (int32_t s = 0; s < schedule.steps.size(); ++s) {
     analyzed.priced_at_or_after.push_back(static_cast<int32_t>(analyzed.priced.size()));
     const Step& step = schedule.steps[s];
@@ -27,11 +63,15 @@ void CollectPricedSteps(AnalyzedModule& analyzed) {
     priced.loop = instance.loop;
     if (step.kind == Step::Kind::kInstruction) {
       if (!CostsSomething(*priced.instruction)) continue;
-      priced.traffic =
-          CountTraffic(analyzed.module, schedule.ComputationOf(step.instance), *priced.instruction);
+      const hlo::Computation& computation = schedule.ComputationOf(step.instance);
+      priced.traffic = CountTraffic(analyzed.module, computation, *priced.instruction);
+      if (checked.insert(priced.instruction).second) {
+        MMZ_RETURN_IF_ERROR(CheckWork(analyzed, computation, priced));
+      }
     }
     analyzed.priced.push_back(std::move(priced));
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -53,7 +93,7 @@ absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module
   absl::StatusOr<Dataflow> flow = Dataflow::Analyze(analyzed->schedule, hints, analyzed->path);
   if (!flow.ok()) return flow.status();
   analyzed->flow = *std::move(flow);
-  CollectPricedSteps(*analyzed);
+  MMZ_RETURN_IF_ERROR(CollectPricedSteps(*analyzed));
   return analyzed;
 }
 

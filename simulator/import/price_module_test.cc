@@ -151,13 +151,19 @@ TEST(PriceModule, WithoutAnEstimateTheRooflineRules) {
   EXPECT_DOUBLE_EQ(compute.modelled_cycles, 2000);
 }
 
-TEST(PriceModule, BytesBeyondMeasureAreCountedAsTheMost) {
-  // Nine operands of nearly 2^60 bytes: their sum is no 64-bit number.
-  const ModulePrice price =
-      PriceText(hlo::EntryModule("%a = pred[1152921504606846975] parameter(0)\n"
-                                 "ROOT %x = pred[] custom-call(%a, %a, %a, %a, %a, %a, %a, %a, "
-                                 "%a), custom_call_target=\"f\""));
-  EXPECT_DOUBLE_EQ(price.bytes_accessed, 9223372036854775807.0);
+TEST(PriceModule, TrafficBeyondMeasureIsRefusedWithItsLine) {
+  // Three operands of 2^49 bytes and one output.
+  EXPECT_EQ(testing::AnalysisError(hlo::EntryModule(
+                "%a = pred[562949953421312] parameter(0)\n"
+                "ROOT %x = pred[] custom-call(%a, %a, %a), custom_call_target=\"f\"")),
+            "test.hlo:5:1: %x: expected at most 2^50 bytes read and written, found "
+            "1688849860263937");
+  // 2 x 2^20 x 2^20 x 2^25 flops.
+  EXPECT_EQ(testing::AnalysisError(hlo::EntryModule(
+                "%a = s8[1048576,33554432] parameter(0)\n%b = s8[33554432,1048576] parameter(1)\n"
+                "ROOT %x = s8[1048576,1048576] dot(%a, %b), lhs_contracting_dims={1}, "
+                "rhs_contracting_dims={0}")),
+            "test.hlo:6:1: %x: expected at most 2^53 floating-point operations, found 7.3787e+19");
 }
 
 TEST(PriceModule, ReportsAFile) {

@@ -6,14 +6,19 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "simulator/core/field_checks.h"
+#include "simulator/core/status_macros.h"
 #include "simulator/import/trip_count.h"
 
 namespace mallocmuzero {
 namespace {
 
+using field_checks::kMaxBytes;
+using field_checks::kMaxExecutions;
+
 constexpr size_t kMaxSteps = 4'000'000;
 constexpr int kMaxCallDepth = 64;
-constexpr int64_t kMaxExecutionCount = int64_t{1} << 52;  // exact as a double
+constexpr int64_t kMaxCycles = int64_t{1} << 53;  // exact as a double, as counts of executions are
 
 class Flattener {
  public:
@@ -53,18 +58,31 @@ class Flattener {
       if (depth >= kMaxCallDepth) {
         return Error(instruction, "expected calls nested at most 64 deep");
       }
-      absl::Status status;
+      MMZ_RETURN_IF_ERROR(CheckSizes(instruction));
       if (instruction.opcode == hlo::Opcode::kWhile) {
-        status = VisitWhile(instance, i, depth);
+        MMZ_RETURN_IF_ERROR(VisitWhile(instance, i, depth));
       } else if (instruction.opcode == hlo::Opcode::kConditional ||
                  instruction.opcode == hlo::Opcode::kCall) {
-        status = VisitCall(instance, i, depth);
+        MMZ_RETURN_IF_ERROR(VisitCall(instance, i, depth));
       } else {
         schedule_.steps.push_back({Step::Kind::kInstruction, instance, i});
       }
-      if (!status.ok()) return status;
     }
     return absl::OkStatus();
+  }
+
+  // Larger ones cannot be part of a program.
+  absl::Status CheckSizes(const hlo::Instruction& instruction) const {
+    if (instruction.estimated_cycles.value_or(0) > kMaxCycles) {
+      return Error(instruction, absl::StrCat("expected estimated_cycles of at most 2^53, found ",
+                                             *instruction.estimated_cycles));
+    }
+    int64_t most = 0;
+    hlo::ForEachLeaf(instruction.shape, [&](absl::Span<const int32_t>, const hlo::Shape& array) {
+      most = std::max(most, hlo::ShapeByteSize(array));
+    });
+    if (most <= kMaxBytes) return absl::OkStatus();
+    return Error(instruction, absl::StrCat("expected arrays of at most 2^50 bytes, found ", most));
   }
 
   absl::Status VisitWhile(int32_t instance, hlo::InstructionIndex index, int depth) {
@@ -81,10 +99,13 @@ class Flattener {
     loop.trip_count = trips.value_or(kAssumedTripCount);
     loop.parent = schedule_.instances[instance].loop;
     const int64_t outer_count = schedule_.instances[instance].execution_count;
-    const int64_t count = loop.trip_count > 0 && outer_count > kMaxExecutionCount / loop.trip_count
-                              ? kMaxExecutionCount
-                              : outer_count * loop.trip_count;
-
+    if (loop.trip_count > kMaxExecutions / std::max<int64_t>(outer_count, 1)) {
+      return Error(instruction,
+                   absl::StrCat("expected at most 2^53 executions in all, found a loop "
+                                "of ",
+                                loop.trip_count, " passes that is run ", outer_count, " times"));
+    }
+    const int64_t count = outer_count * loop.trip_count;
     const auto loop_index = static_cast<int32_t>(schedule_.loops.size());
     loop.body = AddInstance(*body, count, loop_index);
     loop.condition = AddInstance(*condition, count, loop_index);

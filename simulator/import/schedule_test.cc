@@ -94,10 +94,42 @@ TEST(Schedule, NestedLoopsMultiply) {
   EXPECT_EQ(schedule.instances[schedule.loops[0].condition].execution_count, 4);
 }
 
-TEST(Schedule, ExecutionCountsStopWhereADoubleIsNoLongerExact) {
-  const hlo::Module module = hlo::MustParse(NestedLoops("1099511627776", "1099511627776"));
+TEST(Schedule, MoreExecutionsThanADoubleCountsAreRefusedWithTheirLine) {
+  const std::string most = "9007199254740992";  // 2^53
+  const hlo::Module module = hlo::MustParse(NestedLoops(most, "1"));
   const Schedule schedule = MustFlatten(module);
-  EXPECT_EQ(schedule.instances[schedule.loops[1].body].execution_count, int64_t{1} << 52);
+  EXPECT_EQ(schedule.instances[schedule.loops[1].body].execution_count, int64_t{1} << 53);
+  EXPECT_EQ(FlattenError(hlo::MustParse(NestedLoops("9007199254740993", "1"))),
+            "test.hlo:5:1: %outer: expected at most 2^53 executions in all, found a loop of "
+            "9007199254740993 passes that is run 1 times");
+  EXPECT_EQ(FlattenError(hlo::MustParse(NestedLoops(most, "2"))),
+            "test.hlo:10:1: %inner: expected at most 2^53 executions in all, found a loop of 2 "
+            "passes that is run 9007199254740992 times");
+  EXPECT_THAT(FlattenError(hlo::MustParse(NestedLoops("0", "9007199254740993"))),
+              HasSubstr("%inner: expected at most 2^53 executions"));
+}
+
+TEST(Schedule, MoreEstimatedCyclesThanADoubleCountsAreRefusedWithTheirLine) {
+  const auto negate = [](absl::string_view cycles) {
+    return hlo::MustParse(
+        hlo::EntryModule(absl::StrCat("%a = f32[8] parameter(0)\nROOT %n = f32[8] negate(%a), "
+                                      R"(backend_config={"window_config":{"estimated_cycles":")",
+                                      cycles, R"("}})")));
+  };
+  EXPECT_TRUE(FlattenSchedule(negate("9007199254740992"), "test.hlo").ok());
+  EXPECT_EQ(FlattenError(negate("9007199254740993")),
+            "test.hlo:5:1: %n: expected estimated_cycles of at most 2^53, found 9007199254740993");
+}
+
+TEST(Schedule, ArraysBeyondMeasureAreRefusedWithTheirLine) {
+  const auto parameter = [](absl::string_view elements) {
+    return hlo::MustParse(
+        hlo::EntryModule(absl::StrCat("%a = (f32[], pred[", elements, "]) parameter(0)\n",
+                                      "ROOT %b = f32[] get-tuple-element(%a), index=0")));
+  };
+  EXPECT_TRUE(FlattenSchedule(parameter("1125899906842624"), "test.hlo").ok());  // 2^50
+  EXPECT_EQ(FlattenError(parameter("1125899906842625")),
+            "test.hlo:4:1: %a: expected arrays of at most 2^50 bytes, found 1125899906842625");
 }
 
 TEST(Schedule, UnknownTripCountIsTheCostModelsAssumption) {
