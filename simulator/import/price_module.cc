@@ -29,7 +29,9 @@ class SchedulePricer {
       const hlo::Instruction& instruction = analyzed_.schedule.InstructionAt(step);
       if (step.kind == Step::Kind::kInstruction) {
         if (IsAsyncCopyStart(instruction)) StartCopy(step, instruction);
-        if (IsAsyncDone(instruction.opcode)) FinishCopy(step, instruction);
+        if (IsAsyncDone(instruction.opcode) && instruction.opcode != hlo::Opcode::kAsyncUpdate) {
+          FinishCopy(step, instruction);
+        }
       }
       if (next_priced < analyzed_.priced.size() && analyzed_.priced[next_priced].step == s) {
         Execute(analyzed_.priced[next_priced++]);

@@ -166,6 +166,16 @@ TEST(PriceModule, TrafficBeyondMeasureIsRefusedWithItsLine) {
             "test.hlo:6:1: %x: expected at most 2^53 floating-point operations, found 7.3787e+19");
 }
 
+TEST(PriceModule, AnUpdateOfAnAsynchronousOperationWaitsForNothing) {
+  // The 40 cycles of the copy pass between the update and the done.
+  const ModulePrice price = PriceText(Lines(absl::StrCat(
+      "%s = ((f32[100]), f32[100]{0:S(3)}, u32[]{:S(2)}) slice-start(%a), slice={[0:100]}\n"
+      "%u = ((f32[100]), f32[100]{0:S(3)}, u32[]{:S(2)}) async-update(%s)\n",
+      Compute(100), "%d = f32[100]{0:S(3)} slice-done(%u)\n", kEnd)));
+  EXPECT_DOUBLE_EQ(price.stall_cycles, 0);
+  EXPECT_EQ(price.copies, 1);
+}
+
 TEST(PriceModule, ReportsAFile) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/price_module_test.hlo.zst");
   ASSERT_TRUE(
