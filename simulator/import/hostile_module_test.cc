@@ -12,6 +12,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/file_io.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/core/program.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/import/assemble.h"
 #include "simulator/import/baseline.h"
@@ -115,7 +117,6 @@ class Pipeline {
     return true;
   }
 
- private:
   static void Import(const AnalyzedModule& all_hbm, const AnalyzedModule& other) {
     Assembly assembly = Assemble(all_hbm, SmallHardware());
     if (assembly.program.instructions_size() == 0) return;
@@ -128,15 +129,24 @@ class Pipeline {
     *assembly.program.mutable_latency() =
         FitLatencyTable(assembly.program, classes, placements, -1);
     const auto calibration = Calibrate(assembly.program, classes, placements);
-    (void)calibration;
-    const v1::Baseline baseline = MakeBaseline(assembly, all_hbm, other, match);
-    for (const v1::Interval& interval : baseline.mapping().intervals()) {
-      EXPECT_LT(interval.buffer(), assembly.program.buffers_size());
-      EXPECT_LE(interval.first(), interval.last());
-      EXPECT_LT(interval.last(), assembly.program.instructions_size());
-    }
+    EXPECT_TRUE(calibration.ok()) << calibration.status();
+    if (calibration.ok()) *assembly.program.mutable_calibration() = *calibration;
+    *assembly.program.mutable_baseline() = MakeBaseline(assembly, all_hbm, other, match);
+    ExpectReadable(std::move(assembly.program));
   }
 
+  // What import would write can be read.
+  static void ExpectReadable(v1::Program program) {
+    SealProgram(program);
+    v1::Program read;
+    const absl::Status parsed =
+        ParseMessage(SerializeDeterministically(program), /*text=*/false, "f", read);
+    ASSERT_TRUE(parsed.ok()) << parsed;
+    const absl::StatusOr<Program> checked = Program::FromProto(std::move(read));
+    EXPECT_TRUE(checked.ok()) << checked.status();
+  }
+
+ private:
   std::unique_ptr<AnalyzedModule> valid_;
 };
 
@@ -212,7 +222,9 @@ TEST(HostileModule, WordsExchanged) {
     for (const std::string& to : words) {
       for (size_t at = text.find(from + "("); at != std::string::npos;
            at = text.find(from + "(", at + 1)) {
-        pipeline.Run(text.substr(0, at) + to + text.substr(at + from.size()));
+        const std::string changed = text.substr(0, at) + to + text.substr(at + from.size());
+        SCOPED_TRACE(absl::StrCat(from, " at ", at, " as ", to));
+        pipeline.Run(changed);
       }
     }
   }
