@@ -58,7 +58,7 @@ absl::Status ParseMessage(absl::string_view bytes, bool text, absl::string_view 
 
 // Writes `message` with its header filled in: text format if the path ends in ".textproto" or
 // ".textproto.zst", else binary. ".program" and ".zst" are compressed. Equal messages give equal
-// files.
+// files. InvalidArgument, which names the field, if a string is not UTF-8: no reader would take it.
 absl::Status WriteMessageFrom(const std::string& path, const google::protobuf::Message& message);
 
 // Reads the message T (one with a FileHeader) from `path`, in text format if the path ends in

@@ -184,6 +184,20 @@ TEST(MessageFile, WriterFillsTheHeader) {
   EXPECT_EQ(back->header().version(), kFileVersion);
 }
 
+// A reader would refuse it.
+TEST(MessageFile, TextThatIsNotUtf8IsNotWritten) {
+  std::remove(Path("not_utf_8.program").c_str());
+  v1::Program program = SmallProgram();
+  program.mutable_instructions(0)->set_op_name("a\xff");
+  const absl::Status status = WriteMessage(Path("not_utf_8.program"), program);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            Path("not_utf_8.program") + ": instructions[0].op_name: UTF-8 expected, found a\\xff");
+  EXPECT_TRUE(absl::IsNotFound(ReadFile(Path("not_utf_8.program")).status()));
+  program.mutable_instructions(0)->set_op_name("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80");
+  EXPECT_TRUE(WriteMessage(Path("utf_8.program"), program).ok());
+}
+
 TEST(MessageFile, EmptyFileIsNamed) {
   WriteRaw(Path("e.program"), "");
   EXPECT_EQ(ReadError<v1::Program>(Path("e.program")),

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -14,6 +15,7 @@
 #include "mallocmuzero/v1/file.pb.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/status_macros.h"
+#include "simulator/core/utf8.h"
 
 namespace mallocmuzero {
 namespace {
@@ -29,6 +31,38 @@ constexpr uint32_t kHeaderTag = kHeaderFieldNumber << 3 | 2;  // wire type 2: le
 
 // Message nesting a file may have; the real ones need 5.
 constexpr int kMaxNesting = 32;
+
+// Readers refuse a message with a string that is not UTF-8; writers of protobuf only complain.
+absl::Status CheckUtf8(const Message& message) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  std::string scratch;
+  for (const FieldDescriptor* f : fields) {
+    const bool is_message = f->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (!is_message && f->type() != FieldDescriptor::TYPE_STRING) continue;
+    const bool repeated = f->is_repeated();
+    const int count = repeated ? reflection.FieldSize(message, f) : 1;
+    for (int i = 0; i < count; ++i) {
+      const auto error = [&](absl::string_view what) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(f->name(), repeated ? absl::StrCat("[", i, "]") : "", what));
+      };
+      if (is_message) {
+        const absl::Status inner = CheckUtf8(repeated ? reflection.GetRepeatedMessage(message, f, i)
+                                                      : reflection.GetMessage(message, f));
+        if (!inner.ok()) return error(absl::StrCat(".", inner.message()));
+        continue;
+      }
+      const std::string& text = repeated
+                                    ? reflection.GetRepeatedStringReference(message, f, i, &scratch)
+                                    : reflection.GetStringReference(message, f, &scratch);
+      if (IsUtf8(text)) continue;
+      return error(absl::StrCat(": UTF-8 expected, found ", absl::CHexEscape(text.substr(0, 80))));
+    }
+  }
+  return absl::OkStatus();
+}
 
 bool IsTextPath(absl::string_view path) {
   return absl::EndsWith(path, ".textproto") || absl::EndsWith(path, ".textproto.zst");
@@ -172,6 +206,8 @@ absl::Status WriteMessageFrom(const std::string& path, const Message& message) {
   const std::unique_ptr<Message> filled(message.New());
   filled->CopyFrom(message);
   FillHeader(*filled);
+  const absl::Status utf8 = CheckUtf8(*filled);
+  if (!utf8.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", utf8.message()));
   std::string bytes;
   if (!IsTextPath(path)) {
     bytes = SerializeDeterministically(*filled);

@@ -7,6 +7,7 @@
 #include "simulator/core/field_checks.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/status_macros.h"
+#include "simulator/core/utf8.h"
 #include "simulator/import/saturate.h"
 
 namespace mallocmuzero {
@@ -79,7 +80,7 @@ absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
 absl::StatusOr<hlo::Module> ReadModule(const std::string& path) {
   absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
-  return hlo::ParseModule(*std::move(text), path);
+  return hlo::ParseModule(ToUtf8(*std::move(text)), path);
 }
 
 absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module, std::string path,
@@ -97,9 +98,9 @@ absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module
   return analyzed;
 }
 
-absl::string_view BaseName(absl::string_view path) {
+std::string BaseName(absl::string_view path) {
   const size_t slash = path.rfind('/');
-  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
+  return ToUtf8(std::string(slash == absl::string_view::npos ? path : path.substr(slash + 1)));
 }
 
 }  // namespace mallocmuzero

@@ -48,15 +48,16 @@ struct AnalyzedModule {
   AnalyzedModule& operator=(const AnalyzedModule&) = delete;
 };
 
-// Reads and parses an HLO text file (plain or zstd). Errors name file, line and column.
+// Reads and parses an HLO text file (plain or zstd); bytes that are not UTF-8 become '?', since the
+// names go into messages. Errors name file, line and column.
 absl::StatusOr<hlo::Module> ReadModule(const std::string& path);
 
 // Analyses a module; `path` is used in messages.
 absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module, std::string path,
                                                               const InPlaceHints& hints);
 
-// The last part of a path.
-absl::string_view BaseName(absl::string_view path);
+// The last part of a path, as UTF-8.
+std::string BaseName(absl::string_view path);
 
 }  // namespace mallocmuzero
 

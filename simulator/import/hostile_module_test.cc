@@ -284,3 +284,17 @@ TEST(HostileModule, FilesGiveAStatus) {
 
 }  // namespace
 }  // namespace mallocmuzero
+TEST(HostileModule, TextThatIsNotUtf8GivesAProgramThatCanBeRead) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/not_utf_8_\xff.hlo");
+  const std::string metadata = "), metadata={op_name=\"h\xc3\xa4lf \xff\"}, kind";
+  ASSERT_TRUE(
+      WriteFileAtomically(path, absl::StrReplaceAll(kModule, {{"), kind", metadata}})).ok());
+  absl::StatusOr<v1::Program> program = ImportProgram(
+      {.all_hbm_path = path, .default_path = path, .program_name = "\xfe"}, SmallHardware());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->name(), "?");
+  EXPECT_EQ(program->matches(0).name(), "not_utf_8_?.hlo");
+  EXPECT_THAT(SerializeDeterministically(*program), ::testing::HasSubstr("h\xc3\xa4lf ?"));
+  Pipeline::ExpectReadable(*std::move(program));
+}
+

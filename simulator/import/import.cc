@@ -9,6 +9,7 @@
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/simulate.h"
+#include "simulator/core/utf8.h"
 #include "simulator/import/analyzed_module.h"
 #include "simulator/import/assemble.h"
 #include "simulator/import/baseline.h"
@@ -38,7 +39,7 @@ class Importer {
           options_.all_hbm_path, ": expected an instruction that takes time, found none"));
     }
     program().set_name(options_.program_name.empty() ? std::string(all_hbm().module.name)
-                                                     : options_.program_name);
+                                                     : ToUtf8(options_.program_name));
     for (const auto& compile : compiles_) {
       status = Observe(*compile);
       if (!status.ok()) return status;

@@ -85,7 +85,7 @@ class Matcher {
   Matcher(const AnalyzedModule& base, const AnalyzedModule& other) : base_(base), other_(other) {
     match_.other_of_base.assign(base.priced.size(), -1);
     match_.base_of_other.assign(other.priced.size(), -1);
-    match_.report.set_name(std::string(BaseName(other.path)));
+    match_.report.set_name(BaseName(other.path));
   }
 
   Match Run() && {

@@ -20,7 +20,7 @@ bool IsInFastMemory(const AnalyzedModule& analyzed, const PricedStep& priced,
 
 Placement Observe(const v1::Program& program, const AnalyzedModule& other, const Match& match) {
   Placement placement;
-  placement.name = std::string(BaseName(other.path));
+  placement.name = BaseName(other.path);
   placement.observations.resize(program.instructions_size());
   const int32_t fast = program.hardware().fast_memory_space();
   for (int i = 0; i < program.instructions_size(); ++i) {

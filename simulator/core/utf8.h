@@ -1,0 +1,20 @@
+// Text from outside as UTF-8, which is what the strings of a message must be.
+
+#ifndef MALLOCMUZERO_SIMULATOR_CORE_UTF8_H_
+#define MALLOCMUZERO_SIMULATOR_CORE_UTF8_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace mallocmuzero {
+
+// True if `text` is well-formed UTF-8 (Unicode 15, table 3-7): no overlong forms, no surrogates.
+bool IsUtf8(absl::string_view text);
+
+// `text` with a '?' for each byte that is no part of well-formed UTF-8: positions stay as they are.
+std::string ToUtf8(std::string text);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_CORE_UTF8_H_
