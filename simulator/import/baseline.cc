@@ -288,20 +288,22 @@ class BaselineMaker {
     const v1::Buffer& buffer = program_.buffers(stay.buffer);
     int32_t first = std::max(stay.first, static_cast<int32_t>(buffer.first()));
     int32_t last = std::min(stay.last, static_cast<int32_t>(buffer.last()));
+    int32_t copied_in = kNever;
     if (stay.copy_in_start >= 0 && !stay.cross_program_prefetch) {
-      const int32_t done = std::max(stay.copy_in_done, stay.copy_in_start);
-      first = std::min(stay.copy_in_start, done);
+      copied_in = std::max(stay.copy_in_done, stay.copy_in_start);
+      first = stay.copy_in_start;
       interval.set_copy_in_start(static_cast<uint32_t>(first));
-      interval.set_copy_in_done(static_cast<uint32_t>(done));
+      interval.set_copy_in_done(static_cast<uint32_t>(copied_in));
       AddSlices(stay, buffer.bytes(), interval);
-      last = std::max(last, done);
+      last = std::max(last, copied_in);
     }
     if (stay.copy_out_start >= 0) {
       const int32_t start = std::max(stay.copy_out_start, first);
       const int32_t done = std::max(stay.copy_out_done, start);
       interval.set_copy_out_start(static_cast<uint32_t>(start));
       interval.set_copy_out_done(static_cast<uint32_t>(done));
-      last = std::max(LastUse(stay, start), done - 1);
+      // One piece may be on its way out before another is copied in.
+      last = std::max({LastUse(stay, start), done - 1, copied_in});
     }
     interval.set_cross_program_prefetch(stay.cross_program_prefetch);
     interval.set_first(static_cast<uint32_t>(std::max(first, 0)));

@@ -263,6 +263,34 @@ TEST(HostileModule, RandomBytes) {
   }
 }
 
+// The first half of what a loop carries is copied out again before the second is copied in. The
+// loop's accesses are in HBM: none of them holds the stay up to the copy.
+TEST(HostileModule, ACopyOutBeforeTheLastPieceOfTheCopyIn) {
+  const auto module = [](const std::string& copy_in, const std::string& copy_out,
+                         const std::string& rest, const std::string& initial) {
+    const std::string loop = testing::LoopModule(4, "%state = f32[8] negate(%x)");
+    const std::string cycles = testing::Cycles(20);
+    return MustAnalyze(absl::StrReplaceAll(
+        loop,
+        {{"%init = f32[8] parameter(0)\n",
+          absl::StrCat("%init = f32[8] parameter(0)\n%k0 = f32[8] parameter(1)\n", copy_in,
+                       "%k1 = f32[8] negate(%k0)", cycles, "\n", copy_out, "%k2 = f32[8] abs(%k1)",
+                       cycles, "\n%k3 = f32[8] exponential(%k2)", cycles, "\n", rest)},
+         {"tuple(%z, %init)", absl::StrCat("tuple(%z, ", initial, ")")}}));
+  };
+  const auto all_hbm = module("", "", "", "%init");
+  const auto other = module(
+      "%s0 = ((f32[8]), f32[4]{0:S(3)}, s32[]{:S(2)}) slice-start(%init), slice={[0:4]}\n"
+      "%d0 = f32[4]{0:S(3)} slice-done(%s0)\n",
+      "%os = (f32[4], f32[4]{0:S(3)}, u32[]{:S(2)}) copy-start(%d0)\n"
+      "%od = f32[4] copy-done(%os)\n",
+      "%s1 = ((f32[8]), f32[4]{0:S(3)}, s32[]{:S(2)}) slice-start(%init), slice={[4:8]}\n"
+      "%d1 = f32[4]{0:S(3)} slice-done(%s1)\n"
+      "%cc = f32[8]{0:S(3)} custom-call(%d0, %d1), custom_call_target=\"ConcatBitcast\"\n",
+      "%cc");
+  Pipeline::Import(*all_hbm, *other);
+}
+
 TEST(HostileModule, FilesGiveAStatus) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/hostile_module_test.hlo");
   const auto import = [&](absl::string_view text) {
@@ -282,8 +310,6 @@ TEST(HostileModule, FilesGiveAStatus) {
   }
 }
 
-}  // namespace
-}  // namespace mallocmuzero
 TEST(HostileModule, TextThatIsNotUtf8GivesAProgramThatCanBeRead) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/not_utf_8_\xff.hlo");
   const std::string metadata = "), metadata={op_name=\"h\xc3\xa4lf \xff\"}, kind";
@@ -298,3 +324,5 @@ TEST(HostileModule, TextThatIsNotUtf8GivesAProgramThatCanBeRead) {
   Pipeline::ExpectReadable(*std::move(program));
 }
 
+}  // namespace
+}  // namespace mallocmuzero
