@@ -40,6 +40,7 @@ struct GameTask {
   uint32_t explored_until = std::numeric_limits<uint32_t>::max();
 
   // If given, its decisions are taken again, whatever the search finds; the trajectory has its id.
+  // A whole game of `program`: one from elsewhere has passed CheckRecordedGame.
   std::shared_ptr<const v1::Trajectory> again;
 };
 

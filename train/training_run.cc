@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "actor/game_recorder.h"
 #include "actor/thread_count.h"
+#include "env/recorded_game.h"
 #include "env/solvers/random.h"
 #include "env/solvers/solver.h"
 #include "simulator/core/status_macros.h"
@@ -188,8 +189,10 @@ void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const 
   const size_t evaluations = IsEvaluation() ? programs_.size() : 0;
   for (size_t i = 0; i < games.size(); ++i) {
     const size_t decisions = games[i].actions().size();
+    // What a network that says NaN has found can be neither learned from nor resumed with.
+    const bool stored = CheckTrajectory(*tasks[i].program, games[i]).ok();
     if (tasks[i].again != nullptr) {
-      replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
+      if (stored) replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
       continue;
     }
     const size_t p = programs_.IndexOf(games[i].program_sha256());
@@ -206,7 +209,7 @@ void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const 
     state_.set_decisions(state_.decisions() + decisions);
     state_.set_draws_due(state_.draws_due() +
                          config_.learner().samples_per_insert() * static_cast<double>(decisions));
-    replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[i])));
+    if (stored) replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[i])));
   }
   for (auto& [program, baseline] : baselines_) baseline.Refresh();
   for (size_t p = 0; p < programs_.size(); ++p) {

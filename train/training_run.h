@@ -101,6 +101,7 @@ class TrainingRun {
   Saved Capture() const;
   absl::Status Save(const Saved& saved);
   absl::Status Restore();
+  absl::Status CheckGames(absl::Span<const SharedTrajectory> games) const;
   absl::Status RestorePrograms();
 
   RunDirectory directory_;

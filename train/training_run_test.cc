@@ -1,14 +1,20 @@
 #include "train/training_run.h"
 
+#include <atomic>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "env/game.h"
 #include "env/game_rules.h"
 #include "env/program_set.h"
@@ -16,6 +22,7 @@
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "learner/run_directory.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
 #include "simulator/core/file_io.h"
@@ -264,6 +271,53 @@ TEST(TrainingRun, RefusesOtherPrograms) {
   ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());
   EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(12), Device::kCpu).status().message(),
               HasSubstr("not the program that the run was started with"));
+}
+
+TEST(TrainingRun, RefusesStoredGamesThatAreNotOfItsPrograms) {
+  const std::string folder = NewFolder("other_games");
+  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());
+  const RunDirectory directory = *RunDirectory::Open(folder);
+  const std::vector<SharedTrajectory> games = *directory.ReadGames(1);
+  ASSERT_GT(games.size(), 2);
+  const auto resumed_with = [&](const v1::Trajectory& second) {
+    std::vector<SharedTrajectory> spoilt = games;
+    spoilt[1] = std::make_shared<const v1::Trajectory>(second);
+    EXPECT_TRUE(directory.WriteGames(1, spoilt).ok());
+    const absl::Status status = TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  v1::Trajectory game = *games[1];
+  game.set_program_sha256("another");
+  EXPECT_THAT(resumed_with(game), HasSubstr("1.games: game 1: of a program that"));
+  game = *games[1];
+  game.mutable_actions()->back() = 7;  // there is none
+  EXPECT_THAT(resumed_with(game), HasSubstr("1.games: game 1: program "));
+  game = *games[1];
+  game.mutable_actions()->pop_back();
+  EXPECT_THAT(resumed_with(game), HasSubstr("trajectory.actions"));
+}
+
+TEST(TrainingRun, StoresNoGamesOfANetworkThatSaysNaN) {
+  const std::unique_ptr<Network> network = *Network::Create(SmallConfig().network(), 77);
+  std::vector<NamedTensor> weights = network->ExportWeights();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (NamedTensor& tensor : weights) {
+    if (tensor.bytes.size() % sizeof(nan) == 0) std::memcpy(tensor.bytes.data(), &nan, sizeof(nan));
+  }
+  ASSERT_TRUE(network->ImportWeights(weights).ok());
+  const std::string folder = NewFolder("nan");
+  {
+    const auto run =
+        TrainingRun::Start(folder, SmallConfig(), SomePrograms(), Device::kCpu, network.get());
+    ASSERT_TRUE(run.ok()) << run.status();
+    const absl::Status status = (*run)->Run({.iterations = 2}, nullptr);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
+  EXPECT_EQ(run->iteration(), 2);
+  EXPECT_GT(run->games(), 0);
+  EXPECT_TRUE(run->directory().ReadGames(2)->empty());
 }
 
 TEST(TrainingRun, RefusesACheckpointThatIsDamaged) {

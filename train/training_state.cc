@@ -9,7 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "env/game_rules.h"
+#include "env/recorded_game.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
 #include "simulator/core/file_io.h"
@@ -142,13 +144,29 @@ absl::Status TrainingRun::Restore() {
   const absl::StatusOr<std::vector<SharedTrajectory>> games =
       directory_.ReadGames(state_.iteration());
   if (!games.ok()) return games.status();
-  for (const SharedTrajectory& game : *games) {
-    status = CheckRules(game->rules_version());
-    if (!status.ok()) return in_file(status);
-  }
+  MMZ_RETURN_IF_ERROR(CheckGames(*games));
   status = replay_.Restore(state_.replay(), *games);
   if (!status.ok()) return in_file(status);
   return directory_.TruncateMetrics(state_.iteration());
+}
+
+absl::Status TrainingRun::CheckGames(absl::Span<const SharedTrajectory> games) const {
+  for (size_t i = 0; i < games.size(); ++i) {
+    const v1::Trajectory& game = *games[i];
+    const PlayedProgram* program = programs_.Find(game.program_sha256());
+    absl::Status status = CheckRules(game.rules_version());
+    if (status.ok()) {
+      status = program == nullptr
+                   ? absl::InvalidArgumentError("of a program that is not in this run")
+                   : CheckRecordedGame(*program, game);
+    }
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(directory_.path(), "/replay/",
+                                                     state_.iteration(), ".games: game ", i, ": ",
+                                                     status.message()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TrainingRun::RestorePrograms() {
