@@ -22,6 +22,9 @@ namespace {
 // Keeps every position within reach of a draw.
 constexpr double kLeastPriority = 1e-6;
 
+// A network may predict NaN; one such priority would spoil the sums for good.
+bool IsPriority(double priority) { return std::isfinite(priority) && priority >= 0; }
+
 std::string Key(absl::string_view bytes) { return std::string(bytes.data(), bytes.size()); }
 
 // Ids break ties, so that the order in which games came does not matter.
@@ -163,7 +166,7 @@ std::vector<DrawnPosition> TrajectoryBuffer::DrawBest(size_t count, std::mt19937
 
 void TrajectoryBuffer::SetPriority(const PositionKey& key, double priority) {
   const Game* game = Find(key.serial);
-  if (game == nullptr) return;
+  if (game == nullptr || !IsPriority(priority)) return;
   const size_t slot = Slot(*game, key.position);
   priorities_[slot] = priority;
   highest_priority_ = std::max(highest_priority_, priority);
@@ -215,6 +218,7 @@ absl::Status TrajectoryBuffer::Restore(const v1::ReplayState& state,
   for (const SharedTrajectory& game : games) RememberIfBest(game);
   next_serial_ = state.inserted_games() - state.latest_games();
   next_slot_ = state.first_slot();
+  if (IsPriority(state.highest_priority())) highest_priority_ = state.highest_priority();
   int next_priority = 0;
   for (const SharedTrajectory& game : games.first(state.latest_games())) {
     const size_t length = game->actions().size();
@@ -228,11 +232,11 @@ absl::Status TrajectoryBuffer::Restore(const v1::ReplayState& state,
     Append(game, game_bytes, 0);
     for (size_t i = 0; i < length; ++i) {
       const size_t slot = (first_slot + i) % priorities_.size();
-      priorities_[slot] = state.priorities(next_priority++);
+      const double priority = state.priorities(next_priority++);
+      priorities_[slot] = IsPriority(priority) ? priority : highest_priority_;
       weights_.Set(slot, WeightOf(priorities_[slot]));
     }
   }
-  highest_priority_ = state.highest_priority();
   inserted_decisions_ = state.inserted_decisions();
   return absl::OkStatus();
 }

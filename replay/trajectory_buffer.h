@@ -62,8 +62,8 @@ class TrajectoryBuffer {
   // Independent draws: a program, then one of its best games, then a position, all uniform.
   std::vector<DrawnPosition> DrawBest(size_t count, std::mt19937_64& random) const;
 
-  // What a learner was surprised by: |value - outcome|, finite. A position that has left is
-  // ignored.
+  // What a learner was surprised by: |value - outcome|. A position that has left is ignored, and so
+  // is a priority that is negative or not finite.
   void SetPriority(const PositionKey& key, double priority);
   double priority(const PositionKey& key) const;  // 0 if it has left
 

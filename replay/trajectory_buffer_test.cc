@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -130,6 +131,37 @@ TEST(TrajectoryBuffer, APriorityForAGameThatHasLeftChangesNothing) {
     for (uint32_t i = 0; i < 30; ++i) EXPECT_EQ(buffer.priority({serial, i}), 1);
   }
   EXPECT_EQ(buffer.priority({0, 3}), 0);
+}
+
+TEST(TrajectoryBuffer, APriorityThatIsNoNumberChangesNothing) {
+  TrajectoryBuffer buffer(Options());
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(1, 10, 0))));
+  buffer.SetPriority({0, 4}, 7);
+  for (const double wrong :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -1.0}) {
+    buffer.SetPriority({0, 4}, wrong);
+    EXPECT_EQ(buffer.priority({0, 4}), 7);
+  }
+  // Nine positions of priority 1 and one of 7.
+  std::mt19937_64 random(1);
+  for (const DrawnPosition& drawn : buffer.Draw(100, random)) {
+    EXPECT_DOUBLE_EQ(drawn.probability, drawn.key.position == 4 ? 7.0 / 16 : 1.0 / 16);
+  }
+}
+
+TEST(TrajectoryBuffer, APrioritySavedThatIsNoNumberIsThatOfANewGame) {
+  TrajectoryBuffer buffer(Options());
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(1, 10, 0))));
+  buffer.SetPriority({0, 4}, 7);
+  v1::ReplayState state = buffer.Save();
+  state.set_priorities(2, std::numeric_limits<double>::quiet_NaN());
+  TrajectoryBuffer again(Options());
+  ASSERT_TRUE(again.Restore(state, buffer.SavedGames()).ok());
+  EXPECT_EQ(again.priority({0, 2}), 7);
+  state.set_highest_priority(std::numeric_limits<double>::infinity());
+  TrajectoryBuffer without(Options());
+  ASSERT_TRUE(without.Restore(state, buffer.SavedGames()).ok());
+  EXPECT_EQ(without.priority({0, 2}), 1);
 }
 
 TEST(TrajectoryBuffer, KeepsTheBestGamesOfEachProgramForGood) {
