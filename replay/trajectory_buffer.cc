@@ -62,7 +62,7 @@ double TrajectoryBuffer::WeightOf(double priority) const {
 
 bool TrajectoryBuffer::Insert(SharedTrajectory trajectory) {
   const size_t length = trajectory->actions().size();
-  const size_t bytes = trajectory->SpaceUsedLong();
+  const size_t bytes = trajectory->ByteSizeLong();
   assert(length > 0);
   if (length > options_.max_decisions() || bytes > options_.max_bytes()) return false;
   if (!serial_of_id_.try_emplace(trajectory->id(), next_serial_).second) return false;
@@ -91,6 +91,16 @@ void TrajectoryBuffer::Append(SharedTrajectory trajectory, size_t bytes, double 
   decisions_ += length;
   bytes_ += bytes;
   games_.push_back(game);
+}
+
+bool TrajectoryBuffer::AppendAgain(const SharedTrajectory& trajectory,
+                                   absl::Span<const double> priorities) {
+  if (!serial_of_id_.try_emplace(trajectory->id(), next_serial_).second) return false;
+  Append(trajectory, trajectory->ByteSizeLong(), highest_priority_);
+  for (uint32_t position = 0; position < priorities.size(); ++position) {
+    SetPriority({games_.back().serial, position}, priorities[position]);
+  }
+  return true;
 }
 
 void TrajectoryBuffer::EvictOldest() {
@@ -122,7 +132,7 @@ bool TrajectoryBuffer::Replace(SharedTrajectory trajectory) {
     if (best == game.trajectory) best = trajectory;
   }
   bytes_ -= game.bytes;
-  game.bytes = trajectory->SpaceUsedLong();
+  game.bytes = trajectory->ByteSizeLong();
   bytes_ += game.bytes;
   game.trajectory = std::move(trajectory);
   return true;
@@ -210,32 +220,32 @@ absl::Status TrajectoryBuffer::Restore(const v1::ReplayState& state,
   const auto fail = [](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat("stored games: ", what));
   };
-  if (games.size() < state.latest_games() || state.inserted_games() < state.latest_games() ||
-      state.first_slot() >= priorities_.size()) {
+  if (games.size() < state.latest_games() || state.inserted_games() < state.latest_games()) {
     return fail("fewer than the checkpoint says");
   }
-  // The best first: in their own order they come back to it.
-  for (const SharedTrajectory& game : games) RememberIfBest(game);
-  next_serial_ = state.inserted_games() - state.latest_games();
-  next_slot_ = state.first_slot();
+  const absl::Span<const SharedTrajectory> latest = games.first(state.latest_games());
+  // Those that have left came first: a later game of the same decisions has not taken their place.
+  for (const SharedTrajectory& game : games.subspan(latest.size())) RememberIfBest(game);
+  for (const SharedTrajectory& game : latest) RememberIfBest(game);
+  next_serial_ = state.inserted_games() - latest.size();
+  next_slot_ = state.first_slot() < priorities_.size() ? state.first_slot() : 0;
   if (IsPriority(state.highest_priority())) highest_priority_ = state.highest_priority();
-  int next_priority = 0;
-  for (const SharedTrajectory& game : games.first(state.latest_games())) {
+  size_t left = 0;
+  for (const SharedTrajectory& game : latest) left += game->actions().size();
+  absl::Span<const double> priorities = state.priorities();
+  for (const SharedTrajectory& game : latest) {
     const size_t length = game->actions().size();
-    if (length == 0 || decisions_ + length > priorities_.size() ||
-        next_priority + length > state.priorities_size() ||
-        !serial_of_id_.try_emplace(game->id(), next_serial_).second) {
-      return fail("a game is empty, is there twice, or has no priorities");
+    if (length == 0 || length > priorities.size()) {
+      return fail("a game is empty or has no priorities");
     }
-    const size_t first_slot = next_slot_;
-    const size_t game_bytes = game->SpaceUsedLong();
-    Append(game, game_bytes, 0);
-    for (size_t i = 0; i < length; ++i) {
-      const size_t slot = (first_slot + i) % priorities_.size();
-      const double priority = state.priorities(next_priority++);
-      priorities_[slot] = IsPriority(priority) ? priority : highest_priority_;
-      weights_.Set(slot, WeightOf(priorities_[slot]));
+    if (left > priorities_.size()) {
+      // The buffer was larger.
+      ++next_serial_;
+    } else if (!AppendAgain(game, priorities.first(length))) {
+      return fail("a game is there twice");
     }
+    left -= length;
+    priorities.remove_prefix(length);
   }
   inserted_decisions_ = state.inserted_decisions();
   return absl::OkStatus();

@@ -69,7 +69,7 @@ class TrajectoryBuffer {
 
   size_t games() const { return games_.size(); }
   size_t decisions() const { return decisions_; }
-  size_t bytes() const { return bytes_; }
+  size_t bytes() const { return bytes_; }  // of the games as they are saved
 
   // Games ever inserted, decisions likewise.
   uint64_t inserted_games() const { return next_serial_; }
@@ -83,8 +83,9 @@ class TrajectoryBuffer {
   v1::ReplayState Save() const;
   std::vector<SharedTrajectory> SavedGames() const;
 
-  // Fills an empty buffer of the same options. InvalidArgument if the two do not fit together; the
-  // buffer is then of no use.
+  // Fills an empty buffer, which goes on exactly if its options are the same. If it has room for
+  // fewer decisions, the oldest games stay away. InvalidArgument if the two do not fit together;
+  // the buffer is then of no use.
   absl::Status Restore(const v1::ReplayState& state, absl::Span<const SharedTrajectory> games);
 
   // The best games of a program (SHA-256), highest return first; empty if there is none.
@@ -100,6 +101,9 @@ class TrajectoryBuffer {
 
   size_t Slot(const Game& game, uint32_t position) const;
   void Append(SharedTrajectory trajectory, size_t bytes, double priority);
+
+  // A saved game, with its priorities; false if its id is here.
+  bool AppendAgain(const SharedTrajectory& trajectory, absl::Span<const double> priorities);
   const Game* Find(uint64_t serial) const;
   void EvictOldest();
   void RememberIfBest(const SharedTrajectory& trajectory);

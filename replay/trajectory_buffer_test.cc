@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -40,8 +41,20 @@ v1::Trajectory MakeGame(int id, int length, double value, const std::string& pro
   return game;
 }
 
-SharedTrajectory Shared(const v1::Trajectory& game) {
-  return std::make_shared<const v1::Trajectory>(game);
+// Moved, as a recorder hands it over: with room for more in its fields.
+SharedTrajectory Shared(v1::Trajectory game) {
+  return std::make_shared<const v1::Trajectory>(std::move(game));
+}
+
+// As they come from a file.
+std::vector<SharedTrajectory> Parsed(const std::vector<SharedTrajectory>& games) {
+  std::vector<SharedTrajectory> parsed;
+  for (const SharedTrajectory& game : games) {
+    v1::Trajectory copy;
+    EXPECT_TRUE(copy.ParseFromString(game->SerializeAsString()));
+    parsed.push_back(Shared(std::move(copy)));
+  }
+  return parsed;
 }
 
 TEST(TrajectoryBuffer, AnIdIsTakenOnce) {
@@ -66,7 +79,7 @@ TEST(TrajectoryBuffer, TheOldestLeavesForTheNewest) {
 
 TEST(TrajectoryBuffer, BytesAreBoundedToo) {
   v1::ReplayOptions options = Options();
-  options.set_max_bytes(static_cast<uint64_t>(2.5 * MakeGame(1, 10, 0).SpaceUsedLong()));
+  options.set_max_bytes(static_cast<uint64_t>(2.5 * MakeGame(1, 10, 0).ByteSizeLong()));
   TrajectoryBuffer buffer(options);
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 10, 0))));
   EXPECT_EQ(buffer.games(), 2);
@@ -212,13 +225,13 @@ TEST(TrajectoryBuffer, GoesOnWithTheSameDrawsAfterRestore) {
     }
   }
   TrajectoryBuffer again(Options());
-  ASSERT_TRUE(again.Restore(buffer.Save(), buffer.SavedGames()).ok());
+  ASSERT_TRUE(again.Restore(buffer.Save(), Parsed(buffer.SavedGames())).ok());
   EXPECT_EQ(again.Save().SerializeAsString(), buffer.Save().SerializeAsString());
   EXPECT_EQ(again.bytes(), buffer.bytes());
   for (const char* program : {"p", "q"}) {
     ASSERT_EQ(again.BestGames(program).size(), buffer.BestGames(program).size());
     for (size_t i = 0; i < buffer.BestGames(program).size(); ++i) {
-      EXPECT_EQ(again.BestGames(program)[i], buffer.BestGames(program)[i]);
+      EXPECT_EQ(again.BestGames(program)[i]->id(), buffer.BestGames(program)[i]->id());
     }
   }
   // The next game goes to the same place, and the same numbers draw the same positions.
@@ -231,6 +244,69 @@ TEST(TrajectoryBuffer, GoesOnWithTheSameDrawsAfterRestore) {
     EXPECT_EQ(drawn[i].key.serial, expected[i].key.serial);
     EXPECT_EQ(drawn[i].key.position, expected[i].key.position);
   }
+}
+
+TEST(TrajectoryBuffer, BytesEvictTheSameGamesAfterRestore) {
+  v1::ReplayOptions options = Options();
+  TrajectoryBuffer unbounded(options);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(unbounded.Insert(Shared(MakeGame(i, 11, 0))));
+  options.set_max_bytes(unbounded.bytes() + MakeGame(3, 11, 0).ByteSizeLong() - 1);
+  TrajectoryBuffer buffer(options);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 11, 0))));
+  TrajectoryBuffer again(options);
+  ASSERT_TRUE(again.Restore(buffer.Save(), Parsed(buffer.SavedGames())).ok());
+  EXPECT_EQ(again.bytes(), buffer.bytes());
+  // A byte too few for four of them.
+  for (TrajectoryBuffer* one : {&buffer, &again}) {
+    ASSERT_TRUE(one->Insert(Shared(MakeGame(3, 11, 0))));
+    EXPECT_EQ(one->games(), 3);
+  }
+}
+
+TEST(TrajectoryBuffer, ABestGameThatHasLeftStaysTheBestAfterRestore) {
+  v1::ReplayOptions options = Options();
+  options.set_best_games(1);
+  TrajectoryBuffer buffer(options);
+  v1::Trajectory game = MakeGame(1, 40, 0.9);
+  ASSERT_TRUE(buffer.Insert(Shared(game)));
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(2, 40, 0.1))));
+  // The same decisions once more, when the first game leaves.
+  game.set_id("again");
+  ASSERT_TRUE(buffer.Insert(Shared(game)));
+  ASSERT_EQ(buffer.game(0)->id(), "game 2");
+  ASSERT_EQ(buffer.BestGames("p")[0]->id(), "game 1");
+  TrajectoryBuffer restored(options);
+  ASSERT_TRUE(restored.Restore(buffer.Save(), Parsed(buffer.SavedGames())).ok());
+  EXPECT_EQ(restored.BestGames("p")[0]->id(), "game 1");
+}
+
+TEST(TrajectoryBuffer, ASmallerBufferTakesUpTheLatestGames) {
+  TrajectoryBuffer buffer(Options());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 30, 0.1 * (5 - i)))));
+  buffer.SetPriority({4, 7}, 5);
+  ASSERT_EQ(buffer.games(), 3);
+  ASSERT_EQ(buffer.Save().first_slot(), 60);
+  v1::ReplayOptions options = Options();
+  // Room for two games, without and with the oldest one's first slot.
+  for (const uint64_t decisions : {60, 89}) {
+    options.set_max_decisions(decisions);
+    TrajectoryBuffer smaller(options);
+    const absl::Status status = smaller.Restore(buffer.Save(), Parsed(buffer.SavedGames()));
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_EQ(smaller.games(), 2);
+    EXPECT_EQ(smaller.game(0)->id(), "game 3");
+    EXPECT_EQ(smaller.serial(1), 4);
+    EXPECT_EQ(smaller.priority({4, 7}), 5);
+    EXPECT_EQ(smaller.priority({4, 8}), 1);
+    EXPECT_EQ(smaller.BestGames("p")[0]->id(), "game 0");
+    ASSERT_TRUE(smaller.Insert(Shared(MakeGame(5, 30, 0))));
+    EXPECT_EQ(smaller.game(0)->id(), "game 4");
+  }
+  options.set_max_decisions(29);
+  TrajectoryBuffer tiny(options);
+  ASSERT_TRUE(tiny.Restore(buffer.Save(), Parsed(buffer.SavedGames())).ok());
+  EXPECT_EQ(tiny.games(), 0);
+  EXPECT_EQ(tiny.inserted_games(), 5);
 }
 
 TEST(TrajectoryBuffer, RestoreRefusesWhatDoesNotFit) {
