@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -34,6 +35,14 @@ constexpr uint32_t kMaxInFlight = 256;
 
 constexpr char kAgent[] = "agent";
 
+// Solvers that show games.
+constexpr const char* kTeachers[] = {"greedy", "xla_like", "local_search"};
+
+// Whether to stop at once.
+bool IsOver(const RunLimits& limits) {
+  return (limits.stop && limits.stop()) || absl::Now() >= limits.deadline;
+}
+
 }  // namespace
 
 uint32_t TrainingRun::threads() const { return ThreadCount(config_.self_play().threads()); }
@@ -49,16 +58,10 @@ bool TrainingRun::IsEvaluation() const {
 
 absl::Status TrainingRun::Run(const RunLimits& limits,
                               const std::function<void(const v1::TrainMetrics&)>& on_iteration) {
-  const auto over = [&] {
-    return state_.iteration() >= limits.iterations || absl::Now() >= limits.deadline ||
-           (limits.stop && limits.stop());
-  };
-  if (state_.iteration() == 0 && replay_.games() == 0) {
-    MMZ_RETURN_IF_ERROR(Demonstrate(limits.stop));
-  }
+  if (state_.iteration() == 0) MMZ_RETURN_IF_ERROR(Demonstrate(limits));
   Saved last = Capture();
   bool written = false;
-  while (!over()) {
+  while (state_.iteration() < limits.iterations && !IsOver(limits)) {
     v1::TrainMetrics metrics;
     const absl::Time start = absl::Now();
     const absl::StatusOr<bool> finished = Iterate(limits, metrics);
@@ -76,23 +79,32 @@ absl::Status TrainingRun::Run(const RunLimits& limits,
   return written ? absl::OkStatus() : Save(last);
 }
 
-absl::Status TrainingRun::Demonstrate(const std::function<bool()>& stop) {
+absl::Status TrainingRun::Demonstrate(const RunLimits& limits) {
   if (config_.demonstration_seconds() <= 0) return absl::OkStatus();
-  for (size_t p = 0; p < programs_.size() && !(stop && stop()); ++p) {
+  for (size_t p = state_.demonstrated_programs(); p < programs_.size(); ++p) {
     const absl::Time start = absl::Now();
     SolveOptions options;
-    options.deadline = start + absl::Seconds(config_.demonstration_seconds());
-    options.stop = stop;
+    options.deadline =
+        std::min(limits.deadline, start + absl::Seconds(config_.demonstration_seconds()));
+    options.stop = limits.stop;
     options.seed = config_.seed();
-    for (const char* name : {"greedy", "xla_like", "local_search"}) {
+    std::vector<v1::Trajectory> games;
+    for (const char* name : kTeachers) {
       const absl::StatusOr<Solution> solution = Solve(name, programs_[p].rules(), options);
       if (!solution.ok()) return solution.status();
       absl::StatusOr<v1::Trajectory> game = mallocmuzero::Demonstrate(
-          programs_[p], TrajectoryId(config_.seed(), 0, replay_.games()), solution->actions);
+          programs_[p], TrajectoryId(config_.seed(), 0, p * std::size(kTeachers) + games.size()),
+          solution->actions);
       if (!game.ok()) return game.status();
-      NoteIfBest(*game, name, progress_[p]);
-      replay_.Insert(std::make_shared<const v1::Trajectory>(*std::move(game)));
+      games.push_back(*std::move(game));
     }
+    // As an iteration: what was cut short is done again.
+    if (IsOver(limits)) return absl::OkStatus();
+    for (size_t t = 0; t < games.size(); ++t) {
+      NoteIfBest(games[t], kTeachers[t], progress_[p]);
+      replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[t])));
+    }
+    state_.set_demonstrated_programs(static_cast<uint32_t>(p + 1));
     state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - start));
   }
   return absl::OkStatus();
@@ -163,11 +175,9 @@ absl::StatusOr<PlayedGames> TrainingRun::Play(absl::Span<const GameTask> tasks,
                                               uint64_t network_step,
                                               v1::TrainMetrics& metrics) const {
   const absl::Time start = absl::Now();
-  const auto over = [&] {
-    return (limits.stop && limits.stop()) || absl::Now() >= limits.deadline;
-  };
-  absl::StatusOr<PlayedGames> played = PlayOnThreads(tasks, search_, std::max(1U, threads() - 1),
-                                                     kMaxInFlight, network, network_step, over);
+  absl::StatusOr<PlayedGames> played =
+      PlayOnThreads(tasks, search_, std::max(1U, threads() - 1), kMaxInFlight, network,
+                    network_step, [&] { return IsOver(limits); });
   if (!played.ok()) return played;
   const SelfPlayStats& stats = played->stats;
   const double busy = stats.game_seconds + stats.network_seconds + stats.tree_seconds;

@@ -82,7 +82,7 @@ class TrainingRun {
   };
 
   // training_run.cc
-  absl::Status Demonstrate(const std::function<bool()>& stop);
+  absl::Status Demonstrate(const RunLimits& limits);
   absl::StatusOr<bool> Iterate(const RunLimits& limits, v1::TrainMetrics& metrics);
   absl::StatusOr<PlayedGames> Play(absl::Span<const GameTask> tasks, const RunLimits& limits,
                                    const std::shared_ptr<const NetworkSnapshot>& network,
