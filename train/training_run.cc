@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -153,18 +154,19 @@ absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetr
   const uint64_t step = learner_->step();
   absl::StatusOr<PlayedGames> played = PlayedGames();
   const auto play = [&] { played = Play(tasks, limits, *network, step, metrics); };
-  absl::Status learned;
+  const auto is_whole = [&] { return played.ok() && played->games.size() == tasks.size(); };
+  absl::StatusOr<bool> learned = false;
   if (threads() == 1) {
     play();
-    learned = Learn(metrics);
+    if (is_whole()) learned = Learn(limits, metrics);
   } else {
     std::thread players(play);
-    learned = Learn(metrics);
+    learned = Learn(limits, metrics);
     players.join();
   }
   if (!played.ok()) return played.status();
-  if (!learned.ok()) return learned;
-  if (played->games.size() < tasks.size()) return false;
+  if (!learned.ok()) return learned.status();
+  if (!is_whole() || !*learned) return false;
   TakeGames(std::move(played->games), tasks, metrics);
   return true;
 }
@@ -228,20 +230,23 @@ void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const 
   }
 }
 
-absl::Status TrainingRun::Learn(v1::TrainMetrics& metrics) {
+absl::StatusOr<bool> TrainingRun::Learn(const RunLimits& limits, v1::TrainMetrics& metrics) {
   const absl::Time start = absl::Now();
   const double batch = config_.learner().batch_size();
   const auto updates = static_cast<size_t>(state_.draws_due() / batch);
-  if (updates == 0 || replay_.games() == 0) return absl::OkStatus();
+  if (updates == 0 || replay_.games() == 0) return true;
   state_.set_draws_due(state_.draws_due() - static_cast<double>(updates) * batch);
   SetComputeThreads(1);
   std::mt19937_64 random = RandomOf(kUpdates);
-  const absl::StatusOr<v1::TrainMetrics::Losses> losses =
-      UpdatePhase(config_, *batches_, replay_, *learner_).Run(updates, random);
+  const absl::StatusOr<std::optional<v1::TrainMetrics::Losses>> losses =
+      UpdatePhase(config_, *batches_, replay_, *learner_).Run(updates, random, [&] {
+        return IsOver(limits);
+      });
   if (!losses.ok()) return losses.status();
-  *metrics.mutable_losses() = *losses;
+  if (!losses->has_value()) return false;
+  *metrics.mutable_losses() = **losses;
   metrics.set_learn_seconds(absl::ToDoubleSeconds(absl::Now() - start));
-  return absl::OkStatus();
+  return true;
 }
 
 void TrainingRun::Describe(v1::TrainMetrics& metrics) const {

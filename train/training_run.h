@@ -35,7 +35,7 @@ namespace mallocmuzero {
 struct RunLimits {
   absl::Time deadline = absl::InfiniteFuture();
   uint64_t iterations = UINT64_MAX;  // of the run, those of earlier sittings counted
-  std::function<bool()> stop;        // asked often; true: as soon as possible
+  std::function<bool()> stop;        // asked often, on any thread; true: as soon as possible
 };
 
 // In each iteration, games are played with the weights that the last one left while the learner
@@ -87,10 +87,10 @@ class TrainingRun {
   absl::StatusOr<PlayedGames> Play(absl::Span<const GameTask> tasks, const RunLimits& limits,
                                    const std::shared_ptr<const NetworkSnapshot>& network,
                                    uint64_t network_step, v1::TrainMetrics& metrics) const;
+  absl::StatusOr<bool> Learn(const RunLimits& limits, v1::TrainMetrics& metrics);
   std::vector<GameTask> MakeTasks() const;
   void TakeGames(std::vector<v1::Trajectory> games, absl::Span<const GameTask> tasks,
                  v1::TrainMetrics& metrics);
-  absl::Status Learn(v1::TrainMetrics& metrics);
   void Describe(v1::TrainMetrics& metrics) const;
   bool IsEvaluation() const;
   uint32_t threads() const;

@@ -217,6 +217,35 @@ TEST(TrainingRun, SeveralThreadsPlayAndLearnAsMuchAsOne) {
   EXPECT_EQ(three->updates(), one->updates());
 }
 
+TEST(TrainingRun, DoesNotLearnInAnIterationThatIsCutShort) {
+  for (const uint32_t threads : {1, 3}) {
+    v1::TrainConfig config = SmallConfig();
+    config.mutable_self_play()->set_threads(threads);
+    const std::unique_ptr<TrainingRun> run =
+        StartRun(NewFolder(absl::StrCat("cut_short_", threads)), config);
+    ASSERT_TRUE(run->Run({.iterations = 3}, nullptr).ok());
+    const uint64_t updates = run->updates();
+    ASSERT_GT(updates, 0);
+    // Once before the iteration.
+    std::atomic<int> asked = 0;
+    ASSERT_TRUE(run->Run({.stop = [&] { return ++asked > 1; }}, nullptr).ok());
+    EXPECT_EQ(run->iteration(), 3);
+    EXPECT_EQ(run->updates(), updates);
+  }
+}
+
+TEST(TrainingRun, StopsBetweenTwoUpdates) {
+  v1::TrainConfig config = SmallConfig();
+  config.mutable_learner()->set_samples_per_insert(20);
+  const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("stops"), config);
+  ASSERT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
+  // Play is done first, with one thread, and nothing is learned before.
+  const uint64_t updates = run->updates();
+  ASSERT_TRUE(run->Run({.stop = [&] { return run->updates() >= updates + 2; }}, nullptr).ok());
+  EXPECT_EQ(run->updates(), updates + 2);
+  EXPECT_EQ(run->iteration(), 2);
+}
+
 TEST(TrainingRun, DemonstrationsAreThereBeforeTheFirstGame) {
   v1::TrainConfig config = SmallConfig();
   config.set_demonstration_seconds(0.1);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -46,16 +48,19 @@ std::vector<BatchRow> UpdatePhase::DrawRows(size_t updates, std::mt19937_64& ran
   return rows;
 }
 
-absl::StatusOr<v1::TrainMetrics::Losses> UpdatePhase::Run(size_t updates, std::mt19937_64& random) {
+absl::StatusOr<std::optional<v1::TrainMetrics::Losses>> UpdatePhase::Run(
+    size_t updates, std::mt19937_64& random, const std::function<bool()>& stop) {
   v1::TrainMetrics::Losses losses;
   const size_t batch = config_.learner().batch_size();
   const size_t in_block = UpdatesInBlock(config_.learner());
   for (size_t done = 0; done < updates; done += in_block) {
+    if (stop()) return std::nullopt;
     const size_t block = std::min(in_block, updates - done);
     const std::vector<BatchRow> rows = DrawRows(block, random);
     absl::Status filled = batches_.Fill(rows, block_);
     if (!filled.ok()) return filled;
     for (size_t u = 0; u < block; ++u) {
+      if (stop()) return std::nullopt;
       const UpdateResult result = learner_.Update(block_, u * batch, batch);
       AddLosses(result, 1.0 / static_cast<double>(updates), losses);
       for (size_t i = 0; i < batch; ++i) {

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <random>
 
 #include "absl/status/statusor.h"
@@ -24,8 +26,10 @@ class UpdatePhase {
       : config_(config), batches_(batches), replay_(replay), learner_(learner) {}
 
   // Makes `updates` updates, one or more, from a buffer that is not empty, and returns their mean
-  // losses.
-  absl::StatusOr<v1::TrainMetrics::Losses> Run(size_t updates, std::mt19937_64& random);
+  // losses; none if `stop`, asked before each update, became true before the last.
+  absl::StatusOr<std::optional<v1::TrainMetrics::Losses>> Run(size_t updates,
+                                                              std::mt19937_64& random,
+                                                              const std::function<bool()>& stop);
 
  private:
   // Rows of `updates` batches, one behind the other.
