@@ -50,7 +50,7 @@ TEST_F(CompactionTest, AFewItemsThatStayDoNotKeepTheFilesOfAllOthers) {
 // stored.
 class ScatteredItems : public DurableStorageTest {
  protected:
-  static constexpr uint64_t kItems = 18 * 17;
+  static constexpr uint64_t kItems = uint64_t{18} * 17;
   static constexpr uint64_t kBest = 77;  // 0, 4, to 304
 
   ScatteredItems() {

@@ -255,7 +255,7 @@ absl::Status DurableStorageImpl::MoveWorstSegment(std::vector<LostItem>& lost) {
   const uint32_t segment = segments_->WorstSegment();
   if (segment == UINT32_MAX) return absl::OkStatus();
   Move move;
-  const absl::Status read = ReadSegment(segment, move, lost);
+  absl::Status read = ReadSegment(segment, move, lost);
   MMZ_RETURN_IF_ERROR(MoveItems(move));
   return read;
 }
