@@ -11,6 +11,7 @@
 #include "model/network.h"
 #include "model/network_config.h"
 #include "model/testing/random_network.h"
+#include "model/testing/scalar_codec.h"
 
 namespace mallocmuzero {
 namespace {
@@ -206,14 +207,14 @@ TEST(Modules, StepsDownTheGradientLowerTheLoss) {
   EXPECT_LT(Loss(*net, codec, observations).item<float>(), 0.9F * before);
 }
 
-TEST(Modules, TwoHotTensorsAgreeWithTheCodec) {
+TEST(Modules, TwoHotTensorsAgreeWithPlainArithmetic) {
   const ValueCodec codec(41, 7, 0.004F);
   const std::vector<float> numbers = {-100, -2, -0.01F, 0, 1e-5F, 0.3F, 4.3F, 100};
   const torch::Tensor distributions = EncodeTwoHot(codec, torch::tensor(numbers));
   EXPECT_THAT(distributions.sizes().vec(), ElementsAre(8, 41));
   for (size_t k = 0; k < numbers.size(); ++k) {
     const std::vector<float> row = Numbers(distributions[static_cast<int64_t>(k)]);
-    const ValueCodec::TwoHot expected = codec.Encode(numbers[k]);
+    const testing::TwoHot expected = testing::Encode(codec, numbers[k]);
     EXPECT_THAT(row[expected.lower], FloatNear(1 - expected.upper_weight, 1e-5F)) << numbers[k];
     EXPECT_THAT(row[expected.lower + 1], FloatNear(expected.upper_weight, 1e-5F)) << numbers[k];
   }

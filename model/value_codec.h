@@ -4,7 +4,6 @@
 #define MALLOCMUZERO_MODEL_VALUE_CODEC_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -30,22 +29,9 @@ class ValueCodec {
   // Where the bins are on the scale, ascending; the middle one is 0.
   absl::Span<const float> centers() const { return centers_; }
 
-  // The largest number that is not clamped.
-  float max_value() const { return FromScale(limit()); }
-
-  // h(x), not clamped, and its inverse.
-  float ToScale(float x) const;
+  // The inverse of h. Tensors of numbers become distributions in modules.h (EncodeTwoHot), and
+  // logits numbers there and in bin_means.h.
   float FromScale(float z) const;
-
-  // A distribution over two neighbouring bins: `upper_weight` on lower + 1, the rest on lower.
-  struct TwoHot {
-    uint32_t lower = 0;
-    float upper_weight = 0;
-  };
-  TwoHot Encode(float x) const;
-
-  // The number that a distribution [bins] stands for.
-  float Decode(absl::Span<const float> probabilities) const;
 
  private:
   std::vector<float> centers_;
