@@ -313,6 +313,8 @@ TEST_F(ClusterConfig, SectionsMustFitEachOther) {
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' options { unroll_steps: 0 "
                        "consistency_weight: 1 } }"),
               ElementsAre(HasSubstr("consistency_weight: 0 expected")));
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs'\n options { td_steps: 2147483647 } }"),
+              ElementsAre("2: learner.options.td_steps: 2147483647 given, 0 to 1048576 expected"));
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' options { value_target: RANKED } }"),
               ElementsAre(HasSubstr("network.resolution: 4 or more")));
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' options { value_target: RANKED "

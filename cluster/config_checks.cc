@@ -260,17 +260,7 @@ void Checker::CheckRateLimit(const v1::ReplayShard& shard, const ConfigSection& 
 
 void Checker::CheckOptions(const ConfigSection& learner) {
   const ConfigSection options = learner.Nested("options");
-  CheckRanges(options, {{"batch_size", 1, 1 << 20},
-                        {"unroll_steps", 0, 64},
-                        {"samples_per_insert", 1e-6, 1e6},
-                        {"best_share", 0, 1},
-                        {"learning_rate", 1e-12, 1e3},
-                        {"weight_decay", 0, 1e3},
-                        {"max_gradient_norm", 1e-12, 1e12},
-                        {"value_weight", 0, 1e6},
-                        {"reward_weight", 0, 1e6},
-                        {"consistency_weight", 0, 1e6},
-                        {"ranked_quantile", 0, 1}});
+  CheckRanges(options, LearnerOptionRanges());
   const v1::LearnerOptions& given = config_.learner().options();
   if (given.consistency_weight() > 0 && given.unroll_steps() == 0) {
     options.Complain("consistency_weight", "0 expected, as unroll_steps is 0");

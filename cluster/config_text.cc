@@ -11,7 +11,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
@@ -127,23 +126,6 @@ int FindPlainLine(const std::vector<std::string>& lines, int line, absl::string_
     return line - 1;
   }
   return FieldOfPlainLine(lines[line]).empty() ? -1 : line;
-}
-
-double NumberOf(const Message& message, const FieldDescriptor* field) {
-  const Reflection& reflection = *message.GetReflection();
-  switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return reflection.GetUInt32(message, field);
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return static_cast<double>(reflection.GetUInt64(message, field));
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return reflection.GetFloat(message, field);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return reflection.GetDouble(message, field);
-    default:
-      assert(false && "not a number");
-      return 0;
-  }
 }
 
 // Copies one singular field that is not a message.
@@ -276,17 +258,11 @@ int ConfigSection::PlaceOf(const std::string& field, int index) const {
   return tree_->GetLocation(descriptor, descriptor->is_repeated() ? std::max(0, index) : -1).line;
 }
 
-double ConfigSection::Number(const std::string& field) const {
-  return NumberOf(*message_, Find(field));
-}
-
-void CheckRanges(const ConfigSection& section, absl::Span<const ConfigRange> ranges) {
-  for (const ConfigRange& range : ranges) {
+void CheckRanges(const ConfigSection& section, absl::Span<const FieldRange> ranges) {
+  for (const FieldRange& range : ranges) {
     if (!section.Given(range.field)) continue;
-    const double number = section.Number(range.field);
-    if (number >= range.least && number <= range.most) continue;
-    section.Complain(range.field, absl::StrFormat("%.12g given, %.12g to %.12g expected", number,
-                                                  range.least, range.most));
+    const std::string wrong = WrongRange(section.message(), range);
+    if (!wrong.empty()) section.Complain(range.field, wrong);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "cluster/config_mistakes.h"
+#include "learner/check_field.h"
 
 namespace mallocmuzero {
 
@@ -65,8 +66,8 @@ class ConfigSection {
   // Counted from 0.
   int LineOf(const std::string& field, int index = -1) const;
 
-  // A number of any type.
-  double Number(const std::string& field) const;
+  // With the defaults that were filled in.
+  const google::protobuf::Message& message() const { return *message_; }
 
  private:
   using Tree = google::protobuf::TextFormat::ParseInfoTree;
@@ -85,15 +86,8 @@ class ConfigSection {
   int line_ = 0;
 };
 
-// Bounds of a numeric field, both allowed.
-struct ConfigRange {
-  const char* field;
-  double least;
-  double most;
-};
-
 // Complains of those that the file gives out of bounds, or not a number.
-void CheckRanges(const ConfigSection& section, absl::Span<const ConfigRange> ranges);
+void CheckRanges(const ConfigSection& section, absl::Span<const FieldRange> ranges);
 
 }  // namespace mallocmuzero
 

@@ -108,7 +108,7 @@ class Targets {
   // The decision whose searched value stands for all that follows it; -1: none.
   int BootstrapOf(int d) const {
     const bool there =
-        td_steps_ > 0 && d + td_steps_ < length() && !std::isnan(game_.root_values(d + td_steps_));
+        td_steps_ > 0 && td_steps_ < length() - d && !std::isnan(game_.root_values(d + td_steps_));
     return there ? d + td_steps_ : -1;
   }
 

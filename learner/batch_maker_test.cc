@@ -193,6 +193,14 @@ TEST_F(BatchMakerTest, BootstrapsWithTheSearchedValueAfterSomeSteps) {
   EXPECT_NEAR(batch.values[1], ValueAt(0, 5), 1e-4);
 }
 
+TEST_F(BatchMakerTest, StepsBeyondEveryGameAreTheWholeGame) {
+  options_.set_td_steps(std::numeric_limits<int32_t>::max());
+  UnrollBatch batch;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(0, 4)}, batch).ok());
+  EXPECT_NEAR(batch.values[0], ValueAt(0, 4), 1e-4);
+  EXPECT_NEAR(batch.values[1], ValueAt(0, 5), 1e-4);
+}
+
 TEST_F(BatchMakerTest, RankedValuesAreTheOutcomeAndTheOnlyRewardIsAtTheEnd) {
   const PlayedProgram& program = (*set_)[0];
   ReturnBaseline ranked(program.rules().access_count(), 0.5);

@@ -3,6 +3,10 @@
 #ifndef MALLOCMUZERO_LEARNER_CHECK_FIELD_H_
 #define MALLOCMUZERO_LEARNER_CHECK_FIELD_H_
 
+#include <google/protobuf/message.h>
+
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -14,6 +18,17 @@ inline absl::Status CheckField(bool ok, absl::string_view field, absl::string_vi
   if (ok) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", expected, " expected"));
 }
+
+// Bounds of a numeric field of a message, both allowed.
+struct FieldRange {
+  const char* field;
+  double least;
+  double most;
+};
+
+// "NUMBER given, LEAST to MOST expected", or nothing if the field, which is singular and of any
+// type but a signed integer, is in its range. NaN is in none.
+std::string WrongRange(const google::protobuf::Message& message, const FieldRange& range);
 
 }  // namespace mallocmuzero
 

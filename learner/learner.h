@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "learner/batch_maker.h"
+#include "learner/check_field.h"
 #include "mallocmuzero/v1/network.pb.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "model/network.h"
@@ -21,6 +22,9 @@
 namespace mallocmuzero {
 
 class DataParallel;  // learner/data_parallel.h
+
+// What the numbers of LearnerOptions may be, wherever they are given.
+absl::Span<const FieldRange> LearnerOptionRanges();
 
 // InvalidArgument, naming the field, if such learning cannot be.
 absl::Status CheckLearnerOptions(const v1::LearnerOptions& options);

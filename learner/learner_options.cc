@@ -3,33 +3,35 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "learner/check_field.h"
 #include "learner/learner.h"
 #include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 
+absl::Span<const FieldRange> LearnerOptionRanges() {
+  static constexpr FieldRange kRanges[] = {
+      {"batch_size", 1, 1 << 20},         {"unroll_steps", 0, 64},
+      {"samples_per_insert", 1e-6, 1e6},  {"best_share", 0, 1},
+      {"learning_rate", 1e-12, 1e3},      {"weight_decay", 0, 1e3},
+      {"max_gradient_norm", 1e-12, 1e12}, {"value_weight", 0, 1e6},
+      {"reward_weight", 0, 1e6},          {"td_steps", 0, 1 << 20},
+      {"consistency_weight", 0, 1e6},     {"ranked_quantile", 0, 1}};
+  return kRanges;
+}
+
 absl::Status CheckLearnerOptions(const v1::LearnerOptions& options) {
-  MMZ_RETURN_IF_ERROR(CheckField(options.batch_size() >= 1, "learner.batch_size", "1 or more"));
-  MMZ_RETURN_IF_ERROR(CheckField(options.unroll_steps() <= 64, "learner.unroll_steps", "0 to 64"));
-  MMZ_RETURN_IF_ERROR(CheckField(options.samples_per_insert() > 0, "learner.samples_per_insert",
-                                 "a number above 0"));
-  MMZ_RETURN_IF_ERROR(CheckField(options.best_share() >= 0 && options.best_share() <= 1,
-                                 "learner.best_share", "a share from 0 to 1"));
-  MMZ_RETURN_IF_ERROR(
-      CheckField(options.learning_rate() > 0 && std::isfinite(options.learning_rate()),
-                 "learner.learning_rate", "a number above 0"));
-  MMZ_RETURN_IF_ERROR(CheckField(options.weight_decay() >= 0, "learner.weight_decay", "0 or more"));
-  MMZ_RETURN_IF_ERROR(
-      CheckField(options.max_gradient_norm() > 0, "learner.max_gradient_norm", "a number above 0"));
-  MMZ_RETURN_IF_ERROR(CheckField(options.value_weight() >= 0, "learner.value_weight", "0 or more"));
-  MMZ_RETURN_IF_ERROR(
-      CheckField(options.reward_weight() >= 0, "learner.reward_weight", "0 or more"));
-  MMZ_RETURN_IF_ERROR(
-      CheckField(options.consistency_weight() >= 0 && std::isfinite(options.consistency_weight()),
-                 "learner.consistency_weight", "0 or more"));
+  for (const FieldRange& range : LearnerOptionRanges()) {
+    const std::string wrong = WrongRange(options, range);
+    if (!wrong.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("learner.", range.field, ": ", wrong));
+    }
+  }
   MMZ_RETURN_IF_ERROR(CheckField(options.consistency_weight() == 0 || options.unroll_steps() > 0,
                                  "learner.consistency_weight", "0, as learner.unroll_steps is 0,"));
   MMZ_RETURN_IF_ERROR(CheckField(v1::LearnerOptions::ValueTarget_IsValid(options.value_target()),

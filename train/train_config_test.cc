@@ -1,6 +1,7 @@
 #include "train/train_config.h"
 
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -34,6 +35,18 @@ TEST(TrainConfig, NamesTheFieldThatIsWrong) {
       {"replay.max_decisions",
        [](v1::TrainConfig& c) { c.mutable_replay()->set_max_decisions(0); }},
       {"learner.batch_size", [](v1::TrainConfig& c) { c.mutable_learner()->set_batch_size(0); }},
+      {"learner.batch_size",
+       [](v1::TrainConfig& c) { c.mutable_learner()->set_batch_size(4294967295); }},
+      {"learner.td_steps",
+       [](v1::TrainConfig& c) { c.mutable_learner()->set_td_steps(2147483647); }},
+      {"learner.samples_per_insert: inf given, 1e-06 to 1000000 expected",
+       [](v1::TrainConfig& c) {
+         c.mutable_learner()->set_samples_per_insert(std::numeric_limits<float>::infinity());
+       }},
+      {"learner.weight_decay",
+       [](v1::TrainConfig& c) {
+         c.mutable_learner()->set_weight_decay(std::numeric_limits<float>::quiet_NaN());
+       }},
       {"demonstration_seconds", [](v1::TrainConfig& c) { c.set_demonstration_seconds(-1); }},
       {"checkpoint_iterations", [](v1::TrainConfig& c) { c.set_checkpoint_iterations(0); }},
       {"latent", [](v1::TrainConfig& c) { c.mutable_network()->set_latent(0); }},
