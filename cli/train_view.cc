@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "cli/table.h"
@@ -40,13 +42,19 @@ void TrainView::Show(const v1::TrainMetrics& metrics) {
     std::fputs(absl::StrCat("mallocmuzero: ", IterationLine(metrics), "\n").c_str(), stderr);
     return;
   }
-  const std::string text =
-      absl::StrCat(IterationLine(metrics), "\n", ProgramLines(metrics, kProgramsShown));
-  std::string screen;
-  if (lines_shown_ > 0) absl::StrAppend(&screen, "\x1b[", lines_shown_, "A\x1b[J");
-  absl::StrAppend(&screen, text);
-  std::fputs(screen.c_str(), stderr);
-  lines_shown_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+  // A line a thought, as more does not fit.
+  std::string text = absl::StrCat(absl::StrReplaceAll(IterationLine(metrics), {{"; ", "\n"}}), "\n",
+                                  ProgramLines(metrics, kProgramsShown));
+  std::fputs(OverwriteText(shown_, text).c_str(), stderr);
+  shown_ = std::move(text);
+}
+
+std::string OverwriteText(absl::string_view before, absl::string_view text) {
+  const auto lines = std::count(before.begin(), before.end(), '\n');
+  // Up to where it began, and clear from there.
+  const std::string back = lines > 0 ? absl::StrCat("\x1b[", lines, "A\x1b[J") : "";
+  // In one piece, so that nothing comes between auto-wrap's going off and on.
+  return absl::StrCat("\x1b[?7l", back, text, "\x1b[?7h");
 }
 
 std::string IterationLine(const v1::TrainMetrics& metrics) {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
@@ -20,8 +21,13 @@ class TrainView {
  private:
   const bool is_terminal_;
   absl::Time next_;
-  int lines_shown_ = 0;
+  std::string shown_;
 };
+
+// What a terminal is sent to have `text` in the place of `before`, which stands above the cursor;
+// both consist of whole lines. Lines that are too long are cut off and do not wrap, so that a line
+// is one of the screen; behind it lines wrap again.
+std::string OverwriteText(absl::string_view before, absl::string_view text);
 
 // What an iteration was like, one line: games, speed, losses, and how the programs stand.
 std::string IterationLine(const v1::TrainMetrics& metrics);
