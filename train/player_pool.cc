@@ -28,10 +28,9 @@ absl::StatusOr<PlayedGames> PlayOnThreads(absl::Span<const GameTask> tasks,
   std::vector<std::unique_ptr<SelfPlay>> players;
   for (const std::vector<GameTask>& share : shares) {
     const auto in_flight = static_cast<uint32_t>(std::min<size_t>(share.size(), max_in_flight));
-    absl::StatusOr<std::unique_ptr<SelfPlay>> player =
-        SelfPlay::Create(search, in_flight, [&network](uint32_t slots) {
-          return NetworkSnapshot::MakeLatentModel(network, slots);
-        });
+    absl::StatusOr<std::unique_ptr<SelfPlay>> player = SelfPlay::Create(
+        search, in_flight,
+        [&network](uint32_t slots) { return NetworkSnapshot::MakeLatentModel(network, slots); });
     if (!player.ok()) return player.status();
     players.push_back(*std::move(player));
   }
