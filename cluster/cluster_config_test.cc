@@ -300,6 +300,13 @@ TEST_F(ClusterConfig, SectionsMustFitEachOther) {
               ElementsAre(HasSubstr("60 to ")));
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' processes: 2 }"),
               ElementsAre(HasSubstr("learner.rendezvous_address: ")));
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs' processes: 3\n options { batch_size: 256 }"
+                       " rendezvous_address: '10.0.0.7:1' }"),
+              ElementsAre("2: learner.options.batch_size: 256 given, a multiple of "
+                          "learner.processes (3) expected",
+                          StartsWith("2: learner.rendezvous_address: ")));
+  EXPECT_THAT(Mistakes(absl::StrCat(kLeast, "actor { spool_bytes: 4294967296 }")),
+              ElementsAre(HasSubstr("actor.spool_bytes: 4294967296 given, 1048576 to ")));
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' network { heads: 1000000 } }"),
               ElementsAre(StartsWith("1: learner.network: ")));
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' network { actions: 4 } }"),

@@ -17,6 +17,7 @@
 #include "actor/thread_count.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
+#include "replay/client/replay_writer.h"
 #include "replay/service/rate_limiter.h"
 #include "rpc/host_port.h"
 #include "rpc/security.h"
@@ -48,6 +49,7 @@ class Checker {
   void CheckSecurity();
   void CheckShard(int index);
   void CheckLearner(bool programs);
+  void CheckProcesses(const ConfigSection& section);
   void CheckFrom(const ConfigSection& section, bool programs);
   void CheckActors();
 
@@ -303,12 +305,7 @@ void Checker::CheckLearner(bool programs) {
   if (!values.ok()) section.Complain(Message(values));
   CheckFrom(section, programs);
   if (learner.run_dir().empty()) section.Complain("run_dir", "empty; a folder expected");
-  if (learner.processes() > 1 && !ParseHostPort(learner.rendezvous_address()).has_value()) {
-    section.Complain(
-        "rendezvous_address",
-        absl::StrCat("'", learner.rendezvous_address(), "': host:port expected, where ",
-                     learner.processes(), " learner processes meet"));
-  }
+  if (learner.processes() > 1) CheckProcesses(section);
   if (learner.workloads().empty() && !section.GivenOrUnreadable("workloads") && programs) {
     section.Complain("workloads", "missing; a program or a folder of programs expected");
   }
@@ -316,6 +313,26 @@ void Checker::CheckLearner(bool programs) {
     std::error_code error;
     if (std::filesystem::exists(learner.workloads(i), error)) continue;
     section.Complain("workloads", absl::StrCat("no file or folder ", learner.workloads(i)), i);
+  }
+}
+
+// Of a learner of several processes.
+void Checker::CheckProcesses(const ConfigSection& section) {
+  const v1::LearnerRole& learner = config_.learner();
+  const uint32_t batch = learner.options().batch_size();
+  if (batch % learner.processes() != 0) {
+    section.Nested("options").Complain(
+        "batch_size", absl::StrCat(batch, " given, a multiple of learner.processes (",
+                                   learner.processes(), ") expected"));
+  }
+  constexpr char kField[] = "rendezvous_address";
+  const std::string& address = learner.rendezvous_address();
+  if (!ParseHostPort(address).has_value()) {
+    section.Complain(kField, absl::StrCat("'", address, "': host:port expected, where ",
+                                          learner.processes(), " learner processes meet"));
+  } else if (security_ != nullptr) {
+    const absl::Status status = security_->CheckListenAddress(address);
+    if (!status.ok()) section.Complain(kField, Message(status));
   }
 }
 
@@ -336,7 +353,7 @@ void Checker::CheckActors() {
   CheckRanges(actor, {{"count", 0, 10000},
                       {"threads", 0, kMostThreads},
                       {"games_in_flight", 1, 65536},
-                      {"spool_bytes", kMebibyte, kHuge}});
+                      {"spool_bytes", kMebibyte, kMostSpoolBytes}});
   // Actors may be anywhere; if nobody else can reach the learner, they are here.
   const std::optional<HostPort> learner = ParseHostPort(config_.learner().address());
   const std::string machine = learner.has_value() && IsLoopback(*learner)

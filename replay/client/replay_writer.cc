@@ -33,14 +33,11 @@
 namespace mallocmuzero {
 namespace {
 
-// What is left of it must fit into one message of a file.
-constexpr size_t kMaxSpoolBytes = size_t{1} << 30;
-
 absl::Status Check(const ReplayWriterOptions& options) {
   MMZ_RETURN_IF_ERROR(CheckShards(options.shards));
-  if (options.spool_bytes == 0 || options.spool_bytes > kMaxSpoolBytes) {
+  if (options.spool_bytes == 0 || options.spool_bytes > kMostSpoolBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("spool_bytes: ", options.spool_bytes, ", must be 1 to ", kMaxSpoolBytes));
+        absl::StrCat("spool_bytes: ", options.spool_bytes, ", must be 1 to ", kMostSpoolBytes));
   }
   const bool is_name = !options.name.empty() && options.name[0] != '.' &&
                        std::all_of(options.name.begin(), options.name.end(), [](char c) {

@@ -21,12 +21,15 @@ namespace mallocmuzero {
 
 class Security;
 
+// What is left of a spool must fit into one message of a file.
+inline constexpr size_t kMostSpoolBytes = size_t{1} << 30;
+
 struct ReplayWriterOptions {
   std::vector<ShardAddress> shards;  // at least one
   std::shared_ptr<const Security> security;
 
   // Payload bytes that may wait, those sent and not yet acknowledged included. One trajectory may
-  // always wait, however large.
+  // always wait, however large. 1 to kMostSpoolBytes.
   size_t spool_bytes = size_t{64} << 20;
 
   // Where Close leaves what it could not deliver, in a file named after the writer, and where the

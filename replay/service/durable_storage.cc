@@ -47,7 +47,10 @@ absl::Status MakeFolder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (!error) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("data_dir: ", folder, ": ", error.message()));
+  const std::string message = absl::StrCat("data_dir: ", folder, ": ", error.message());
+  // That passes, and a shard that is started again may find room.
+  if (error == std::errc::no_space_on_device) return absl::ResourceExhaustedError(message);
+  return absl::InvalidArgumentError(message);
 }
 
 class DurableStorageImpl final : public Storage {

@@ -21,7 +21,6 @@ absl::StatusOr<v1::ReplayShard> CompleteShardConfig(v1::ReplayShard config) {
   }
   if (config.max_positions() == 0) config.set_max_positions(kDefaultMaxPositions);
   if (config.max_bytes() == 0) config.set_max_bytes(kDefaultMaxBytes);
-  if (config.cache_bytes() == 0) config.set_cache_bytes(kDefaultCacheBytes);
   if (config.remember_evicted_seconds() == 0) {
     config.set_remember_evicted_seconds(kDefaultRememberEvictedSeconds);
   }

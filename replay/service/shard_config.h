@@ -12,11 +12,10 @@ namespace mallocmuzero {
 
 inline constexpr uint64_t kDefaultMaxPositions = 1'000'000;
 inline constexpr uint64_t kDefaultMaxBytes = uint64_t{1} << 30;
-inline constexpr uint64_t kDefaultCacheBytes = uint64_t{256} << 20;
 inline constexpr uint32_t kDefaultRememberEvictedSeconds = 3600;
 
 // The configuration with all of the defaults filled in: those above, the mode MEMORY, the oldest
-// first. InvalidArgument names the field and what would be right.
+// first. No cache_bytes are no cache. InvalidArgument names the field and what would be right.
 absl::StatusOr<v1::ReplayShard> CompleteShardConfig(v1::ReplayShard config);
 
 }  // namespace mallocmuzero
