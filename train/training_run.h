@@ -21,6 +21,7 @@
 #include "learner/learner.h"
 #include "learner/program_progress.h"
 #include "learner/run_directory.h"
+#include "learner/run_lock.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
@@ -45,7 +46,8 @@ struct RunLimits {
 class TrainingRun {
  public:
   // A new run in a folder that has none, with fresh weights or those of a network of the same
-  // config. Errors name the config's field or the file.
+  // config. Errors name the config's field or the file. A folder has one TrainingRun at a time:
+  // FailedPrecondition, here and below, if another process has one.
   static absl::StatusOr<std::unique_ptr<TrainingRun>> Start(const std::string& folder,
                                                             const v1::TrainConfig& config,
                                                             ProgramSet programs, Device device,
@@ -72,7 +74,7 @@ class TrainingRun {
   const std::vector<ProgramProgress>& progress() const { return progress_; }
 
  private:
-  TrainingRun(RunDirectory directory, v1::TrainConfig config, ProgramSet programs);
+  TrainingRun(RunLock lock, RunDirectory directory, v1::TrainConfig config, ProgramSet programs);
 
   // All that a checkpoint and its games hold.
   struct Saved {
@@ -83,11 +85,12 @@ class TrainingRun {
 
   // training_run.cc
   absl::Status Demonstrate(const RunLimits& limits);
+  // These two: false if a limit cut it short.
   absl::StatusOr<bool> Iterate(const RunLimits& limits, v1::TrainMetrics& metrics);
+  absl::StatusOr<bool> Learn(const RunLimits& limits, v1::TrainMetrics& metrics);
   absl::StatusOr<PlayedGames> Play(absl::Span<const GameTask> tasks, const RunLimits& limits,
                                    const std::shared_ptr<const NetworkSnapshot>& network,
                                    uint64_t network_step, v1::TrainMetrics& metrics) const;
-  absl::StatusOr<bool> Learn(const RunLimits& limits, v1::TrainMetrics& metrics);
   std::vector<GameTask> MakeTasks() const;
   void TakeGames(std::vector<v1::Trajectory> games, absl::Span<const GameTask> tasks,
                  v1::TrainMetrics& metrics);
@@ -104,6 +107,7 @@ class TrainingRun {
   absl::Status CheckGames(absl::Span<const SharedTrajectory> games) const;
   absl::Status RestorePrograms();
 
+  RunLock lock_;
   RunDirectory directory_;
   v1::TrainConfig config_;
   ProgramSet programs_;

@@ -348,6 +348,18 @@ TEST(TrainingRun, RefusesToBeginFromANetworkOfAnotherSize) {
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
+TEST(TrainingRun, ARunIsTrainedByOneAtATime) {
+  const std::string folder = NewFolder("twice");
+  const auto resume = [&] {
+    return TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status();
+  };
+  {
+    const std::unique_ptr<TrainingRun> run = StartRun(folder, SmallConfig());
+    EXPECT_EQ(resume().code(), absl::StatusCode::kFailedPrecondition);
+  }
+  EXPECT_TRUE(resume().ok()) << resume();
+}
+
 TEST(TrainingRun, RefusesOtherPrograms) {
   const std::string folder = NewFolder("others");
   ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());

@@ -21,8 +21,10 @@
 
 namespace mallocmuzero {
 
-TrainingRun::TrainingRun(RunDirectory directory, v1::TrainConfig config, ProgramSet programs)
-    : directory_(std::move(directory)),
+TrainingRun::TrainingRun(RunLock lock, RunDirectory directory, v1::TrainConfig config,
+                         ProgramSet programs)
+    : lock_(std::move(lock)),
+      directory_(std::move(directory)),
       config_(std::move(config)),
       programs_(std::move(programs)),
       replay_(config_.replay()) {}
@@ -36,10 +38,13 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(const std::strin
       SerializeDeterministically(from->config()) != SerializeDeterministically(config.network())) {
     return absl::InvalidArgumentError("network: as that of the weights to begin from expected");
   }
+  // First, since of two that start at once only one may find the folder empty.
+  absl::StatusOr<RunLock> lock = RunLock::Take(folder);
+  if (!lock.ok()) return lock.status();
   absl::StatusOr<RunDirectory> directory = RunDirectory::Create(folder, config);
   if (!directory.ok()) return directory.status();
   std::unique_ptr<TrainingRun> run(
-      new TrainingRun(*std::move(directory), config, std::move(programs)));
+      new TrainingRun(*std::move(lock), *std::move(directory), config, std::move(programs)));
   MMZ_RETURN_IF_ERROR(run->SetUp(device));
   if (from == nullptr) return run;
   MMZ_RETURN_IF_ERROR(run->network_->CopyWeightsFrom(*from));
@@ -53,6 +58,8 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Resume(const std::stri
                                                                  Device device) {
   absl::StatusOr<RunDirectory> directory = RunDirectory::Open(folder);
   if (!directory.ok()) return directory.status();
+  absl::StatusOr<RunLock> lock = RunLock::Take(folder);
+  if (!lock.ok()) return lock.status();
   const absl::StatusOr<v1::TrainConfig> config = directory->ReadConfig();
   if (!config.ok()) return config.status();
   const absl::Status valid = CheckTrainConfig(*config);
@@ -60,7 +67,7 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Resume(const std::stri
     return absl::Status(valid.code(), absl::StrCat(folder, "/config.textproto: ", valid.message()));
   }
   std::unique_ptr<TrainingRun> run(
-      new TrainingRun(*std::move(directory), *config, std::move(programs)));
+      new TrainingRun(*std::move(lock), *std::move(directory), *config, std::move(programs)));
   MMZ_RETURN_IF_ERROR(run->SetUp(device));
   MMZ_RETURN_IF_ERROR(run->Restore());
   return run;

@@ -191,6 +191,13 @@ TEST_F(Train, BadUsageIsOneLineAndLeavesNothing) {
   EXPECT_EQ(RunMallocmuzero({"train", "--output", run_}).exit_code, 2);
 }
 
+TEST_F(Train, ARunIsTrainedByOneProcessAtATime) {
+  RunningMallocmuzero train(TrainArguments({}));
+  ASSERT_TRUE(train.WaitForLine("iteration 1:"));
+  const RunResult second = RunTrain({"--iterations", "1", "--resume"});
+  ExpectOneErrorLine(second, "run: another process is training this run");
+}
+
 TEST_F(Train, ASecondRunInTheSameFolderIsRefused) {
   ASSERT_EQ(RunTrain({"--iterations", "1"}).exit_code, 0);
   const RunResult again = RunTrain({"--iterations", "1"});
