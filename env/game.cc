@@ -154,8 +154,8 @@ Mapping Game::ToMapping() const {
 size_t Game::MemoryBytes() const {
   const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
   return sizeof(*this) + memory_.HeapBytes() + timeline_.HeapBytes() + bytes(stays_) +
-         bytes(write_back_stays_) + bytes(evicted_) + bytes(buffers_) + bytes(groups_) +
-         bytes(in_fast_memory_) + bytes(history_);
+         bytes(write_back_stays_) + bytes(stays_before_loop_) + bytes(scratch_) + bytes(buffers_) +
+         bytes(groups_) + bytes(in_fast_memory_) + bytes(history_);
 }
 
 }  // namespace mallocmuzero

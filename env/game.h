@@ -163,6 +163,7 @@ class Game {
   // game_loops.cc
   void EnterLoop(uint32_t loop);
   void LeaveLoop(uint32_t loop);
+  void EndStaysOfLoop(uint32_t loop);
   void TakeOver(uint32_t group);
   void WriteCarriedRoot(uint32_t root);
   void HandOver(uint32_t from, const Stay& to);
@@ -180,8 +181,9 @@ class Game {
   FastMemory memory_;
   CopyTimeline timeline_;
   std::vector<Stay> stays_;
-  std::vector<uint32_t> write_back_stays_;  // by write-back of the timeline
-  std::vector<int32_t> evicted_;            // scratch
+  std::vector<uint32_t> write_back_stays_;   // by write-back of the timeline
+  std::vector<uint32_t> stays_before_loop_;  // by open loop: how many there were when it began
+  std::vector<int32_t> scratch_;             // stays or buffers to end
   std::vector<BufferState> buffers_;
   std::vector<GroupSpace> groups_;
   std::vector<uint8_t> in_fast_memory_;

@@ -185,10 +185,10 @@ void Game::NewStay(const Stay& stay) {
     timeline_.WaitFor(static_cast<uint32_t>(write_back), static_cast<uint32_t>(stay.first));
     memory_.SetLast(region.offset, std::max(region.last, stay.first - 1));
   }
-  evicted_.clear();
+  scratch_.clear();
   const auto index = static_cast<int32_t>(stays_.size());
-  memory_.Occupy(stay.offset, bytes, stay.reserved, index, evicted_);
-  for (const int32_t owner : evicted_) {
+  memory_.Occupy(stay.offset, bytes, stay.reserved, index, scratch_);
+  for (const int32_t owner : scratch_) {
     stays_[owner].holds_bytes = false;
     int32_t& current = buffers_[stays_[owner].buffer].stay;
     if (current == owner) current = -1;

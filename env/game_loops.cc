@@ -7,6 +7,7 @@
 namespace mallocmuzero {
 
 void Game::EnterLoop(uint32_t loop) {
+  stays_before_loop_.push_back(static_cast<uint32_t>(stays_.size()));
   // Copies to HBM do not cross a loop's ends.
   if (timeline_.write_back_count() > 0) WaitForWriteBack(timeline_.write_back_count() - 1);
   for (const uint32_t g : rules_->GroupsOfLoop(loop)) {
@@ -86,11 +87,22 @@ void Game::LeaveLoop(uint32_t loop) {
     HandOver(group.root_buffer, result);
     if (rules_->group(g).writes_back) QueueWriteBack(group.result_buffer);
   }
-  // What was brought in or made during a pass is not there in the next one.
-  for (uint32_t b = 0; b < buffers_.size(); ++b) {
-    const int32_t stay = buffers_[b].stay;
-    if (stay >= 0 && rules_->IsInLoop(stays_[stay].loop, static_cast<int32_t>(loop))) EndStay(b);
+  EndStaysOfLoop(loop);
+}
+
+// What was brought in or made during a pass is not there in the next one. A stay that belongs to
+// the loop was made since it began: the buffers of all others need not be looked at.
+void Game::EndStaysOfLoop(uint32_t loop) {
+  scratch_.clear();
+  for (uint32_t s = stays_before_loop_.back(); s < stays_.size(); ++s) {
+    const bool holds = buffers_[stays_[s].buffer].stay == static_cast<int32_t>(s);
+    if (holds && rules_->IsInLoop(stays_[s].loop, static_cast<int32_t>(loop))) {
+      scratch_.push_back(static_cast<int32_t>(stays_[s].buffer));
+    }
   }
+  stays_before_loop_.pop_back();
+  std::sort(scratch_.begin(), scratch_.end());  // one order whatever was decided
+  for (const int32_t buffer : scratch_) EndStay(static_cast<uint32_t>(buffer));
 }
 
 }  // namespace mallocmuzero
