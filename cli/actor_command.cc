@@ -1,6 +1,8 @@
 #include "cli/actor_command.h"
 
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "actor/role/actor_role.h"
 #include "actor/role/synthetic_actor.h"
+#include "cli/number_flag.h"
 #include "cli/run_role.h"
 #include "cli/table.h"
 #include "rpc/security.h"
@@ -96,7 +99,8 @@ void AddActorCommand(CLI::App& app, Action& action) {
   command
       ->add_option("--index", flags->index,
                    "tells actors of one configuration apart: spool, metrics port; default: 0")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
   auto* reanalyse =
       command->add_flag("--reanalyse", flags->reanalyse,
                         "search stored games again with the newest weights instead of playing");
@@ -111,7 +115,7 @@ void AddActorCommand(CLI::App& app, Action& action) {
       ->add_option("--games-per-second", flags->synthetic.games_per_second,
                    "of each synthetic actor; 0: as many as the shards take; default: 1")
       ->type_name("R")
-      ->check(CLI::NonNegativeNumber)
+      ->check(ZeroOrMore())
       ->needs(synthetic);
   command->callback([flags, &action] { action = [flags] { return RunActor(*flags); }; });
 }

@@ -20,6 +20,7 @@
 #include "cli/bench_values.h"
 #include "cli/command.h"
 #include "cli/corpus.h"
+#include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
 #include "env/check/game_bench.h"
@@ -150,7 +151,7 @@ void AddGame(CLI::App& bench, Action& action) {
   programs->require_option(1);
   command->add_option("--games", flags->games, "games in all, shared out to programs and players")
       ->type_name("COUNT")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->required();
   command->add_option("--player", flags->player, "who plays")
       ->check(CLI::IsMember({"random", "greedy", "adversarial", kAllPlayers}))
@@ -159,6 +160,7 @@ void AddGame(CLI::App& bench, Action& action) {
                     "compare every return with Simulate and a sample of mappings with Validate");
   command->add_option("--seed", flags->seed, "of the players")
       ->type_name("NUMBER")
+      ->check(WholeNumber(0))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "print one JSON object (GameBenchReport)");
   command->footer("With --check, exits 1 if a return or a mapping is wrong.");

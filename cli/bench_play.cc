@@ -16,6 +16,7 @@
 #include "actor/game_recorder.h"
 #include "actor/self_play.h"
 #include "cli/command.h"
+#include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "cli/program_set_flags.h"
 #include "cli/table.h"
@@ -144,6 +145,7 @@ void AddBenchPlay(CLI::App& bench, Action& action) {
       ->capture_default_str()
       ->excludes(checkpoint);
   command->add_option("--seed", flags->seed, "of its weights")
+      ->check(WholeNumber(0))
       ->capture_default_str()
       ->excludes(checkpoint);
   command

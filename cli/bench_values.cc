@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/command.h"
+#include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "cli/program_set_flags.h"
 #include "cli/table.h"
@@ -149,6 +150,7 @@ void AddBenchValues(CLI::App& bench, Action& action) {
       ->capture_default_str();
   command->add_option("--seed", flags->options.seed, "of what is explored")
       ->type_name("NUMBER")
+      ->check(WholeNumber(0))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "print one JSON object (ValueBenchReport)");
   command->callback([flags, &action] { action = [flags] { return RunValues(*flags); }; });

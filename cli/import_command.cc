@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/import_text.h"
+#include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
@@ -98,7 +100,7 @@ void AddImportCommand(CLI::App& app, Action& action) {
           "what the compiler had for tensors, where that is not what the hardware says, as "
           "under another xla_tpu_scoped_vmem_limit_kib")
       ->type_name("BYTES")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1, std::numeric_limits<int64_t>::max()));
   command->add_option("--output", flags->output, "program file to write")
       ->type_name("FILE")
       ->required();

@@ -1,5 +1,7 @@
 #include "cli/learner_command.h"
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -7,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "cli/number_flag.h"
 #include "cli/run_role.h"
 #include "learner/role/learner_role.h"
 #include "rpc/security.h"
@@ -54,7 +57,8 @@ void AddLearnerCommand(CLI::App& app, Action& action) {
   const auto flags = std::make_shared<LearnerFlags>();
   AddConfigOption(*command, flags->config);
   command->add_option("--rank", flags->rank, "which one of learner.processes this is; default: 0")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
   command->callback([flags, &action] { action = [flags] { return RunLearner(*flags); }; });
 }
 

@@ -21,6 +21,7 @@
 #include "cli/agent_player.h"
 #include "cli/duration_flag.h"
 #include "cli/explain_report.h"
+#include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/solve_progress.h"
@@ -254,9 +255,9 @@ void AddMapCommand(CLI::App& app, Action& action) {
       ->add_option("--threads", flags->threads,
                    "that climb in local_search, portfolio and agent; default: one a core")
       ->type_name("N")
-      ->check(CLI::Range(1U, kMostThreads));
+      ->check(WholeNumber(1, kMostThreads));
   command->add_option("--seed", flags->seed, "of the solver's random choices; default: 0")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber(0));
   command->add_option("--output", flags->output, "mapping file to write")
       ->type_name("FILE")
       ->required();

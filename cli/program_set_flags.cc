@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "cli/corpus.h"
+#include "cli/number_flag.h"
 #include "env/program_files.h"
 #include "env/program_set.h"
 #include "simulator/core/program.h"
@@ -61,7 +62,7 @@ void AddProgramSetFlags(CLI::App& command, const std::string& verb, ProgramSetFl
                   "such as 0.25,0.5,1; default: 1")
       ->type_name("SHARES")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   // A callback of the command itself runs after this one.
   command.parse_complete_callback([program, workloads] {
     if (program->count() + workloads->count() == 0) {

@@ -13,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "actor/thread_count.h"
 #include "cli/duration_flag.h"
+#include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "cli/program_set_flags.h"
 #include "cli/set_flag.h"
@@ -188,8 +190,10 @@ void AddTrainCommand(CLI::App& app, Action& action) {
       ->add_option("--budget", flags->budget,
                    "time to train in this sitting, such as 10m; default: until Ctrl-C")
       ->type_name("TIME");
-  command->add_option("--iterations", flags->iterations,
-                      "iterations to train, those of earlier sittings counted");
+  command
+      ->add_option("--iterations", flags->iterations,
+                   "iterations to train, those of earlier sittings counted")
+      ->check(WholeNumber(0));
   CLI::Option* resume = command->add_flag("--resume", flags->resume, "go on with the run in RUN");
   command->add_option("--config", flags->config, "TrainConfig to start a run with")
       ->type_name("FILE");
@@ -210,14 +214,20 @@ void AddTrainCommand(CLI::App& app, Action& action) {
       ->excludes(resume);
   command->add_option("--device", flags->device,
                       "cpu, cuda or auto (a GPU if there is one); default: auto");
-  flags->demonstrations_option = command->add_option(
-      "--demonstrations", flags->demonstrations,
-      "seconds that solvers get, for each program, to show games first; default: 0");
-  flags->threads_option = command->add_option(
-      "--threads", flags->threads,
-      "threads that play and learn; 1 makes runs repeatable; default: one a core");
+  flags->demonstrations_option =
+      command
+          ->add_option(
+              "--demonstrations", flags->demonstrations,
+              "seconds that solvers get, for each program, to show games first; default: 0")
+          ->check(ZeroOrMore());
+  flags->threads_option =
+      command
+          ->add_option("--threads", flags->threads,
+                       "threads that play and learn; 1 makes runs repeatable; default: one a core")
+          ->check(WholeNumber(0, kMostThreads));
   flags->seed_option =
-      command->add_option("--seed", flags->seed, "of everything random; default: 0");
+      command->add_option("--seed", flags->seed, "of everything random; default: 0")
+          ->check(WholeNumber(0));
   command
       ->add_option("--metrics", flags->metrics_address,
                    "serve Prometheus metrics here, such as 127.0.0.1:9464")

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/number_flag.h"
 #include "cli/table.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/program.h"
@@ -56,6 +57,7 @@ void AddVariantCommand(CLI::App& app, Action& action) {
       ->add_option("--fast-memory", flags->fast_memory,
                    "its size as a share of what the chip has, such as 0.25")
       ->type_name("SHARE")
+      ->check(AboveZero())
       ->required();
   command->add_option("--output", flags->output, "program file to write")
       ->type_name("FILE")

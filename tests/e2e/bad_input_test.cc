@@ -74,6 +74,25 @@ std::vector<BadInput> BadUsage() {
          return Arguments{"simulate", "--hlo", GoodHlo()};
        },
        "--hardware"},
+      {"SeedBelowZero",
+       [](const auto&) {
+         return Arguments{"bench", "game", "--program", "x", "--games", "1", "--seed", "-1"};
+       },
+       "--seed: expected a whole number from 0 to 18446744073709551615, found .-1"},
+      {"SeedOfTooManyDigits",
+       [](const auto&) {
+         return Arguments{"map",      "--program", "x", "--seed", "99999999999999999999999",
+                          "--output", "y"};
+       },
+       "--seed: expected a whole number from 0 to 18446744073709551615"},
+      {"NoGames",
+       [](const auto&) { return Arguments{"bench", "game", "--program", "x", "--games", "0"}; },
+       "--games: expected a whole number from 1 to 18446744073709551615, found .0"},
+      {"NoFastMemory",
+       [](const auto&) {
+         return Arguments{"variant", "--program", "x", "--fast-memory", "0", "--output", "y"};
+       },
+       "--fast-memory: expected a number above 0, found .0"},
       {"HloAndProgram",
        [](const auto&) {
          Arguments both = SimulateHlo(GoodHlo());
