@@ -1,7 +1,12 @@
+#include <csignal>
+
 #include "cli/command.h"
 #include "model/network.h"
 
 int main(int argc, char** argv) {
+  // A reader of stderr that goes away must not end a search of hours before its result is written,
+  // and one of stdout is an error that RunCommandLine reports.
+  std::signal(SIGPIPE, SIG_IGN);
   mallocmuzero::KeepFreedMemory();
   return mallocmuzero::cli::RunCommandLine(argc, argv);
 }

@@ -228,6 +228,18 @@ TEST(FailedImport, LeavesAnExistingOutputAsItWas) {
   EXPECT_EQ(ReadAll(output), "precious");
 }
 
+// Both would have ended by a signal, the first without its result.
+TEST(WithoutAReaderOfErrors, WorkIsDoneAndFailuresHaveTheirExitCode) {
+  const TemporaryFolder folder;
+  const std::string run = folder.Path("run");
+  const RunResult train =
+      RunWithoutReaderOfErrors({"train", "--program", GoodProgram(folder), "--output", run,
+                                "--iterations", "1", "--threads", "1", "--json"});
+  EXPECT_EQ(train.exit_code, 0);
+  EXPECT_THAT(train.out, HasSubstr("best_mapping"));
+  EXPECT_EQ(RunWithoutReaderOfErrors(SimulateHlo(folder.Path("missing.hlo"))).exit_code, 2);
+}
+
 TEST(FailedImport, WritesNothing) {
   const TemporaryFolder folder;
   const std::string output = folder.Path("p.program");

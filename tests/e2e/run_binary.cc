@@ -29,8 +29,10 @@ using testing::StartsWith;
 
 constexpr char kBinary[] = MALLOCMUZERO_BINARY_DIR "/bin/mallocmuzero";
 
-// Starts the binary with stdout going to a file and stderr to a descriptor; -1 if that fails.
-pid_t Spawn(std::vector<std::string> arguments, const std::string& out, int err) {
+// Starts the binary with stdin from and stdout to a file, and stderr to a descriptor; -1 if that
+// fails.
+pid_t Spawn(std::vector<std::string> arguments, const std::string& in, const std::string& out,
+            int err) {
   arguments.insert(arguments.begin(), kBinary);
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -39,7 +41,7 @@ pid_t Spawn(std::vector<std::string> arguments, const std::string& out, int err)
   posix_spawn_file_actions_t redirect;
   posix_spawn_file_actions_init(&redirect);
   const int flags = O_WRONLY | O_CREAT | O_TRUNC;
-  posix_spawn_file_actions_addopen(&redirect, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&redirect, STDIN_FILENO, in.c_str(), O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&redirect, STDOUT_FILENO, out.c_str(), flags, 0600);
   posix_spawn_file_actions_adddup2(&redirect, err, STDERR_FILENO);
   pid_t child = -1;
@@ -57,11 +59,16 @@ int ExitCodeOf(int status) {
 
 }  // namespace
 
-RunResult RunMallocmuzero(const std::vector<std::string>& arguments) {
-  return RunningMallocmuzero(arguments).Wait();
+RunResult RunMallocmuzero(const std::vector<std::string>& arguments, const std::string& input) {
+  return RunningMallocmuzero(arguments, input).Wait();
 }
 
-RunningMallocmuzero::RunningMallocmuzero(const std::vector<std::string>& arguments) {
+RunResult RunWithoutReaderOfErrors(const std::vector<std::string>& arguments) {
+  return RunningMallocmuzero(arguments, "/dev/null", /*errors_are_read=*/false).Wait();
+}
+
+RunningMallocmuzero::RunningMallocmuzero(const std::vector<std::string>& arguments,
+                                         const std::string& input, bool errors_are_read) {
   std::string out = (std::filesystem::temp_directory_path() / "mallocmuzero-out-XXXXXX").string();
   const int file = mkstemp(out.data());
   if (file >= 0) close(file);
@@ -71,9 +78,13 @@ RunningMallocmuzero::RunningMallocmuzero(const std::vector<std::string>& argumen
     ADD_FAILURE() << "no file or pipe for the output of " << kBinary;
     return;
   }
-  child_ = Spawn(arguments, out, ends[1]);
-  close(ends[1]);
   err_ = ends[0];
+  if (!errors_are_read) {
+    close(err_);
+    err_ = -1;
+  }
+  child_ = Spawn(arguments, input, out, ends[1]);
+  close(ends[1]);
 }
 
 RunningMallocmuzero::~RunningMallocmuzero() {
@@ -110,7 +121,7 @@ RunResult RunningMallocmuzero::Wait() {
   RunResult result;
   if (child_ < 0) return result;
   char buffer[4096];
-  for (ssize_t n = 0; (n = read(err_, buffer, sizeof(buffer))) > 0;) {
+  for (ssize_t n = 0; err_ >= 0 && (n = read(err_, buffer, sizeof(buffer))) > 0;) {
     result.err.append(buffer, static_cast<size_t>(n));
   }
   int status = 0;

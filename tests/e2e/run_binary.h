@@ -16,8 +16,13 @@ struct RunResult {
   std::string err;
 };
 
-// Runs build/bin/mallocmuzero with `arguments` and waits for it. Fails the test if it cannot start.
-RunResult RunMallocmuzero(const std::vector<std::string>& arguments);
+// Runs build/bin/mallocmuzero with `arguments` and waits for it, with the file `input` as its
+// stdin. Fails the test if it cannot start.
+RunResult RunMallocmuzero(const std::vector<std::string>& arguments,
+                          const std::string& input = "/dev/null");
+
+// The same where stderr is a pipe that nobody reads any more.
+RunResult RunWithoutReaderOfErrors(const std::vector<std::string>& arguments);
 
 // Expects exit code 2, nothing on stdout, and one line of ours on stderr that contains a match of
 // the extended regular expression `pattern`.
@@ -26,7 +31,8 @@ void ExpectOneErrorLine(const RunResult& result, const std::string& pattern);
 // The binary at work while the test goes on. Killed at the end if it still runs.
 class RunningMallocmuzero {
  public:
-  explicit RunningMallocmuzero(const std::vector<std::string>& arguments);
+  explicit RunningMallocmuzero(const std::vector<std::string>& arguments,
+                               const std::string& input = "/dev/null", bool errors_are_read = true);
   ~RunningMallocmuzero();
   RunningMallocmuzero(const RunningMallocmuzero&) = delete;
   RunningMallocmuzero& operator=(const RunningMallocmuzero&) = delete;
