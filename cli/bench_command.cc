@@ -22,11 +22,11 @@
 #include "cli/corpus.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
+#include "cli/program_set_flags.h"
 #include "cli/table.h"
 #include "env/check/game_bench.h"
 #include "env/game_rules.h"
 #include "env/players.h"
-#include "env/program_files.h"
 #include "mallocmuzero/v1/bench.pb.h"
 #include "simulator/core/program.h"
 
@@ -55,12 +55,7 @@ std::vector<PlayerKind> PlayersOf(const std::string& name) {
 
 absl::StatusOr<std::vector<std::string>> ProgramPaths(const GameFlags& flags) {
   if (!flags.program.empty()) return std::vector<std::string>{flags.program};
-  absl::StatusOr<std::vector<std::string>> paths = FindPrograms(flags.workloads);
-  if (paths.ok() && paths->empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flags.workloads, ": no .program file in it or its folders"));
-  }
-  return paths;
+  return FindSomePrograms(flags.workloads);
 }
 
 // The games of one program: each player's part of all of them, the first ones one more if it does

@@ -50,6 +50,12 @@ absl::StatusOr<std::map<std::string, SplitEntry>> ReadSplit(const std::string& p
     const std::vector<std::string> cells = absl::StrSplit(line, ',');
     if (header.empty()) {
       header = cells;
+      for (const char* column : {"name", "family", "split"}) {
+        if (std::find(header.begin(), header.end(), column) != header.end()) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat(path, ":", line_number, ": no column '", column,
+                         "', expected a header with name, family and split"));
+      }
       continue;
     }
     if (cells.size() != header.size()) {
@@ -59,6 +65,10 @@ absl::StatusOr<std::map<std::string, SplitEntry>> ReadSplit(const std::string& p
     std::map<std::string, std::string> row;
     for (size_t i = 0; i < cells.size(); ++i) row[header[i]] = cells[i];
     entries[row["name"]] = {.family = row["family"], .split = row["split"]};
+  }
+  if (header.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": empty, expected a header with name, family and split"));
   }
   return entries;
 }

@@ -1,5 +1,6 @@
 #include "cli/map_command.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -64,8 +65,18 @@ struct MapFlags {
 
 bool HasDefault(const Program& program) { return program.proto().baseline().has_mapping(); }
 
+std::string KnownSolvers() {
+  return absl::StrCat(absl::StrJoin(SolverNames(), ", "), ", ", kAgent);
+}
+
 // A search may take hours: what would make its end useless is said before.
 absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
+  const absl::Span<const absl::string_view> solvers = SolverNames();
+  if (flags.solver != kAgent &&
+      std::find(solvers.begin(), solvers.end(), flags.solver) == solvers.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--solver: expected one of ", KnownSolvers(), ", found '", flags.solver, "'"));
+  }
   if (flags.explain && !HasDefault(program)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--explain: ", flags.program, " has no default mapping to compare with"));
@@ -239,8 +250,7 @@ void AddMapCommand(CLI::App& app, Action& action) {
       ->required();
   command
       ->add_option("--solver", flags->solver,
-                   absl::StrCat("one of ", absl::StrJoin(SolverNames(), ", "),
-                                ", agent; default: portfolio"))
+                   absl::StrCat("one of ", KnownSolvers(), "; default: portfolio"))
       ->type_name("NAME");
   command
       ->add_option("--checkpoint", flags->checkpoint,

@@ -38,7 +38,7 @@ void AddVariants(Program program, absl::Span<const double> shares, std::vector<P
 
 absl::StatusOr<std::vector<std::string>> FindPaths(const ProgramSetFlags& flags) {
   if (!flags.program.empty()) return std::vector<std::string>{flags.program};
-  return flags.split.empty() ? FindPrograms(flags.workloads)
+  return flags.split.empty() ? FindSomePrograms(flags.workloads)
                              : FindSplit(flags.workloads, flags.split);
 }
 
@@ -69,6 +69,15 @@ void AddProgramSetFlags(CLI::App& command, const std::string& verb, ProgramSetFl
       throw CLI::RequiredError("--program or --workloads");
     }
   });
+}
+
+absl::StatusOr<std::vector<std::string>> FindSomePrograms(const std::string& folder) {
+  absl::StatusOr<std::vector<std::string>> paths = FindPrograms(folder);
+  if (paths.ok() && paths->empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": no .program file in it or its folders"));
+  }
+  return paths;
 }
 
 absl::StatusOr<ProgramSet> LoadProgramSet(const ProgramSetFlags& flags) {

@@ -23,6 +23,9 @@ struct ProgramSetFlags {
 // is done to the programs ("train on"). `flags` must outlive the parsing.
 void AddProgramSetFlags(CLI::App& command, const std::string& verb, ProgramSetFlags& flags);
 
+// The paths of the programs in a folder and its folders. InvalidArgument if there are none.
+absl::StatusOr<std::vector<std::string>> FindSomePrograms(const std::string& folder);
+
 // The programs, each with every size of fast memory. What leaves nothing to decide, or needs more
 // fast memory, is left out, and said on stderr. Errors name the flag or the file.
 absl::StatusOr<ProgramSet> LoadProgramSet(const ProgramSetFlags& flags);

@@ -117,7 +117,11 @@ v1::ReadBackReport Report(const Program& program, const ReadBack& read_back,
 absl::StatusOr<ExitCode> AnswerNames(const ReadbackFlags& flags, const Program& program,
                                      const Mapping* wanted) {
   std::string name;
-  while (std::getline(std::cin, name)) {
+  for (int line = 1; std::getline(std::cin, name); ++line) {
+    if (name.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--hlo -: standard input:", line, ": expected the name of a file, found an empty line"));
+    }
     const absl::StatusOr<ReadBack> read_back = ReadBackModule(program, flags.all_hbm, name);
     if (!read_back.ok()) return read_back.status();
     const absl::StatusOr<ExitCode> printed = PrintJson(Report(program, *read_back, wanted));

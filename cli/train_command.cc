@@ -3,8 +3,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -71,19 +73,25 @@ absl::StatusOr<v1::TrainConfig> MakeConfig(const TrainFlags& flags, const Networ
     config->mutable_self_play()->set_threads(flags.threads);
   }
   if (flags.seed_option->count() > 0) config->set_seed(flags.seed);
+  const bool good_before = CheckTrainConfig(*config).ok();
   for (const std::string& setting : flags.settings) {
     absl::Status set = SetField(setting, *config);
     if (!set.ok()) return set;
   }
   const absl::Status status = CheckTrainConfig(*config);
   if (status.ok()) return config;
-  return absl::Status(status.code(), absl::StrCat(flags.config.empty() ? "--" : flags.config + ": ",
-                                                  status.message()));
+  return absl::Status(status.code(), absl::StrCat(good_before            ? "--set"
+                                                  : flags.config.empty() ? flags.from
+                                                                         : flags.config,
+                                                  ": ", status.message()));
 }
 
 absl::StatusOr<Device> ChooseDevice(const std::string& name) {
   if (name == "auto") return HasCuda() ? Device::kCuda : Device::kCpu;
-  return ParseDevice(name);
+  absl::StatusOr<Device> device = ParseDevice(name);
+  if (device.ok()) return device;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--device: expected cpu, cuda or auto, found '", name, "'"));
 }
 
 absl::StatusOr<std::unique_ptr<TrainingRun>> OpenRun(const TrainFlags& flags) {
@@ -131,8 +139,10 @@ v1::TrainReport MakeReport(const TrainFlags& flags, const TrainingRun& run, bool
     }
     entry.set_best_cycles(all_hbm * (1 - progress.best_return));
     entry.set_best_player(progress.best_player);
-    entry.set_best_mapping(
-        run.directory().BestPath(program.program().hardware().name(), program.name()));
+    std::string best =
+        run.directory().BestPath(program.program().hardware().name(), program.name());
+    std::error_code error;
+    if (std::filesystem::exists(best, error)) entry.set_best_mapping(std::move(best));
   }
   return report;
 }

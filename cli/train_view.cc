@@ -135,6 +135,11 @@ std::string TrainText(const v1::TrainReport& report) {
                   Change(p.best_cycles(), against), p.best_player()});
   }
   absl::StrAppend(&text, table.ToText());
+  // A budget that is too short for a game leaves none.
+  const bool any =
+      std::any_of(report.programs().begin(), report.programs().end(),
+                  [](const v1::TrainReport::Program& p) { return !p.best_mapping().empty(); });
+  if (!any) return text;
   if (report.programs_size() == 1) {
     absl::StrAppend(&text, "\nbest mapping: ", report.programs(0).best_mapping(), "\n");
   } else {

@@ -204,6 +204,23 @@ std::vector<BadInput> BadMessages() {
                                   "name: \"chip\"\n")};
        },
        "chip\\.textproto.*"},
+      {"SplitWithoutNames",
+       [](const auto& f) {
+         f.Write("split.csv", "program,family,split\n");
+         return Arguments{"corpus", "--workloads", f.Path("")};
+       },
+       "split\\.csv:1: no column .name., expected a header with name, family and split"},
+      {"EmptySplit",
+       [](const auto& f) {
+         f.Write("split.csv", "");
+         return Arguments{"corpus", "--workloads", f.Path("")};
+       },
+       "split\\.csv: empty, expected a header with name, family and split"},
+      {"WorkloadsWithoutPrograms",
+       [](const auto& f) {
+         return Arguments{"train", "--workloads", f.Path(""), "--output", f.Path("run")};
+       },
+       "no \\.program file in it"},
       {"WorkloadsWithoutSplit",
        [](const auto& f) {
          return Arguments{"corpus", "--workloads", f.Path("")};
@@ -238,6 +255,15 @@ TEST(WithoutAReaderOfErrors, WorkIsDoneAndFailuresHaveTheirExitCode) {
   EXPECT_EQ(train.exit_code, 0);
   EXPECT_THAT(train.out, HasSubstr("best_mapping"));
   EXPECT_EQ(RunWithoutReaderOfErrors(SimulateHlo(folder.Path("missing.hlo"))).exit_code, 2);
+}
+
+TEST(ReadbackOfNamesFromStandardInput, NamesTheLineThatIsEmpty) {
+  const TemporaryFolder folder;
+  const RunResult result = RunMallocmuzero({"readback", "--program", GoodProgram(folder),
+                                            "--all-hbm", GoodHlo(), "--hlo", "-", "--json"},
+                                           folder.Write("names", GoodHlo() + "\n\n"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--hlo -: standard input:2: expected the name of a file"));
 }
 
 TEST(FailedImport, WritesNothing) {

@@ -120,7 +120,8 @@ TEST_F(MapBadInput, FlagsThatMakeNoSenseAreNamed) {
   }
   ExpectOneErrorLine(Map(program_, {"--seed", "-1"}), "--seed");
   ExpectOneErrorLine(Map(program_, {"--threads", "0"}), "--threads");
-  ExpectOneErrorLine(Map(program_, {"--solver", "magic"}), "magic.*local_search");
+  ExpectOneErrorLine(Map(program_, {"--solver", "magic"}),
+                     "--solver: .*local_search.*agent, found .magic");
 }
 
 TEST_F(MapBadInput, WhatWouldWasteTheSearchIsSaidBeforeIt) {

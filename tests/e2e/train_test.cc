@@ -173,8 +173,10 @@ TEST_F(Train, BadUsageIsOneLineAndLeavesNothing) {
       {{"--budget", "0s"}, "--budget"},
       {{"--network", "huge"}, "huge"},
       {{"--resume"}, "no training run here"},
-      {{"--demonstrations", "-1"}, "demonstration"},
-      {{"--device", "tpu"}, "tpu"},
+      {{"--demonstrations", "-1"}, "--demonstrations: expected a number of 0 or more, found '-1'"},
+      {{"--demonstrations", "nan"}, "--demonstrations: "},
+      {{"--set", "self_play.threads=4096"}, "--set: self_play.threads"},
+      {{"--device", "tpu"}, "--device: expected cpu, cuda or auto, found 'tpu'"},
       {{"--config", "/no/such/file"}, "/no/such/file"},
       {{"--metrics", "nowhere"}, "nowhere"},
       {{"--from", "/no/such/file"}, "/no/such/file"},
@@ -189,6 +191,15 @@ TEST_F(Train, BadUsageIsOneLineAndLeavesNothing) {
     EXPECT_FALSE(std::filesystem::exists(run_)) << test.says;
   }
   EXPECT_EQ(RunMallocmuzero({"train", "--output", run_}).exit_code, 2);
+  ExpectOneErrorLine(
+      RunMallocmuzero({"train", "--program", program_, "--output", run_, "--threads", "99999999"}),
+      "--threads: expected a whole number from 0 to 1024");
+}
+
+TEST_F(Train, ABudgetTooShortForAGameNamesNoMapping) {
+  const RunResult result = RunTrain({"--budget", "1ms"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, testing::Not(HasSubstr("best mapping")));
 }
 
 TEST_F(Train, ARunIsTrainedByOneProcessAtATime) {
