@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <random>
 #include <set>
@@ -78,8 +76,9 @@ v1::TrainConfig SmallConfig() {
   return config;
 }
 
-std::unique_ptr<TrainingRun> StartRun(const std::string& folder, const v1::TrainConfig& config) {
-  auto run = TrainingRun::Start(folder, config, SomePrograms(), Device::kCpu);
+std::unique_ptr<TrainingRun> StartRun(const std::string& folder, const v1::TrainConfig& config,
+                                      const Network* from = nullptr) {
+  auto run = TrainingRun::Start(folder, config, SomePrograms(), Device::kCpu, from);
   EXPECT_TRUE(run.ok()) << run.status();
   return *std::move(run);
 }
@@ -320,10 +319,7 @@ TEST(TrainingRun, BeginsFromTheWeightsOfAnotherNetwork) {
   const std::string folder = NewFolder("from");
   std::string weights;
   {
-    const auto run =
-        TrainingRun::Start(folder, SmallConfig(), SomePrograms(), Device::kCpu, network.get());
-    ASSERT_TRUE(run.ok()) << run.status();
-    weights = WeightBytes(**run);
+    weights = WeightBytes(*StartRun(folder, SmallConfig(), network.get()));
     std::string given;
     for (const NamedTensor& tensor : network->ExportWeights()) given += tensor.bytes;
     EXPECT_TRUE(weights == given);
@@ -395,19 +391,11 @@ TEST(TrainingRun, RefusesStoredGamesThatAreNotOfItsPrograms) {
 TEST(TrainingRun, StoresNoGamesOfANetworkThatSaysNaN) {
   const std::unique_ptr<Network> network = *Network::Create(SmallConfig().network(), 77);
   std::vector<NamedTensor> weights = network->ExportWeights();
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (NamedTensor& tensor : weights) {
-    if (tensor.bytes.size() % sizeof(nan) == 0) std::memcpy(tensor.bytes.data(), &nan, sizeof(nan));
-  }
+  // A float of ones is NaN.
+  for (NamedTensor& tensor : weights) tensor.bytes.assign(tensor.bytes.size(), '\xff');
   ASSERT_TRUE(network->ImportWeights(weights).ok());
   const std::string folder = NewFolder("nan");
-  {
-    const auto run =
-        TrainingRun::Start(folder, SmallConfig(), SomePrograms(), Device::kCpu, network.get());
-    ASSERT_TRUE(run.ok()) << run.status();
-    const absl::Status status = (*run)->Run({.iterations = 2}, nullptr);
-    ASSERT_TRUE(status.ok()) << status;
-  }
+  ASSERT_TRUE(StartRun(folder, SmallConfig(), network.get())->Run({.iterations = 2}, nullptr).ok());
   const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
   EXPECT_EQ(run->iteration(), 2);
   EXPECT_GT(run->games(), 0);
