@@ -30,6 +30,7 @@
 #include "learner/role/set_up.h"
 #include "learner/role/training.h"
 #include "learner/run_directory.h"
+#include "learner/run_lock.h"
 #include "metrics/process_usage.h"
 #include "replay/client/replay_sampler.h"
 #include "replay/client/shard_address.h"
@@ -116,6 +117,7 @@ class LearnerRole::Impl {
   ActorBook actors_;
   LearnerMetrics metrics_;
   const absl::Time started_;
+  std::optional<RunLock> run_lock_;  // of the first process
   std::unique_ptr<GameBook> book_;
   std::unique_ptr<LearnerService> service_;
   std::unique_ptr<RoleStatusService> status_service_;
@@ -158,6 +160,9 @@ absl::Status LearnerRole::Impl::StartTraining() {
   const v1::LearnerRole& learner = config_.learner();
   std::optional<RunDirectory> directory;
   if (rank_ == 0) {
+    absl::StatusOr<RunLock> lock = RunLock::Take(learner.run_dir());
+    if (!lock.ok()) return lock.status();
+    run_lock_ = *std::move(lock);
     absl::StatusOr<RunDirectory> opened = OpenRunDirectory(learner);
     if (!opened.ok()) return opened.status();
     directory = *std::move(opened);

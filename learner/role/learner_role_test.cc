@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "learner/role/testing/small_cluster.h"
 #include "learner/run_directory.h"
+#include "learner/run_lock.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "model/checkpoint.h"
 #include "rpc/channel.h"
@@ -66,6 +67,7 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
       (void)stub->GetStatus(&context, v1::GetStatusRequest(), &answer);
     }
   });
+  EXPECT_EQ(RunLock::Take(folder_ + "/run").status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
   stopped = true;
   asks.join();
