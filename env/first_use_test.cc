@@ -58,6 +58,8 @@ TEST(FirstUse, IsInFastMemoryIfTheWriteIs) {
   EXPECT_EQ(game.access(), 3u);
   EXPECT_EQ(game.legal_actions(), Set({kNoCopy, kDrop}));
   game.Apply(kDrop);
+  game.Apply(kDrop);  // the other value
+  ASSERT_TRUE(game.finished());
   EXPECT_EQ(game.ToMapping().in_fast_memory[2], 1);
   EXPECT_EQ(game.ToMapping().in_fast_memory[3], 0);
 }
