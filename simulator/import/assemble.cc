@@ -72,7 +72,7 @@ class Assembler {
   }
 
   void CollectTouches() {
-    for (const Value& value : flow_.values()) {
+    for (const HloValue& value : flow_.values()) {
       const auto id = static_cast<ValueId>(&value - flow_.values().data());
       StorageInfo& info = StorageOf(id);
       info.bytes = std::max(info.bytes, hlo::ShapeByteSize(*value.shape));
@@ -259,7 +259,7 @@ class Assembler {
 
   void AddTensors() {
     for (ValueId id = 0; id < flow_.values().size(); ++id) {
-      const Value& value = flow_.values()[id];
+      const HloValue& value = flow_.values()[id];
       const int32_t buffer = assembly_.buffer_of_storage[flow_.StorageOf(id)];
       const hlo::Instruction& definition =
           source_.schedule.ComputationOf(value.instance).instructions[value.instruction];

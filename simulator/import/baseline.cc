@@ -94,14 +94,14 @@ class BaselineMaker {
   // The buffer a stay belongs to: that of a value computed into it, else that of what was copied.
   void FindStays() {
     for (ValueId v = 0; v < flow_.values().size(); ++v) {
-      const Value& value = flow_.values()[v];
+      const HloValue& value = flow_.values()[v];
       if (value.shape->layout.memory_space != Fast()) continue;
       Stay& stay = stays_[flow_.StorageOf(v)];
       const int32_t own = BufferOfValue(v);
       if (own >= 0) stay.buffer = own;
     }
     for (ValueId v = 0; v < flow_.values().size(); ++v) {
-      const Value& value = flow_.values()[v];
+      const HloValue& value = flow_.values()[v];
       if (value.shape->layout.memory_space != Fast() || value.copied_from < 0) continue;
       Stay& stay = stays_[flow_.StorageOf(v)];
       const int32_t source = BufferOfStay(flow_.StorageOf(value.copied_from), OriginOf(v));
@@ -139,7 +139,7 @@ class BaselineMaker {
       stay.copy_in_done = std::max(stay.copy_in_done, done);
     }
     for (ValueId v = 0; v < flow_.values().size(); ++v) {
-      const Value& value = flow_.values()[v];
+      const HloValue& value = flow_.values()[v];
       const int32_t step = step_of_value[v];
       if (value.copied_from < 0 || value.shape->layout.memory_space == Fast() || step < 0) continue;
       Stay& stay = stays_[flow_.StorageOf(value.copied_from)];
@@ -172,7 +172,7 @@ class BaselineMaker {
     for (int32_t s = 0; s < other_.schedule.steps.size(); ++s) {
       const Step& step = other_.schedule.steps[s];
       for (ValueId v : flow_.ValuesOf(step.instance, step.instruction)) {
-        const Value& value = flow_.values()[v];
+        const HloValue& value = flow_.values()[v];
         if (value.instance == step.instance && value.instruction == step.instruction)
           step_of[v] = s;
       }

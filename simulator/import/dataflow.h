@@ -24,7 +24,8 @@ namespace mallocmuzero {
 
 using ValueId = int32_t;
 
-struct Value {
+// What an instruction makes, or an array in it (xla/service/hlo_value.h).
+struct HloValue {
   int32_t instance = 0;
   hlo::InstructionIndex instruction = 0;
   int32_t leaf = 0;                   // ordinal among the leaves of the instruction's shape
@@ -66,7 +67,7 @@ class Dataflow {
     return values_of_[instance][instruction];
   }
 
-  const std::vector<Value>& values() const { return values_; }
+  const std::vector<HloValue>& values() const { return values_; }
   const std::vector<CarriedValue>& carried() const { return carried_; }
 
   // Number of the storage of a value: values with the same number share an address.
@@ -76,7 +77,7 @@ class Dataflow {
  private:
   friend class DataflowBuilder;
 
-  std::vector<Value> values_;
+  std::vector<HloValue> values_;
   std::vector<std::vector<std::vector<ValueId>>> values_of_;  // by instance, instruction, leaf
   std::vector<CarriedValue> carried_;
   std::vector<int32_t> storage_of_;

@@ -54,7 +54,7 @@ class LiveRangeFinder {
     const bool live_in = instruction.opcode == hlo::Opcode::kConstant ||
                          (instruction.opcode == hlo::Opcode::kParameter && step.instance == 0);
     for (ValueId value : analyzed_.flow.ValuesOf(step.instance, step.instruction)) {
-      const Value& definition = analyzed_.flow.values()[value];
+      const HloValue& definition = analyzed_.flow.values()[value];
       if (definition.instance != step.instance || definition.instruction != step.instruction) {
         continue;  // forwarded
       }

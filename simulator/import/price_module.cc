@@ -52,7 +52,7 @@ class SchedulePricer {
     const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
     const hlo::Shape& source = computation.instructions[start.operands[0]].shape;
     for (ValueId value : analyzed_.flow.ValuesOf(step.instance, step.instruction)) {
-      const Value& target = analyzed_.flow.values()[value];
+      const HloValue& target = analyzed_.flow.values()[value];
       if (target.copied_from < 0 || target.instruction != step.instruction ||
           target.instance != step.instance || IsFast(*target.shape) == IsFast(source)) {
         continue;

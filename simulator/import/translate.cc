@@ -59,7 +59,7 @@ class Translator {
     }
   }
 
-  int32_t Translate(const Value& value) const {
+  int32_t Translate(const HloValue& value) const {
     const hlo::Computation& computation = other_.schedule.ComputationOf(value.instance);
     const hlo::Instruction& definition = computation.instructions[value.instruction];
     if (IsAsyncStart(definition.opcode) || IsConcatBitcast(definition)) return -1;
