@@ -1,93 +1,36 @@
 #include "train/training_run.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <memory>
-#include <random>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
-#include "actor/game_recorder.h"
 #include "env/game.h"
 #include "env/game_rules.h"
 #include "env/program_set.h"
 #include "env/solvers/solver.h"
-#include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/run_directory.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
 #include "simulator/core/file_io.h"
-#include "simulator/core/fingerprint.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/simulate.h"
-#include "train/train_config.h"
+#include "train/testing/small_run.h"
 
 namespace mallocmuzero {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string NewFolder(const std::string& name) {
-  // Tests run side by side.
-  const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  const std::string path = ::testing::TempDir() + "/training_run_test_" + test + "_" + name;
-  std::filesystem::remove_all(path);
-  return path;
-}
-
-// The same two programs every time.
-ProgramSet SomePrograms(uint64_t seed = 11) {
-  std::mt19937_64 random(seed);
-  std::vector<Program> programs;
-  while (programs.size() < 2) {
-    v1::Program proto = testing::RandomGameProgram(random).proto();
-    proto.set_name(absl::StrCat("program ", programs.size()));
-    SealProgram(proto);
-    Program program = *Program::FromProto(proto);
-    const auto copy = PlayedProgram::Create(*Program::FromProto(proto));
-    if (copy.ok() && (*copy)->decisions() > 8 && (*copy)->decisions() < 40) {
-      programs.push_back(std::move(program));
-    }
-  }
-  return *ProgramSet::Create(std::move(programs));
-}
-
-// Small and on one thread, so that runs repeat bit for bit.
-v1::TrainConfig SmallConfig() {
-  v1::TrainConfig config = *DefaultTrainConfig("tiny");
-  config.mutable_search()->set_simulations(4);
-  config.mutable_self_play()->set_games_per_iteration(6);
-  config.mutable_self_play()->set_threads(1);
-  config.mutable_self_play()->set_reanalysed_share(0.5F);
-  config.mutable_learner()->set_batch_size(32);
-  config.mutable_replay()->set_max_decisions(400);
-  config.set_checkpoint_iterations(2);
-  config.set_evaluation_iterations(2);
-  config.set_seed(3);
-  return config;
-}
-
-std::unique_ptr<TrainingRun> StartRun(const std::string& folder, const v1::TrainConfig& config,
-                                      const Network* from = nullptr) {
-  auto run = TrainingRun::Start(folder, config, SomePrograms(), Device::kCpu, from);
-  EXPECT_TRUE(run.ok()) << run.status();
-  return *std::move(run);
-}
-
-std::unique_ptr<TrainingRun> ResumeRun(const std::string& folder) {
-  auto run = TrainingRun::Resume(folder, SomePrograms(), Device::kCpu);
-  EXPECT_TRUE(run.ok()) << run.status();
-  return *std::move(run);
-}
+using testing::NewFolder;
+using testing::ResumeRun;
+using testing::SmallConfig;
+using testing::SomePrograms;
+using testing::StartRun;
 
 std::string WeightBytes(const TrainingRun& run) {
   std::string bytes;
@@ -243,67 +186,6 @@ TEST(TrainingRun, StopsBetweenTwoUpdates) {
   ASSERT_TRUE(run->Run({.stop = [&] { return run->updates() >= updates + 2; }}, nullptr).ok());
   EXPECT_EQ(run->updates(), updates + 2);
   EXPECT_EQ(run->iteration(), 2);
-}
-
-TEST(TrainingRun, DemonstrationsAreThereBeforeTheFirstGame) {
-  v1::TrainConfig config = SmallConfig();
-  config.set_demonstration_seconds(0.1);
-  const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("shown"), config);
-  ASSERT_TRUE(run->Run({.iterations = 1}, nullptr).ok());
-  for (const ProgramProgress& progress : run->progress()) {
-    EXPECT_GE(progress.best_return, progress.greedy_return);
-  }
-}
-
-// How many demonstrations of each of SomePrograms a run has saved before its first iteration.
-std::vector<int> SavedDemonstrations(const TrainingRun& run) {
-  std::vector<int> shown(run.programs().size(), 0);
-  std::set<std::string> ids;
-  const auto games = run.directory().ReadGames(0);
-  EXPECT_TRUE(games.ok()) << games.status();
-  for (const SharedTrajectory& game : *games) {
-    if (game->source() != v1::Trajectory::DEMONSTRATION) continue;
-    ++shown[run.programs().IndexOf(game->program_sha256())];
-    EXPECT_TRUE(ids.insert(game->id()).second);
-  }
-  return shown;
-}
-
-TEST(TrainingRun, TheLastDemonstrationIsStoredThoughEarlierOnesHaveLeft) {
-  v1::TrainConfig config = SmallConfig();
-  config.set_demonstration_seconds(0.05);
-  // Too few for the first five of the six: those of the second program have about 40.
-  config.mutable_replay()->set_max_decisions(100);
-  const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("small_store"), config);
-  ASSERT_TRUE(run->Run({.iterations = 0}, nullptr).ok());
-  const std::vector<SharedTrajectory> games = *run->directory().ReadGames(0);
-  EXPECT_TRUE(std::any_of(games.begin(), games.end(), [](const SharedTrajectory& game) {
-    return game->id() == TrajectoryId(3, 0, 5);
-  }));
-}
-
-TEST(TrainingRun, DemonstrationsThatWereCutShortAreMadeUpFor) {
-  v1::TrainConfig config = SmallConfig();
-  // Without an end of its own, the search for the first program is what is cut short.
-  config.set_demonstration_seconds(1e6);
-  const std::string folder = NewFolder("cut_short");
-  int asked = 0;
-  ASSERT_TRUE(StartRun(folder, config)->Run({.stop = [&] { return ++asked > 9; }}, nullptr).ok());
-  config.set_demonstration_seconds(0.2);
-  ASSERT_TRUE(WriteMessage(folder + "/config.textproto", config).ok());
-  // Probably the search for the second one.
-  ASSERT_TRUE(ResumeRun(folder)->Run({.deadline = absl::Now() + absl::Seconds(0.3)}, nullptr).ok());
-  const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
-  ASSERT_TRUE(run->Run({.iterations = 0}, nullptr).ok());
-  EXPECT_EQ(SavedDemonstrations(*run), std::vector<int>({3, 3}));
-}
-
-TEST(TrainingRun, DemonstrationsEndWithTheBudget) {
-  v1::TrainConfig config = SmallConfig();
-  config.set_demonstration_seconds(2);
-  const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("no_time"), config);
-  ASSERT_TRUE(run->Run({.deadline = absl::Now()}, nullptr).ok());
-  EXPECT_EQ(SavedDemonstrations(*run), std::vector<int>({0, 0}));
 }
 
 TEST(TrainingRun, ResumesARunThatHasNoCheckpointYet) {

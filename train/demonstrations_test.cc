@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "actor/game_recorder.h"
+#include "gtest/gtest.h"
+#include "learner/run_directory.h"
+#include "simulator/core/file_io.h"
+#include "train/testing/small_run.h"
+#include "train/training_run.h"
+
+namespace mallocmuzero {
+namespace {
+
+using testing::NewFolder;
+using testing::ResumeRun;
+using testing::SmallConfig;
+using testing::StartRun;
+
+TEST(Demonstrations, AreThereBeforeTheFirstGame) {
+  v1::TrainConfig config = SmallConfig();
+  config.set_demonstration_seconds(0.1);
+  const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("shown"), config);
+  ASSERT_TRUE(run->Run({.iterations = 1}, nullptr).ok());
+  for (const ProgramProgress& progress : run->progress()) {
+    EXPECT_GE(progress.best_return, progress.greedy_return);
+  }
+}
+
+// How many demonstrations of each of SomePrograms a run has saved before its first iteration.
+std::vector<int> SavedDemonstrations(const TrainingRun& run) {
+  std::vector<int> shown(run.programs().size(), 0);
+  std::set<std::string> ids;
+  const auto games = run.directory().ReadGames(0);
+  EXPECT_TRUE(games.ok()) << games.status();
+  for (const SharedTrajectory& game : *games) {
+    if (game->source() != v1::Trajectory::DEMONSTRATION) continue;
+    ++shown[run.programs().IndexOf(game->program_sha256())];
+    EXPECT_TRUE(ids.insert(game->id()).second);
+  }
+  return shown;
+}
+
+TEST(Demonstrations, TheLastDemonstrationIsStoredThoughEarlierOnesHaveLeft) {
+  v1::TrainConfig config = SmallConfig();
+  config.set_demonstration_seconds(0.05);
+  // Too few for the first five of the six: those of the second program have about 40.
+  config.mutable_replay()->set_max_decisions(100);
+  const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("small_store"), config);
+  ASSERT_TRUE(run->Run({.iterations = 0}, nullptr).ok());
+  const std::vector<SharedTrajectory> games = *run->directory().ReadGames(0);
+  EXPECT_TRUE(std::any_of(games.begin(), games.end(), [](const SharedTrajectory& game) {
+    return game->id() == TrajectoryId(3, 0, 5);
+  }));
+}
+
+TEST(Demonstrations, ThatWereCutShortAreMadeUpFor) {
+  v1::TrainConfig config = SmallConfig();
+  // Without an end of its own, the search for the first program is what is cut short.
+  config.set_demonstration_seconds(1e6);
+  const std::string folder = NewFolder("cut_short");
+  int asked = 0;
+  ASSERT_TRUE(StartRun(folder, config)->Run({.stop = [&] { return ++asked > 9; }}, nullptr).ok());
+  config.set_demonstration_seconds(0.2);
+  ASSERT_TRUE(WriteMessage(folder + "/config.textproto", config).ok());
+  // Probably the search for the second one.
+  ASSERT_TRUE(ResumeRun(folder)->Run({.deadline = absl::Now() + absl::Seconds(0.3)}, nullptr).ok());
+  const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
+  ASSERT_TRUE(run->Run({.iterations = 0}, nullptr).ok());
+  EXPECT_EQ(SavedDemonstrations(*run), std::vector<int>({3, 3}));
+}
+
+TEST(Demonstrations, EndWithTheBudget) {
+  v1::TrainConfig config = SmallConfig();
+  config.set_demonstration_seconds(2);
+  const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("no_time"), config);
+  ASSERT_TRUE(run->Run({.deadline = absl::Now()}, nullptr).ok());
+  EXPECT_EQ(SavedDemonstrations(*run), std::vector<int>({0, 0}));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
