@@ -3,31 +3,25 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <cstdint>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "simulator/core/utf8.h"
 
 namespace mallocmuzero::view {
 namespace {
 
 // Length of the UTF-8 sequence at the start of `text` if XML allows its character, else 0.
 size_t CharacterLength(absl::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t lead = byte(0);
-  if (lead < 0x80) return lead >= 0x20 || lead == '\t' || lead == '\n' || lead == '\r' ? 1 : 0;
-  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  uint32_t code = lead & (0x7f >> length);
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-    code = code << 6 | (byte(i) & 0x3f);
-  }
-  constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  const bool noncharacter = code == 0xfffe || code == 0xffff;
-  return code < kSmallest[length] || code > 0x10ffff || surrogate || noncharacter ? 0 : length;
+  const char lead = text[0];
+  const bool is_control = absl::ascii_iscntrl(static_cast<unsigned char>(lead)) && lead != '\x7f';
+  if (is_control && lead != '\t' && lead != '\n' && lead != '\r') return 0;
+  const size_t length = Utf8CharacterSize(text);
+  const absl::string_view character = text.substr(0, length);
+  const bool is_noncharacter = character == "\xef\xbf\xbe" || character == "\xef\xbf\xbf";
+  return is_noncharacter ? 0 : length;
 }
 
 absl::string_view AnchorName(Anchor anchor) {

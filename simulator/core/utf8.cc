@@ -12,8 +12,9 @@ bool IsBetween(char c, uint8_t low, uint8_t high) {
   return low <= byte && byte <= high;
 }
 
-// Bytes of the character that `text`, which is not empty, starts with; 0 if it is not well-formed.
-size_t CharacterSize(absl::string_view text) {
+}  // namespace
+
+size_t Utf8CharacterSize(absl::string_view text) {
   const auto lead = static_cast<uint8_t>(text[0]);
   if (lead < 0x80) return 1;
   if (lead < 0xC2 || lead > 0xF4) return 0;
@@ -29,11 +30,9 @@ size_t CharacterSize(absl::string_view text) {
   return size;
 }
 
-}  // namespace
-
 bool IsUtf8(absl::string_view text) {
   while (!text.empty()) {
-    const size_t size = CharacterSize(text);
+    const size_t size = Utf8CharacterSize(text);
     if (size == 0) return false;
     text.remove_prefix(size);
   }
@@ -42,7 +41,7 @@ bool IsUtf8(absl::string_view text) {
 
 std::string ToUtf8(std::string text) {
   for (size_t i = 0; i < text.size();) {
-    const size_t size = CharacterSize(absl::string_view(text).substr(i));
+    const size_t size = Utf8CharacterSize(absl::string_view(text).substr(i));
     if (size == 0) text[i] = '?';
     i += size == 0 ? 1 : size;
   }

@@ -3,13 +3,18 @@
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_UTF8_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_UTF8_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/strings/string_view.h"
 
 namespace mallocmuzero {
 
-// True if `text` is well-formed UTF-8 (Unicode 15, table 3-7): no overlong forms, no surrogates.
+// Bytes of the character that `text`, which is not empty, starts with; 0 if that is not well-formed
+// UTF-8 (Unicode 15, table 3-7): no overlong forms, no surrogates.
+size_t Utf8CharacterSize(absl::string_view text);
+
+// True if `text` is nothing but such characters.
 bool IsUtf8(absl::string_view text);
 
 // `text` with a '?' for each byte that is no part of well-formed UTF-8: positions stay as they are.
