@@ -1,6 +1,7 @@
 #include "learner/role/learner_service.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -49,6 +50,23 @@ class LearnerServiceTest : public ::testing::Test {
       bytes += chunk.data();
     }
     return {bytes, stream->Finish()};
+  }
+
+  // Publishes weights of which more is left to send than fits into the buffers between the two, and
+  // returns how a transfer of them ends on which `interrupt` is called after the first bytes.
+  grpc::Status FetchInterrupted(const std::function<void()>& interrupt) {
+    const std::string weights(64 << 20, 'x');
+    service_.Publish(1, weights);
+    v1::FetchRequest request;
+    request.set_sha256(Sha256(weights));
+    const auto context = Context();
+    const auto stream = stub_->Fetch(context.get(), request);
+    v1::FetchResponse chunk;
+    EXPECT_TRUE(stream->Read(&chunk));
+    interrupt();
+    while (stream->Read(&chunk)) {
+    }
+    return stream->Finish();
   }
 
   std::shared_ptr<const Security> security_ = std::make_shared<Security>();
@@ -136,19 +154,10 @@ TEST_F(LearnerServiceTest, WeightsThatWereSupersededAreNotFound) {
 }
 
 TEST_F(LearnerServiceTest, ATransferFarBehindTheNewestEnds) {
-  // More than fits into the buffers between the two, so that the service is still sending.
-  const std::string old(64 << 20, 'x');
-  service_.Publish(1, old);
-  v1::FetchRequest request;
-  request.set_sha256(Sha256(old));
-  const auto context = Context();
-  const auto stream = stub_->Fetch(context.get(), request);
-  v1::FetchResponse chunk;
-  ASSERT_TRUE(stream->Read(&chunk));
-  for (uint64_t v = 2; v < 10; ++v) service_.Publish(v, std::string(1, static_cast<char>(v)));
-  while (stream->Read(&chunk)) {
-  }
-  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+  const grpc::Status status = FetchInterrupted([&] {
+    for (uint64_t v = 2; v < 10; ++v) service_.Publish(v, std::string(1, static_cast<char>(v)));
+  });
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
 TEST_F(LearnerServiceTest, TheAssignmentsVersionGoesUpWithEachChange) {
@@ -213,19 +222,8 @@ TEST_F(LearnerServiceTest, StreamsEndBeforeTheServerDoes) {
 }
 
 TEST_F(LearnerServiceTest, ATransferThatIsCutByTheLearnersEndIsToBeTriedAgain) {
-  // More than fits into the buffers between the two, so that the service is still sending.
-  const std::string weights(64 << 20, 'x');
-  service_.Publish(1, weights);
-  v1::FetchRequest request;
-  request.set_sha256(Sha256(weights));
-  const auto context = Context();
-  const auto stream = stub_->Fetch(context.get(), request);
-  v1::FetchResponse chunk;
-  ASSERT_TRUE(stream->Read(&chunk));
-  service_.EndStreams();
-  while (stream->Read(&chunk)) {
-  }
-  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  const grpc::Status status = FetchInterrupted([&] { service_.EndStreams(); });
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
 TEST_F(LearnerServiceTest, AWatcherThatLeavesIsForgotten) {

@@ -95,6 +95,17 @@ void ExpectServes(const ReplayShard& shard, uint64_t index) {
   EXPECT_TRUE((*sampler)->Draw(v1::UNIFORM, 10, kLong).ok());
 }
 
+// Of a shard whose draws wait until it has had a thousand positions.
+v1::ReplayShard ConfigWithoutDraws() {
+  v1::ReplayShard config = ShardConfig();
+  config.mutable_rate_limit()->set_min_positions(1000);
+  return config;
+}
+
+void AwaitBlockedSample(const ReplayShard& shard) {
+  while (shard.Stats().blocked_samples() == 0) absl::SleepFor(absl::Milliseconds(1));
+}
+
 TEST(ReplayShard, RandomBytesAndHalfOpenConnectionsDoNoHarm) {
   const auto shard = StartShard(ShardConfig());
   std::mt19937_64 random(1);
@@ -218,9 +229,7 @@ TEST(ReplayShard, DrainedItRefusesInsertsAndGoesOnWithDraws) {
 }
 
 TEST(ReplayShard, TheLimiterOfARunningShardCanBeChanged) {
-  v1::ReplayShard config = ShardConfig();
-  config.mutable_rate_limit()->set_min_positions(1000);
-  const auto shard = StartShard(config);
+  const auto shard = StartShard(ConfigWithoutDraws());
   const auto sampler = ReplaySampler::Start({.shards = {AddressOf(*shard)}});
   const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
   ASSERT_TRUE((*writer)->Write(MakeTrajectory(1, 5)));
@@ -239,9 +248,7 @@ TEST(ReplayShard, TheLimiterOfARunningShardCanBeChanged) {
 }
 
 TEST(ReplayShard, AStreamThatAsksAgainAndAgainWaitsOnce) {
-  v1::ReplayShard config = ShardConfig();
-  config.mutable_rate_limit()->set_min_positions(1000);
-  const auto shard = StartShard(config);
+  const auto shard = StartShard(ConfigWithoutDraws());
   RawClient client(*shard);
   const auto context = client.Context();
   const auto stream = client.replay().Sample(context.get());
@@ -252,14 +259,12 @@ TEST(ReplayShard, AStreamThatAsksAgainAndAgainWaitsOnce) {
     ASSERT_TRUE(stream->Write(request));
     EXPECT_LE(shard->Stats().blocked_samples(), 1);
   }
-  while (shard->Stats().blocked_samples() == 0) absl::SleepFor(absl::Milliseconds(1));
+  AwaitBlockedSample(*shard);
   EXPECT_EQ(shard->Stats().blocked_samples(), 1);
 }
 
 TEST(ReplayShard, StopEndsStreamsThatWait) {
-  v1::ReplayShard config = ShardConfig();
-  config.mutable_rate_limit()->set_min_positions(1000);
-  const auto shard = StartShard(config);
+  const auto shard = StartShard(ConfigWithoutDraws());
   RawClient client(*shard);
   const auto context = client.Context();
   const auto stream = client.replay().Sample(context.get());
@@ -267,7 +272,7 @@ TEST(ReplayShard, StopEndsStreamsThatWait) {
   request.set_draws(3);
   request.set_selection(v1::UNIFORM);
   ASSERT_TRUE(stream->Write(request));
-  while (shard->Stats().blocked_samples() == 0) absl::SleepFor(absl::Milliseconds(1));
+  AwaitBlockedSample(*shard);
   const absl::Time start = absl::Now();
   shard->Stop(kLong);
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
