@@ -16,10 +16,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actor/game_recorder.h"
+#include "actor/search/stopwatch.h"
 #include "env/action.h"
 #include "env/game.h"
 #include "env/observation.h"
@@ -36,19 +35,6 @@ constexpr double kAnyActionShare = 0.5;
 // Games that come to a decision to search wait there until so large a share of the seats does, or
 // all that are left: a search of a few costs nearly as much as one of many.
 constexpr double kSearchedShare = 0.75;
-
-// Adds the time it lives to a number of seconds.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& seconds) : seconds_(seconds), start_(absl::GetCurrentTimeNanos()) {}
-  ~Stopwatch() { seconds_ += static_cast<double>(absl::GetCurrentTimeNanos() - start_) * 1e-9; }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  double& seconds_;
-  int64_t start_;
-};
 
 // The legal action with the highest logit; with noise, one drawn from the policy (Gumbel-max).
 Action ChooseByPolicy(absl::Span<const float> logits, ActionSet legal, Random* noise) {
@@ -119,23 +105,10 @@ void SelfPlayStats::Add(const SelfPlayStats& other) {
   decisions += other.decisions;
   searches += other.searches;
   simulations += other.simulations;
-  network_calls += other.network_calls;
-  network_rows += other.network_rows;
+  batches.Add(other.batches);
   game_seconds += other.game_seconds;
   network_seconds += other.network_seconds;
   tree_seconds += other.tree_seconds;
-}
-
-void SelfPlayStats::Subtract(const SelfPlayStats& before) {
-  games -= before.games;
-  decisions -= before.decisions;
-  searches -= before.searches;
-  simulations -= before.simulations;
-  network_calls -= before.network_calls;
-  network_rows -= before.network_rows;
-  game_seconds -= before.game_seconds;
-  network_seconds -= before.network_seconds;
-  tree_seconds -= before.tree_seconds;
 }
 
 struct SelfPlay::Seat {
@@ -185,13 +158,9 @@ absl::StatusOr<std::unique_ptr<SelfPlay>> SelfPlay::Create(const SearchConfig& c
 SelfPlay::SelfPlay(const SearchConfig& config, uint32_t games, std::unique_ptr<LatentModel> model)
     : search_(config, games, kActionCount),
       model_(std::move(model)),
+      batched_(search_, *model_),
       seats_(games),
-      observations_(size_t{games} * kObservationSize),
-      slots_(games),
-      steps_(games),
-      values_(games),
-      rewards_(games),
-      logits_(size_t{games} * kActionCount) {}
+      observations_(size_t{games} * kObservationSize) {}
 
 SelfPlay::~SelfPlay() = default;
 
@@ -217,14 +186,16 @@ std::vector<v1::Trajectory> SelfPlay::Play(absl::Span<const GameTask> tasks, uin
       if (seats_[s] != nullptr && !seats_[s]->searched) deciding.push_back(s);
     }
     if ((deciding.empty() && searching.empty()) || (stop && stop())) break;
-    if (!deciding.empty()) EvaluateRoots(deciding);
+    const Evaluations roots = EvaluateRoots(deciding);
     for (size_t row = 0; row < deciding.size(); ++row) {
-      PlanDecision(deciding[row], row);
+      PlanDecision(deciding[row], row, roots);
       (seats_[deciding[row]]->searched ? searching : ready).push_back(deciding[row]);
     }
     decide(ready);
     if (!ready.empty() && searching.size() < kSearchedShare * seats_.size()) continue;
-    SearchAll(searching);
+    while (batched_.Step(searching)) {
+    }
+    stats_.searches += searching.size();
     decide(searching);
     searching.clear();
   }
@@ -233,32 +204,34 @@ std::vector<v1::Trajectory> SelfPlay::Play(absl::Span<const GameTask> tasks, uin
   return played;
 }
 
-void SelfPlay::EvaluateRoots(absl::Span<const uint32_t> seats) {
+SelfPlayStats SelfPlay::TakeStats() {
+  const BatchedSearchStats& searched = batched_.stats();
+  SelfPlayStats stats = std::exchange(stats_, {});
+  stats.simulations = searched.step_batches.rows();
+  stats.batches.Add(searched.root_batches);
+  stats.batches.Add(searched.step_batches);
+  stats.network_seconds = searched.root_seconds + searched.step_seconds;
+  stats.tree_seconds = searched.tree_seconds;
+  batched_.ResetStats();
+  return stats;
+}
+
+Evaluations SelfPlay::EvaluateRoots(absl::Span<const uint32_t> seats) {
+  const absl::Span<float> observations =
+      absl::MakeSpan(observations_).first(seats.size() * kObservationSize);
   {
     const Stopwatch watch(stats_.game_seconds);
     for (size_t row = 0; row < seats.size(); ++row) {
       Seat& seat = *seats_[seats[row]];
-      seat.writer.Write(
-          seat.game,
-          absl::MakeSpan(observations_).subspan(row * kObservationSize, kObservationSize));
-      slots_[row] = search_.RootSlot(seats[row]);
+      seat.writer.Write(seat.game, observations.subspan(row * kObservationSize, kObservationSize));
     }
   }
-  const Stopwatch watch(stats_.network_seconds);
-  const size_t rows = seats.size();
-  model_->EvaluateRoots(absl::MakeConstSpan(observations_).first(rows * kObservationSize),
-                        absl::MakeConstSpan(slots_).first(rows),
-                        {.values = absl::MakeSpan(values_).first(rows),
-                         .rewards = absl::MakeSpan(rewards_).first(rows),
-                         .logits = absl::MakeSpan(logits_).first(rows * kActionCount)});
-  ++stats_.network_calls;
-  stats_.network_rows += rows;
+  return batched_.EvaluateRoots(seats, observations);
 }
 
-void SelfPlay::PlanDecision(uint32_t s, size_t row) {
+void SelfPlay::PlanDecision(uint32_t s, size_t row, const Evaluations& roots) {
   Seat& seat = *seats_[s];
-  const absl::Span<const float> logits =
-      absl::MakeConstSpan(logits_).subspan(row * kActionCount, kActionCount);
+  const absl::Span<const float> logits = roots.logits.subspan(row * kActionCount, kActionCount);
   std::copy(logits.begin(), logits.end(), seat.logits.begin());
   // Drawn whether needed or not, so that one choice does not change the next.
   const double explore = seat.random.Unit();
@@ -269,36 +242,9 @@ void SelfPlay::PlanDecision(uint32_t s, size_t row) {
   seat.any_action = explore < kAnyActionShare * explored;
   seat.searched = seat.task->searched > 0 && (seat.explored || search < seat.task->searched);
   if (!seat.searched) return;
-  const Stopwatch watch(stats_.tree_seconds);
-  search_.Start(s, values_[row], logits,
-                {.legal = seat.game.legal_actions(),
-                 .gumbel_scale = seat.explored ? 1.0F : 0.0F,
-                 .seed = seed});
-}
-
-void SelfPlay::SearchAll(absl::Span<const uint32_t> seats) {
-  const size_t rows = seats.size();
-  if (rows == 0) return;
-  stats_.searches += rows;
-  const absl::Span<LatentStep> steps = absl::MakeSpan(steps_).first(rows);
-  const Evaluations evaluations = {.values = absl::MakeSpan(values_).first(rows),
-                                   .rewards = absl::MakeSpan(rewards_).first(rows),
-                                   .logits = absl::MakeSpan(logits_).first(rows * kActionCount)};
-  for (uint32_t i = 0; i < search_.config().simulations; ++i) {
-    {
-      const Stopwatch watch(stats_.tree_seconds);
-      search_.Select(seats, steps);
-    }
-    {
-      const Stopwatch watch(stats_.network_seconds);
-      model_->EvaluateSteps(steps, evaluations);
-    }
-    const Stopwatch watch(stats_.tree_seconds);
-    search_.Backup(seats, evaluations);
-    stats_.simulations += rows;
-    stats_.network_rows += rows;
-    ++stats_.network_calls;
-  }
+  batched_.Begin(row, {.legal = seat.game.legal_actions(),
+                       .gumbel_scale = seat.explored ? 1.0F : 0.0F,
+                       .seed = seed});
 }
 
 void SelfPlay::Decide(uint32_t s, std::vector<v1::Trajectory>& played) {

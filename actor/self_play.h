@@ -12,6 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "actor/search/batch_histogram.h"
+#include "actor/search/batched_search.h"
 #include "actor/search/search.h"
 #include "env/program_set.h"
 #include "mallocmuzero/v1/train.pb.h"
@@ -49,16 +51,12 @@ struct SelfPlayStats {
   uint64_t decisions = 0;
   uint64_t searches = 0;
   uint64_t simulations = 0;
-  uint64_t network_calls = 0;  // batches
-  uint64_t network_rows = 0;   // positions and latent states in them
-  double game_seconds = 0;     // rules and observations
+  BatchHistogram batches;   // of the network: positions and latent states
+  double game_seconds = 0;  // rules and observations
   double network_seconds = 0;
   double tree_seconds = 0;
 
   void Add(const SelfPlayStats& other);
-
-  // Takes off what was there before.
-  void Subtract(const SelfPlayStats& before);
 };
 
 // Makes a model with so many latent slots.
@@ -82,8 +80,8 @@ class SelfPlay {
   std::vector<v1::Trajectory> Play(absl::Span<const GameTask> tasks, uint64_t network_step,
                                    const std::function<bool()>& stop);
 
-  // Of all calls.
-  const SelfPlayStats& stats() const { return stats_; }
+  // Of all games since the last call.
+  SelfPlayStats TakeStats();
 
  private:
   // A game in flight.
@@ -91,25 +89,23 @@ class SelfPlay {
 
   SelfPlay(const SearchConfig& config, uint32_t games, std::unique_ptr<LatentModel> model);
 
-  void EvaluateRoots(absl::Span<const uint32_t> seats);
-  void PlanDecision(uint32_t seat, size_t row);
-  void SearchAll(absl::Span<const uint32_t> seats);
+  // What the network makes of the seats' positions, by row.
+  Evaluations EvaluateRoots(absl::Span<const uint32_t> seats);
+
+  // How the decision in row `row` of `roots` is to be taken; begins its search, if it is searched.
+  void PlanDecision(uint32_t seat, size_t row, const Evaluations& roots);
 
   // Takes the planned decision. A game that ends with it moves to its task's place in `played`.
   void Decide(uint32_t seat, std::vector<v1::Trajectory>& played);
 
   Search search_;
   std::unique_ptr<LatentModel> model_;
+  BatchedSearch batched_;
   std::vector<std::unique_ptr<Seat>> seats_;
-  SelfPlayStats stats_;
+  std::vector<float> observations_;  // of a batch, by row
 
-  // Of a batch, by row.
-  std::vector<float> observations_;
-  std::vector<uint32_t> slots_;
-  std::vector<LatentStep> steps_;
-  std::vector<float> values_;
-  std::vector<float> rewards_;
-  std::vector<float> logits_;
+  // But for what batched_ counts.
+  SelfPlayStats stats_;
 };
 
 }  // namespace mallocmuzero

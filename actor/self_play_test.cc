@@ -137,8 +137,10 @@ TEST(SelfPlay, PlaysEveryTaskToItsEnd) {
     EXPECT_TRUE(game.finished());
     EXPECT_NEAR(TotalReturn(games[i]), game.total_return(), 1e-12);
   }
-  EXPECT_EQ(self_play->stats().games, 11);
-  EXPECT_EQ(self_play->stats().simulations, 6 * self_play->stats().searches);
+  const SelfPlayStats stats = self_play->TakeStats();
+  EXPECT_EQ(stats.games, 11);
+  EXPECT_EQ(stats.simulations, 6 * stats.searches);
+  EXPECT_EQ(self_play->TakeStats().games, 0);
 }
 
 TEST(SelfPlay, AGameDoesNotDependOnItsNeighbours) {
@@ -164,13 +166,13 @@ TEST(SelfPlay, SearchesInBatchesAlthoughFewDecisionsAreSearched) {
   const auto self_play = MakeSelfPlay(kGames);
   ASSERT_THAT(self_play->Play(Tasks(programs, 10 * kGames, 0, 0.05F), 0, nullptr),
               SizeIs(10 * kGames));
-  const SelfPlayStats& stats = self_play->stats();
+  const SelfPlayStats stats = self_play->TakeStats();
   // One call for each step of a batch of searches; the rest are roots, one row a decision.
   const double searched_rows = static_cast<double>(stats.simulations);
   ASSERT_GT(searched_rows, 0);
   const double calls_if_alone = searched_rows;
-  EXPECT_LT(stats.network_calls, calls_if_alone);
-  EXPECT_GT(static_cast<double>(stats.network_rows) / stats.network_calls, kGames / 3.0);
+  EXPECT_LT(stats.batches.batches(), calls_if_alone);
+  EXPECT_GT(static_cast<double>(stats.batches.rows()) / stats.batches.batches(), kGames / 3.0);
 }
 
 TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
@@ -181,7 +183,7 @@ TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
   Game greedy(programs[0]->rules());
   while (!greedy.finished()) greedy.Apply(GreedyAction(greedy.legal_actions()));
   EXPECT_NEAR(TotalReturn(games[0]), greedy.total_return(), 1e-12);
-  EXPECT_EQ(self_play->stats().searches, 0);
+  EXPECT_EQ(self_play->TakeStats().searches, 0);
   EXPECT_TRUE(std::isnan(games[0].root_values(0)));
 }
 

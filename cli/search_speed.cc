@@ -34,37 +34,6 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Another model, and how long it was at work.
-class TimedModel final : public LatentModel {
- public:
-  explicit TimedModel(std::unique_ptr<LatentModel> model) : model_(std::move(model)) {}
-
-  uint32_t slots() const override { return model_->slots(); }
-  uint32_t actions() const override { return model_->actions(); }
-  uint32_t observation_size() const override { return model_->observation_size(); }
-
-  void EvaluateRoots(absl::Span<const float> observations, absl::Span<const uint32_t> roots,
-                     const Evaluations& out) override {
-    const Clock::time_point start = Clock::now();
-    model_->EvaluateRoots(observations, roots, out);
-    root_seconds_ += SecondsSince(start);
-  }
-
-  void EvaluateSteps(absl::Span<const LatentStep> steps, const Evaluations& out) override {
-    const Clock::time_point start = Clock::now();
-    model_->EvaluateSteps(steps, out);
-    step_seconds_ += SecondsSince(start);
-  }
-
-  double root_seconds() const { return root_seconds_; }
-  double step_seconds() const { return step_seconds_; }
-
- private:
-  std::unique_ptr<LatentModel> model_;
-  double root_seconds_ = 0;
-  double step_seconds_ = 0;
-};
-
 // Seconds of one batch of searches, root evaluations left out.
 struct BatchTime {
   double all = 0;
@@ -81,9 +50,9 @@ class SearchLoop {
   SearchLoop(const SearchSpeedOptions& options, std::unique_ptr<LatentModel> model)
       : search_(ConfigOf(options), options.batch, model->actions()),
         model_(std::move(model)),
-        batched_(search_, model_),
+        batched_(search_, *model_),
         games_(options.batch),
-        observations_(size_t{options.batch} * model_.observation_size()),
+        observations_(size_t{options.batch} * model_->observation_size()),
         roots_(options.batch) {
     std::iota(games_.begin(), games_.end(), 0);
     for (float& number : observations_) number = static_cast<float>(random_.Unit());
@@ -91,18 +60,17 @@ class SearchLoop {
 
   BatchTime Run() {
     for (RootOptions& root : roots_) root.seed = random_.Next();
-    const double roots_before = model_.root_seconds();
-    const double steps_before = model_.step_seconds();
+    batched_.ResetStats();
     const Clock::time_point start = Clock::now();
     batched_.Run(games_, observations_, roots_);
     for (const uint32_t game : games_) search_.Result(game);
-    return {.all = SecondsSince(start) - (model_.root_seconds() - roots_before),
-            .network = model_.step_seconds() - steps_before};
+    return {.all = SecondsSince(start) - batched_.stats().root_seconds,
+            .network = batched_.stats().step_seconds};
   }
 
  private:
   Search search_;
-  TimedModel model_;
+  std::unique_ptr<LatentModel> model_;
   BatchedSearch batched_;
   Random random_{0};
   std::vector<uint32_t> games_;

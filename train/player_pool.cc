@@ -45,7 +45,7 @@ absl::StatusOr<PlayedGames> PlayOnThreads(absl::Span<const GameTask> tasks,
   for (std::thread& other : others) other.join();
 
   PlayedGames result;
-  for (const std::unique_ptr<SelfPlay>& player : players) result.stats.Add(player->stats());
+  for (const std::unique_ptr<SelfPlay>& player : players) result.stats.Add(player->TakeStats());
   std::vector<size_t> next(threads, 0);
   for (size_t i = 0; i < tasks.size(); ++i) {
     std::vector<v1::Trajectory>& own = played[i % threads];

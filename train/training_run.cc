@@ -186,11 +186,12 @@ absl::StatusOr<PlayedGames> TrainingRun::Play(absl::Span<const GameTask> tasks,
   metrics.set_play_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   metrics.set_searches(static_cast<double>(stats.searches));
   metrics.set_simulations(static_cast<double>(stats.simulations));
+  if (stats.batches.batches() == 0) return played;  // stopped at once
   metrics.set_game_share(stats.game_seconds / busy);
   metrics.set_network_share(stats.network_seconds / busy);
   metrics.set_tree_share(stats.tree_seconds / busy);
-  metrics.set_batch_fill(static_cast<double>(stats.network_rows) /
-                         static_cast<double>(stats.network_calls));
+  metrics.set_batch_fill(static_cast<double>(stats.batches.rows()) /
+                         static_cast<double>(stats.batches.batches()));
   return played;
 }
 

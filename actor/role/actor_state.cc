@@ -57,11 +57,9 @@ void ActorState::AddOutcome(const std::string& program, uint64_t games, double s
   outcome.sum += sum;
 }
 
-void ActorState::AddRound(const SelfPlayStats& stats, const BatchHistogram& batches,
-                          absl::Span<const v1::Trajectory> games) {
+void ActorState::AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> games) {
   const absl::MutexLock lock(&mutex_);
   figures_.stats.Add(stats);
-  figures_.batches.Add(batches);
   for (const v1::Trajectory& game : games) {
     const double value = TotalReturn(game);
     AddOutcome(game.program_sha256(), 1, value, value);

@@ -16,7 +16,6 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actor/role/assigned_programs.h"
-#include "actor/search/batch_histogram.h"
 #include "actor/self_play.h"
 #include "mallocmuzero/v1/learner.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
@@ -35,7 +34,6 @@ struct RoundInputs {
 // What all threads have done.
 struct PlayFigures {
   SelfPlayStats stats;
-  BatchHistogram batches;
   double waiting_seconds = 0;  // for the learner, the replay or the spool
   double writing_seconds = 0;  // handing games over
 };
@@ -64,8 +62,7 @@ class ActorState {
   std::optional<RoundInputs> NextRound(absl::Time now);
 
   // Adds what a round was. `games` are self-play's only, whose outcomes the learner wants to know.
-  void AddRound(const SelfPlayStats& stats, const BatchHistogram& batches,
-                absl::Span<const v1::Trajectory> games);
+  void AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> games);
   void AddSeconds(double waiting, double writing);
 
   // What one of the threads waits for; empty: it plays.

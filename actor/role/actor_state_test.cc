@@ -124,7 +124,7 @@ TEST_F(ActorStateTest, ALearnerThatIsAwayIsWaitedForAfterAWhile) {
 }
 
 TEST_F(ActorStateTest, OutcomesThatDidNotArriveAreReportedWithTheNext) {
-  state_.AddRound({}, {}, {GameOf("p", 0.25), GameOf("p", 0.75)});
+  state_.AddRound({}, {GameOf("p", 0.25), GameOf("p", 0.75)});
   v1::ActorReport report;
   state_.TakeOutcomes(report);
   ASSERT_EQ(report.outcomes_size(), 1);
@@ -132,7 +132,7 @@ TEST_F(ActorStateTest, OutcomesThatDidNotArriveAreReportedWithTheNext) {
   EXPECT_DOUBLE_EQ(report.outcomes(0).mean_return(), 0.5);
   EXPECT_DOUBLE_EQ(report.outcomes(0).best_return(), 0.75);
   state_.PutBackOutcomes(report);
-  state_.AddRound({}, {}, {GameOf("p", 2)});
+  state_.AddRound({}, {GameOf("p", 2)});
   v1::ActorReport next;
   state_.TakeOutcomes(next);
   EXPECT_EQ(next.outcomes(0).games(), 3);

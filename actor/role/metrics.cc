@@ -99,7 +99,7 @@ void ActorMetrics::Update(const ActorFigures& figures) {
   Raise(f.writing_seconds, figures.play.writing_seconds);
   Raise(f.waiting_seconds, figures.play.waiting_seconds);
   std::vector<double> increments(kBatchBounds + 1, 0);
-  const BatchHistogram& batches = figures.play.batches;
+  const BatchHistogram& batches = stats.batches;
   for (size_t b = 0; b < BatchHistogram::kBuckets; ++b) {
     increments[std::min(b, kBatchBounds)] +=
         static_cast<double>(batches.buckets()[b] - f.batches_before.buckets()[b]);

@@ -17,7 +17,6 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actor/game_recorder.h"
-#include "actor/role/metered_model.h"
 #include "env/recorded_game.h"
 #include "simulator/core/status_macros.h"
 
@@ -77,13 +76,10 @@ absl::Status RoundPlayer::PrepareFor(const RoundInputs& inputs) {
   if (same) return absl::OkStatus();
   play_ = nullptr;  // its memory, before the next one takes as much
   const SearchConfig& search = inputs.assigned->search;
-  const auto make_model = [&](uint32_t slots) -> absl::StatusOr<std::unique_ptr<LatentModel>> {
-    auto model = NetworkSnapshot::MakeLatentModel(inputs.network, slots);
-    if (!model.ok()) return model.status();
-    return std::make_unique<MeteredModel>(*std::move(model), &batches_);
-  };
   absl::StatusOr<std::unique_ptr<SelfPlay>> play =
-      SelfPlay::Create(search, options_.games, make_model);
+      SelfPlay::Create(search, options_.games, [&inputs](uint32_t slots) {
+        return NetworkSnapshot::MakeLatentModel(inputs.network, slots);
+      });
   if (!play.ok()) return play.status();
   play_ = *std::move(play);
   return absl::OkStatus();
@@ -135,14 +131,10 @@ std::vector<GameTask> RoundPlayer::StoredGames() {
 }
 
 void RoundPlayer::PlayRound(const std::vector<GameTask>& tasks, const absl::Notification& stop) {
-  const SelfPlayStats before = play_->stats();
-  batches_ = BatchHistogram();
   const std::vector<v1::Trajectory> games =
       play_->Play(tasks, inputs_.step, [&stop] { return stop.HasBeenNotified(); });
-  SelfPlayStats stats = play_->stats();
-  stats.Subtract(before);
   const bool is_new = sampler_ == nullptr;
-  state_.AddRound(stats, batches_,
+  state_.AddRound(play_->TakeStats(),
                   is_new ? absl::MakeConstSpan(games) : absl::Span<const v1::Trajectory>());
   const absl::Time start = absl::Now();
   for (const v1::Trajectory& game : games) {

@@ -13,7 +13,6 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "actor/role/actor_state.h"
-#include "actor/search/batch_histogram.h"
 #include "actor/self_play.h"
 #include "env/solvers/random.h"
 #include "model/network.h"
@@ -58,7 +57,6 @@ class RoundPlayer {
 
   // Of the last round.
   RoundInputs inputs_;
-  BatchHistogram batches_;
   std::unique_ptr<SelfPlay> play_;
 };
 

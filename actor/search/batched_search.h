@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_ACTOR_SEARCH_BATCHED_SEARCH_H_
 #define MALLOCMUZERO_ACTOR_SEARCH_BATCHED_SEARCH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,42 +14,55 @@
 
 namespace mallocmuzero {
 
+struct BatchedSearchStats {
+  BatchHistogram root_batches;
+  BatchHistogram step_batches;  // a row is a simulation
+  double root_seconds = 0;      // in the network
+  double step_seconds = 0;      // in the network
+  double tree_seconds = 0;
+};
+
 // Nothing is allocated after construction. Not thread-safe.
 class BatchedSearch {
  public:
   // Both must outlive this. The model must have the search's actions, and its slots at least.
   BatchedSearch(Search& search, LatentModel& model);
 
-  // Begins the searches of `games`, in one batch: row i of `observations`
-  // [games, observation_size] and options[i] are of games[i]. Others go on where they are.
-  void Start(absl::Span<const uint32_t> games, absl::Span<const float> observations,
-             absl::Span<const RootOptions> options);
+  // What the network makes of the positions of `games`, in one batch: row i of `observations`
+  // [games, observation_size] and of the result is of games[i]. The result holds until the next
+  // call of this class. Searches that are under way go on where they are, those of `games` do not.
+  Evaluations EvaluateRoots(absl::Span<const uint32_t> games, absl::Span<const float> observations);
 
-  // One simulation for each of `games`, all of them started, that is not done, in one batch. False
+  // Begins the search of the game in row `row` of what EvaluateRoots, the call before, returned;
+  // other rows may be begun in between.
+  void Begin(size_t row, const RootOptions& options);
+
+  // One simulation for each of `games`, all of them begun, that is not done, in one batch. False
   // if all are done.
   bool Step(absl::Span<const uint32_t> games);
 
-  // Start, then Step until all of `games` are done.
+  // EvaluateRoots, Begin with options[i] for games[i], then Step until all of `games` are done.
   void Run(absl::Span<const uint32_t> games, absl::Span<const float> observations,
            absl::Span<const RootOptions> options);
 
-  const BatchHistogram& root_batches() const { return root_batches_; }
-  const BatchHistogram& step_batches() const { return step_batches_; }
+  // Since the last ResetStats.
+  const BatchedSearchStats& stats() const { return stats_; }
+  void ResetStats() { stats_ = {}; }
 
  private:
   // The first rows of the buffers.
-  Evaluations Rows(uint32_t rows);
+  Evaluations Rows(size_t rows);
 
   Search& search_;
   LatentModel& model_;
+  std::vector<uint32_t> rows_;   // games, by row of EvaluateRoots
+  std::vector<uint32_t> slots_;  // of their roots
   std::vector<uint32_t> active_;
-  std::vector<uint32_t> roots_;
   std::vector<LatentStep> steps_;
   std::vector<float> values_;
   std::vector<float> rewards_;
   std::vector<float> logits_;  // [games, actions]
-  BatchHistogram root_batches_;
-  BatchHistogram step_batches_;
+  BatchedSearchStats stats_;
 };
 
 }  // namespace mallocmuzero

@@ -186,7 +186,8 @@ TEST_P(SearchOfEachKind, StartsGamesWhileOthersAreInTheMiddle) {
     const uint32_t game = step % kGames;
     if (searched[game] < 3 && (searched[game] == 0 || search.Done(game))) {
       const uint32_t root = ++searched[game] * 100 + game;
-      batched.Start({game}, {static_cast<float>(root)}, {{.seed = root}});
+      batched.EvaluateRoots({game}, {static_cast<float>(root)});
+      batched.Begin(0, {.seed = root});
       if (searched[game] == 1) playing.push_back(game);
     }
     batched.Step(playing);
@@ -329,14 +330,17 @@ TEST(BatchedSearch, CountsBatchesByTheirSize) {
   batched.Run(Games(20), roots, options);
   batched.Run({3}, {1}, {RootOptions{}});
   // Four batches of 20, in [16, 32), and four of 1.
-  EXPECT_EQ(batched.step_batches().buckets()[4], 4);
-  EXPECT_EQ(batched.step_batches().buckets()[0], 4);
-  EXPECT_EQ(batched.step_batches().batches(), 8);
-  EXPECT_EQ(batched.step_batches().rows(), 84);
-  EXPECT_EQ(batched.root_batches().buckets()[4], 1);
-  EXPECT_EQ(batched.root_batches().buckets()[0], 1);
+  const BatchedSearchStats& stats = batched.stats();
+  EXPECT_EQ(stats.step_batches.buckets()[4], 4);
+  EXPECT_EQ(stats.step_batches.buckets()[0], 4);
+  EXPECT_EQ(stats.step_batches.batches(), 8);
+  EXPECT_EQ(stats.step_batches.rows(), 84);
+  EXPECT_EQ(stats.root_batches.buckets()[4], 1);
+  EXPECT_EQ(stats.root_batches.buckets()[0], 1);
   EXPECT_FALSE(batched.Step(Games(20)));
-  EXPECT_EQ(batched.step_batches().batches(), 8);
+  EXPECT_EQ(stats.step_batches.batches(), 8);
+  batched.ResetStats();
+  EXPECT_EQ(stats.step_batches.rows(), 0);
 }
 
 }  // namespace
