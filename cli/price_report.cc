@@ -18,16 +18,6 @@
 namespace mallocmuzero::cli {
 namespace {
 
-// Bit k: access k of the instruction is in fast memory.
-uint64_t FastMask(const Program& program, const Mapping& mapping, uint32_t instruction) {
-  const Instruction& i = program.instructions()[instruction];
-  uint64_t mask = 0;
-  for (uint32_t k = 0; k < i.access_count; ++k) {
-    if (mapping.in_fast_memory[i.first_access + k] != 0) mask |= uint64_t{1} << k;
-  }
-  return mask;
-}
-
 struct InstructionCost {
   uint32_t index;
   uint64_t fast_mask;
@@ -39,7 +29,7 @@ std::vector<InstructionCost> CostliestFirst(const Program& program, const Mappin
                                             int count) {
   std::vector<InstructionCost> costs;
   for (uint32_t i = 0; i < program.instruction_count(); ++i) {
-    const uint64_t mask = FastMask(program, mapping, i);
+    const uint64_t mask = FastMask(program, i, mapping.in_fast_memory);
     costs.push_back(
         {i, mask, program.latency().Cycles(i, mask) * program.instructions()[i].execution_count});
   }

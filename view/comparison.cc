@@ -42,21 +42,13 @@ Side::Side(const Program& program, const Mapping& the_mapping)
   }
 }
 
-uint64_t FastMask(const Program& program, const Mapping& mapping, uint32_t instruction) {
-  const Instruction& i = program.instructions()[instruction];
-  uint64_t mask = 0;
-  for (uint32_t k = 0; k < i.access_count; ++k) {
-    if (mapping.in_fast_memory[i.first_access + k] != 0) mask |= uint64_t{1} << k;
-  }
-  return mask;
-}
-
 std::vector<double> GainsOfAccesses(const Comparison& comparison) {
   const Program& program = comparison.program;
   std::vector<double> gains(program.access_count(), 0);
   for (uint32_t i = 0; i < program.instruction_count(); ++i) {
-    const uint64_t reference_mask = FastMask(program, comparison.reference.mapping, i);
-    const uint64_t our_mask = FastMask(program, comparison.ours.mapping, i);
+    const uint64_t reference_mask =
+        FastMask(program, i, comparison.reference.mapping.in_fast_memory);
+    const uint64_t our_mask = FastMask(program, i, comparison.ours.mapping.in_fast_memory);
     if (reference_mask == our_mask) continue;
     const Instruction& instruction = program.instructions()[i];
     double* const own = gains.data() + instruction.first_access;

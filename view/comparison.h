@@ -27,9 +27,6 @@ struct Comparison {
   const Side reference;
 };
 
-// Bit k: access k of the instruction is in fast memory.
-uint64_t FastMask(const Program& program, const Mapping& mapping, uint32_t instruction);
-
 // What each access gains by being where ours has it rather than the reference, cycles of all
 // executions; 0 where both agree. The sum is the difference of all latencies.
 std::vector<double> GainsOfAccesses(const Comparison& comparison);

@@ -207,7 +207,7 @@ class BufferStory {
   double SavedInFastMemory(uint32_t access) const {
     const uint32_t i = At(access).instruction;
     const uint64_t bit = uint64_t{1} << (access - program_.instructions()[i].first_access);
-    const uint64_t mask = FastMask(program_, ours_.mapping, i);
+    const uint64_t mask = FastMask(program_, i, ours_.mapping.in_fast_memory);
     return program_.latency().Cycles(i, mask & ~bit) - program_.latency().Cycles(i, mask | bit);
   }
 

@@ -7,6 +7,7 @@
 #include "env/game.h"
 #include "env/solvers/greedy.h"
 #include "env/solvers/values.h"
+#include "simulator/core/mapping.h"
 
 namespace mallocmuzero {
 namespace {

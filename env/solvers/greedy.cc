@@ -4,6 +4,7 @@
 
 #include "env/solvers/plan.h"
 #include "env/solvers/values.h"
+#include "simulator/core/mapping.h"
 
 namespace mallocmuzero {
 

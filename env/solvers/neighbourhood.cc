@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "simulator/core/mapping.h"
+
 namespace mallocmuzero {
 namespace {
 

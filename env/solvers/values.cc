@@ -34,16 +34,6 @@ std::vector<double> FindSavings(const Program& program) {
   return savings;
 }
 
-uint64_t FastMask(const Program& program, uint32_t instruction,
-                  absl::Span<const uint8_t> in_fast_memory) {
-  const Instruction& i = program.instructions()[instruction];
-  uint64_t mask = 0;
-  for (uint32_t k = 0; k < i.access_count; ++k) {
-    if (in_fast_memory[i.first_access + k] != 0) mask |= uint64_t{1} << k;
-  }
-  return mask;
-}
-
 double FewestCycles(const GameRules& rules, uint32_t instruction) {
   constexpr int kMaxEnumerated = 12;
   const Program& program = rules.program();

@@ -26,10 +26,6 @@ std::vector<Value> FindValues(const Program& program);
 // executions. May be negative.
 std::vector<double> FindSavings(const Program& program);
 
-// Bit k: access k of the instruction is in fast memory, by flags of all accesses of the program.
-uint64_t FastMask(const Program& program, uint32_t instruction,
-                  absl::Span<const uint8_t> in_fast_memory);
-
 // The fewest cycles that one execution can take in a game. A lower bound, 0, if more than 12 of its
 // accesses may be in fast memory.
 double FewestCycles(const GameRules& rules, uint32_t instruction);

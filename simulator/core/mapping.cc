@@ -66,6 +66,16 @@ std::string ShortHash(absl::string_view hash) { return absl::BytesToHexString(ha
 
 }  // namespace
 
+uint64_t FastMask(const Program& program, uint32_t instruction,
+                  absl::Span<const uint8_t> in_fast_memory) {
+  const Instruction& i = program.instructions()[instruction];
+  uint64_t mask = 0;
+  for (uint32_t k = 0; k < i.access_count; ++k) {
+    if (in_fast_memory[i.first_access + k] != 0) mask |= uint64_t{1} << k;
+  }
+  return mask;
+}
+
 void SortIntervals(Mapping& mapping) {
   std::stable_sort(mapping.intervals.begin(), mapping.intervals.end(),
                    [](const Interval& a, const Interval& b) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "mallocmuzero/v1/mapping.pb.h"
 #include "simulator/core/program.h"
 
@@ -46,6 +47,10 @@ struct Mapping {
 
   friend bool operator==(const Mapping&, const Mapping&) = default;
 };
+
+// Bit k: access k of the instruction is in fast memory, by flags of all accesses of the program.
+uint64_t FastMask(const Program& program, uint32_t instruction,
+                  absl::Span<const uint8_t> in_fast_memory);
 
 // Sorts intervals by (first, buffer), the order the mapping must have.
 void SortIntervals(Mapping& mapping);
