@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -19,11 +18,6 @@ namespace {
 
 // Actors report every two seconds.
 constexpr double kMostSilentSeconds = 10;
-
-// What roles say when they wait as they should.
-constexpr absl::string_view kFlowControl[] = {"rate limiter", "min size",
-                                              "spool: the shards take no more",
-                                              "replay: no games of older weights"};
 
 struct Call {
   grpc::ClientContext context;
@@ -80,10 +74,7 @@ Health HealthOf(const v1::RoleStatus& role) {
   if (!role.error().empty()) return Health::kAway;
   if (role.silent_seconds() > kMostSilentSeconds) return Health::kSilent;
   if (role.blocked_on().empty()) return Health::kOk;
-  for (const absl::string_view reason : kFlowControl) {
-    if (absl::StartsWith(role.blocked_on(), reason)) return Health::kWaiting;
-  }
-  return Health::kBlocked;
+  return role.flow_control() ? Health::kWaiting : Health::kBlocked;
 }
 
 std::string ToString(Health health) {

@@ -101,19 +101,20 @@ TEST_F(ClusterStatus, ARoleThatIsAwayIsARowThatSaysSo) {
 
 TEST_F(ClusterStatus, FlowControlIsHealthyAndALackIsNot) {
   shard_.status().set_blocked_on("rate limiter: the learner is 4,000 draws behind");
+  shard_.status().set_flow_control(true);
   EXPECT_EQ(HealthOf(shard_.status()), Health::kWaiting);
   EXPECT_TRUE(Collect().healthy());
   v1::RoleStatus& actor = *learner_.status().mutable_peers(0);
-  for (const char* as_it_should :
-       {"spool: the shards take no more", "replay: no games of older weights"}) {
-    actor.set_blocked_on(as_it_should);
-    EXPECT_EQ(HealthOf(actor), Health::kWaiting) << as_it_should;
-    EXPECT_TRUE(Collect().healthy()) << as_it_should;
-  }
+  actor.set_blocked_on("spool: the shards take no more");
+  actor.set_flow_control(true);
+  EXPECT_EQ(HealthOf(actor), Health::kWaiting);
+  EXPECT_TRUE(Collect().healthy());
   actor.set_blocked_on("spool: shard a: connection refused, 3 items");
+  actor.set_flow_control(false);
   EXPECT_FALSE(Collect().healthy());
   actor.clear_blocked_on();
   shard_.status().set_blocked_on("disk: no space left");
+  shard_.status().set_flow_control(false);
   EXPECT_EQ(HealthOf(shard_.status()), Health::kBlocked);
   const v1::ClusterStatus status = Collect();
   EXPECT_FALSE(status.healthy());

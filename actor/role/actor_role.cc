@@ -24,6 +24,7 @@
 #include "actor/role/assigned_programs.h"
 #include "actor/role/learner_client.h"
 #include "actor/role/metrics.h"
+#include "actor/role/play_block.h"
 #include "actor/role/round_player.h"
 #include "actor/thread_count.h"
 #include "metrics/process_usage.h"
@@ -88,10 +89,9 @@ class ActorRole::Impl {
     const absl::MutexLock lock(&mutex_);
     return status_;
   }
-  std::string blocked_on() const {
+  PlayBlock blocked() const {
     // A game that does not fit waits in Write, however little room it lacks.
-    return writer_->blocked() ? absl::StrCat("spool: ", writer_->blocked_on())
-                              : state_.blocked_on();
+    return writer_->blocked() ? SpoolBlock(*writer_) : state_.blocked();
   }
   uint64_t games() const { return state_.figures().stats.games; }
   uint64_t network_step() const { return state_.network_step(); }
@@ -146,7 +146,7 @@ absl::Status ActorRole::Impl::Start() {
           .address = config_.learner().address(), .security = security_, .seed = run_},
       Hooks());
   for (uint32_t t = 0; t < threads_; ++t) {
-    state_.SetBlocked(t, "learner");
+    state_.SetBlocked(t, {.on = PlayBlock::On::kLearner});
     players_.emplace_back([this, t] { PlayOn(t); });
   }
   ticker_ = std::thread([this] {
@@ -222,7 +222,9 @@ v1::ActorReport ActorRole::Impl::Report() {
   report.set_decisions(figures.stats.decisions);
   report.set_simulations(figures.stats.simulations);
   report.set_spooled_bytes(writer_->spooled_bytes());
-  report.set_blocked_on(blocked_on().substr(0, 200));
+  const PlayBlock block = blocked();
+  report.set_blocked_on(ToString(block).substr(0, 200));
+  report.set_flow_control(block.flow_control);
   report.set_rss_bytes(ResidentBytes());
   state_.TakeOutcomes(report);
   return report;
@@ -259,7 +261,7 @@ void ActorRole::Impl::Tick() {
                    .learner = learner_->figures(),
                    .network_step = state_.network_step(),
                    .policy_lag = state_.policy_lag(),
-                   .blocked_on = blocked_on()});
+                   .blocked_on = blocked().on});
 }
 
 absl::Status ActorRole::Impl::Stop(absl::Duration grace) {
@@ -293,7 +295,7 @@ ActorRole::ActorRole(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ActorRole::~ActorRole() = default;
 absl::Status ActorRole::Stop(absl::Duration grace) { return impl_->Stop(grace); }
 absl::Status ActorRole::status() const { return impl_->status(); }
-std::string ActorRole::blocked_on() const { return impl_->blocked_on(); }
+PlayBlock ActorRole::blocked() const { return impl_->blocked(); }
 uint64_t ActorRole::games() const { return impl_->games(); }
 uint64_t ActorRole::network_step() const { return impl_->network_step(); }
 

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "actor/role/play_block.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 
 namespace prometheus {
@@ -46,8 +47,8 @@ class ActorRole {
   // OK while it works. Else what ended it, such as no memory: stop it, and start it again.
   absl::Status status() const;
 
-  // What it waits for ("replay", "learner", "spool"); empty: it plays.
-  std::string blocked_on() const;
+  // What it waits for, all of its threads.
+  PlayBlock blocked() const;
 
   // Since it began.
   uint64_t games() const;

@@ -72,17 +72,17 @@ void ActorState::AddSeconds(double waiting, double writing) {
   figures_.writing_seconds += writing;
 }
 
-void ActorState::SetBlocked(uint32_t thread, const std::string& on) {
+void ActorState::SetBlocked(uint32_t thread, PlayBlock block) {
   const absl::MutexLock lock(&mutex_);
-  blocked_[thread] = on;
+  blocked_[thread] = std::move(block);
 }
 
-std::string ActorState::blocked_on() const {
+PlayBlock ActorState::blocked() const {
   const absl::MutexLock lock(&mutex_);
-  std::string any;
-  for (const auto& [thread, on] : blocked_) {
-    if (on.empty()) return "";
-    any = on;
+  PlayBlock any;
+  for (const auto& [thread, block] : blocked_) {
+    if (block.on == PlayBlock::On::kNothing) return {};
+    any = block;
   }
   return any;
 }

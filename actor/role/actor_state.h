@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actor/role/assigned_programs.h"
+#include "actor/role/play_block.h"
 #include "actor/self_play.h"
 #include "mallocmuzero/v1/learner.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
@@ -65,11 +66,11 @@ class ActorState {
   void AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> games);
   void AddSeconds(double waiting, double writing);
 
-  // What one of the threads waits for; empty: it plays.
-  void SetBlocked(uint32_t thread, const std::string& on);
+  // What one of the threads waits for.
+  void SetBlocked(uint32_t thread, PlayBlock block);
 
   // What any thread waits for, if all wait for something.
-  std::string blocked_on() const;
+  PlayBlock blocked() const;
 
   PlayFigures figures() const;
   uint64_t network_step() const;
@@ -100,7 +101,7 @@ class ActorState {
   absl::Time last_contact_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   PlayFigures figures_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);  // by program
-  std::map<uint32_t, std::string> blocked_ ABSL_GUARDED_BY(mutex_);  // by thread
+  std::map<uint32_t, PlayBlock> blocked_ ABSL_GUARDED_BY(mutex_);    // by thread
 };
 
 }  // namespace mallocmuzero

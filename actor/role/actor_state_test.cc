@@ -141,11 +141,12 @@ TEST_F(ActorStateTest, OutcomesThatDidNotArriveAreReportedWithTheNext) {
 }
 
 TEST_F(ActorStateTest, IsBlockedWhenAllItsThreadsAre) {
-  state_.SetBlocked(0, "learner");
-  state_.SetBlocked(1, "");
-  EXPECT_EQ(state_.blocked_on(), "");
-  state_.SetBlocked(1, "spool");
-  EXPECT_NE(state_.blocked_on(), "");
+  state_.SetBlocked(0, {.on = PlayBlock::On::kLearner});
+  state_.SetBlocked(1, {});
+  EXPECT_EQ(ToString(state_.blocked()), "");
+  state_.SetBlocked(1, {.on = PlayBlock::On::kSpool, .why = "full", .flow_control = true});
+  EXPECT_EQ(ToString(state_.blocked()), "spool: full");
+  EXPECT_TRUE(state_.blocked().flow_control);
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <memory>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "metrics/families.h"
 
 namespace mallocmuzero {
@@ -109,9 +108,9 @@ void ActorMetrics::Update(const ActorFigures& figures) {
   f.batches_before = batches;
   f.step.Set(static_cast<double>(figures.network_step));
   f.lag.Set(static_cast<double>(figures.policy_lag));
-  f.blocked_learner.Set(absl::StartsWith(figures.blocked_on, "learner") ? 1 : 0);
-  f.blocked_replay.Set(absl::StartsWith(figures.blocked_on, "replay") ? 1 : 0);
-  f.blocked_spool.Set(absl::StartsWith(figures.blocked_on, "spool") ? 1 : 0);
+  f.blocked_learner.Set(figures.blocked_on == PlayBlock::On::kLearner ? 1 : 0);
+  f.blocked_replay.Set(figures.blocked_on == PlayBlock::On::kReplay ? 1 : 0);
+  f.blocked_spool.Set(figures.blocked_on == PlayBlock::On::kSpool ? 1 : 0);
   Raise(f.notices, static_cast<double>(figures.learner.notices));
   Raise(f.fetched_bytes, static_cast<double>(figures.learner.fetched_bytes));
   Raise(f.fetch_seconds, figures.learner.fetch_seconds);

@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "actor/role/actor_state.h"
 #include "actor/role/learner_client.h"
+#include "actor/role/play_block.h"
 #include "actor/search/batch_histogram.h"
 
 namespace mallocmuzero {
@@ -21,7 +21,7 @@ struct ActorFigures {
   LearnerClientFigures learner;
   uint64_t network_step = 0;
   uint64_t policy_lag = 0;
-  std::string blocked_on;
+  PlayBlock::On blocked_on = PlayBlock::On::kNothing;
 };
 
 // Names, types and help texts are in metrics.cc, one after the other. Not thread-safe.

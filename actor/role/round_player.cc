@@ -40,26 +40,23 @@ RoundPlayer::RoundPlayer(const RoundPlayerOptions& options, ActorState& state, R
 
 RoundPlayer::~RoundPlayer() = default;
 
-std::string RoundPlayer::WhatBlocks() const {
-  if (writer_.spooled_bytes() < options_.spool_bytes) return "";
-  return absl::StrCat("spool: ", writer_.blocked_on());
-}
-
 absl::Status RoundPlayer::Run(const absl::Notification& stop) {
   SetComputeThreads(1);
   while (!stop.HasBeenNotified()) {
     const absl::Time start = absl::Now();
-    std::string blocked = WhatBlocks();
     const std::optional<RoundInputs> inputs = state_.NextRound(start);
-    if (!inputs.has_value()) blocked = "learner";
+    PlayBlock block;
     std::vector<GameTask> tasks;
-    if (blocked.empty()) {
+    if (!inputs.has_value()) {
+      block.on = PlayBlock::On::kLearner;
+    } else if (writer_.spooled_bytes() >= options_.spool_bytes) {
+      block = SpoolBlock(writer_);
+    } else {
       MMZ_RETURN_IF_ERROR(PrepareFor(*inputs));
-      tasks = sampler_ == nullptr ? NewGames() : StoredGames();
-      if (tasks.empty()) blocked = absl::StrCat("replay: ", draw_error_);
+      tasks = sampler_ == nullptr ? NewGames() : StoredGames(block);
     }
-    state_.SetBlocked(options_.thread, blocked);
-    if (!blocked.empty()) {
+    state_.SetBlocked(options_.thread, block);
+    if (tasks.empty()) {
       stop.WaitForNotificationWithTimeout(kLook);
       state_.AddSeconds(absl::ToDoubleSeconds(absl::Now() - start), 0);
       continue;
@@ -102,15 +99,13 @@ std::vector<GameTask> RoundPlayer::NewGames() {
   return tasks;
 }
 
-// Games of older weights than these, each once. None: draw_error_ says why.
-std::vector<GameTask> RoundPlayer::StoredGames() {
+std::vector<GameTask> RoundPlayer::StoredGames(PlayBlock& why_none) {
   absl::StatusOr<std::vector<SampledPosition>> drawn =
       sampler_->Draw(v1::UNIFORM, options_.games, kDrawPatience);
   if (!drawn.ok()) {
-    draw_error_ = std::string(drawn.status().message());
+    why_none = {.on = PlayBlock::On::kReplay, .why = std::string(drawn.status().message())};
     return {};
   }
-  draw_error_ = "no games of older weights";
   std::vector<GameTask> tasks;
   absl::flat_hash_set<std::string> ids;
   for (SampledPosition& position : *drawn) {
@@ -126,6 +121,10 @@ std::vector<GameTask> RoundPlayer::StoredGames() {
                      .explored = 0,
                      .searched = 1,
                      .again = std::move(position.trajectory)});
+  }
+  if (tasks.empty()) {
+    why_none = {
+        .on = PlayBlock::On::kReplay, .why = "no games of older weights", .flow_control = true};
   }
   return tasks;
 }

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +12,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "actor/role/actor_state.h"
+#include "actor/role/play_block.h"
 #include "actor/self_play.h"
 #include "env/solvers/random.h"
 #include "model/network.h"
@@ -41,10 +41,10 @@ class RoundPlayer {
   absl::Status Run(const absl::Notification& stop);
 
  private:
-  std::string WhatBlocks() const;
   absl::Status PrepareFor(const RoundInputs& inputs);
   std::vector<GameTask> NewGames();
-  std::vector<GameTask> StoredGames();
+  // Games of older weights than these, each once. None: `why_none` says why.
+  std::vector<GameTask> StoredGames(PlayBlock& why_none);
   void PlayRound(const std::vector<GameTask>& tasks, const absl::Notification& stop);
 
   const RoundPlayerOptions options_;
@@ -53,7 +53,6 @@ class RoundPlayer {
   ReplaySampler* const sampler_;
   Random random_;
   uint64_t games_ = 0;  // that have got an id
-  std::string draw_error_;
 
   // Of the last round.
   RoundInputs inputs_;

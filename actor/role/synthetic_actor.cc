@@ -26,6 +26,7 @@
 #include "actor/game_recorder.h"
 #include "actor/role/assigned_programs.h"
 #include "actor/role/learner_client.h"
+#include "actor/role/play_block.h"
 #include "actor/thread_count.h"
 #include "env/action.h"
 #include "env/game.h"
@@ -234,7 +235,11 @@ v1::ActorReport SyntheticActors::Impl::Report(Actor& actor) const {
   v1::ActorReport report;
   report.set_actor(absl::StrCat("synthetic-", run_, "-", actor.index));
   report.set_spooled_bytes(actor.writer->spooled_bytes());
-  report.set_blocked_on(actor.writer->blocked_on().substr(0, 200));
+  if (actor.writer->blocked()) {
+    const PlayBlock block = SpoolBlock(*actor.writer);
+    report.set_blocked_on(ToString(block).substr(0, 200));
+    report.set_flow_control(block.flow_control);
+  }
   report.set_rss_bytes(ResidentBytes());
   actor.reported = absl::Now();
   const absl::MutexLock lock(&actor.mutex);

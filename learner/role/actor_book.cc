@@ -146,6 +146,7 @@ std::vector<v1::RoleStatus> ActorBook::Describe(uint64_t newest_step, absl::Time
     status.set_uptime_seconds(absl::ToDoubleSeconds(actor.last - actor.first));
     status.set_rss_bytes(actor.report.rss_bytes());
     status.set_blocked_on(actor.report.blocked_on());
+    status.set_flow_control(actor.report.flow_control());
     status.set_silent_seconds(absl::ToDoubleSeconds(now - actor.last));
     auto& figures = *status.mutable_figures();
     figures["games"] = static_cast<double>(actor.report.games());

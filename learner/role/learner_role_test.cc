@@ -166,9 +166,10 @@ TEST_F(Cluster, WithoutReplayAnActorFillsItsSpoolStopsPlayingAndWritesItDown) {
   config_.mutable_actor()->set_spool_bytes(20'000);
   StartLearner();
   const std::unique_ptr<ActorRole> actor = StartActor(0);
-  EXPECT_TRUE(Await([&] { return actor->blocked_on().substr(0, 5) == "spool"; }));
+  EXPECT_TRUE(Await([&] { return actor->blocked().on == PlayBlock::On::kSpool; }));
   EXPECT_TRUE(Await([&] { return LearnerStatus().peers_size() == 1; }));
   EXPECT_TRUE(Await([&] { return !LearnerStatus().peers(0).blocked_on().empty(); }));
+  EXPECT_FALSE(LearnerStatus().peers(0).flow_control());
   const absl::Time start = absl::Now();
   EXPECT_EQ(actor->Stop(absl::Seconds(5)), absl::OkStatus());
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
@@ -179,7 +180,7 @@ TEST_F(Cluster, WithoutALearnerAnActorWaitsAndStopsAtOnce) {
   config_.mutable_learner()->set_address("127.0.0.1:1");
   StartShard();
   const std::unique_ptr<ActorRole> actor = StartActor(0);
-  EXPECT_EQ(actor->blocked_on(), "learner");
+  EXPECT_EQ(ToString(actor->blocked()), "learner");
   const absl::Time start = absl::Now();
   EXPECT_EQ(actor->Stop(absl::Seconds(5)), absl::OkStatus());
   EXPECT_LT(absl::Now() - start, absl::Seconds(2));

@@ -109,13 +109,12 @@ bool ItemWriter::blocked() const {
   return blocked_ > 0;
 }
 
-std::string ItemWriter::blocked_on() const {
+std::string ItemWriter::trouble() const {
   std::string text;
   for (const std::unique_ptr<ShardWriter>& writer : writers_) {
     const std::string trouble = writer->trouble();
     if (!trouble.empty()) absl::StrAppend(&text, text.empty() ? "" : "; ", trouble);
   }
-  if (text.empty() && blocked()) return "the shards take no more";
   return text;
 }
 

@@ -56,7 +56,7 @@ class ItemWriter {
 
   size_t spooled_bytes() const;
   bool blocked() const;
-  std::string blocked_on() const;
+  std::string trouble() const;
   uint64_t acknowledged() const;
   uint64_t refused() const;
 

@@ -184,7 +184,7 @@ size_t ReplayWriter::spooled_bytes() const { return impl_->items().spooled_bytes
 
 bool ReplayWriter::blocked() const { return impl_->items().blocked(); }
 
-std::string ReplayWriter::blocked_on() const { return impl_->items().blocked_on(); }
+std::string ReplayWriter::trouble() const { return impl_->items().trouble(); }
 
 uint64_t ReplayWriter::acknowledged() const { return impl_->items().acknowledged(); }
 

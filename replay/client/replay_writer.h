@@ -74,7 +74,7 @@ class ReplayWriter {
   bool blocked() const;
 
   // Which shards are away and how much waits for them, in a few words; empty: all is well.
-  std::string blocked_on() const;
+  std::string trouble() const;
 
   // Trajectories since Start: stored by their shards; refused by them, and dropped.
   uint64_t acknowledged() const;

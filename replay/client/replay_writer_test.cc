@@ -134,9 +134,9 @@ TEST(ReplayWriter, AShardThatIsAwayHoldsUpNoOther) {
     of_here += ShardOfId(IdOf(i), 2) == 0 ? 1 : 0;
   }
   EXPECT_TRUE(Eventually([&] { return writer->acknowledged() == of_here; }));
-  EXPECT_TRUE(Eventually([&] { return !writer->blocked_on().empty(); }));
-  EXPECT_THAT(writer->blocked_on(), HasSubstr("shard away"));
-  EXPECT_THAT(writer->blocked_on(), HasSubstr(absl::StrCat(100 - of_here, " trajectories wait")));
+  EXPECT_TRUE(Eventually([&] { return !writer->trouble().empty(); }));
+  EXPECT_THAT(writer->trouble(), HasSubstr("shard away"));
+  EXPECT_THAT(writer->trouble(), HasSubstr(absl::StrCat(100 - of_here, " trajectories wait")));
 }
 
 TEST(ReplayWriter, DeliversOnceWhenTheShardIsReplacedByAnother) {

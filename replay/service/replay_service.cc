@@ -81,6 +81,22 @@ class IdLister final : public grpc::ServerWriteReactor<v1::ListIdsResponse> {
   v1::ListIdsResponse answer_;
 };
 
+// What streams wait for while inserts and draws are kept in step; empty: none waits.
+std::string DescribeFlowControl(const v1::ReplayStats& stats) {
+  if (stats.blocked_inserts() > 0) {
+    return absl::StrFormat("rate limiter: %d inserts wait, draws are %.0f behind",
+                           stats.blocked_inserts(), -stats.limiter_error());
+  }
+  if (stats.blocked_samples() == 0) return {};
+  if (stats.positions() == 0) return "min size: no positions";
+  if (stats.inserted_positions() < stats.rate_limit().min_positions()) {
+    return absl::StrFormat("min size: %d of %d positions", stats.inserted_positions(),
+                           stats.rate_limit().min_positions());
+  }
+  return absl::StrFormat("rate limiter: %d sample streams wait, draws are %.0f ahead",
+                         stats.blocked_samples(), stats.limiter_error());
+}
+
 }  // namespace
 
 ReplayService::ReplayService(ReplayTable& table, ReplayMetrics& metrics,
@@ -188,24 +204,18 @@ v1::ReplayStats ReplayService::Stats() const {
   return stats;
 }
 
-std::string ReplayService::blocked_on() const {
-  if (std::string trouble = table_.storage().trouble(); !trouble.empty()) {
-    return absl::StrCat("disk: ", trouble);
+void ReplayService::DescribeBlocked(v1::RoleStatus& status) const {
+  if (const std::string trouble = table_.storage().trouble(); !trouble.empty()) {
+    status.set_blocked_on(absl::StrCat("disk: ", trouble));
+    return;
   }
   const v1::ReplayStats stats = Stats();
-  if (stats.draining()) return "draining: inserts are refused";
-  if (stats.blocked_inserts() > 0) {
-    return absl::StrFormat("rate limiter: %d inserts wait, draws are %.0f behind",
-                           stats.blocked_inserts(), -stats.limiter_error());
+  if (stats.draining()) {
+    status.set_blocked_on("draining: inserts are refused");
+    return;
   }
-  if (stats.blocked_samples() == 0) return {};
-  if (stats.positions() == 0) return "min size: no positions";
-  if (stats.inserted_positions() < stats.rate_limit().min_positions()) {
-    return absl::StrFormat("min size: %d of %d positions", stats.inserted_positions(),
-                           stats.rate_limit().min_positions());
-  }
-  return absl::StrFormat("rate limiter: %d sample streams wait, draws are %.0f ahead",
-                         stats.blocked_samples(), stats.limiter_error());
+  status.set_blocked_on(DescribeFlowControl(stats));
+  status.set_flow_control(!status.blocked_on().empty());
 }
 
 grpc::ServerUnaryReactor* ReplayService::UpdatePriorities(

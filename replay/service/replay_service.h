@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "mallocmuzero/v1/replay.grpc.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
+#include "mallocmuzero/v1/status.pb.h"
 #include "replay/service/insert_queue.h"
 #include "replay/service/metrics.h"
 #include "replay/service/replay_table.h"
@@ -50,8 +51,8 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
 
   v1::ReplayStats Stats() const;
 
-  // What streams wait for now, in a few words; empty: nothing.
-  std::string blocked_on() const;
+  // Writes into `status` what streams wait for now.
+  void DescribeBlocked(v1::RoleStatus& status) const;
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Insert(
       grpc::CallbackServerContext* context) override;

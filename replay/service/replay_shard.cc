@@ -110,7 +110,7 @@ class ReplayShard::Impl {
     status.set_version(std::string(BuildVersion()));
     status.set_uptime_seconds(absl::ToDoubleSeconds(absl::Now() - started_));
     status.set_rss_bytes(ResidentBytes());
-    status.set_blocked_on(service_->blocked_on());
+    service_->DescribeBlocked(status);
     AddFigures(service_->Stats(), *status.mutable_figures());
     return status;
   }

@@ -223,6 +223,7 @@ TEST(ReplayShard, DrainedItRefusesInsertsAndGoesOnWithDraws) {
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(shard->Status().blocked_on(), HasSubstr("draining"));
+  EXPECT_FALSE(shard->Status().flow_control());
   drain.set_draining(false);
   ASSERT_TRUE(client.replay().Drain(client.Context().get(), drain, &drained).ok());
   ExpectServes(*shard, 3);
@@ -235,6 +236,7 @@ TEST(ReplayShard, TheLimiterOfARunningShardCanBeChanged) {
   ASSERT_TRUE((*writer)->Write(MakeTrajectory(1, 5)));
   EXPECT_FALSE((*sampler)->Draw(v1::UNIFORM, 1, absl::Milliseconds(200)).ok());
   EXPECT_THAT(shard->Status().blocked_on(), HasSubstr("min size: 5 of 1000"));
+  EXPECT_TRUE(shard->Status().flow_control());
   RawClient client(*shard);
   v1::RateLimit limit;
   limit.set_min_positions(1'000'000);

@@ -1,0 +1,39 @@
+#include "actor/role/play_block.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "replay/client/replay_writer.h"
+
+namespace mallocmuzero {
+namespace {
+
+absl::string_view NameOf(PlayBlock::On on) {
+  switch (on) {
+    case PlayBlock::On::kNothing:
+      break;
+    case PlayBlock::On::kLearner:
+      return "learner";
+    case PlayBlock::On::kReplay:
+      return "replay";
+    case PlayBlock::On::kSpool:
+      return "spool";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string ToString(const PlayBlock& block) {
+  return absl::StrCat(NameOf(block.on), block.why.empty() ? "" : ": ", block.why);
+}
+
+PlayBlock SpoolBlock(const ReplayWriter& writer) {
+  std::string trouble = writer.trouble();
+  if (!trouble.empty()) return {.on = PlayBlock::On::kSpool, .why = std::move(trouble)};
+  return {.on = PlayBlock::On::kSpool, .why = "the shards take no more", .flow_control = true};
+}
+
+}  // namespace mallocmuzero
