@@ -34,6 +34,8 @@ TEST(TrainConfig, NamesTheFieldThatIsWrong) {
        [](v1::TrainConfig& c) { c.mutable_self_play()->set_searched_share(2); }},
       {"replay.max_decisions",
        [](v1::TrainConfig& c) { c.mutable_replay()->set_max_decisions(0); }},
+      {"replay.max_decisions: 1 to 134217728 expected",
+       [](v1::TrainConfig& c) { c.mutable_replay()->set_max_decisions(uint64_t{1} << 32); }},
       {"learner.batch_size", [](v1::TrainConfig& c) { c.mutable_learner()->set_batch_size(0); }},
       {"learner.batch_size",
        [](v1::TrainConfig& c) { c.mutable_learner()->set_batch_size(4294967295); }},
