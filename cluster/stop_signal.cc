@@ -38,7 +38,6 @@ StopSignal::StopSignal() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   stop_fd = fd_;
   Handle(SIGTERM, SA_RESTART, NoteSignal);
   Handle(SIGINT, SA_RESTART | SA_RESETHAND, NoteSignal);
-  Handle(SIGPIPE, 0, SIG_IGN);
 }
 
 StopSignal::~StopSignal() {

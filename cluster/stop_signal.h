@@ -7,8 +7,8 @@
 
 namespace mallocmuzero {
 
-// While it lives, SIGTERM and SIGINT are noted instead of ending the process, and SIGPIPE is
-// ignored. A second SIGINT ends the process: someone is in a hurry. One at a time.
+// While it lives, SIGTERM and SIGINT are noted instead of ending the process. A second SIGINT ends
+// the process: someone is in a hurry. One at a time.
 //
 // Handlers, not a signalfd with blocked signals: libraries start threads before main, and those
 // would not have the signals blocked.
