@@ -45,6 +45,7 @@ class BaselineMaker {
         match_(match),
         base_storage_(TranslateValues(all_hbm, other, match)),
         ranges_(ComputeLiveRanges(other)),
+        carried_(CarriedBuffers(program_)),
         stays_(other.flow.storage_count()) {
     MapTimes();
   }
@@ -100,6 +101,7 @@ class BaselineMaker {
       const int32_t own = BufferOfValue(v);
       if (own >= 0) stay.buffer = own;
     }
+    FindStaysOfInitialValues();
     for (ValueId v = 0; v < flow_.values().size(); ++v) {
       const HloValue& value = flow_.values()[v];
       if (value.shape->layout.memory_space != Fast() || value.copied_from < 0) continue;
@@ -112,6 +114,23 @@ class BaselineMaker {
       if (stays_[s].buffer < 0) continue;
       stays_[s].first = time_of_[ranges_[s].first];
       stays_[s].last = std::max(stays_[s].first, time_of_[ranges_[s].last]);
+    }
+  }
+
+  // A copy of the program that the compiler turned into one into fast memory leaves a value there
+  // that the program does not know. If a loop begins with it, it is what that loop begins with.
+  void FindStaysOfInitialValues() {
+    absl::flat_hash_map<int32_t, int32_t> initial_of;  // by the buffer of the parameter
+    for (const v1::CarriedGroup& group : program_.carried_groups()) {
+      initial_of[static_cast<int32_t>(group.parameter_buffer())] =
+          static_cast<int32_t>(group.initial_buffer());
+    }
+    for (const CarriedValue& carried : flow_.carried()) {
+      const HloValue& initial = flow_.values()[carried.initial];
+      if (initial.shape->layout.memory_space != Fast() || initial.copied_from < 0) continue;
+      Stay& stay = stays_[flow_.StorageOf(carried.initial)];
+      const auto found = initial_of.find(BufferOfValue(carried.parameter));
+      if (stay.buffer < 0 && found != initial_of.end()) stay.buffer = found->second;
     }
   }
 
@@ -234,7 +253,7 @@ class BaselineMaker {
   void PlaceUnmatchedAccesses() {
     std::vector<std::vector<int32_t>> stays_of(program_.buffers_size());
     for (int32_t s = 0; s < stays_.size(); ++s) {
-      if (stays_[s].buffer >= 0 && stays_[s].used) stays_of[stays_[s].buffer].push_back(s);
+      if (IsShown(stays_[s])) stays_of[stays_[s].buffer].push_back(s);
     }
     for (int32_t a = 0; a < program_.accesses_size(); ++a) {
       const v1::Access& access = program_.accesses(a);
@@ -264,16 +283,19 @@ class BaselineMaker {
     return false;
   }
 
-  // An interval for each stay that serves an access or hands a loop's value on.
+  // Whether the stay serves an access or hands a loop's value on.
+  bool IsShown(const Stay& stay) const {
+    return stay.buffer >= 0 && (stay.used || carried_.contains(stay.buffer));
+  }
+
+  // An interval for each stay that the mapping shows.
   void AddIntervals() {
-    const absl::flat_hash_map<int32_t, int32_t> carried = CarriedBuffers(program_);
     v1::Mapping& mapping = *baseline_.mutable_mapping();
     mapping.set_solver("default");
     for (bool fast : in_fast_memory_) mapping.add_in_fast_memory(fast);
     std::vector<v1::Interval> intervals;
     for (const Stay& stay : stays_) {
-      if (stay.buffer < 0 || (!stay.used && !carried.contains(stay.buffer))) continue;
-      intervals.push_back(MakeInterval(stay));
+      if (IsShown(stay)) intervals.push_back(MakeInterval(stay));
     }
     std::stable_sort(intervals.begin(), intervals.end(),
                      [](const v1::Interval& a, const v1::Interval& b) {
@@ -357,7 +379,8 @@ class BaselineMaker {
   const Match& match_;
   std::vector<int32_t> base_storage_;  // by value of the default module
   std::vector<LiveRange> ranges_;      // by storage of the default module
-  std::vector<Stay> stays_;            // by storage of the default module
+  absl::flat_hash_map<int32_t, int32_t> carried_;
+  std::vector<Stay> stays_;  // by storage of the default module
   std::vector<int32_t> time_of_;
   // Targets of copies into fast memory, and whether source and stay are the same buffer.
   std::vector<std::pair<ValueId, bool>> copied_in_;
