@@ -1,11 +1,17 @@
-// Tells ThreadSanitizer what Debian's Abseil, which is not instrumented, does with its mutexes,
-// notifications and counters: without this it sees no order between any two critical sections,
-// gRPC's own included. scripts/sanitize preloads it.
+// Tells ThreadSanitizer what Debian's libraries, which are not instrumented, do between threads:
+// Abseil with its mutexes, notifications and counters, gRPC with its completion queues and the
+// counters of its calls. Without this it sees no order between any two critical sections, gRPC's
+// own included, nor between an operation's start and the callback that hears of its end.
+// scripts/sanitize preloads it.
 
 #include <dlfcn.h>
+#include <grpc/grpc.h>
+#include <grpcpp/support/server_callback.h>
 
 #include <type_traits>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
@@ -142,3 +148,62 @@ void BlockingCounter::Wait() {
 
 ABSL_NAMESPACE_END
 }  // namespace absl
+
+// Whoever takes an operation's tag from a queue comes after the one that started the operation and
+// the one that ended it; between them are queues of atomics.
+extern "C" grpc_call_error grpc_call_start_batch(grpc_call* call, const grpc_op* ops, size_t nops,
+                                                 void* tag, void* reserved) {
+  static const auto real = Real<decltype(&grpc_call_start_batch)>("grpc_call_start_batch");
+  __tsan_release(tag);
+  return real(call, ops, nops, tag, reserved);
+}
+
+// gRPC's src/core/lib/surface/completion_queue.h, which is not installed.
+struct grpc_cq_completion;
+void grpc_cq_end_op(grpc_completion_queue* queue, void* tag, absl::Status error,
+                    void (*done)(void*, grpc_cq_completion*), void* done_arg,
+                    grpc_cq_completion* storage, bool internal) {
+  static const auto real = Real<decltype(&grpc_cq_end_op)>(
+      "_Z14grpc_cq_end_opP21grpc_completion_queuePvN4absl7debian36StatusEPFvS1_P18grpc_cq_"
+      "completionES1_S6_b");
+  __tsan_release(tag);
+  real(queue, tag, std::move(error), done, done_arg, storage, internal);
+}
+
+extern "C" grpc_event grpc_completion_queue_next(grpc_completion_queue* queue,
+                                                 gpr_timespec deadline, void* reserved) {
+  static const auto real =
+      Real<decltype(&grpc_completion_queue_next)>("grpc_completion_queue_next");
+  const grpc_event event = real(queue, deadline, reserved);
+  if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(event.tag);
+  return event;
+}
+
+extern "C" grpc_event grpc_completion_queue_pluck(grpc_completion_queue* queue, void* tag,
+                                                  gpr_timespec deadline, void* reserved) {
+  static const auto real =
+      Real<decltype(&grpc_completion_queue_pluck)>("grpc_completion_queue_pluck");
+  const grpc_event event = real(queue, tag, deadline, reserved);
+  if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(tag);
+  return event;
+}
+
+namespace grpc::internal {
+
+// These two are called by whoever has counted the call's counter down to its end. Most do so in the
+// headers, instrumented, by these very addresses; after OnCancel and before it the library does.
+void ServerCallbackCall::ScheduleOnDone(bool inline_ondone) {
+  static const auto real = Real<void (*)(ServerCallbackCall*, bool)>(
+      "_ZN4grpc8internal18ServerCallbackCall14ScheduleOnDoneEb");
+  __tsan_acquire(&callbacks_outstanding_);
+  real(this, inline_ondone);
+}
+
+void ServerCallbackCall::CallOnCancel(ServerReactor* reactor) {
+  static const auto real = Real<void (*)(ServerCallbackCall*, ServerReactor*)>(
+      "_ZN4grpc8internal18ServerCallbackCall12CallOnCancelEPNS0_13ServerReactorE");
+  __tsan_acquire(&on_cancel_conditions_remaining_);
+  real(this, reactor);
+}
+
+}  // namespace grpc::internal
