@@ -1,9 +1,11 @@
 #include "cli/command.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
@@ -81,6 +83,16 @@ ExitCode ParseAndRun(int argc, const char* const* argv) {
 
 absl::Status OutputError(const absl::Status& status) {
   return absl::InternalError(status.message());
+}
+
+absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const std::string> inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (!std::filesystem::equivalent(output, input, error)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(output, ": would be written over ", input, ", which is read"));
+  }
+  return absl::OkStatus();
 }
 
 ExitCode ExitCodeOf(const absl::Status& status) {

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 namespace mallocmuzero::cli {
 
@@ -28,6 +30,10 @@ using AddCommand = void (*)(CLI::App& app, Action& action);
 
 // Marks an error of writing output, which is a failure and not bad input. `status` must not be OK.
 absl::Status OutputError(const absl::Status& status);
+
+// InvalidArgument if the file `output` is one of `inputs`, under whatever name: what is read would
+// be lost. Empty paths are none.
+absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const std::string> inputs);
 
 // kBadInput for errors that name something the caller gave, kFailure for all others.
 ExitCode ExitCodeOf(const absl::Status& status);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
@@ -20,9 +21,11 @@
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/hardware.h"
+#include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/core/status_macros.h"
 #include "simulator/import/import.h"
+#include "simulator/validate/validate.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -41,7 +44,18 @@ std::string ProgramNameOf(const std::string& output) {
   return name.substr(0, name.find('.', 1));
 }
 
+void AddDefaultViolation(const Program& program, v1::ImportReport& report) {
+  if (!program.proto().baseline().packed()) return;  // it has no addresses, and a note says so
+  const absl::StatusOr<Mapping> mapping = BaselineMapping(program);
+  if (!mapping.ok()) return;
+  const std::vector<Violation> violations = Validate(program, *mapping);
+  if (!violations.empty()) report.set_default_violation(violations[0].message);
+}
+
 absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
+  std::vector<std::string> read = flags.inputs.sample_paths;
+  read.insert(read.end(), {flags.inputs.all_hbm_path, flags.inputs.default_path, flags.hardware});
+  MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, read));
   absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
   if (!hardware.ok()) return hardware.status();
   if (flags.fast_memory_bytes > 0) {
@@ -61,7 +75,8 @@ absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
   const absl::Status written = WriteMessage(flags.output, program->proto());
   if (!written.ok()) return OutputError(written);
 
-  const v1::ImportReport report = MakeImportReport(*program);
+  v1::ImportReport report = MakeImportReport(*program);
+  AddDefaultViolation(*program, report);
   if (!flags.json) {
     std::fputs(ImportText(report, program->proto()).c_str(), stdout);
     std::fputs(absl::StrCat("\nwrote ", flags.output, "\n").c_str(), stdout);

@@ -101,14 +101,19 @@ std::string MatchText(const v1::Program& program) {
 }
 
 // The notes of the baseline stand with its prices.
-std::string NotesText(const v1::Program& program) {
+std::string NotesText(const v1::ImportReport& report, const v1::Program& program) {
   std::string text;
   if (!program.unknown_opcodes().empty()) {
     absl::StrAppend(&text, "\nUnknown opcodes, priced by bytes: ",
                     absl::StrJoin(program.unknown_opcodes(), ", "), "\n");
   }
-  if (!program.notes().empty()) absl::StrAppend(&text, "\nNotes\n");
-  for (const std::string& note : program.notes()) absl::StrAppend(&text, "  ", note, "\n");
+  std::vector<std::string> notes(program.notes().begin(), program.notes().end());
+  if (report.has_default_violation()) {
+    notes.push_back(absl::StrCat("the compiler's own placement breaks a rule of the game: ",
+                                 report.default_violation()));
+  }
+  if (!notes.empty()) absl::StrAppend(&text, "\nNotes\n");
+  for (const std::string& note : notes) absl::StrAppend(&text, "  ", note, "\n");
   return text;
 }
 
@@ -117,7 +122,7 @@ std::string NotesText(const v1::Program& program) {
 std::string ImportText(const v1::ImportReport& report, const v1::Program& program) {
   return absl::StrCat(report.program(), " for ", report.hardware(), "\n\n", SizeAndPrices(report),
                       DefaultDifference(program.baseline()), CalibrationText(program.calibration()),
-                      MatchText(program), NotesText(program));
+                      MatchText(program), NotesText(report, program));
 }
 
 }  // namespace mallocmuzero::cli

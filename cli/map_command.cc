@@ -26,6 +26,7 @@
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/solve_progress.h"
+#include "cli/table.h"
 #include "env/game_rules.h"
 #include "env/program_set.h"
 #include "env/solvers/solver.h"
@@ -35,6 +36,7 @@
 #include "simulator/core/program.h"
 #include "simulator/core/simulate.h"
 #include "simulator/core/status_macros.h"
+#include "simulator/validate/validate.h"
 #include "view/mapping_svg.h"
 
 namespace mallocmuzero::cli {
@@ -82,6 +84,7 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
         absl::StrCat("--explain: ", flags.program, " has no default mapping to compare with"));
   }
   for (const std::string& path : {flags.output, flags.plot}) {
+    MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(path, {flags.program, flags.checkpoint}));
     std::error_code error;
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
@@ -151,14 +154,17 @@ v1::MapReport MakeReport(const Program& program, const GameRules& rules, const S
   report.set_seconds(absl::ToDoubleSeconds(spent));
   report.set_games(solution.games);
   report.set_interrupted(solution.interrupted);
+  // An unpacked default has no addresses that could be checked.
+  if (solution.solver == kDefaultMappingName && program.proto().baseline().packed()) {
+    report.set_violations(static_cast<uint32_t>(Validate(program, solution.mapping).size()));
+  }
   return report;
 }
 
-std::string MapText(const v1::MapReport& report) {
-  std::string text = absl::StrFormat("%s on %s: %s found %.3f Mcycles in %.1f s (%u games)%s\n",
-                                     report.program(), report.hardware(), report.solver(),
-                                     report.total_cycles() / 1e6, report.seconds(), report.games(),
-                                     report.interrupted() ? ", interrupted" : "");
+// "SOLVER found 1.234 Mcycles in 2.0 s (5 games)" and how that compares.
+std::string FoundText(const v1::MapReport& report, absl::string_view spent) {
+  std::string text = absl::StrFormat("%s found %.3f Mcycles%s\n", report.solver(),
+                                     report.total_cycles() / 1e6, spent);
   const auto compare = [&](absl::string_view name, double cycles) {
     absl::StrAppendFormat(&text, "  %-11s %.3f Mcycles; ours %s %.2f %%\n", name, cycles / 1e6,
                           report.total_cycles() <= cycles ? "saves" : "loses",
@@ -166,6 +172,31 @@ std::string MapText(const v1::MapReport& report) {
   };
   if (report.has_default_cycles()) compare("default", report.default_cycles());
   compare("all in HBM", report.all_hbm_cycles());
+  return text;
+}
+
+// The compiler's placement costs what its module costs, and as a mapping at times more.
+std::string DefaultKeptText(const v1::MapReport& report, absl::string_view spent) {
+  return absl::StrFormat(
+      "nothing found%s that costs less than the compiler's own placement, which is kept\n"
+      "  as compiled %.3f Mcycles, as a mapping %.3f\n"
+      "  all in HBM  %.3f Mcycles\n",
+      spent, report.default_cycles() / 1e6, report.total_cycles() / 1e6,
+      report.all_hbm_cycles() / 1e6);
+}
+
+std::string MapText(const MapFlags& flags, const v1::MapReport& report) {
+  const std::string spent =
+      absl::StrFormat(" in %.1f s (%u games)%s", report.seconds(), report.games(),
+                      report.interrupted() ? ", interrupted" : "");
+  const bool kept = flags.solver == kPortfolio && report.solver() == kDefaultMappingName;
+  std::string text = absl::StrCat(report.program(), " on ", report.hardware(), ": ",
+                                  kept ? DefaultKeptText(report, spent) : FoundText(report, spent));
+  if (report.violations() > 0) {
+    absl::StrAppend(&text, "  as imported it breaks rules of the game, ",
+                    FormatCount(report.violations()),
+                    " times (validate --mapping default lists them)\n");
+  }
   if (report.has_explanation()) absl::StrAppend(&text, "\n", ExplainText(report.explanation()));
   return text;
 }
@@ -233,7 +264,7 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
                           {kDefaultMappingName, *standing}, kReasonsShown);
   }
   if (!flags.json) {
-    std::fputs(MapText(report).c_str(), stdout);
+    std::fputs(MapText(flags, report).c_str(), stdout);
     return ExitCode::kSuccess;
   }
   return PrintJson(report);

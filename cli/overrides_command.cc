@@ -18,6 +18,7 @@
 #include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
+#include "simulator/core/status_macros.h"
 #include "simulator/overrides/export.h"
 
 namespace mallocmuzero::cli {
@@ -75,6 +76,7 @@ absl::StatusOr<Mapping> LoadWish(const std::string& name_or_path, const Program&
 }
 
 absl::StatusOr<ExitCode> RunOverrides(const OverridesFlags& flags) {
+  MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, {flags.program, flags.mapping}));
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
   const absl::StatusOr<Mapping> mapping = LoadWish(flags.mapping, *program);

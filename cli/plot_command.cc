@@ -15,6 +15,7 @@
 #include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
+#include "simulator/core/status_macros.h"
 #include "view/mapping_svg.h"
 
 namespace mallocmuzero::cli {
@@ -45,6 +46,8 @@ std::vector<std::string> PanelNames(const PlotFlags& flags, const Program& progr
 }
 
 absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
+  MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, {flags.program}));
+  MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, flags.mappings));
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
   const v1::Baseline& baseline = program->proto().baseline();

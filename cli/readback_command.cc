@@ -21,6 +21,7 @@
 #include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
+#include "simulator/core/status_macros.h"
 #include "simulator/import/read_back.h"
 #include "simulator/overrides/late_copies.h"
 
@@ -136,6 +137,8 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
   if (by_names && (!flags.json || !flags.output.empty())) {
     return absl::InvalidArgumentError("--hlo -: expected with --json and without --output");
   }
+  MMZ_RETURN_IF_ERROR(
+      CheckOutputIsNotRead(flags.output, {flags.program, flags.mapping, flags.all_hbm, flags.hlo}));
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
   absl::optional<Mapping> wanted;

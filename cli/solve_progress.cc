@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -46,8 +47,9 @@ void SolveProgressBar::Show(const SolveProgress& progress) {
       absl::StrFormat("%3.0f s, %u games, best %.3f Mcycles", absl::ToDoubleSeconds(now - start_),
                       progress.games, progress.best_cycles / 1e6);
   if (reference_cycles_ > 0) {
-    absl::StrAppendFormat(&text, ", %+.2f %% against the default",
-                          100 * (progress.best_cycles / reference_cycles_ - 1));
+    const double saved = 1 - progress.best_cycles / reference_cycles_;
+    absl::StrAppendFormat(&text, ", %.2f %% %s than the default", 100 * std::abs(saved),
+                          saved < 0 ? "more" : "less");
   }
   if (!is_terminal_) {
     std::fputs(absl::StrCat("mallocmuzero: ", text, "\n").c_str(), stderr);

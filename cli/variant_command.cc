@@ -13,6 +13,7 @@
 #include "cli/table.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/program.h"
+#include "simulator/core/status_macros.h"
 #include "simulator/core/variant.h"
 
 namespace mallocmuzero::cli {
@@ -25,6 +26,7 @@ struct VariantFlags {
 };
 
 absl::StatusOr<ExitCode> RunVariant(const VariantFlags& flags) {
+  MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, {flags.program}));
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
   const absl::StatusOr<Program> variant = WithFastMemory(*program, flags.fast_memory);

@@ -1,5 +1,6 @@
 #include "simulator/import/import.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -40,6 +41,7 @@ class Importer {
     }
     program().set_name(options_.program_name.empty() ? std::string(all_hbm().module.name)
                                                      : ToUtf8(options_.program_name));
+    NoteFastMemory();
     for (const auto& compile : compiles_) {
       status = Observe(*compile);
       if (!status.ok()) return status;
@@ -77,6 +79,17 @@ class Importer {
       compiles_.push_back(*std::move(compile));
     }
     return absl::OkStatus();
+  }
+
+  // Someone may have given the files in another order.
+  void NoteFastMemory() {
+    const absl::Span<const HloValue> values = all_hbm().flow.values();
+    const auto fast = std::count_if(values.begin(), values.end(), [this](const HloValue& value) {
+      return value.shape->layout.memory_space == hardware_.fast_memory_space();
+    });
+    if (fast == 0) return;
+    program().add_notes(absl::StrCat("the all-HBM compile has ", fast,
+                                     " arrays in fast memory: is it the one with none there?"));
   }
 
   // Learns from one compile; the all-HBM one comes first and teaches its estimates only.

@@ -54,6 +54,14 @@ TEST_P(RealProgram, ImportsWithACalibrationThatCanBeTrusted) {
   EXPECT_LT(report_["default_cycles"], report_["all_hbm_cycles"]);
 }
 
+TEST(Import, NotesAnAllHbmCompileThatUsesFastMemory) {
+  const TemporaryFolder folder;
+  const json report = RunForJson({"import", "--all-hbm", TestData("hlo/gpt_b16/default.hlo.zst"),
+                                  "--default", TestData("hlo/gpt_b16/all_hbm.hlo.zst"),
+                                  "--hardware", "tpu_v4i", "--output", folder.Path("p.program")});
+  EXPECT_THAT(report["notes"].dump(), HasSubstr("arrays in fast memory: is it the one"));
+}
+
 TEST_P(RealProgram, PricesEverythingInHbmUnlessAMappingIsGiven) {
   const json price = RunForJson({"simulate", "--program", program_});
   EXPECT_EQ(price["total_cycles"], report_["all_hbm_cycles"]);

@@ -64,6 +64,24 @@ class MapBadInput : public testing::Test {
   const std::string mapping_ = folder_.Path("m.mapping");
 };
 
+TEST_F(MapBadInput, NothingIsWrittenOverAFileThatIsRead) {
+  const std::string before = ReadAll(program_);
+  const std::string link = folder_.Path("link.program");
+  std::filesystem::create_symlink(program_, link);
+  const std::vector<Arguments> commands = {
+      {"map", "--program", program_, "--output", link, "--budget", "10m"},
+      {"map", "--program", program_, "--output", mapping_, "--plot", program_, "--budget", "10m"},
+      {"variant", "--program", program_, "--fast-memory", "0.5", "--output", program_},
+      {"overrides", "--program", program_, "--mapping", "default", "--output", program_},
+      {"plot", "--program", program_, "--output", program_},
+      {"import", "--all-hbm", program_, "--hardware", "tpu_v4i", "--output", link}};
+  for (const Arguments& command : commands) {
+    ExpectOneErrorLine(RunMallocmuzero(command),
+                       "would be written over .*p\\.program, which is read");
+    EXPECT_EQ(ReadAll(program_), before) << command[0];
+  }
+}
+
 TEST_F(MapBadInput, AChipWithoutFastMemoryIsRefused) {
   ExpectOneErrorLine(RunMallocmuzero(ImportFor(Chip("0", "1"), folder_.Path("none.program"))),
                      "chip\\.textproto: fast_memory_bytes: .*found 0");

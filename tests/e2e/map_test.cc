@@ -66,6 +66,18 @@ TEST_F(Map, ClimbsOnSeveralThreads) {
             0);
 }
 
+// Its loop begins with a copy that the compiler makes asynchronous and a mapping cannot.
+TEST_F(Map, SaysThatTheCompilersPlacementIsKeptWhereNothingIsCheaper) {
+  const std::string program = folder_.Path("while.program");
+  ASSERT_EQ(RunMallocmuzero(ImportArguments("while_copied_in", program)).exit_code, 0);
+  const RunResult found =
+      RunMallocmuzero({"map", "--program", program, "--output", mapping_, "--budget", "200ms"});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("that costs less than the compiler's own placement"));
+  EXPECT_EQ(RunMallocmuzero({"validate", "--program", program, "--mapping", mapping_}).exit_code,
+            0);
+}
+
 TEST_F(Map, TheDefaultSolverAnswersWithTheCompilersOwnMapping) {
   const RunResult found = RunMap({"--solver", "default", "--json"});
   ASSERT_EQ(found.exit_code, 0) << found.err;
