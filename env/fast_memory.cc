@@ -23,6 +23,13 @@ int64_t FastMemory::HarmOf(size_t region, int32_t now) const {
                               static_cast<double>(lost.next_use - now + 1));
 }
 
+bool FastMemory::HarmsMore(size_t region, int64_t harm, int32_t now) const {
+  const Region& lost = regions_[region];
+  if (lost.next_use == kForever || harm >= kForever) return false;
+  const int64_t instructions = static_cast<int64_t>(lost.next_use) - now + 1;
+  return EndOf(region) - lost.offset >= (harm + 1) * instructions;
+}
+
 // A window of regions [begin, end) slides over the memory; it is as short as `size` allows.
 std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_t limit,
                                              int32_t now) const {
@@ -38,11 +45,12 @@ std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_
     if (offset + size > limit) break;
     while (end < regions_.size() && regions_[end].offset < offset + size) {
       if (regions_[end].last >= first) break;
+      if (best && HarmsMore(end, best_harm, now)) break;
       harms[end] = HarmOf(end, now);
       harm += harms[end++];
     }
     if (end < regions_.size() && regions_[end].offset < offset + size) {
-      begin = end++;  // taken: go on behind it
+      begin = end++;  // not to be had: go on behind it
       harm = 0;
       continue;
     }
@@ -51,6 +59,7 @@ std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_
       best = offset;
       best_harm = harm;
       best_rest = rest;
+      if (harm == 0 && rest == 0) break;
     }
     harm -= harms[begin];
   }

@@ -70,6 +70,9 @@ class FastMemory {
  private:
   // What is lost with the value of a region: its bytes, the less the later they are used again.
   int64_t HarmOf(size_t region, int32_t now) const;
+
+  // Whether that is more than `harm`; without a division, and not above 2^31, where it says no.
+  bool HarmsMore(size_t region, int64_t harm, int32_t now) const;
   Region& RegionAt(int64_t offset) { return regions_[IndexOf(offset)]; }
   void MergeAround(size_t region);
 
