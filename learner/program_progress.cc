@@ -15,7 +15,10 @@
 #include "env/solvers/plan.h"
 #include "env/solvers/solver.h"
 #include "replay/trajectory_buffer.h"
+#include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
+#include "simulator/core/simulate.h"
+#include "simulator/validate/validate.h"
 
 namespace mallocmuzero {
 namespace {
@@ -28,6 +31,19 @@ bool IsWholeGame(const GameRules& rules, absl::Span<const Action> actions) {
     game.Apply(action);
   }
   return game.finished();
+}
+
+// Returns of one game differ by rounding, added up over its decisions or priced at once.
+constexpr double kRounding = 1e-9;
+
+// Whether the file holds a valid mapping of the program with a higher return.
+bool HoldsBetter(const std::string& path, const PlayedProgram& played, double value) {
+  const absl::StatusOr<v1::Mapping> proto = ReadMessage<v1::Mapping>(path);
+  if (!proto.ok()) return false;
+  const absl::StatusOr<Mapping> mapping = MappingFromProto(*proto, played.program());
+  if (!mapping.ok() || !Validate(played.program(), *mapping).empty()) return false;
+  const double cycles = Simulate(played.program(), *mapping).total_cycles;
+  return 1 - played.rules().ShareOfAllHbm(cycles) > value + kRounding;
 }
 
 }  // namespace
@@ -98,8 +114,12 @@ bool RestoreProgress(const v1::TrainState::Program& saved, ProgramProgress& prog
 absl::Status WriteBestMapping(const RunDirectory& directory, const ProgramProgress& progress) {
   if (progress.best_actions.empty()) return absl::OkStatus();
   const PlayedProgram& program = *progress.program;
+  const std::string& chip = program.program().hardware().name();
+  if (HoldsBetter(directory.BestPath(chip, program.name()), program, progress.best_return)) {
+    return absl::OkStatus();
+  }
   const Game game = PlayActions(program.rules(), progress.best_actions);
-  return directory.WriteBest(program.program().hardware().name(), program.name(),
+  return directory.WriteBest(chip, program.name(),
                              MappingToProto(game.ToMapping(), program.program()));
 }
 

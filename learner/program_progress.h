@@ -50,7 +50,8 @@ v1::TrainState::Program SaveProgress(const ProgramProgress& progress,
 bool RestoreProgress(const v1::TrainState::Program& saved, ProgramProgress& progress,
                      ReturnBaseline& baseline);
 
-// The mapping of the best game, if there was one.
+// The mapping of the best game, if there was one. One that is better stays: a run that goes on from
+// an earlier checkpoint has found it before.
 absl::Status WriteBestMapping(const RunDirectory& directory, const ProgramProgress& progress);
 
 // What a line of metrics says of the program; the mean return of recent games is not in here.

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -31,11 +34,22 @@ namespace {
 constexpr char kConfigFile[] = "/config.textproto";
 constexpr char kMetricsFile[] = "/metrics.jsonl";
 constexpr char kGamesFolder[] = "/replay";
+constexpr char kGamesExtension[] = ".games";
 
 // A path that cannot be looked at, such as one too long, is as good as none.
 bool Exists(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error) && !error;
+}
+
+bool HoldsFiles(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(
+           folder, std::filesystem::directory_options::skip_permission_denied, error)) {
+    std::error_code ignored;
+    if (!entry.is_directory(ignored)) return true;
+  }
+  return false;
 }
 
 absl::Status MakeFolder(const std::string& path) {
@@ -94,6 +108,13 @@ absl::StatusOr<RunDirectory> RunDirectory::Open(const std::string& path) {
   return RunDirectory(path);
 }
 
+bool RunDirectory::HasBegun() const {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path_ + kMetricsFile, error);
+  return (!error && bytes > 0) || Exists(previous_checkpoint_path()) ||
+         HoldsFiles(path_ + kGamesFolder) || HoldsFiles(path_ + "/best");
+}
+
 absl::StatusOr<v1::TrainConfig> RunDirectory::ReadConfig() const {
   return ReadMessage<v1::TrainConfig>(path_ + kConfigFile);
 }
@@ -139,7 +160,7 @@ absl::Status RunDirectory::TruncateMetrics(uint64_t last_iteration) const {
 }
 
 std::string RunDirectory::GamesPath(uint64_t iteration) const {
-  return absl::StrCat(path_, kGamesFolder, "/", iteration, ".games");
+  return absl::StrCat(path_, kGamesFolder, "/", iteration, kGamesExtension);
 }
 
 absl::Status RunDirectory::WriteGames(uint64_t iteration,
@@ -161,11 +182,23 @@ absl::StatusOr<std::vector<SharedTrajectory>> RunDirectory::ReadGames(uint64_t i
   return games;
 }
 
-void RunDirectory::RemoveGamesBut(uint64_t iteration) const {
+void RunDirectory::RemoveOtherGames(uint64_t iteration) const {
   std::error_code error;
+  std::vector<std::pair<uint64_t, std::filesystem::path>> kept;
   for (const auto& entry : std::filesystem::directory_iterator(path_ + kGamesFolder, error)) {
+    uint64_t of = 0;
+    if (entry.path().extension() == kGamesExtension &&
+        absl::SimpleAtoi(entry.path().stem().string(), &of) && of <= iteration) {
+      kept.emplace_back(of, entry.path());
+    } else {
+      std::error_code ignored;
+      std::filesystem::remove(entry.path(), ignored);
+    }
+  }
+  std::sort(kept.begin(), kept.end());
+  for (size_t i = 0; i + 2 < kept.size(); ++i) {
     std::error_code ignored;
-    if (entry.path() != GamesPath(iteration)) std::filesystem::remove(entry.path(), ignored);
+    std::filesystem::remove(kept[i].second, ignored);
   }
 }
 

@@ -20,6 +20,7 @@ namespace mallocmuzero {
 //   RUN/config.textproto         TrainConfig
 //   RUN/metrics.jsonl            TrainMetrics, a line an iteration
 //   RUN/checkpoints/latest       networks, optimiser, TrainState
+//   RUN/checkpoints/previous     the one before it
 //   RUN/replay/N.games           TrajectorySegment that the checkpoint of iteration N belongs to
 //   RUN/best/CHIP/PROGRAM.mapping    the best mapping found for each program
 //
@@ -35,6 +36,10 @@ class RunDirectory {
 
   const std::string& path() const { return path_; }
   std::string checkpoint_path() const { return path_ + "/checkpoints/latest"; }
+  std::string previous_checkpoint_path() const { return path_ + "/checkpoints/previous"; }
+
+  // Whether there is anything that only a run with a checkpoint leaves.
+  bool HasBegun() const;
 
   absl::StatusOr<v1::TrainConfig> ReadConfig() const;
 
@@ -53,8 +58,9 @@ class RunDirectory {
   absl::Status WriteGames(uint64_t iteration, absl::Span<const SharedTrajectory> games) const;
   absl::StatusOr<std::vector<SharedTrajectory>> ReadGames(uint64_t iteration) const;
 
-  // Removes the games of all other iterations.
-  void RemoveGamesBut(uint64_t iteration) const;
+  // Removes all games but those of the two latest iterations up to this one, which belong to the
+  // latest checkpoint and to the previous one.
+  void RemoveOtherGames(uint64_t iteration) const;
 
   std::string BestPath(const std::string& chip, const std::string& program) const {
     return path_ + "/best/" + chip + "/" + program + ".mapping";

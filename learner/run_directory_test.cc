@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -133,19 +134,25 @@ TEST(RunDirectory, TruncatesMetricsBehindAnIteration) {
   EXPECT_EQ(directory->ReadMetrics()->size(), 3);
 }
 
-TEST(RunDirectory, KeepsOnlyTheGamesOfTheLastCheckpoint) {
+TEST(RunDirectory, KeepsOnlyTheGamesOfTheLastTwoCheckpoints) {
   const auto directory = RunDirectory::Create(NewFolder("games"), SomeConfig());
   v1::Trajectory game;
   game.set_id("one");
   game.set_actions("\1\2");
   const std::vector<SharedTrajectory> games = {std::make_shared<const v1::Trajectory>(game)};
-  ASSERT_TRUE(directory->WriteGames(1, games).ok());
-  ASSERT_TRUE(directory->WriteGames(2, games).ok());
-  directory->RemoveGamesBut(2);
-  EXPECT_TRUE(absl::IsNotFound(directory->ReadGames(1).status()));
-  const auto read = directory->ReadGames(2);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ((*read)[0]->SerializeAsString(), game.SerializeAsString());
+  for (const uint64_t iteration : {2, 4, 10, 11}) {
+    ASSERT_TRUE(directory->WriteGames(iteration, games).ok());
+  }
+  // Those of 11 are of a checkpoint that was never finished.
+  directory->RemoveOtherGames(10);
+  for (const uint64_t gone : {2, 11}) {
+    EXPECT_TRUE(absl::IsNotFound(directory->ReadGames(gone).status())) << gone;
+  }
+  for (const uint64_t kept : {4, 10}) {
+    const auto read = directory->ReadGames(kept);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ((*read)[0]->SerializeAsString(), game.SerializeAsString());
+  }
 }
 
 }  // namespace

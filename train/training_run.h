@@ -53,8 +53,9 @@ class TrainingRun {
                                                             ProgramSet programs, Device device,
                                                             const Network* from = nullptr);
 
-  // Goes on from a run's last checkpoint; from fresh weights if there is none yet.
-  // InvalidArgument if the programs are not those of the run.
+  // Goes on from a run's last checkpoint; from fresh weights if the run was ended before it had
+  // one. InvalidArgument if the programs are not those of the run, FailedPrecondition if its
+  // checkpoint is gone or is that of a cluster's learner. What is refused stays as it is.
   static absl::StatusOr<std::unique_ptr<TrainingRun>> Resume(const std::string& folder,
                                                              ProgramSet programs, Device device);
 
@@ -103,7 +104,7 @@ class TrainingRun {
   absl::Status SetUp(Device device);
   Saved Capture() const;
   absl::Status Save(const Saved& saved);
-  absl::Status Restore();
+  absl::Status Restore(const Checkpoint& checkpoint);
   absl::Status CheckGames(absl::Span<const SharedTrajectory> games) const;
   absl::Status RestorePrograms();
 
@@ -118,7 +119,8 @@ class TrainingRun {
   std::unique_ptr<Network> network_;
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<BatchMaker> batches_;
-  v1::TrainState state_;  // counters; the rest is filled in by Capture
+  v1::TrainState state_;          // counters; the rest is filled in by Capture
+  uint64_t saved_iteration_ = 0;  // of the latest checkpoint
   std::vector<ProgramProgress> progress_;
 };
 

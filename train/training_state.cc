@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/types/span.h"
 #include "env/game_rules.h"
 #include "env/recorded_game.h"
+#include "learner/run_checkpoint.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
 #include "simulator/core/file_io.h"
@@ -46,10 +48,10 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(const std::strin
   std::unique_ptr<TrainingRun> run(
       new TrainingRun(*std::move(lock), *std::move(directory), config, std::move(programs)));
   MMZ_RETURN_IF_ERROR(run->SetUp(device));
-  if (from == nullptr) return run;
-  MMZ_RETURN_IF_ERROR(run->network_->CopyWeightsFrom(*from));
-  // Whoever resumes before the first iteration must find these weights.
-  MMZ_RETURN_IF_ERROR(run->Save(run->Capture()));
+  if (from != nullptr) MMZ_RETURN_IF_ERROR(run->network_->CopyWeightsFrom(*from));
+  // Whoever resumes before the first iteration must find weights that were given, and a run without
+  // a checkpoint is known to have lost it.
+  MMZ_RETURN_IF_ERROR(SaveLatest(run->directory_, run->Capture().checkpoint));
   return run;
 }
 
@@ -60,6 +62,8 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Resume(const std::stri
   if (!directory.ok()) return directory.status();
   absl::StatusOr<RunLock> lock = RunLock::Take(folder);
   if (!lock.ok()) return lock.status();
+  const absl::StatusOr<std::optional<Checkpoint>> checkpoint = LoadLatest(*directory);
+  if (!checkpoint.ok()) return checkpoint.status();
   const absl::StatusOr<v1::TrainConfig> config = directory->ReadConfig();
   if (!config.ok()) return config.status();
   const absl::Status valid = CheckTrainConfig(*config);
@@ -69,7 +73,7 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Resume(const std::stri
   std::unique_ptr<TrainingRun> run(
       new TrainingRun(*std::move(lock), *std::move(directory), *config, std::move(programs)));
   MMZ_RETURN_IF_ERROR(run->SetUp(device));
-  MMZ_RETURN_IF_ERROR(run->Restore());
+  if (checkpoint->has_value()) MMZ_RETURN_IF_ERROR(run->Restore(**checkpoint));
   return run;
 }
 
@@ -116,44 +120,46 @@ TrainingRun::Saved TrainingRun::Capture() const {
 
 absl::Status TrainingRun::Save(const Saved& saved) {
   MMZ_RETURN_IF_ERROR(directory_.WriteGames(saved.iteration, saved.games));
-  MMZ_RETURN_IF_ERROR(SaveCheckpoint(directory_.checkpoint_path(), saved.checkpoint));
+  // Of one iteration a second checkpoint is no better to fall back on than the first.
+  MMZ_RETURN_IF_ERROR(saved.iteration == saved_iteration_
+                          ? SaveCheckpoint(directory_.checkpoint_path(), saved.checkpoint)
+                          : SaveLatest(directory_, saved.checkpoint));
+  saved_iteration_ = saved.iteration;
   // Only now does nothing need the older games.
-  directory_.RemoveGamesBut(saved.iteration);
+  directory_.RemoveOtherGames(saved.iteration);
   for (const ProgramProgress& progress : progress_) {
     MMZ_RETURN_IF_ERROR(WriteBestMapping(directory_, progress));
   }
   return absl::OkStatus();
 }
 
-absl::Status TrainingRun::Restore() {
+absl::Status TrainingRun::Restore(const Checkpoint& checkpoint) {
   const std::string path = directory_.checkpoint_path();
   const auto in_file = [&](const absl::Status& status) {
     return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
   };
-  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(path);
-  if (absl::IsNotFound(checkpoint.status())) {
-    // Stopped before its first checkpoint: the same run from its beginning.
-    return directory_.TruncateMetrics(0);
-  }
-  if (!checkpoint.ok()) return checkpoint.status();
-  if (checkpoint->training_state.empty() || !state_.ParseFromString(checkpoint->training_state)) {
+  if (checkpoint.training_state.empty() || !state_.ParseFromString(checkpoint.training_state)) {
     return in_file(absl::InvalidArgumentError("the checkpoint of a training run expected"));
   }
   absl::Status status;
   if (state_.rules_version() != 0) status = CheckRules(state_.rules_version());
   if (!status.ok()) return in_file(status);
-  status = network_->ImportWeights(checkpoint->weights);
+  status = network_->ImportWeights(checkpoint.weights);
   if (!status.ok()) return in_file(status);
-  status = learner_->ImportOptimizer(checkpoint->optimizer, checkpoint->step);
+  status = learner_->ImportOptimizer(checkpoint.optimizer, checkpoint.step);
   if (!status.ok()) return in_file(status);
   status = RestorePrograms();
   if (!status.ok()) return in_file(status);
-  const absl::StatusOr<std::vector<SharedTrajectory>> games =
-      directory_.ReadGames(state_.iteration());
+  // The first checkpoint is written before there are any.
+  absl::StatusOr<std::vector<SharedTrajectory>> games = std::vector<SharedTrajectory>();
+  if (state_.replay().inserted_games() > 0) games = directory_.ReadGames(state_.iteration());
   if (!games.ok()) return games.status();
   MMZ_RETURN_IF_ERROR(CheckGames(*games));
   status = replay_.Restore(state_.replay(), *games);
   if (!status.ok()) return in_file(status);
+  saved_iteration_ = state_.iteration();
+  // Games of a later checkpoint than this one would pass for those of the one before the next.
+  directory_.RemoveOtherGames(state_.iteration());
   return directory_.TruncateMetrics(state_.iteration());
 }
 

@@ -12,14 +12,17 @@
 #include "gtest/gtest.h"
 #include "learner/role/learner_role.h"
 #include "learner/role/testing/small_cluster.h"
+#include "learner/run_directory.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
 #include "model/network_config.h"
 #include "model/tensors.h"
+#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using NewRun = testing::SmallCluster;
 TEST_F(NewRun, BeginsWithTheNetworksOfACheckpoint) {
@@ -72,6 +75,45 @@ TEST_F(NewRun, SavesItsCheckpointEvenIfItsMetricsCannotBeWritten) {
   std::filesystem::remove(checkpoint);
   EXPECT_THAT(learner_->Stop(absl::Seconds(5)).message(), HasSubstr("metrics.jsonl"));
   EXPECT_TRUE(std::filesystem::exists(checkpoint));
+}
+
+TEST_F(NewRun, SavesACheckpointBeforeAnythingElseIsThere) {
+  StartShard();
+  StartLearner();
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/run/checkpoints/latest"));
+}
+
+TEST_F(NewRun, RefusesAFolderWhoseRunHasLostItsCheckpoint) {
+  StartShard();
+  StartLearner();
+  ASSERT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
+  learner_ = nullptr;
+  const std::string metrics = *ReadFile(folder_ + "/run/metrics.jsonl");
+  EXPECT_FALSE(metrics.empty());
+  std::filesystem::remove(folder_ + "/run/checkpoints/latest");
+  const absl::Status status = LearnerRole::Start(config_, 0, security_, registry_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("checkpoints/latest: missing"), HasSubstr("checkpoints/previous")));
+  EXPECT_EQ(*ReadFile(folder_ + "/run/metrics.jsonl"), metrics);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/run/checkpoints/latest"));
+}
+
+TEST_F(NewRun, GoesOnFromTheCheckpointBeforeTheLatest) {
+  StartShard();
+  const std::string checkpoints = folder_ + "/run/checkpoints";
+  // The first checkpoint has no line of metrics; each stop adds both.
+  for (int start = 0; start < 2; ++start) {
+    StartLearner();
+    ASSERT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
+    learner_ = nullptr;
+  }
+  const RunDirectory directory = *RunDirectory::Open(folder_ + "/run");
+  ASSERT_EQ(directory.ReadMetrics()->size(), 2);
+  std::filesystem::copy_file(checkpoints + "/previous", checkpoints + "/latest",
+                             std::filesystem::copy_options::overwrite_existing);
+  StartLearner();
+  EXPECT_EQ(directory.ReadMetrics()->size(), 1);
 }
 
 TEST_F(NewRun, RefusesAFolderWhoseRunHasOtherNetworks) {

@@ -71,8 +71,9 @@ struct TrainingHooks {
 // Run on one thread; the rest is thread-safe.
 class Training {
  public:
-  // `book` must outlive it. Process 0 has `directory`, and goes on from the checkpoint in it if
-  // there is one; an error names the file.
+  // `book` must outlive it. Process 0 has `directory`, and goes on from the checkpoint in it, or
+  // saves a first one if the run has not begun; an error names the file, and is FailedPrecondition
+  // if a run that has begun lacks its checkpoint.
   static absl::StatusOr<std::unique_ptr<Training>> Create(const v1::LearnerRole& config,
                                                           uint32_t rank, GameBook& book,
                                                           std::optional<RunDirectory> directory,

@@ -17,12 +17,13 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "learner/role/training.h"
+#include "learner/run_checkpoint.h"
 #include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {
 
-// The first checkpoint does not wait for long: a learner that dies young begins anew without one.
+// The first checkpoint with something learnt does not wait for long.
 constexpr absl::Duration kFirstSave = absl::Seconds(10);
 
 }  // namespace
@@ -93,12 +94,14 @@ absl::Status Training::Restore(const Checkpoint& checkpoint) {
 }
 
 absl::Status Training::RestoreFromDirectory() {
-  const std::string path = directory_->checkpoint_path();
-  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(path);
-  if (absl::IsNotFound(checkpoint.status())) return directory_->TruncateMetrics(0);
+  const absl::StatusOr<std::optional<Checkpoint>> checkpoint = LoadLatest(*directory_);
   if (!checkpoint.ok()) return checkpoint.status();
-  const absl::Status status = Restore(*checkpoint);
-  if (!status.ok()) return {status.code(), absl::StrCat(path, ": ", status.message())};
+  // Before there is anything else, so that a run without a checkpoint is known to have lost it.
+  if (!checkpoint->has_value()) return SaveLatest(*directory_, Capture());
+  const absl::Status status = Restore(**checkpoint);
+  if (!status.ok()) {
+    return {status.code(), absl::StrCat(directory_->checkpoint_path(), ": ", status.message())};
+  }
   return directory_->TruncateMetrics(state_.iteration());
 }
 
@@ -121,7 +124,7 @@ absl::Status Training::Save() {
 // of metrics that comes after it: a run that goes on from it removes later ones only.
 absl::Status Training::SaveFiles() {
   state_.set_iteration(state_.iteration() + 1);
-  absl::Status status = SaveCheckpoint(directory_->checkpoint_path(), Capture());
+  absl::Status status = SaveLatest(*directory_, Capture());
   status.Update(AppendMetrics());
   status.Update(book_.WriteBestMappings(*directory_));
   return status;

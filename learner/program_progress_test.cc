@@ -1,0 +1,84 @@
+#include "learner/program_progress.h"
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "env/game.h"
+#include "env/players.h"
+#include "env/testing/random_game_program.h"
+#include "gtest/gtest.h"
+#include "learner/run_directory.h"
+#include "simulator/core/file_io.h"
+
+namespace mallocmuzero {
+namespace {
+
+class BestMapping : public ::testing::Test {
+ protected:
+  BestMapping() : programs_(MakePrograms()) {
+    const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    const std::string folder = absl::StrCat(::testing::TempDir(), "/best_mapping_test_", test);
+    std::filesystem::remove_all(folder);
+    directory_ = *RunDirectory::Create(folder, {});
+  }
+
+  static ProgramSet MakePrograms() {
+    std::mt19937_64 random(11);
+    for (;;) {
+      std::vector<Program> programs;
+      programs.push_back(testing::RandomGameProgram(random));
+      absl::StatusOr<ProgramSet> set = ProgramSet::Create(std::move(programs));
+      if (set.ok() && (*set)[0].decisions() > 4) return *std::move(set);
+    }
+  }
+
+  // As if a game of that player were the best so far.
+  ProgramProgress After(PlayerKind kind) const {
+    Player player(kind, 1);
+    player.StartGame();
+    Game game(programs_[0].rules());
+    ProgramProgress progress = {.program = &programs_[0]};
+    while (!game.finished()) {
+      progress.best_actions.push_back(player.Choose(game));
+      game.Apply(progress.best_actions.back());
+    }
+    progress.best_return = 1 - programs_[0].rules().ShareOfAllHbm(game.cycles());
+    return progress;
+  }
+
+  std::string Path() const {
+    return directory_->BestPath(programs_[0].program().hardware().name(), programs_[0].name());
+  }
+
+  ProgramSet programs_;
+  absl::StatusOr<RunDirectory> directory_ = absl::UnknownError("");
+};
+
+TEST_F(BestMapping, StaysWhereItIsBetterThanWhatARunHasFoundSinceAnEarlierCheckpoint) {
+  const ProgramProgress good = After(PlayerKind::kGreedy);
+  const ProgramProgress bad = After(PlayerKind::kRandom);
+  ASSERT_GT(good.best_return, bad.best_return + 1e-6);
+  ASSERT_TRUE(WriteBestMapping(*directory_, bad).ok());
+  const std::string of_bad = *ReadFile(Path());
+  ASSERT_TRUE(WriteBestMapping(*directory_, good).ok());
+  const std::string of_good = *ReadFile(Path());
+  EXPECT_NE(of_good, of_bad);
+  ASSERT_TRUE(WriteBestMapping(*directory_, bad).ok());
+  EXPECT_EQ(*ReadFile(Path()), of_good);
+}
+
+TEST_F(BestMapping, TakesThePlaceOfADamagedFile) {
+  const ProgramProgress progress = After(PlayerKind::kGreedy);
+  ASSERT_TRUE(WriteBestMapping(*directory_, progress).ok());
+  const std::string whole = *ReadFile(Path());
+  std::filesystem::resize_file(Path(), whole.size() / 2);
+  ASSERT_TRUE(WriteBestMapping(*directory_, progress).ok());
+  EXPECT_EQ(*ReadFile(Path()), whole);
+}
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,71 @@
+#include "learner/run_checkpoint.h"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Gives what is at `from` a second name, in one step, over what has that name.
+absl::Status NameAlso(const std::string& from, const std::string& to) {
+  const std::string temporary = to + ".new";
+  std::error_code error;
+  fs::remove(temporary, error);
+  fs::create_hard_link(from, temporary, error);
+  // Some file systems have no hard links.
+  if (error) fs::copy_file(from, temporary, error);
+  if (!error) fs::rename(temporary, to, error);
+  // Also after a success: to rename one link of a file over another changes nothing.
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+  if (!error) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(to, ": cannot replace: ", error.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<Checkpoint>> LoadLatest(const RunDirectory& directory) {
+  const std::string path = directory.checkpoint_path();
+  absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(path);
+  if (checkpoint.ok()) return std::optional<Checkpoint>(*std::move(checkpoint));
+  absl::Status status = checkpoint.status();
+  if (absl::IsNotFound(status)) {
+    if (!directory.HasBegun()) return std::optional<Checkpoint>();
+    status = absl::FailedPreconditionError(absl::StrCat(
+        path, ": missing, though the run has begun: restore it or take another folder"));
+  }
+  std::error_code error;
+  if (!fs::exists(directory.previous_checkpoint_path(), error)) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(),
+                                                  "; to go on from the checkpoint before it, copy ",
+                                                  directory.previous_checkpoint_path(), " there"));
+}
+
+absl::Status SaveLatest(const RunDirectory& directory, const Checkpoint& checkpoint) {
+  const std::string latest = directory.checkpoint_path();
+  // Whole on the disk before either name changes: a full disk leaves two different checkpoints.
+  const std::string next = directory.path() + "/checkpoints/next";
+  MMZ_RETURN_IF_ERROR(SaveCheckpoint(next, checkpoint));
+  std::error_code error;
+  absl::Status status;
+  if (fs::exists(latest, error)) status = NameAlso(latest, directory.previous_checkpoint_path());
+  if (status.ok()) {
+    fs::rename(next, latest, error);
+    if (!error) return absl::OkStatus();
+    status = absl::InternalError(absl::StrCat(latest, ": cannot replace: ", error.message()));
+  }
+  fs::remove(next, error);
+  return status;
+}
+
+}  // namespace mallocmuzero
