@@ -52,7 +52,7 @@ Table ProgramTable(const v1::RunReport& report) {
   for (const Program& p : report.programs()) {
     table.AddRow({view::NameOnChip(p.program(), p.hardware()),
                   Saved(p.has_self_play(), p.self_play()), Saved(p.has_policy(), p.policy()),
-                  Saved(true, p.best()), Saved(true, p.greedy()),
+                  Saved(p.has_best(), p.best()), Saved(true, p.greedy()),
                   p.against_default() ? "default" : "all in HBM"});
   }
   return table;
@@ -106,7 +106,9 @@ v1::RunReport MakeRunReport(const std::string& run, const std::string& folder,
     if (program.has_policy_return()) {
       entry.set_policy(view::CyclesSaved(program, program.policy_return()));
     }
-    entry.set_best(view::CyclesSaved(program, program.best_return()));
+    if (program.has_best_return()) {
+      entry.set_best(view::CyclesSaved(program, program.best_return()));
+    }
     entry.set_greedy(view::CyclesSaved(program, program.greedy_return()));
   }
   return report;

@@ -9,6 +9,7 @@ namespace mallocmuzero::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -62,6 +63,16 @@ TEST(MakeRunReport, HasNoLossesBeforeTheFirstUpdate) {
   const v1::RunReport report = MakeRunReport("run", "out", iterations);
   EXPECT_FALSE(report.has_policy_loss());
   EXPECT_THAT(RunReportText(report), Not(HasSubstr("policy loss")));
+}
+
+TEST(MakeRunReport, HasNoBestGameBeforeTheFirst) {
+  std::vector<v1::TrainMetrics> iterations = TwoIterations();
+  iterations[1].mutable_programs(1)->clear_best_return();
+  const v1::RunReport report = MakeRunReport("run", "out", iterations);
+  EXPECT_EQ(report.programs(1).program(), "bare");
+  EXPECT_FALSE(report.programs(1).has_best());
+  // Neither 0 % nor any other figure stands for it: policy, then nothing, then greedy.
+  EXPECT_THAT(RunReportText(report), ContainsRegex("bare +\\+25.00 % +\\+0.00 % "));
 }
 
 TEST(RunReportMarkdown, ShowsPicturesBesideItAndATable) {

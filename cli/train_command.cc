@@ -137,8 +137,10 @@ v1::TrainReport MakeReport(const TrainFlags& flags, const TrainingRun& run, bool
     if (!std::isnan(progress.policy_return)) {
       entry.set_policy_cycles(all_hbm * (1 - progress.policy_return));
     }
-    entry.set_best_cycles(all_hbm * (1 - progress.best_return));
-    entry.set_best_player(progress.best_player);
+    if (!progress.best_actions.empty()) {
+      entry.set_best_cycles(all_hbm * (1 - progress.best_return));
+      entry.set_best_player(progress.best_player);
+    }
     std::string best =
         run.directory().BestPath(program.program().hardware().name(), program.name());
     std::error_code error;

@@ -26,6 +26,33 @@ std::string GainText(const v1::TrainMetrics::Program& program, bool known, doubl
   return known ? absl::StrFormat("%+.2f %%", 100 * view::CyclesSaved(program, value)) : "";
 }
 
+// How far the only program is, or the programs on average; empty before the first game.
+std::string StandingText(const v1::TrainMetrics& metrics) {
+  double sum = 0;
+  int known = 0;
+  for (const v1::TrainMetrics::Program& program : metrics.programs()) {
+    if (!program.has_best_return()) continue;
+    sum += view::CyclesSaved(program, program.best_return());
+    ++known;
+  }
+  if (known == 0) return "";
+  if (metrics.programs_size() == 1) {
+    const v1::TrainMetrics::Program& program = metrics.programs(0);
+    std::string text =
+        absl::StrCat("against ", program.has_default_return() ? "the default" : "all in HBM",
+                     ": best ", GainText(program, true, program.best_return()));
+    if (program.has_policy_return()) {
+      absl::StrAppend(&text, ", policy ", GainText(program, true, program.policy_return()));
+    }
+    return text;
+  }
+  const std::string of =
+      known == metrics.programs_size()
+          ? ""
+          : absl::StrCat(" of ", known, " of ", metrics.programs_size(), " programs");
+  return absl::StrFormat("best games%s save %+.2f %% on average", of, 100 * sum / known);
+}
+
 std::string Change(double cycles, double against) {
   return absl::StrFormat("%+.2f %%", 100 * (cycles / against - 1));
 }
@@ -72,24 +99,8 @@ std::string IterationLine(const v1::TrainMetrics& metrics) {
       absl::StrAppendFormat(&line, ", consistency %.3f", metrics.losses().consistency());
     }
   }
-  if (metrics.programs_size() == 1) {
-    const v1::TrainMetrics::Program& program = metrics.programs(0);
-    absl::StrAppend(&line,
-                    program.has_default_return() ? "; against the default: best "
-                                                 : "; against all in HBM: best ",
-                    GainText(program, true, program.best_return()));
-    if (program.has_policy_return()) {
-      absl::StrAppend(&line, ", policy ", GainText(program, true, program.policy_return()));
-    }
-  } else if (metrics.programs_size() > 1) {
-    double sum = 0;
-    for (const v1::TrainMetrics::Program& program : metrics.programs()) {
-      sum += view::CyclesSaved(program, program.best_return());
-    }
-    absl::StrAppendFormat(&line, "; best games save %+.2f %% on average",
-                          100 * sum / metrics.programs_size());
-  }
-  return line;
+  const std::string standing = StandingText(metrics);
+  return standing.empty() ? line : absl::StrCat(line, "; ", standing);
 }
 
 std::string ProgramLines(const v1::TrainMetrics& metrics, int most) {
@@ -105,7 +116,8 @@ std::string ProgramLines(const v1::TrainMetrics& metrics, int most) {
     table.AddRow({view::NameOnChip(p.name(), p.hardware()),
                   GainText(p, p.has_mean_return(), p.mean_return()),
                   GainText(p, p.has_policy_return(), p.policy_return()),
-                  GainText(p, true, p.best_return()), GainText(p, true, p.greedy_return())});
+                  GainText(p, p.has_best_return(), p.best_return()),
+                  GainText(p, true, p.greedy_return())});
   }
   std::string text = table.ToText();
   if (shown < programs.size()) {
@@ -132,7 +144,8 @@ std::string TrainText(const v1::TrainReport& report) {
                   p.has_default_cycles() ? FormatMegacycles(p.default_cycles()) : "",
                   Change(p.all_hbm_cycles(), against), Change(p.greedy_cycles(), against),
                   p.has_policy_cycles() ? Change(p.policy_cycles(), against) : "",
-                  Change(p.best_cycles(), against), p.best_player()});
+                  p.has_best_cycles() ? Change(p.best_cycles(), against) : "no game yet",
+                  p.best_player()});
   }
   absl::StrAppend(&text, table.ToText());
   // A budget that is too short for a game leaves none.

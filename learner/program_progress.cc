@@ -128,7 +128,7 @@ v1::TrainMetrics::Program DescribeProgress(const ProgramProgress& progress, doub
   described.set_name(progress.program->name());
   described.set_hardware(progress.program->program().hardware().name());
   if (!std::isnan(progress.policy_return)) described.set_policy_return(progress.policy_return);
-  described.set_best_return(progress.best_return);
+  if (!progress.best_actions.empty()) described.set_best_return(progress.best_return);
   described.set_greedy_return(progress.greedy_return);
   if (!std::isnan(progress.program->default_return())) {
     described.set_default_return(progress.program->default_return());

@@ -24,10 +24,10 @@ namespace mallocmuzero {
 // What is known about a program at the end, or so far. Returns are shares of the all-HBM cycles.
 struct ProgramProgress {
   const PlayedProgram* program = nullptr;
-  double greedy_return = 0;  // of the greedy solver's game
-  double best_return = 0;
-  std::string best_player;  // "agent", or the solver whose demonstration it was
-  std::vector<Action> best_actions;
+  double greedy_return = 0;          // of the greedy solver's game
+  double best_return = 0;            // of the best game, if there is one
+  std::string best_player;           // "agent", or the solver whose demonstration it was
+  std::vector<Action> best_actions;  // empty before the first game
 
   // At the last evaluation; NaN before the first.
   double policy_return = std::numeric_limits<double>::quiet_NaN();

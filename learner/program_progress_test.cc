@@ -71,6 +71,12 @@ TEST_F(BestMapping, StaysWhereItIsBetterThanWhatARunHasFoundSinceAnEarlierCheckp
   EXPECT_EQ(*ReadFile(Path()), of_good);
 }
 
+TEST_F(BestMapping, IsNotDescribedBeforeTheFirstGame) {
+  ProgramProgress progress = {.program = &programs_[0]};
+  EXPECT_FALSE(DescribeProgress(progress, 1).has_best_return());
+  EXPECT_TRUE(DescribeProgress(After(PlayerKind::kGreedy), 1).has_best_return());
+}
+
 TEST_F(BestMapping, TakesThePlaceOfADamagedFile) {
   const ProgramProgress progress = After(PlayerKind::kGreedy);
   ASSERT_TRUE(WriteBestMapping(*directory_, progress).ok());

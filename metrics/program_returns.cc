@@ -14,7 +14,7 @@ void SetReturns(const v1::TrainMetrics::Program& program,
     ReturnGauge(program, player, returns).Set(value);
   };
   if (program.has_mean_return()) set("self_play", program.mean_return());
-  set("best", program.best_return());
+  if (program.has_best_return()) set("best", program.best_return());
   set("greedy", program.greedy_return());
   if (program.has_default_return()) set("default", program.default_return());
 }

@@ -45,7 +45,7 @@ Gains GainsOf(const v1::TrainMetrics& metrics, int index) {
   };
   return {.self_play = percent(program.has_mean_return(), program.mean_return()),
           .policy = percent(program.has_policy_return(), program.policy_return()),
-          .best = percent(true, program.best_return()),
+          .best = percent(program.has_best_return(), program.best_return()),
           .greedy = percent(true, program.greedy_return())};
 }
 
@@ -73,7 +73,7 @@ Gains MeanGains(const v1::TrainMetrics& metrics, std::vector<double>& self_play)
 }
 
 std::string SignedPercent(absl::string_view name, double percent) {
-  return std::isnan(percent) ? "" : absl::StrFormat("%s %+.2f %%", name, percent);
+  return absl::StrFormat("%s %+.2f %%", name, percent);
 }
 
 Chart ReturnsChart(std::string title, absl::string_view reference, Iterations iterations,
@@ -89,12 +89,11 @@ Chart ReturnsChart(std::string title, absl::string_view reference, Iterations it
     policy.points.push_back({Minutes(metrics), last.policy});
     best.points.push_back({Minutes(metrics), last.best});
   }
-  std::string note = SignedPercent("best", last.best);
-  if (!std::isnan(last.policy)) {
-    absl::StrAppend(&note, ", ", SignedPercent("policy", last.policy));
-  }
+  std::vector<std::string> notes;
+  if (!std::isnan(last.best)) notes.push_back(SignedPercent("best", last.best));
+  if (!std::isnan(last.policy)) notes.push_back(SignedPercent("policy", last.policy));
   return {.title = std::move(title),
-          .note = std::move(note),
+          .note = absl::StrJoin(notes, ", "),
           .x_label = kTime,
           .y_label = kSaved,
           .lines = {std::move(self_play), std::move(best), std::move(policy)},
@@ -139,10 +138,14 @@ double CyclesSaved(const Program& program, double value) {
 std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics) {
   std::vector<int> order(metrics.programs_size());
   std::iota(order.begin(), order.end(), 0);
-  // NaN, which a damaged file may hold, goes last: comparisons with it are no order.
+  // Those without a game go last, and NaN, which a damaged file may hold: comparisons with it are
+  // no order.
   const auto gain = [&](int p) {
-    const double saved = CyclesSaved(metrics.programs(p), metrics.programs(p).best_return());
-    return std::isnan(saved) ? -std::numeric_limits<double>::infinity() : saved;
+    const Program& program = metrics.programs(p);
+    const double saved = CyclesSaved(program, program.best_return());
+    return !program.has_best_return() || std::isnan(saved)
+               ? -std::numeric_limits<double>::infinity()
+               : saved;
   };
   std::sort(order.begin(), order.end(),
             [&](int a, int b) { return gain(a) != gain(b) ? gain(a) > gain(b) : a < b; });

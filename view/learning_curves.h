@@ -24,7 +24,8 @@ double CyclesSaved(const v1::TrainMetrics::Program& program, double value);
 // where a run of an earlier version did not say.
 std::string NameOnChip(absl::string_view program, absl::string_view chip);
 
-// Indices of the programs of an iteration by what their best games save, most first.
+// Indices of the programs of an iteration by what their best games save, most first and those
+// without a game last.
 std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics);
 
 // SVG pages of a run's iterations, in their order; the end of `run`, a path, is named in the

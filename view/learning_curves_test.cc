@@ -86,6 +86,28 @@ TEST(ProgramsByGain, ComparesWhatIsSavedAgainstTheDefault) {
   EXPECT_THAT(ProgramsByGain(metrics), ElementsAre(1, 0, 2));
 }
 
+TEST(ProgramsByGain, PutsThoseWithoutAGameLast) {
+  v1::TrainMetrics metrics;
+  *metrics.add_programs() = MakeProgram("none", 0.9);
+  metrics.mutable_programs(0)->clear_best_return();
+  *metrics.add_programs() = MakeProgram("bad", -3);
+  EXPECT_THAT(ProgramsByGain(metrics), ElementsAre(1, 0));
+}
+
+TEST(ReturnsSvg, TheBestGameBeginsWhereThereIsOne) {
+  std::vector<v1::TrainMetrics> run = MakeRun(3, 1);
+  run[0].mutable_programs(0)->clear_best_return();
+  // A path of one segment, from the second iteration to the third.
+  const testing::Element root = Parse(ReturnsSvg("run", run));
+  const std::vector<const testing::Element*> lines = root.Find("path", "line green");
+  ASSERT_FALSE(lines.empty());
+  const std::string& path = lines[0]->attributes.at("d");
+  EXPECT_EQ(std::count(path.begin(), path.end(), 'M'), 1);
+  EXPECT_EQ(std::count(path.begin(), path.end(), 'L'), 1);
+  for (v1::TrainMetrics& metrics : run) metrics.mutable_programs(0)->clear_best_return();
+  EXPECT_THAT(Texts(Parse(ReturnsSvg("run", run))), Not(Contains(HasSubstr("best +"))));
+}
+
 TEST(ReturnsSvg, ShowsOneProgramWithItsLastFigures) {
   std::vector<v1::TrainMetrics> run = MakeRun(3, 1);
   run.back().mutable_programs(0)->set_best_return(0.28);
