@@ -64,11 +64,17 @@ InterruptGuard::InterruptGuard() {
   interrupt_signal = 0;
   std::signal(SIGINT, NoteSignal);
   std::signal(SIGTERM, NoteSignal);
+  // nohup has it ignored, and that is to stay.
+  if (std::signal(SIGHUP, NoteSignal) == SIG_IGN) {
+    std::signal(SIGHUP, SIG_IGN);
+    hangup_ignored_ = true;
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  if (!hangup_ignored_) std::signal(SIGHUP, SIG_DFL);
 }
 
 bool InterruptGuard::interrupted() { return interrupt_signal != 0; }

@@ -32,7 +32,8 @@ class SolveProgressBar {
   bool shown_ = false;
 };
 
-// While it lives, SIGINT and SIGTERM are noted instead of ending the process. One at a time.
+// While it lives, SIGINT, SIGTERM and SIGHUP (unless that was ignored, as by nohup) are noted
+// instead of ending the process. One at a time.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -41,6 +42,9 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   static bool interrupted();
+
+ private:
+  bool hangup_ignored_ = false;
 };
 
 }  // namespace mallocmuzero::cli

@@ -38,11 +38,17 @@ StopSignal::StopSignal() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   stop_fd = fd_;
   Handle(SIGTERM, SA_RESTART, NoteSignal);
   Handle(SIGINT, SA_RESTART | SA_RESETHAND, NoteSignal);
+  // nohup has it ignored, and that is to stay.
+  struct sigaction hangup = {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  takes_hangup_ = hangup.sa_handler != SIG_IGN;
+  if (takes_hangup_) Handle(SIGHUP, SA_RESTART, NoteSignal);
 }
 
 StopSignal::~StopSignal() {
   Handle(SIGTERM, 0, SIG_DFL);
   Handle(SIGINT, 0, SIG_DFL);
+  if (takes_hangup_) Handle(SIGHUP, 0, SIG_DFL);
   stop_fd = -1;
   close(fd_);
 }

@@ -1,4 +1,4 @@
-// SIGTERM and SIGINT as something to wait for.
+// SIGTERM, SIGINT and SIGHUP as something to wait for.
 
 #ifndef MALLOCMUZERO_CLUSTER_STOP_SIGNAL_H_
 #define MALLOCMUZERO_CLUSTER_STOP_SIGNAL_H_
@@ -7,8 +7,9 @@
 
 namespace mallocmuzero {
 
-// While it lives, SIGTERM and SIGINT are noted instead of ending the process. A second SIGINT ends
-// the process: someone is in a hurry. One at a time.
+// While it lives, SIGTERM, SIGINT and SIGHUP are noted instead of ending the process; SIGHUP stays
+// ignored if it was, as under nohup. A second SIGINT ends the process: someone is in a hurry. One
+// at a time.
 //
 // Handlers, not a signalfd with blocked signals: libraries start threads before main, and those
 // would not have the signals blocked.
@@ -27,6 +28,7 @@ class StopSignal {
 
  private:
   int fd_ = -1;
+  bool takes_hangup_ = false;
 };
 
 }  // namespace mallocmuzero

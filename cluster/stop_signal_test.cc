@@ -25,6 +25,26 @@ TEST(StopSignal, WakesFromAWaitWithoutEnd) {
   signaller.join();
 }
 
+TEST(StopSignal, AHangupIsAsASignalToStop) {
+  {
+    const StopSignal stop;
+    std::raise(SIGHUP);
+    EXPECT_TRUE(stop.Wait(absl::Minutes(1)));
+  }
+  // Afterwards all is as it was.
+  EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_DFL);
+}
+
+TEST(StopSignal, LeavesAHangupIgnoredAsNohupHasIt) {
+  std::signal(SIGHUP, SIG_IGN);
+  {
+    const StopSignal stop;
+    std::raise(SIGHUP);
+    EXPECT_FALSE(stop.Wait(absl::Milliseconds(1)));
+  }
+  EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_IGN);
+}
+
 TEST(StopSignalDeathTest, ASecondInterruptEndsTheProcess) {
   EXPECT_EXIT(
       {
