@@ -205,7 +205,7 @@ void AddTrainCommand(CLI::App& app, Action& action) {
   command
       ->add_option("--iterations", flags->iterations,
                    "iterations to train, those of earlier sittings counted")
-      ->check(WholeNumber(0));
+      ->check(WholeNumber(1));
   CLI::Option* resume = command->add_flag("--resume", flags->resume, "go on with the run in RUN");
   command->add_option("--config", flags->config, "TrainConfig to start a run with")
       ->type_name("FILE");
