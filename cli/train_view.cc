@@ -53,8 +53,8 @@ std::string StandingText(const v1::TrainMetrics& metrics) {
   return absl::StrFormat("best games%s save %+.2f %% on average", of, 100 * sum / known);
 }
 
-std::string Change(double cycles, double against) {
-  return absl::StrFormat("%+.2f %%", 100 * (cycles / against - 1));
+std::string Saved(double cycles, double against) {
+  return absl::StrFormat("%+.2f %%", 100 * (1 - cycles / against));
 }
 
 }  // namespace
@@ -127,10 +127,11 @@ std::string ProgramLines(const v1::TrainMetrics& metrics, int most) {
 }
 
 std::string TrainText(const v1::TrainReport& report) {
-  std::string text =
-      absl::StrFormat("%s: %u iterations, %.0f games, %.0f updates in %.0f s%s\n\n", report.run(),
-                      report.iterations(), report.games(), report.updates(), report.seconds(),
-                      report.interrupted() ? ", interrupted; --resume goes on" : "");
+  std::string text = absl::StrFormat(
+      "%s: %u iterations, %.0f games, %.0f updates in %.0f s%s\n\n"
+      "cycles saved against the default, or all in HBM where there is none:\n",
+      report.run(), report.iterations(), report.games(), report.updates(), report.seconds(),
+      report.interrupted() ? ", interrupted; --resume goes on" : "");
   Table table({{"program", Table::Align::kLeft},
                {"default Mcycles", Table::Align::kRight},
                {"all in HBM", Table::Align::kRight},
@@ -142,9 +143,9 @@ std::string TrainText(const v1::TrainReport& report) {
     const double against = p.has_default_cycles() ? p.default_cycles() : p.all_hbm_cycles();
     table.AddRow({view::NameOnChip(p.program(), p.hardware()),
                   p.has_default_cycles() ? FormatMegacycles(p.default_cycles()) : "",
-                  Change(p.all_hbm_cycles(), against), Change(p.greedy_cycles(), against),
-                  p.has_policy_cycles() ? Change(p.policy_cycles(), against) : "",
-                  p.has_best_cycles() ? Change(p.best_cycles(), against) : "no game yet",
+                  Saved(p.all_hbm_cycles(), against), Saved(p.greedy_cycles(), against),
+                  p.has_policy_cycles() ? Saved(p.policy_cycles(), against) : "",
+                  p.has_best_cycles() ? Saved(p.best_cycles(), against) : "no game yet",
                   p.best_player()});
   }
   absl::StrAppend(&text, table.ToText());

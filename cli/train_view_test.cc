@@ -46,6 +46,18 @@ TEST(ProgramLines, LeaveTheBestGameOutBeforeThereIsOne) {
   EXPECT_THAT(ProgramLines(metrics, 2), Not(HasSubstr("-100")));
 }
 
+TEST(TrainText, SaysWhatIsSavedWithTheSignOfTheProgressLine) {
+  v1::TrainReport report;
+  v1::TrainReport::Program& program = *report.add_programs();
+  program.set_all_hbm_cycles(2e6);
+  program.set_default_cycles(1e6);
+  program.set_greedy_cycles(1e6);
+  program.set_best_cycles(0.9e6);
+  const std::string text = TrainText(report);
+  EXPECT_THAT(text, AllOf(HasSubstr("cycles saved against the default"), HasSubstr("-100.00 %"),
+                          HasSubstr("+10.00 %"), Not(HasSubstr("-10.00 %"))));
+}
+
 TEST(TrainText, SaysThatThereIsNoGameYet) {
   v1::TrainReport report;
   v1::TrainReport::Program& program = *report.add_programs();
