@@ -84,6 +84,12 @@ class TrainingRun {
     std::vector<SharedTrajectory> games;
   };
 
+  struct TrainedNetwork {
+    Device device = Device::kCpu;
+    std::unique_ptr<Network> network;
+    std::unique_ptr<Learner> learner;  // of that network
+  };
+
   // training_run.cc
   absl::Status Demonstrate(const RunLimits& limits);
   // These two: false if a limit cut it short.
@@ -101,10 +107,11 @@ class TrainingRun {
   std::mt19937_64 RandomOf(uint64_t purpose) const;
 
   // training_state.cc
-  absl::Status SetUp(Device device);
+  static absl::StatusOr<TrainedNetwork> MakeLearner(const v1::TrainConfig& config, Device device);
+  absl::Status SetUp(TrainedNetwork made);
   Saved Capture() const;
   absl::Status Save(const Saved& saved);
-  absl::Status Restore(const Checkpoint& checkpoint);
+  absl::Status Restore(const Checkpoint& checkpoint);  // state_ is its state already
   absl::Status CheckGames(absl::Span<const SharedTrajectory> games) const;
   absl::Status RestorePrograms();
 

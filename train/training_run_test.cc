@@ -26,6 +26,7 @@
 namespace mallocmuzero {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::NewFolder;
 using testing::ResumeRun;
@@ -146,6 +147,49 @@ TEST(TrainingRun, RefusesToGoOnWithARunOfOtherRules) {
   ASSERT_TRUE(SaveCheckpoint(folder + "/checkpoints/latest", checkpoint).ok());
   EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().message(),
               HasSubstr("games of rules"));
+}
+
+// As a cluster's learner leaves a run.
+void ContinueByALearner(const std::string& folder) {
+  Checkpoint checkpoint = *LoadCheckpoint(folder + "/checkpoints/latest");
+  v1::TrainState state;
+  ASSERT_TRUE(state.ParseFromString(checkpoint.training_state));
+  state.clear_replay();
+  checkpoint.training_state = state.SerializeAsString();
+  ASSERT_TRUE(SaveCheckpoint(folder + "/checkpoints/latest", checkpoint).ok());
+}
+
+TEST(TrainingRun, SaysThatARunIsTheOneOfAClustersLearner) {
+  const std::string folder = NewFolder("continued");
+  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());
+  ContinueByALearner(folder);
+  const auto refusal = [&] {
+    const absl::Status status = TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    return std::string(status.message());
+  };
+  const std::string from = "--from " + folder + "/checkpoints/latest";
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("a cluster's learner"), HasSubstr(from)));
+  // One that a learner began has no settings of `train` either.
+  v1::TrainConfig config = SmallConfig();
+  config.mutable_self_play()->clear_games_per_iteration();
+  ASSERT_TRUE(WriteMessage(folder + "/config.textproto", config).ok());
+  EXPECT_THAT(refusal(), HasSubstr("a cluster's learner"));
+}
+
+TEST(TrainingRun, SaysWhatToDoWithoutTheGamesOfItsCheckpoint) {
+  const std::string folder = NewFolder("no_games");
+  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());
+  std::filesystem::remove(folder + "/replay/1.games");
+  EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().message(),
+              AllOf(HasSubstr("replay/1.games: "), HasSubstr("--from ")));
+}
+
+TEST(TrainingRun, LeavesNoFolderWhereTheDeviceIsMissing) {
+  if (HasCuda()) GTEST_SKIP() << "there is a GPU";
+  const std::string folder = NewFolder("no_gpu");
+  EXPECT_FALSE(TrainingRun::Start(folder, SmallConfig(), SomePrograms(), Device::kCuda).ok());
+  EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 TEST(TrainingRun, SeveralThreadsPlayAndLearnAsMuchAsOne) {

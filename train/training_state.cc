@@ -22,6 +22,24 @@
 #include "train/training_run.h"
 
 namespace mallocmuzero {
+namespace {
+
+// A checkpoint whose games are on a cluster's replay shards has none here to go on with.
+absl::StatusOr<v1::TrainState> ReadState(const Checkpoint& checkpoint, const std::string& path) {
+  v1::TrainState state;
+  if (checkpoint.training_state.empty() || !state.ParseFromString(checkpoint.training_state)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the checkpoint of a training run expected"));
+  }
+  if (state.has_replay()) return state;
+  return absl::FailedPreconditionError(
+      absl::StrCat(path,
+                   ": a cluster's learner has continued this run; go on with `mallocmuzero "
+                   "learner`, or begin a new run with its networks: --from ",
+                   path));
+}
+
+}  // namespace
 
 TrainingRun::TrainingRun(RunLock lock, RunDirectory directory, v1::TrainConfig config,
                          ProgramSet programs)
@@ -40,14 +58,17 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(const std::strin
       SerializeDeterministically(from->config()) != SerializeDeterministically(config.network())) {
     return absl::InvalidArgumentError("network: as that of the weights to begin from expected");
   }
-  // First, since of two that start at once only one may find the folder empty.
+  // What does not come to be leaves no folder behind.
+  absl::StatusOr<TrainedNetwork> learner = MakeLearner(config, device);
+  if (!learner.ok()) return learner.status();
+  // Before the folder is looked at, since of two that start at once only one may find it empty.
   absl::StatusOr<RunLock> lock = RunLock::Take(folder);
   if (!lock.ok()) return lock.status();
   absl::StatusOr<RunDirectory> directory = RunDirectory::Create(folder, config);
   if (!directory.ok()) return directory.status();
   std::unique_ptr<TrainingRun> run(
       new TrainingRun(*std::move(lock), *std::move(directory), config, std::move(programs)));
-  MMZ_RETURN_IF_ERROR(run->SetUp(device));
+  MMZ_RETURN_IF_ERROR(run->SetUp(*std::move(learner)));
   if (from != nullptr) MMZ_RETURN_IF_ERROR(run->network_->CopyWeightsFrom(*from));
   // Whoever resumes before the first iteration must find weights that were given, and a run without
   // a checkpoint is known to have lost it.
@@ -64,32 +85,46 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Resume(const std::stri
   if (!lock.ok()) return lock.status();
   const absl::StatusOr<std::optional<Checkpoint>> checkpoint = LoadLatest(*directory);
   if (!checkpoint.ok()) return checkpoint.status();
+  absl::StatusOr<v1::TrainState> state = v1::TrainState();
+  if (checkpoint->has_value()) state = ReadState(**checkpoint, directory->checkpoint_path());
+  if (!state.ok()) return state.status();
   const absl::StatusOr<v1::TrainConfig> config = directory->ReadConfig();
   if (!config.ok()) return config.status();
   const absl::Status valid = CheckTrainConfig(*config);
   if (!valid.ok()) {
     return absl::Status(valid.code(), absl::StrCat(folder, "/config.textproto: ", valid.message()));
   }
+  absl::StatusOr<TrainedNetwork> learner = MakeLearner(*config, device);
+  if (!learner.ok()) return learner.status();
   std::unique_ptr<TrainingRun> run(
       new TrainingRun(*std::move(lock), *std::move(directory), *config, std::move(programs)));
-  MMZ_RETURN_IF_ERROR(run->SetUp(device));
+  MMZ_RETURN_IF_ERROR(run->SetUp(*std::move(learner)));
+  run->state_ = *std::move(state);
   if (checkpoint->has_value()) MMZ_RETURN_IF_ERROR(run->Restore(**checkpoint));
   return run;
 }
 
-absl::Status TrainingRun::SetUp(Device device) {
+absl::StatusOr<TrainingRun::TrainedNetwork> TrainingRun::MakeLearner(const v1::TrainConfig& config,
+                                                                     Device device) {
+  TrainedNetwork made = {.device = device};
+  absl::StatusOr<std::unique_ptr<Network>> network =
+      Network::Create(config.network(), config.seed());
+  if (!network.ok()) return network.status();
+  made.network = *std::move(network);
+  absl::StatusOr<std::unique_ptr<Learner>> learner =
+      Learner::Create(*made.network, config.learner(), device);
+  if (!learner.ok()) return learner.status();
+  made.learner = *std::move(learner);
+  return made;
+}
+
+absl::Status TrainingRun::SetUp(TrainedNetwork made) {
   const absl::StatusOr<SearchConfig> search = MakeSearchConfig(config_.search());
   if (!search.ok()) return search.status();
   search_ = *search;
-  evaluation_.device = device;
-  absl::StatusOr<std::unique_ptr<Network>> network =
-      Network::Create(config_.network(), config_.seed());
-  if (!network.ok()) return network.status();
-  network_ = *std::move(network);
-  absl::StatusOr<std::unique_ptr<Learner>> learner =
-      Learner::Create(*network_, config_.learner(), device);
-  if (!learner.ok()) return learner.status();
-  learner_ = *std::move(learner);
+  evaluation_.device = made.device;
+  network_ = std::move(made.network);
+  learner_ = std::move(made.learner);
   for (size_t p = 0; p < programs_.size(); ++p) {
     baselines_.emplace(programs_[p].sha256(), ReturnBaseline(programs_[p].rules().access_count(),
                                                              RankedQuantile(config_.learner())));
@@ -138,9 +173,6 @@ absl::Status TrainingRun::Restore(const Checkpoint& checkpoint) {
   const auto in_file = [&](const absl::Status& status) {
     return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
   };
-  if (checkpoint.training_state.empty() || !state_.ParseFromString(checkpoint.training_state)) {
-    return in_file(absl::InvalidArgumentError("the checkpoint of a training run expected"));
-  }
   absl::Status status;
   if (state_.rules_version() != 0) status = CheckRules(state_.rules_version());
   if (!status.ok()) return in_file(status);
@@ -153,6 +185,14 @@ absl::Status TrainingRun::Restore(const Checkpoint& checkpoint) {
   // The first checkpoint is written before there are any.
   absl::StatusOr<std::vector<SharedTrajectory>> games = std::vector<SharedTrajectory>();
   if (state_.replay().inserted_games() > 0) games = directory_.ReadGames(state_.iteration());
+  if (absl::IsNotFound(games.status())) {
+    // As in a run that a learner of an earlier version has continued.
+    return absl::FailedPreconditionError(
+        absl::StrCat(games.status().message(),
+                     "; without the checkpoint's games the run cannot go on, and a new "
+                     "one can begin with its networks: --from ",
+                     path));
+  }
   if (!games.ok()) return games.status();
   MMZ_RETURN_IF_ERROR(CheckGames(*games));
   status = replay_.Restore(state_.replay(), *games);

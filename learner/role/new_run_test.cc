@@ -13,6 +13,7 @@
 #include "learner/role/learner_role.h"
 #include "learner/role/testing/small_cluster.h"
 #include "learner/run_directory.h"
+#include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
 #include "model/network_config.h"
@@ -114,6 +115,25 @@ TEST_F(NewRun, GoesOnFromTheCheckpointBeforeTheLatest) {
                              std::filesystem::copy_options::overwrite_existing);
   StartLearner();
   EXPECT_EQ(directory.ReadMetrics()->size(), 1);
+}
+
+TEST_F(NewRun, ARunOfTrainThatItGoesOnWithIsTheLearnersFromThenOn) {
+  StartShard();
+  StartLearner();
+  ASSERT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
+  learner_ = nullptr;
+  const std::string latest = folder_ + "/run/checkpoints/latest";
+  Checkpoint checkpoint = *LoadCheckpoint(latest);
+  v1::TrainState state;
+  ASSERT_TRUE(state.ParseFromString(checkpoint.training_state));
+  EXPECT_FALSE(state.has_replay());
+  state.mutable_replay()->set_inserted_games(3);
+  checkpoint.training_state = state.SerializeAsString();
+  ASSERT_TRUE(SaveCheckpoint(latest, checkpoint).ok());
+  StartLearner();
+  ASSERT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
+  ASSERT_TRUE(state.ParseFromString(LoadCheckpoint(latest)->training_state));
+  EXPECT_FALSE(state.has_replay());
 }
 
 TEST_F(NewRun, RefusesAFolderWhoseRunHasOtherNetworks) {

@@ -87,6 +87,10 @@ absl::Status Training::Restore(const Checkpoint& checkpoint) {
   MMZ_RETURN_IF_ERROR(network_->ImportWeights(checkpoint.weights));
   MMZ_RETURN_IF_ERROR(learner_->ImportOptimizer(checkpoint.optimizer, checkpoint.step));
   state.clear_programs();
+  // Of a run of `train`, whose stored games are not trained on here: without, it is known to have
+  // been continued by a learner.
+  state.clear_replay();
+  state.clear_draws_due();
   state_ = std::move(state);
   const absl::MutexLock lock(&mutex_);
   figures_.step = checkpoint.step;
