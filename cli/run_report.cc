@@ -18,13 +18,20 @@ using Program = v1::RunReport::Program;
 using Iterations = absl::Span<const v1::TrainMetrics>;
 
 // A program may not be played in every iteration.
-std::optional<double> LastSelfPlay(Iterations iterations, int index) {
+std::optional<double> LastSelfPlay(Iterations iterations,
+                                   const v1::TrainMetrics::Program& program) {
   for (auto metrics = iterations.rbegin(); metrics != iterations.rend(); ++metrics) {
-    if (index >= metrics->programs_size()) continue;
-    const v1::TrainMetrics::Program& program = metrics->programs(index);
-    if (program.has_mean_return()) return view::CyclesSaved(program, program.mean_return());
+    const v1::TrainMetrics::Program* then = view::FindProgram(*metrics, program);
+    if (then == nullptr || !then->has_mean_return()) continue;
+    return view::CyclesSaved(*then, then->mean_return());
   }
   return std::nullopt;
+}
+
+// A cluster has no games of the policy without exploration.
+bool HasPolicy(const v1::RunReport& report) {
+  return std::any_of(report.programs().begin(), report.programs().end(),
+                     [](const Program& program) { return program.has_policy(); });
 }
 
 void SetLosses(Iterations iterations, v1::RunReport& report) {
@@ -101,7 +108,7 @@ v1::RunReport MakeRunReport(const std::string& run, const std::string& folder,
     entry.set_program(program.name());
     entry.set_hardware(program.hardware());
     entry.set_against_default(program.has_default_return());
-    const std::optional<double> self_play = LastSelfPlay(iterations, p);
+    const std::optional<double> self_play = LastSelfPlay(iterations, program);
     if (self_play.has_value()) entry.set_self_play(*self_play);
     if (program.has_policy_return()) {
       entry.set_policy(view::CyclesSaved(program, program.policy_return()));

@@ -65,6 +65,23 @@ TEST(MakeRunReport, HasNoLossesBeforeTheFirstUpdate) {
   EXPECT_THAT(RunReportText(report), Not(HasSubstr("policy loss")));
 }
 
+TEST(MakeRunReport, FollowsAProgramThroughOtherListsOfPrograms) {
+  std::vector<v1::TrainMetrics> iterations = TwoIterations();
+  iterations[0].mutable_programs()->SwapElements(0, 1);
+  const v1::RunReport report = MakeRunReport("run", "out", iterations);
+  EXPECT_FALSE(report.programs(0).has_self_play());          // bare
+  EXPECT_NEAR(report.programs(1).self_play(), -0.2, 1e-12);  // a|b
+}
+
+TEST(RunReportText, HasNoColumnForThePolicyWhereNothingIsKnownOfIt) {
+  std::vector<v1::TrainMetrics> iterations = TwoIterations();
+  EXPECT_THAT(RunReportText(MakeRunReport("run", "out", iterations)), HasSubstr("  policy  "));
+  for (v1::TrainMetrics& metrics : iterations) metrics.mutable_programs(1)->clear_policy_return();
+  const v1::RunReport report = MakeRunReport("run", "out", iterations);
+  EXPECT_THAT(RunReportText(report), Not(HasSubstr("  policy  ")));
+  EXPECT_THAT(RunReportMarkdown(report), Not(HasSubstr("policy the")));
+}
+
 TEST(MakeRunReport, HasNoBestGameBeforeTheFirst) {
   std::vector<v1::TrainMetrics> iterations = TwoIterations();
   iterations[1].mutable_programs(1)->clear_best_return();

@@ -37,9 +37,10 @@ struct Gains {
   double greedy = kMissing;
 };
 
-Gains GainsOf(const v1::TrainMetrics& metrics, int index) {
-  if (index >= metrics.programs_size()) return {};
-  const Program& program = metrics.programs(index);
+Gains GainsOf(const v1::TrainMetrics& metrics, const Program& wanted) {
+  const Program* found = FindProgram(metrics, wanted);
+  if (found == nullptr) return {};
+  const Program& program = *found;
   const auto percent = [&](bool known, double value) {
     return known ? 100 * CyclesSaved(program, value) : kMissing;
   };
@@ -49,16 +50,16 @@ Gains GainsOf(const v1::TrainMetrics& metrics, int index) {
           .greedy = percent(true, program.greedy_return())};
 }
 
-// Not every iteration plays all of many programs: `self_play` keeps what each gained last, and the
-// mean is over those that have been played.
-Gains MeanGains(const v1::TrainMetrics& metrics, std::vector<double>& self_play) {
-  if (metrics.programs_size() == 0) return {};
+// Of the programs of `last`. Not every iteration plays all of many programs: `self_play` keeps what
+// each gained last, and the mean is over those that have been played.
+Gains MeanGains(const v1::TrainMetrics& metrics, const v1::TrainMetrics& last,
+                std::vector<double>& self_play) {
   Gains mean = {0, 0, 0, 0};
-  self_play.resize(metrics.programs_size(), kMissing);
-  const double share = 1.0 / metrics.programs_size();
+  self_play.resize(last.programs_size(), kMissing);
+  const double share = 1.0 / last.programs_size();
   int played = 0;
-  for (int p = 0; p < metrics.programs_size(); ++p) {
-    const Gains gains = GainsOf(metrics, p);
+  for (int p = 0; p < last.programs_size(); ++p) {
+    const Gains gains = GainsOf(metrics, last.programs(p));
     if (!std::isnan(gains.self_play)) self_play[p] = gains.self_play;
     if (!std::isnan(self_play[p])) {
       mean.self_play += self_play[p];
@@ -68,7 +69,8 @@ Gains MeanGains(const v1::TrainMetrics& metrics, std::vector<double>& self_play)
     mean.best += share * gains.best;
     mean.greedy += share * gains.greedy;
   }
-  mean.self_play = played > 0 ? mean.self_play / played : kMissing;
+  const bool all_there = !std::isnan(mean.greedy);
+  mean.self_play = played > 0 && all_there ? mean.self_play / played : kMissing;
   return mean;
 }
 
@@ -135,6 +137,15 @@ double CyclesSaved(const Program& program, double value) {
   return 1 - (1 - value) / (1 - reference);
 }
 
+const Program* FindProgram(const v1::TrainMetrics& metrics, const Program& program) {
+  for (const Program& candidate : metrics.programs()) {
+    const bool same_chip = candidate.hardware() == program.hardware() ||
+                           candidate.hardware().empty() || program.hardware().empty();
+    if (same_chip && candidate.name() == program.name()) return &candidate;
+  }
+  return nullptr;
+}
+
 std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics) {
   std::vector<int> order(metrics.programs_size());
   std::iota(order.begin(), order.end(), 0);
@@ -163,9 +174,9 @@ std::string ReturnsSvg(absl::string_view run, Iterations iterations) {
   if (!iterations.empty()) order = ProgramsByGain(iterations.back());
   if (order.size() > 1) {
     std::vector<double> self_play;
-    charts.push_back(ReturnsChart(absl::StrCat("mean of ", order.size(), " programs"), "default",
-                                  iterations,
-                                  [&](const auto& m) { return MeanGains(m, self_play); }));
+    charts.push_back(
+        ReturnsChart(absl::StrCat("mean of ", order.size(), " programs"), "default", iterations,
+                     [&](const auto& m) { return MeanGains(m, iterations.back(), self_play); }));
   }
   if (order.size() > kMostProgramsDrawn) {
     absl::StrAppend(&facts, "; ", kMostProgramsDrawn, " of ", order.size(), " programs are drawn");
@@ -175,7 +186,7 @@ std::string ReturnsSvg(absl::string_view run, Iterations iterations) {
     const Program& program = iterations.back().programs(p);
     charts.push_back(ReturnsChart(NameOnChip(program.name(), program.hardware()),
                                   program.has_default_return() ? "default" : "all in HBM",
-                                  iterations, [p](const auto& m) { return GainsOf(m, p); }));
+                                  iterations, [&](const auto& m) { return GainsOf(m, program); }));
   }
   if (charts.empty()) {
     charts.push_back(ReturnsChart("", "default", {}, [](const auto&) { return Gains{}; }));

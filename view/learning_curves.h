@@ -24,6 +24,11 @@ double CyclesSaved(const v1::TrainMetrics::Program& program, double value);
 // where a run of an earlier version did not say.
 std::string NameOnChip(absl::string_view program, absl::string_view chip);
 
+// The same program in an iteration; null if it was not there. Lines of earlier versions do not name
+// the chip. An iteration may have other programs than the last one, or the same in another order.
+const v1::TrainMetrics::Program* FindProgram(const v1::TrainMetrics& metrics,
+                                             const v1::TrainMetrics::Program& program);
+
 // Indices of the programs of an iteration by what their best games save, most first and those
 // without a game last.
 std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics);
@@ -34,6 +39,7 @@ std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics);
 //
 // Returns: for the kMostProgramsDrawn programs with most gain, and for the mean of all if there are
 // several, cycles saved by self-play, by the policy with search and by the best game, over time.
+// The programs are those of the last iteration; the mean begins where all of them are there.
 // Self-play goes on over iterations that did not play the program.
 std::string ReturnsSvg(absl::string_view run, absl::Span<const v1::TrainMetrics> iterations);
 

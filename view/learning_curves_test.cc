@@ -163,6 +163,42 @@ TEST(ReturnsSvg, NamesWhatAProgramWithoutDefaultIsComparedWith) {
   EXPECT_THAT(Texts(Parse(ReturnsSvg("run", run))), Contains(HasSubstr("all in HBM")));
 }
 
+TEST(ReturnsSvg, FollowsAProgramThroughOtherListsOfPrograms) {
+  // First p0 alone, then a new program before it.
+  std::vector<v1::TrainMetrics> run = MakeRun(4, 1);
+  for (int i = 2; i < 4; ++i) {
+    *run[i].add_programs() = MakeProgram("new", 0.6);
+    run[i].mutable_programs()->SwapElements(0, 1);
+  }
+  const testing::Element root = Parse(ReturnsSvg("run", run));
+  const std::vector<const testing::Element*> charts = root.Find("g", "chart");
+  ASSERT_EQ(charts.size(), 3);
+  const auto segments = [&](int chart) {
+    const std::string& path = charts[chart]->Find("path", "line green")[0]->attributes.at("d");
+    return std::count(path.begin(), path.end(), 'L');
+  };
+  EXPECT_EQ(segments(0), 1);  // the mean, since both are there
+  EXPECT_THAT(Texts(*charts[1]), IsSupersetOf({"new", "best +50.00 %"}));
+  EXPECT_EQ(segments(1), 1);
+  EXPECT_THAT(Texts(*charts[2]), IsSupersetOf({"p0", "best +0.00 %"}));
+  EXPECT_EQ(segments(2), 3);  // its whole history
+}
+
+TEST(FindProgram, TakesTheChipIntoAccountWhereItIsKnown) {
+  v1::TrainMetrics metrics;
+  for (const char* chip : {"tpu_v4i", "tpu_v5e"}) {
+    *metrics.add_programs() = MakeProgram("gpt", 0.2);
+    metrics.mutable_programs()->rbegin()->set_hardware(chip);
+  }
+  EXPECT_EQ(FindProgram(metrics, metrics.programs(1)), &metrics.programs(1));
+  Program other = MakeProgram("gpt", 0.2);
+  other.set_hardware("tpu_v6e");
+  EXPECT_EQ(FindProgram(metrics, other), nullptr);
+  // As earlier versions wrote it.
+  metrics.mutable_programs(0)->clear_hardware();
+  EXPECT_EQ(FindProgram(metrics, other), &metrics.programs(0));
+}
+
 TEST(LossesSvg, DrawsIterationsThatLearned) {
   const testing::Element root = Parse(LossesSvg("run", MakeRun(4, 1)));
   EXPECT_THAT(Texts(root),

@@ -159,13 +159,18 @@ void GameBook::SaveTo(v1::TrainState& state) const {
   for (const Record& record : records_) {
     *state.add_programs() = SaveProgress(record.progress, record.baseline);
   }
+  for (const v1::TrainState::Program& other : others_) *state.add_programs() = other;
 }
 
 absl::Status GameBook::RestoreFrom(const v1::TrainState& state) {
   if (state.rules_version() != 0) MMZ_RETURN_IF_ERROR(CheckRules(state.rules_version()));
   const absl::MutexLock lock(&mutex_);
+  others_.clear();
   for (const v1::TrainState::Program& saved : state.programs()) {
-    if (programs_.Find(saved.sha256()) == nullptr) continue;
+    if (programs_.Find(saved.sha256()) == nullptr) {
+      others_.push_back(saved);
+      continue;
+    }
     Record& record = records_[programs_.IndexOf(saved.sha256())];
     if (!RestoreProgress(saved, record.progress, record.baseline)) continue;
     record.refreshed_games = record.baseline.games();

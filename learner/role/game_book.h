@@ -51,8 +51,9 @@ class GameBook {
   uint64_t refused() const;
 
   // Parts of a checkpoint: everything but which games were seen. Programs that the state does not
-  // know start anew, and those that are no longer trained on are left out. InvalidArgument, with
-  // nothing changed, if the state is of games by other rules.
+  // know start anew; what it knows of programs that are not trained on now is saved again as it is,
+  // for the day they come back. InvalidArgument, with nothing changed, if the state is of games by
+  // other rules.
   void SaveTo(v1::TrainState& state) const;
   absl::Status RestoreFrom(const v1::TrainState& state);
 
@@ -85,7 +86,8 @@ class GameBook {
   const ProgramSet& programs_;
   const bool follows_;
   mutable absl::Mutex mutex_;
-  std::vector<Record> records_ ABSL_GUARDED_BY(mutex_);  // by program
+  std::vector<Record> records_ ABSL_GUARDED_BY(mutex_);                  // by program
+  std::vector<v1::TrainState::Program> others_ ABSL_GUARDED_BY(mutex_);  // not trained on now
   std::shared_ptr<const Baselines> baselines_ ABSL_GUARDED_BY(mutex_);
 
   // Two generations of so many games: the older one is dropped when the newer one is full.

@@ -117,6 +117,22 @@ TEST_F(GameBookTest, RemembersTheBestAndGoesOnFromWhatWasSaved) {
             book_->baselines()->at(programs_[0].sha256()).At(0));
 }
 
+TEST_F(GameBookTest, KeepsWhatIsKnownOfProgramsThatAreNotTrainedOnNow) {
+  EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
+  v1::TrainState state;
+  book_->SaveTo(state);
+  v1::TrainState::Program& left_out = *state.add_programs();
+  left_out = state.programs(0);
+  left_out.set_sha256("another program");
+  const std::unique_ptr<GameBook> other = *GameBook::Create(programs_, false);
+  EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());
+  EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());  // twice is as once
+  v1::TrainState again;
+  other->SaveTo(again);
+  ASSERT_EQ(again.programs_size(), 2);
+  EXPECT_EQ(again.programs(1).SerializeAsString(), left_out.SerializeAsString());
+}
+
 TEST_F(GameBookTest, RefusesToGoOnFromGamesByOtherRules) {
   EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
   v1::TrainState state;
