@@ -44,6 +44,7 @@ constexpr double kLeft = 70;
 constexpr double kRight = 14;
 constexpr double kHeader = 40;
 constexpr double kAxis = 44;
+constexpr double kTextHeight = 14;
 constexpr int kTicksX = 6;
 constexpr int kTicksY = 5;
 
@@ -80,6 +81,33 @@ struct Range {
   }
   bool empty() const { return low > high; }
 };
+
+// From one point of the page to another.
+struct Stroke {
+  double x1 = 0;
+  double y1 = 0;
+  double x2 = 0;
+  double y2 = 0;
+};
+
+// Whether any of it lies in the box: what is left of it between each pair of edges, in turn.
+bool Crosses(const Stroke& stroke, const Box& box) {
+  double begin = 0;
+  double end = 1;
+  const auto cut = [&](double from, double to, double low, double high) {
+    if (from == to) {
+      if (from < low || from > high) end = -1;
+      return;
+    }
+    const double at_low = (low - from) / (to - from);
+    const double at_high = (high - from) / (to - from);
+    begin = std::max(begin, std::min(at_low, at_high));
+    end = std::min(end, std::max(at_low, at_high));
+  };
+  cut(stroke.x1, stroke.x2, box.x, box.right());
+  cut(stroke.y1, stroke.y2, box.y, box.bottom());
+  return begin <= end;
+}
 
 class ChartPicture {
  public:
@@ -119,6 +147,7 @@ class ChartPicture {
     DrawAxes();
     for (const ChartLevel* level : levels_) {
       svg_.Line(plot_.x, Y(level->y), plot_.right(), Y(level->y), Style("level", level->style));
+      strokes_.push_back({plot_.x, Y(level->y), plot_.right(), Y(level->y)});
     }
     for (const ChartLine& line : chart_.lines) DrawLine(line);
     NameFarLevels();
@@ -173,9 +202,12 @@ class ChartPicture {
     std::string dots;  // points between gaps, of which there is no line to see
     for (size_t i = 0; i < points.size(); ++i) {
       if (IsGap(points[i])) continue;
-      const std::string at =
-          absl::StrCat(Coordinate(X(points[i].x)), " ", Coordinate(Y(points[i].y)));
+      const double x = X(points[i].x);
+      const double y = Y(points[i].y);
+      const std::string at = absl::StrCat(Coordinate(x), " ", Coordinate(y));
       const bool begins = i == 0 || IsGap(points[i - 1]);
+      const ChartPoint& from = begins ? points[i] : points[i - 1];
+      strokes_.push_back({X(from.x), Y(from.y), x, y});
       const bool ends = i + 1 == points.size() || IsGap(points[i + 1]);
       if (begins && ends) {
         absl::StrAppend(&dots, "M", at, "h0");
@@ -187,18 +219,34 @@ class ChartPicture {
     if (!dots.empty()) svg_.Path(dots, Style("line dot", line.style));
   }
 
-  // One below the other at the edge they lie beyond.
+  // At the edge they lie beyond, where no line passes.
   void NameFarLevels() {
-    int above = 0;
-    int below = 0;
     for (const ChartLevel* level : far_levels_) {
       const bool is_above = level->y > y_.high;
-      const double y = is_above ? plot_.y + 14 + 14 * above++ : plot_.bottom() - 7 - 14 * below++;
-      svg_.Text(plot_.x + 8, y,
-                absl::StrCat(is_above ? "↑ " : "↓ ", level->name, " ",
-                             TickText(level->y, std::min(y_.step, 0.1))),
-                "far");
+      const std::string text = absl::StrCat(is_above ? "↑ " : "↓ ", level->name, " ",
+                                            TickText(level->y, std::min(y_.step, 0.1)));
+      const Box place = FindPlace(static_cast<double>(text.size()) * kCharacterWidth, is_above);
+      svg_.Text(place.x, place.bottom() - 3, text, "far");
+      // For those that follow.
+      strokes_.push_back({place.x, place.y, place.right(), place.bottom()});
     }
+  }
+
+  // A place for a line of text as near as can be to the corner on the left, and then to its edge.
+  Box FindPlace(double width, bool is_above) const {
+    const double height = kTextHeight;
+    const double edge = is_above ? plot_.y + 3 : plot_.bottom() - 4 - height;
+    for (double row = 0; row + 1 < plot_.height / height; ++row) {
+      const double y = edge + (is_above ? row : -row) * height;
+      for (double x = plot_.x + 8; x + width <= plot_.right(); x += width / 2) {
+        const Box place = {x, y, width, height};
+        const bool taken = std::any_of(strokes_.begin(), strokes_.end(), [&](const Stroke& stroke) {
+          return Crosses(stroke, place);
+        });
+        if (!taken) return place;
+      }
+    }
+    return {plot_.x + 8, edge, width, height};
   }
 
   const Chart& chart_;
@@ -209,9 +257,10 @@ class ChartPicture {
   Scale y_;
   std::vector<const ChartLevel*> levels_;      // within the axis
   std::vector<const ChartLevel*> far_levels_;  // beyond it
+  std::vector<Stroke> strokes_;                // drawn so far
 };
 
-// What a page has lines of, in the order of their first appearance.
+// What a page has drawn lines of, and levels, in the order of their first appearance.
 struct LegendEntry {
   std::string name;
   LineStyle style;

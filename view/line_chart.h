@@ -46,8 +46,8 @@ struct Chart {
 // An SVG page of charts, left to right and then down, with the page's title, a line of facts, and a
 // legend wherever there is more than one name. The axis of x begins at 0, that of y goes from tick
 // to tick around the lines. A level so far from them that they would be squeezed into less than a
-// third of the height is named at the edge that it lies beyond. However many points a line has,
-// what is written of it is bounded by the pixels it covers.
+// third of the height is named at the edge that it lies beyond, where no line passes. However many
+// points a line has, what is written of it is bounded by the pixels it covers.
 std::string ChartsSvg(absl::string_view title, absl::string_view facts,
                       absl::Span<const Chart> charts);
 

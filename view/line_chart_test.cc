@@ -127,6 +127,33 @@ TEST(ChartsSvg, DrawsNearLevelsAndNamesFarOnes) {
   EXPECT_THAT(Texts(drawn), Not(Contains(HasSubstr("unknown"))));
 }
 
+TEST(ChartsSvg, NamesFarLevelsWhereNoLinePasses) {
+  // Greedy is the lowest line, all along the lower edge: 14 pixels above it is room.
+  Chart chart = OneLine({{0, 9}, {10, 10}});
+  const auto place_of_default = [&] {
+    const testing::Element root = Parse(ChartsSvg("", "", {chart}));
+    for (const testing::Element* text : root.Find("text", "far")) {
+      if (text->text == "↓ default 0.0") return text->attributes.at("y");
+    }
+    return std::string("nowhere");
+  };
+  // The plot ends at y = 464, below a legend.
+  chart.levels = {{"default", LineStyle::kGreyDashes, 0}};
+  EXPECT_EQ(place_of_default(), "457");
+  chart.levels.push_back({"greedy", LineStyle::kRedDashes, 9.02});
+  EXPECT_EQ(place_of_default(), "443");
+}
+
+TEST(ChartsSvg, HasALegendOfWhatIsDrawn) {
+  Chart chart = OneLine({{1, 1}, {2, 2}});
+  chart.lines.push_back({"best", LineStyle::kGreen, {{1, 2}, {2, 3}}});
+  chart.lines.push_back({"nothing", LineStyle::kOrange, {{1, kNan}}});
+  const testing::Element root = Parse(ChartsSvg("", "", {chart}));
+  const std::vector<const testing::Element*> legends = root.Find("g", "legend");
+  ASSERT_EQ(legends.size(), 1);
+  EXPECT_THAT(Texts(*legends[0]), ElementsAre("policy", "best"));
+}
+
 TEST(ChartsSvg, StaysSmallHoweverManyPointsThereAre) {
   std::vector<ChartPoint> points;
   for (int i = 0; i < 200'000; ++i) points.push_back({1.0 * i, 1.0 * (i * 7919 % 1000)});
