@@ -1,5 +1,6 @@
 #include "cli/run_report.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -50,17 +51,22 @@ std::string Saved(bool known, double share) {
 }
 
 Table ProgramTable(const v1::RunReport& report) {
-  Table table({{"cycles saved", Table::Align::kLeft},
-               {"self-play", Table::Align::kRight},
-               {"policy", Table::Align::kRight},
-               {"best", Table::Align::kRight},
-               {"greedy", Table::Align::kRight},
-               {"against", Table::Align::kLeft}});
+  std::vector<Table::Column> columns = {{"cycles saved", Table::Align::kLeft},
+                                        {"self-play", Table::Align::kRight}};
+  const bool has_policy = HasPolicy(report);
+  if (has_policy) columns.push_back({"policy", Table::Align::kRight});
+  columns.push_back({"best", Table::Align::kRight});
+  columns.push_back({"greedy", Table::Align::kRight});
+  columns.push_back({"against", Table::Align::kLeft});
+  Table table(std::move(columns));
   for (const Program& p : report.programs()) {
-    table.AddRow({view::NameOnChip(p.program(), p.hardware()),
-                  Saved(p.has_self_play(), p.self_play()), Saved(p.has_policy(), p.policy()),
-                  Saved(p.has_best(), p.best()), Saved(true, p.greedy()),
-                  p.against_default() ? "default" : "all in HBM"});
+    std::vector<std::string> row = {view::NameOnChip(p.program(), p.hardware()),
+                                    Saved(p.has_self_play(), p.self_play())};
+    if (has_policy) row.push_back(Saved(p.has_policy(), p.policy()));
+    row.push_back(Saved(p.has_best(), p.best()));
+    row.push_back(Saved(true, p.greedy()));
+    row.push_back(p.against_default() ? "default" : "all in HBM");
+    table.AddRow(std::move(row));
   }
   return table;
 }
@@ -138,9 +144,11 @@ std::string RunReportMarkdown(const v1::RunReport& report) {
   return absl::StrCat("# Training run ", report.run(), "\n\n", picture("Returns", report.returns()),
                       ProgramTable(report).ToMarkdown(), "\n",
                       "Cycles saved: self-play is the mean of the last iteration that played the "
-                      "program, policy the\nlast game of the policy with search and without "
-                      "exploration, best the best game of the run, greedy the\ngreedy solver's "
-                      "game.\n\n",
+                      "program, ",
+                      HasPolicy(report) ? "policy the\nlast game of the policy with search and "
+                                          "without exploration, "
+                                        : "",
+                      "best the best game of the run, greedy the\ngreedy solver's game.\n\n",
                       picture("Losses", report.losses()), facts.ToMarkdown(), "\n",
                       picture("Speed", report.speed()));
 }

@@ -123,6 +123,21 @@ Chart SingleLine(std::string title, std::string x_label, std::string y_label,
           .levels = {}};
 }
 
+// Seconds between two iterations that say something of a speed: half the usual time. A cluster's
+// learner adds an iteration when it stops, a moment after the last one and after the actors ended.
+double ShortestInterval(Iterations iterations) {
+  std::vector<double> seconds;
+  for (size_t i = 1; i < iterations.size(); ++i) {
+    seconds.push_back(iterations[i].seconds() - iterations[i - 1].seconds());
+  }
+  if (seconds.empty()) return 0;
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  // NaN, which a damaged file may hold, is in no order.
+  std::nth_element(seconds.begin(), middle, seconds.end(),
+                   [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
+  return 0.5 * *middle;
+}
+
 // The run's folder and the one around it: a longer path does not fit on the page.
 std::string TitleOf(absl::string_view run, absl::string_view what) {
   std::vector<absl::string_view> parts = absl::StrSplit(run, '/', absl::SkipEmpty());
@@ -218,25 +233,39 @@ std::string SpeedSvg(absl::string_view run, Iterations iterations) {
   std::vector<ChartPoint> simulations;
   std::vector<ChartPoint> fill;
   std::vector<ChartPoint> playing;
+  const double shortest = ShortestInterval(iterations);
   const v1::TrainMetrics* before = nullptr;
+  double simulated = 0;  // since `before`
   for (const v1::TrainMetrics& m : iterations) {
     const double x = Minutes(m);
+    if (m.play_seconds() > 0) {
+      simulations.push_back({x, m.simulations() / m.play_seconds()});
+      playing.push_back({x, 100 * m.play_seconds() / (m.play_seconds() + m.learn_seconds())});
+    }
+    if (m.batch_fill() > 0) fill.push_back({x, m.batch_fill()});
+    simulated += m.simulations();
     // The time up to the first iteration's end has demonstrations in it.
     if (before != nullptr) {
-      games.push_back({x, (m.games() - before->games()) / (m.seconds() - before->seconds())});
+      const double seconds = m.seconds() - before->seconds();
+      if (seconds < shortest) continue;
+      games.push_back({x, (m.games() - before->games()) / seconds});
+      // A cluster's learner does not know how long its actors played.
+      if (m.play_seconds() == 0 && simulated > 0) simulations.push_back({x, simulated / seconds});
     }
-    simulations.push_back({x, m.simulations() / m.play_seconds()});
-    fill.push_back({x, m.batch_fill()});
-    playing.push_back({x, 100 * m.play_seconds() / (m.play_seconds() + m.learn_seconds())});
+    simulated = 0;
     before = &m;
   }
-  const Chart charts[] = {
-      SingleLine("games", kTime, "games per second", std::move(games)),
-      SingleLine("simulations while playing", kTime, "simulations per second",
-                 std::move(simulations)),
-      SingleLine("batches of self-play", kTime, "rows a network call", std::move(fill)),
-      SingleLine("time playing", kTime, "playing / (playing + learning), %", std::move(playing)),
+  const bool nothing_yet = iterations.size() < 2;
+  std::vector<Chart> charts;
+  charts.push_back(SingleLine("games", kTime, "games per second", std::move(games)));
+  const auto add = [&](const char* title, const char* y_label, std::vector<ChartPoint> points) {
+    if (points.empty() && !nothing_yet) return;
+    charts.push_back(SingleLine(title, kTime, y_label, std::move(points)));
   };
+  add(playing.empty() && !nothing_yet ? "simulations of all actors" : "simulations while playing",
+      "simulations per second", std::move(simulations));
+  add("batches of self-play", "rows a network call", std::move(fill));
+  add("time playing", "playing / (playing + learning), %", std::move(playing));
   return ChartsSvg(TitleOf(run, "speed"), Facts(iterations), charts);
 }
 

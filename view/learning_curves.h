@@ -47,7 +47,7 @@ std::string ReturnsSvg(absl::string_view run, absl::Span<const v1::TrainMetrics>
 std::string LossesSvg(absl::string_view run, absl::Span<const v1::TrainMetrics> iterations);
 
 // Games and simulations per second, rows a network call, share of the time that is played, over
-// time.
+// time. What no iteration knows, as a cluster's learner does not know the last two, has no chart.
 std::string SpeedSvg(absl::string_view run, absl::Span<const v1::TrainMetrics> iterations);
 
 }  // namespace mallocmuzero::view

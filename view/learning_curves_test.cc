@@ -112,6 +112,7 @@ TEST(ReturnsSvg, ShowsOneProgramWithItsLastFigures) {
   std::vector<v1::TrainMetrics> run = MakeRun(3, 1);
   run.back().mutable_programs(0)->set_best_return(0.28);
   run.back().mutable_programs(0)->set_policy_return(0.24);
+  run.back().mutable_programs(0)->set_mean_return(0.22);
   const testing::Element root = Parse(ReturnsSvg("/home/me/runs/a/", run));
   EXPECT_EQ(root.Find("g", "chart").size(), 1);
   EXPECT_THAT(Texts(root),
@@ -216,6 +217,36 @@ TEST(SpeedSvg, DividesByTheTimeBetweenIterations) {
   EXPECT_THAT(Texts(root), IsSupersetOf({"0.50", "100", "25", "7.0", "games per second",
                                          "simulations per second", "rows a network call",
                                          "playing / (playing + learning), %"}));
+}
+
+// Lines of a cluster's learner, the last one as it stops: the actors have ended before.
+std::vector<v1::TrainMetrics> MakeClusterRun() {
+  std::vector<v1::TrainMetrics> run = MakeRun(4, 1);
+  for (v1::TrainMetrics& metrics : run) {
+    metrics.clear_play_seconds();
+    metrics.clear_batch_fill();
+  }
+  run[3].set_games(run[2].games());
+  run[3].set_simulations(0);
+  run[3].set_seconds(run[2].seconds() + 1);
+  return run;
+}
+
+TEST(SpeedSvg, LeavesOutWhatAClusterDoesNotKnow) {
+  const testing::Element root = Parse(SpeedSvg("run", MakeClusterRun()));
+  EXPECT_EQ(root.Find("g", "chart").size(), 2);
+  EXPECT_THAT(Texts(root),
+              AllOf(IsSupersetOf({"games", "simulations of all actors"}),
+                    Not(Contains("batches of self-play")), Not(Contains("time playing"))));
+}
+
+TEST(SpeedSvg, DoesNotTakeTheMomentAfterTheActorsForASpeed) {
+  // 30 games in 60 s twice; the last second, without games, is no third point.
+  const testing::Element root = Parse(SpeedSvg("run", MakeClusterRun()));
+  const std::vector<const testing::Element*> lines = root.Find("path", "line blue");
+  ASSERT_FALSE(lines.empty());
+  const std::string& path = lines[0]->attributes.at("d");
+  EXPECT_EQ(std::count(path.begin(), path.end(), 'L'), 1);
 }
 
 TEST(LearningCurves, AreEmptyPagesWithoutIterations) {

@@ -275,7 +275,10 @@ std::vector<LegendEntry> LegendOf(absl::Span<const Chart> charts) {
     if (!known && !name.empty()) entries.push_back({name, style, is_level});
   };
   for (const Chart& chart : charts) {
-    for (const ChartLine& line : chart.lines) add(line.name, line.style, false);
+    for (const ChartLine& line : chart.lines) {
+      const bool drawn = !std::all_of(line.points.begin(), line.points.end(), IsGap);
+      if (drawn) add(line.name, line.style, false);
+    }
   }
   for (const Chart& chart : charts) {
     for (const ChartLevel& level : chart.levels) add(level.name, level.style, true);

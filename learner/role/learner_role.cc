@@ -178,7 +178,7 @@ absl::Status LearnerRole::Impl::StartTraining() {
       .played =
           [this] {
             const ActorTotals totals = actors_.Totals(0, absl::Now());
-            return std::make_pair(totals.games, totals.decisions);
+            return ActorWork{totals.games, totals.decisions, totals.simulations};
           },
       .mean_returns = [this] { return actors_.MeanReturns(); }};
   absl::StatusOr<std::unique_ptr<Training>> training =

@@ -53,6 +53,13 @@ struct TrainingFigures {
   std::string group_error;  // why there is no contact with the other processes; empty: there is
 };
 
+// What all actors have done since this process began.
+struct ActorWork {
+  double games = 0;
+  double decisions = 0;
+  double simulations = 0;
+};
+
 // What it tells others.
 struct TrainingHooks {
   // Newer weights, as a checkpoint file without optimiser. Process 0 only.
@@ -62,9 +69,8 @@ struct TrainingHooks {
   std::function<void(absl::Span<const SampledPosition> drawn, absl::Span<const double> errors)>
       prioritize;
 
-  // Games and decisions played by all actors since this process began, and the mean return of
-  // recent games of each program (NaN: none).
-  std::function<std::pair<double, double>()> played;
+  // And the mean return of recent games of each program (NaN: none).
+  std::function<ActorWork()> played;
   std::function<std::vector<double>()> mean_returns;
 };
 
@@ -131,6 +137,8 @@ class Training {
   double largest_weight_ = 1;            // of the batches that all agreed on
   uint64_t noted_updates_ = 0;           // that the losses in figures_ are of
   bool book_shared_ = false;             // since the processes met
+  double noted_simulations_ = 0;         // in lines of metrics of this process
+  double noted_updating_ = 0;            // seconds, likewise
   absl::Time began_;
   absl::Time save_due_;
   absl::Time metrics_due_;

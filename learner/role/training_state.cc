@@ -65,10 +65,10 @@ absl::Status Training::SetUp() {
 
 Checkpoint Training::Capture() const {
   v1::TrainState state = state_;
-  const auto [games, decisions] = hooks_.played();
+  const ActorWork played = hooks_.played();
   state.set_update(learner_->step());
-  state.set_games(state.games() + static_cast<uint64_t>(games));
-  state.set_decisions(state.decisions() + static_cast<uint64_t>(decisions));
+  state.set_games(state.games() + static_cast<uint64_t>(played.games));
+  state.set_decisions(state.decisions() + static_cast<uint64_t>(played.decisions));
   state.set_seconds(state.seconds() + absl::ToDoubleSeconds(absl::Now() - began_));
   book_.SaveTo(state);
   Checkpoint checkpoint = MakeCheckpoint(*network_);
@@ -135,15 +135,16 @@ absl::Status Training::SaveFiles() {
 }
 
 absl::Status Training::AppendMetrics() {
-  const auto [games, decisions] = hooks_.played();
+  const ActorWork played = hooks_.played();
   const TrainingFigures now = figures();
   v1::TrainMetrics metrics;
   metrics.set_iteration(static_cast<uint32_t>(state_.iteration()));
   metrics.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - began_));
-  metrics.set_games(static_cast<double>(state_.games()) + games);
-  metrics.set_decisions(static_cast<double>(state_.decisions()) + decisions);
+  metrics.set_games(static_cast<double>(state_.games()) + played.games);
+  metrics.set_decisions(static_cast<double>(state_.decisions()) + played.decisions);
   metrics.set_updates(static_cast<double>(now.step));
-  metrics.set_learn_seconds(now.times.updating);
+  metrics.set_learn_seconds(now.times.updating - noted_updating_);
+  metrics.set_simulations(played.simulations - noted_simulations_);
   if (noted_updates_ > 0) *metrics.mutable_losses() = now.losses;
   const std::vector<double> means = hooks_.mean_returns();
   std::vector<v1::TrainMetrics::Program> programs = book_.Describe();
@@ -151,7 +152,10 @@ absl::Status Training::AppendMetrics() {
     if (!std::isnan(means[p])) programs[p].set_mean_return(means[p]);
     *metrics.add_programs() = std::move(programs[p]);
   }
-  return directory_->AppendMetrics(metrics);
+  MMZ_RETURN_IF_ERROR(directory_->AppendMetrics(metrics));
+  noted_updating_ = now.times.updating;
+  noted_simulations_ = played.simulations;
+  return absl::OkStatus();
 }
 
 }  // namespace mallocmuzero
