@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,7 +25,6 @@
 namespace mallocmuzero {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::NewFolder;
 using testing::ResumeRun;
@@ -149,42 +147,6 @@ TEST(TrainingRun, RefusesToGoOnWithARunOfOtherRules) {
               HasSubstr("games of rules"));
 }
 
-// As a cluster's learner leaves a run.
-void ContinueByALearner(const std::string& folder) {
-  Checkpoint checkpoint = *LoadCheckpoint(folder + "/checkpoints/latest");
-  v1::TrainState state;
-  ASSERT_TRUE(state.ParseFromString(checkpoint.training_state));
-  state.clear_replay();
-  checkpoint.training_state = state.SerializeAsString();
-  ASSERT_TRUE(SaveCheckpoint(folder + "/checkpoints/latest", checkpoint).ok());
-}
-
-TEST(TrainingRun, SaysThatARunIsTheOneOfAClustersLearner) {
-  const std::string folder = NewFolder("continued");
-  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());
-  ContinueByALearner(folder);
-  const auto refusal = [&] {
-    const absl::Status status = TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    return std::string(status.message());
-  };
-  const std::string from = "--from " + folder + "/checkpoints/latest";
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("a cluster's learner"), HasSubstr(from)));
-  // One that a learner began has no settings of `train` either.
-  v1::TrainConfig config = SmallConfig();
-  config.mutable_self_play()->clear_games_per_iteration();
-  ASSERT_TRUE(WriteMessage(folder + "/config.textproto", config).ok());
-  EXPECT_THAT(refusal(), HasSubstr("a cluster's learner"));
-}
-
-TEST(TrainingRun, SaysWhatToDoWithoutTheGamesOfItsCheckpoint) {
-  const std::string folder = NewFolder("no_games");
-  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());
-  std::filesystem::remove(folder + "/replay/1.games");
-  EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().message(),
-              AllOf(HasSubstr("replay/1.games: "), HasSubstr("--from ")));
-}
-
 TEST(TrainingRun, LeavesNoFolderWhereTheDeviceIsMissing) {
   if (HasCuda()) GTEST_SKIP() << "there is a GPU";
   const std::string folder = NewFolder("no_gpu");
@@ -231,77 +193,6 @@ TEST(TrainingRun, StopsBetweenTwoUpdates) {
   ASSERT_TRUE(run->Run({.stop = [&] { return run->updates() >= updates + 2; }}, nullptr).ok());
   EXPECT_EQ(run->updates(), updates + 2);
   EXPECT_EQ(run->iteration(), 2);
-}
-
-TEST(TrainingRun, ResumesARunThatHasNoCheckpointYet) {
-  const std::string folder = NewFolder("fresh");
-  StartRun(folder, SmallConfig());
-  // Killed before its first.
-  std::filesystem::remove(folder + "/checkpoints/latest");
-  const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
-  EXPECT_EQ(run->iteration(), 0);
-  EXPECT_TRUE(run->Run({.iterations = 1}, nullptr).ok());
-}
-
-// Every file of a folder, by its path in it.
-std::map<std::string, std::string> FilesOf(const std::string& folder) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file()) files[entry.path().string()] = *ReadFile(entry.path().string());
-  }
-  return files;
-}
-
-TEST(TrainingRun, RefusesToBeginAnewInARunWhoseCheckpointIsGoneAndChangesNothing) {
-  const std::string folder = NewFolder("lost");
-  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 3}, nullptr).ok());
-  std::filesystem::remove(folder + "/checkpoints/latest");
-  const std::map<std::string, std::string> before = FilesOf(folder);
-  const absl::Status status = TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(status.message(), HasSubstr("checkpoints/latest: missing"));
-  EXPECT_TRUE(FilesOf(folder) == before);
-}
-
-TEST(TrainingRun, GoesOnExactlyFromTheCheckpointBeforeTheLatest) {
-  const std::unique_ptr<TrainingRun> unbroken = StartRun(NewFolder("unbroken"), SmallConfig());
-  ASSERT_TRUE(unbroken->Run({.iterations = 7}, nullptr).ok());
-
-  const std::string folder = NewFolder("broken");
-  const std::string latest = folder + "/checkpoints/latest";
-  // Checkpoints of iterations 0, 2, 4 and 5; that of 5 is damaged.
-  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 5}, nullptr).ok());
-  std::filesystem::resize_file(latest, std::filesystem::file_size(latest) / 2);
-  EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().message(),
-              HasSubstr("copy " + folder + "/checkpoints/previous"));
-  std::filesystem::copy_file(folder + "/checkpoints/previous", latest,
-                             std::filesystem::copy_options::overwrite_existing);
-  {
-    const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
-    EXPECT_EQ(run->iteration(), 4);
-    EXPECT_EQ(run->directory().ReadMetrics()->size(), 4);
-    ASSERT_TRUE(run->Run({.iterations = 5}, nullptr).ok());
-  }
-  // And once more: what lies before the latest is of this sitting.
-  std::filesystem::copy_file(folder + "/checkpoints/previous", latest,
-                             std::filesystem::copy_options::overwrite_existing);
-  const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
-  EXPECT_EQ(run->iteration(), 4);
-  ASSERT_TRUE(run->Run({.iterations = 7}, nullptr).ok());
-  EXPECT_TRUE(WeightBytes(*run) == WeightBytes(*unbroken));
-  EXPECT_EQ(run->games(), unbroken->games());
-  EXPECT_EQ(run->directory().ReadMetrics()->size(), 7);
-}
-
-TEST(TrainingRun, StoppedAtOnceItKeepsTheCheckpointBefore) {
-  const std::string folder = NewFolder("at_once");
-  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 4}, nullptr).ok());
-  const std::string previous = *ReadFile(folder + "/checkpoints/previous");
-  ASSERT_TRUE(ResumeRun(folder)->Run({.stop = [] { return true; }}, nullptr).ok());
-  EXPECT_TRUE(*ReadFile(folder + "/checkpoints/previous") == previous);
-  std::filesystem::copy_file(folder + "/checkpoints/previous", folder + "/checkpoints/latest",
-                             std::filesystem::copy_options::overwrite_existing);
-  EXPECT_EQ(ResumeRun(folder)->iteration(), 2);
 }
 
 TEST(TrainingRun, BeginsFromTheWeightsOfAnotherNetwork) {
@@ -390,15 +281,6 @@ TEST(TrainingRun, StoresNoGamesOfANetworkThatSaysNaN) {
   EXPECT_EQ(run->iteration(), 2);
   EXPECT_GT(run->games(), 0);
   EXPECT_TRUE(run->directory().ReadGames(2)->empty());
-}
-
-TEST(TrainingRun, RefusesACheckpointThatIsDamaged) {
-  const std::string folder = NewFolder("damaged");
-  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());
-  const std::string path = folder + "/checkpoints/latest";
-  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
-  EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().message(),
-              HasSubstr(path));
 }
 
 }  // namespace

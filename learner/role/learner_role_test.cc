@@ -78,6 +78,16 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
   const auto metrics = RunDirectory::Open(folder_ + "/run")->ReadMetrics();
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   EXPECT_EQ(metrics->back().updates(), static_cast<double>(learner_->step()));
+  // Lines say what happened since the one before: together no more than there was.
+  double simulations = 0;
+  double learn_seconds = 0;
+  for (const v1::TrainMetrics& line : *metrics) {
+    simulations += line.simulations();
+    learn_seconds += line.learn_seconds();
+  }
+  EXPECT_GT(simulations, 0);
+  EXPECT_GT(learn_seconds, 0);
+  EXPECT_LE(learn_seconds, metrics->back().seconds());
   EXPECT_GT(metrics->back().games(), 0);
   ASSERT_EQ(metrics->back().programs_size(), 2);
   for (const v1::TrainMetrics::Program& program : metrics->back().programs()) {

@@ -1,6 +1,7 @@
 // Training through the binary: a run, its resumption, its end by a signal, its metrics, and what it
 // teaches `map`.
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <string>
@@ -81,16 +82,35 @@ TEST_F(Train, GoesOnWithTheNetworksOfAnotherRun) {
   EXPECT_FALSE(std::filesystem::exists(run_));
 }
 
-TEST_F(Train, SigtermSavesTheRun) {
-  RunningMallocmuzero train(TrainArguments({"--json"}));
-  ASSERT_TRUE(train.WaitForLine("iteration 1:"));
-  train.Signal(SIGTERM);
-  const RunResult ended = train.Wait();
-  ASSERT_EQ(ended.exit_code, 0) << ended.err;
-  const json report = json::parse(ended.out);
-  EXPECT_TRUE(report["interrupted"]);
-  EXPECT_GE(report["iterations"], 1);
-  EXPECT_EQ(RunTrain({"--iterations", "1", "--resume"}).exit_code, 0);
+TEST_F(Train, SigtermAndAHangupSaveTheRun) {
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    std::filesystem::remove_all(run_);
+    RunningMallocmuzero train(TrainArguments({"--json"}));
+    ASSERT_TRUE(train.WaitForLine("iteration 1:"));
+    train.Signal(signal);
+    const RunResult ended = train.Wait();
+    ASSERT_EQ(ended.exit_code, 0) << ended.err;
+    const json report = json::parse(ended.out);
+    EXPECT_TRUE(report["interrupted"]);
+    EXPECT_GE(report["iterations"], 1);
+    EXPECT_EQ(RunTrain({"--iterations", "1", "--resume"}).exit_code, 0);
+  }
+}
+
+TEST_F(Train, ARunThatHasLostItsCheckpointIsRefusedInOneLine) {
+  ASSERT_EQ(RunTrain({"--iterations", "1"}).exit_code, 0);
+  std::filesystem::remove(run_ + "/checkpoints/latest");
+  const RunResult result = RunTrain({"--iterations", "2", "--resume"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("checkpoints/latest: missing"));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1);
+}
+
+TEST_F(Train, RefusesNoIterations) {
+  const RunResult result = RunTrain({"--iterations", "0"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--iterations"));
+  EXPECT_FALSE(std::filesystem::exists(run_));
 }
 
 TEST_F(Train, AKilledRunGoesOnFromItsCheckpoint) {
