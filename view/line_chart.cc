@@ -236,10 +236,12 @@ class ChartPicture {
   Box FindPlace(double width, bool is_above) const {
     const double height = kTextHeight;
     const double edge = is_above ? plot_.y + 3 : plot_.bottom() - 4 - height;
-    for (double row = 0; row + 1 < plot_.height / height; ++row) {
+    const auto rows = static_cast<int>(plot_.height / height);
+    const auto columns = static_cast<int>(2 * (plot_.width - 8) / width) - 1;
+    for (int row = 0; row < rows; ++row) {
       const double y = edge + (is_above ? row : -row) * height;
-      for (double x = plot_.x + 8; x + width <= plot_.right(); x += width / 2) {
-        const Box place = {x, y, width, height};
+      for (int column = 0; column < columns; ++column) {
+        const Box place = {plot_.x + 8 + column * width / 2, y, width, height};
         const bool taken = std::any_of(strokes_.begin(), strokes_.end(), [&](const Stroke& stroke) {
           return Crosses(stroke, place);
         });
