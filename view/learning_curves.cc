@@ -50,10 +50,15 @@ Gains GainsOf(const v1::TrainMetrics& metrics, const Program& wanted) {
           .greedy = percent(true, program.greedy_return())};
 }
 
-// Of the programs of `last`. Not every iteration plays all of many programs: `self_play` keeps what
-// each gained last, and the mean is over those that have been played.
+// Of the programs of `last`, where all of them are there. Not every iteration plays all of many
+// programs: `self_play` keeps what each gained last, and the mean is over those that have been
+// played.
 Gains MeanGains(const v1::TrainMetrics& metrics, const v1::TrainMetrics& last,
                 std::vector<double>& self_play) {
+  const bool all_there =
+      std::all_of(last.programs().begin(), last.programs().end(),
+                  [&](const Program& program) { return FindProgram(metrics, program) != nullptr; });
+  if (!all_there) return {};
   Gains mean = {0, 0, 0, 0};
   self_play.resize(last.programs_size(), kMissing);
   const double share = 1.0 / last.programs_size();
@@ -69,8 +74,7 @@ Gains MeanGains(const v1::TrainMetrics& metrics, const v1::TrainMetrics& last,
     mean.best += share * gains.best;
     mean.greedy += share * gains.greedy;
   }
-  const bool all_there = !std::isnan(mean.greedy);
-  mean.self_play = played > 0 && all_there ? mean.self_play / played : kMissing;
+  mean.self_play = played > 0 ? mean.self_play / played : kMissing;
   return mean;
 }
 
@@ -123,8 +127,8 @@ Chart SingleLine(std::string title, std::string x_label, std::string y_label,
           .levels = {}};
 }
 
-// Seconds between two iterations that say something of a speed: half the usual time. A cluster's
-// learner adds an iteration when it stops, a moment after the last one and after the actors ended.
+// Seconds between two iterations that say something of a speed: most of the usual time. A cluster's
+// learner adds an iteration when it stops, some time after the last one, and the actors end before.
 double ShortestInterval(Iterations iterations) {
   std::vector<double> seconds;
   for (size_t i = 1; i < iterations.size(); ++i) {
@@ -135,7 +139,7 @@ double ShortestInterval(Iterations iterations) {
   // NaN, which a damaged file may hold, is in no order.
   std::nth_element(seconds.begin(), middle, seconds.end(),
                    [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
-  return 0.5 * *middle;
+  return 0.75 * *middle;
 }
 
 // The run's folder and the one around it: a longer path does not fit on the page.

@@ -167,6 +167,7 @@ TEST(ReturnsSvg, NamesWhatAProgramWithoutDefaultIsComparedWith) {
 TEST(ReturnsSvg, FollowsAProgramThroughOtherListsOfPrograms) {
   // First p0 alone, then a new program before it.
   std::vector<v1::TrainMetrics> run = MakeRun(4, 1);
+  run[0].mutable_programs(0)->set_mean_return(0.2);
   for (int i = 2; i < 4; ++i) {
     *run[i].add_programs() = MakeProgram("new", 0.6);
     run[i].mutable_programs()->SwapElements(0, 1);
@@ -179,6 +180,8 @@ TEST(ReturnsSvg, FollowsAProgramThroughOtherListsOfPrograms) {
     return std::count(path.begin(), path.end(), 'L');
   };
   EXPECT_EQ(segments(0), 1);  // the mean, since both are there
+  EXPECT_TRUE(charts[0]->Find("path", "line dot orange").empty());
+  EXPECT_TRUE(charts[0]->Find("path", "line orange").empty());
   EXPECT_THAT(Texts(*charts[1]), IsSupersetOf({"new", "best +50.00 %"}));
   EXPECT_EQ(segments(1), 1);
   EXPECT_THAT(Texts(*charts[2]), IsSupersetOf({"p0", "best +0.00 %"}));
