@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 from collections.abc import Callable
 
 import pytest
@@ -158,3 +159,79 @@ def test_results_are_rendered_without_a_compiler(
     more = ["--render-only", "--markdown", str(table)]
     assert cli.main(["results", "--output", str(records), *more]) == 0
     assert table.read_text(encoding="utf-8").startswith("# Results")
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_interrupted_search_leaves_the_options_that_are_there_and_exits_1(
+    world: World,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output = tmp_path / "keep.options"
+    output.write_text("xla_good=1\n", encoding="utf-8")
+    monkeypatch.setattr("mallocmuzero_xla.verify.Loop._compile_best", interrupt)
+    assert verify(world, "--function", "m:f", "--output", str(output)) == 1
+    assert output.read_text(encoding="utf-8") == "xla_good=1\n"
+    shown = capsys.readouterr().err
+    # 40 of 1000 cycles less, by the look at the one override that there is.
+    assert re.search(r"interrupted after \d+ looks, best predicted 4\.00%, nothing compiled", shown)
+    assert f"{output} not written" in shown
+
+
+def test_search_without_time_for_a_look_leaves_the_options_that_are_there_and_exits_1(
+    world: World, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "keep.options"
+    output.write_text("xla_good=1\n", encoding="utf-8")
+    more = ["--max-looks", "0", "--output", str(output)]
+    assert verify(world, "--function", "m:f", *more) == 1
+    assert output.read_text(encoding="utf-8") == "xla_good=1\n"
+    assert "budget spent before any placement was tried" in capsys.readouterr().err
+
+
+def test_looks_without_a_compile_are_no_verdict(
+    world: World, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "new.options"
+    more = ["--budget-compiles", "0", "--output", str(output)]
+    assert verify(world, "--function", "m:f", *more) == 1
+    assert not output.exists()
+    assert "best predicted 4.00%, nothing compiled" in capsys.readouterr().err
+
+
+def test_options_that_an_empty_answer_replaces_are_kept_beside_it(
+    make_world: MakeWorld,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(cli, "require_compiler", lambda: None)
+    world = make_world(promised={"a": 40}, cycles={"a": 40})
+    output, kept = tmp_path / "o.options", tmp_path / "o.options.before"
+    output.write_text("xla_good=1\n", encoding="utf-8")
+    assert verify(world, "--function", "m:f", "--output", str(output)) == 0
+    assert output.read_text(encoding="utf-8") == ""
+    assert kept.read_text(encoding="utf-8") == "xla_good=1\n"
+    assert str(kept) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("model.py", "a file of something else"), ("model.py/o.options", "model.py is a file")],
+)
+def test_output_over_a_file_of_something_else_exits_2_before_anything_is_compiled(
+    world: World,
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    message: str,
+) -> None:
+    (tmp_path / "model.py").write_text("def build():\n    return 1\n", encoding="utf-8")
+    assert verify(world, "--function", "m:f", "--output", str(tmp_path / name)) == 2
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "model.py").read_text(encoding="utf-8").startswith("def build")
+    assert world.log() == []

@@ -15,9 +15,9 @@ from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.limit_search import Default, LimitSearch
-from mallocmuzero_xla.loop_cli import describe
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
+from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes, with_options
 from mallocmuzero_xla.verified import Verified
 

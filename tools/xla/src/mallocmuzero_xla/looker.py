@@ -134,7 +134,6 @@ class Looker:
             seen = self._seen.get(key)
             if seen is None:
                 budget.spend_look()
-                self.looks += 1
         if seen is None:
             try:
                 seen = self._look(options, budget)
@@ -142,6 +141,7 @@ class Looker:
                 seen = error
             with self._lock:
                 self._seen[key] = seen
+                self.looks += 1  # one that the budget or Ctrl-C cuts short has shown nothing
         if isinstance(seen, Look):
             return seen
         raise seen

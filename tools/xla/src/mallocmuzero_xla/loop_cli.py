@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import pathlib
 import sys
 import tempfile
@@ -18,12 +17,12 @@ from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.looker import Looker, looks_at_once
 from mallocmuzero_xla.optimize import optimize
-from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
+from mallocmuzero_xla.options_file import check_options_output, write_options
+from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.results import SOLVERS, Records, ResultsRequest, run_results
 from mallocmuzero_xla.results_table import render_results
 from mallocmuzero_xla.saved_capture import open_capture
-from mallocmuzero_xla.scoped_limit import OPTION
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
 from mallocmuzero_xla.store import write_atomically
 from mallocmuzero_xla.verified import Verified
@@ -146,21 +145,9 @@ def _add_outputs(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _check_output(path: pathlib.Path | None) -> None:
-    """Raises UsageError if options cannot be written to `path`: before minutes are spent."""
-    if path is not None and path.is_dir():
-        raise UsageError(f"--output {path}: a folder; expected a file")
-    if path is not None and not os.access(_existing(path.absolute().parent), os.W_OK):
-        raise UsageError(f"--output {path}: cannot be written")
-
-
-def _existing(folder: pathlib.Path) -> pathlib.Path:
-    """Returns the nearest folder above that exists."""
-    return folder if folder.exists() else _existing(folder.parent)
-
-
 def _run_verify(arguments: argparse.Namespace) -> int:
-    _check_output(arguments.output)
+    if arguments.output is not None:
+        check_options_output(arguments.output)
     looks, compiles = (
         math.inf if limit is None else limit
         for limit in (arguments.max_looks, arguments.budget_compiles)
@@ -185,8 +172,7 @@ def _run_verify(arguments: argparse.Namespace) -> int:
             verified = Loop(plan, looker, binary, budget, progress).run()
         finally:
             progress.close()
-    _report(arguments, verified.to_json())
-    return 0
+    return _report(arguments, verified.to_json())
 
 
 def _source(arguments: argparse.Namespace) -> Source:
@@ -198,7 +184,8 @@ def _source(arguments: argparse.Namespace) -> Source:
 
 
 def _run_optimize(arguments: argparse.Namespace) -> int:
-    _check_output(arguments.output)
+    if arguments.output is not None:
+        check_options_output(arguments.output)
     parse_duration(arguments.budget)  # before the function is built, which may take a while
     built = build_function(arguments.function)
     optimized = optimize(
@@ -211,39 +198,29 @@ def _run_optimize(arguments: argparse.Namespace) -> int:
         topology=arguments.topology,
         **built.jit_options,
     )
-    _report(arguments, optimized.report)
-    return 0
+    return _report(arguments, optimized.report)
 
 
-def _report(arguments: argparse.Namespace, report: dict[str, Any]) -> None:
-    """Writes the report and the options to where they are wanted."""
+def _report(arguments: argparse.Namespace, report: dict[str, Any]) -> int:
+    """Writes the report and the options to where they are wanted; returns the exit code.
+
+    A search that ended before it could tell has no options to write: a file there is stays.
+    """
+    verified = Verified.from_json(report)
     if arguments.json:
         print(json.dumps(report), flush=True)
     else:
-        print(describe(Verified.from_json(report)), file=sys.stderr)
+        print(describe(verified), file=sys.stderr)
+    if verified.undecided:
+        if arguments.output is not None:
+            print(f"mallocmuzero-xla: {arguments.output} not written", file=sys.stderr)
+        return 1
     if arguments.output is not None:
-        lines = [f"{name}={value}\n" for name, value in report["options"].items()]
-        write_atomically(arguments.output, "".join(lines).encode("utf-8"))
-
-
-def describe(verified: Verified) -> str:
-    """Returns the outcome in words."""
-    took = f"{verified.looks} looks, {verified.compiles} compiles, {verified.seconds:.0f} s"
-    default = f"default {verified.default_cycles / 1e6:,.3f} Mcycles"
-    if not verified.options:
-        return f"{default}: nothing compiled to less, keep it ({took})"
-    settings = len(verified.options.keys() - {TENSOR_OVERRIDES, SORT_OVERRIDES, OPTION})
-    return (
-        f"{default}, optimized {verified.optimized_cycles / 1e6:,.3f} ({verified.gain:.2%} less; "
-        f"predicted {verified.predicted_cycles / 1e6:,.3f}), {_limit(verified)}"
-        f"{len(verified.kept) - settings} overrides, {settings} settings, "
-        f"{verified.honoured_share:.1%} of the mapping's bytes as wanted ({took})"
-    )
-
-
-def _limit(verified: Verified) -> str:
-    if verified.limit_cycles is None or OPTION not in verified.options:
-        return ""
-    gain = 1 - verified.limit_cycles / verified.default_cycles
-    mebibytes = int(verified.options[OPTION]) / 1024
-    return f"scoped memory up to {mebibytes:g} MiB (by itself {gain:.2%} less), "
+        kept = write_options(arguments.output, verified.options)
+        if kept is not None:
+            print(
+                f"mallocmuzero-xla: {arguments.output}: no options; those that were there are in "
+                f"{kept}",
+                file=sys.stderr,
+            )
+    return 0

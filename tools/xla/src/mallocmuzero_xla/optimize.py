@@ -171,7 +171,7 @@ class _Run:
         best = verified
         if cached is not None and cached.verified.optimized_cycles <= verified.optimized_cycles:
             best = dataclasses.replace(cached.verified, interrupted=verified.interrupted)
-        if not verified.interrupted:
+        if not (verified.interrupted or verified.undecided):
             options.store(CachedOptions(best, self._budget.seconds))
         return _optimized(best)
 

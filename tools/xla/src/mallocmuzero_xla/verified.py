@@ -15,6 +15,17 @@ class Round:
     items: int
 
 
+# Records older than these fields lack them. A search without any look may have had no time for one,
+# and its record is not taken for an answer.
+_NEWER_FIELDS = {
+    "limit_cycles": None,
+    "out_of_budget": True,
+    "best_predicted_cycles": None,
+    "limits": 0,
+    "compile_seconds": None,
+}
+
+
 @dataclasses.dataclass
 class Verified:
     """What the loop found. Cycles are the compiler's estimates, priced as `simulate --hlo` does.
@@ -33,6 +44,10 @@ class Verified:
         mapping: the file of the mapping that `options` are a part of; None for the default.
         program: the file of the program that the mapping is of.
         interrupted: whether Ctrl-C ended it.
+        out_of_budget: whether the budget ended it before it had run out of ideas.
+        best_predicted_cycles: the fewest that a look predicted; None without looks.
+        limits: other limits of scoped memory than the compiler's own that were compiled under.
+        compile_seconds: that the default's compile took.
         limit_cycles: of the compiler's default under the best limit of scoped memory that was
             tried; None if other limits than the compiler's own were not tried.
     """
@@ -52,11 +67,25 @@ class Verified:
     program: str | None = None
     interrupted: bool = False
     limit_cycles: float | None = None
+    out_of_budget: bool = False
+    best_predicted_cycles: float | None = None
+    limits: int = 0
+    compile_seconds: float | None = None
 
     @property
     def gain(self) -> float:
         """Returns the share of the default's cycles that is saved."""
         return 1.0 - self.optimized_cycles / self.default_cycles
+
+    @property
+    def undecided(self) -> bool:
+        """Returns whether it ended too early to say that the default is best."""
+        if self.options:
+            return False
+        judged = bool(self.looks or self.rounds or self.limits)
+        promise = self.best_predicted_cycles
+        untried = promise is not None and promise < self.default_cycles and not self.rounds
+        return self.interrupted or (self.out_of_budget and (untried or not judged))
 
     def to_json(self) -> dict[str, Any]:
         """Returns all fields, and the gain, for JSON."""
@@ -65,8 +94,7 @@ class Verified:
     @staticmethod
     def from_json(fields: dict[str, Any]) -> Verified:
         """Reads what `to_json` returned; raises KeyError or TypeError if it is not that."""
-        # Records older than the field lack it.
-        fields = {"limit_cycles": None, **fields}
+        fields = {**_NEWER_FIELDS, **fields}
         known = {field.name: fields[field.name] for field in dataclasses.fields(Verified)}
         known["rounds"] = [Round(**entry) for entry in known["rounds"]]
         return Verified(**known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 import pathlib
 import threading
 from collections.abc import Callable
@@ -92,6 +93,7 @@ class Loop:
         self._pricing = threading.Lock()  # looks may end at once, and the binary reads one back
         self._lessons: dict[str, str] = {}
         self._compiled: set[str] = set()
+        self._best_predicted: float | None = None
 
     def run(self) -> Verified:
         """Returns the best that was found when nothing helps, the budget ends or Ctrl-C comes.
@@ -103,9 +105,11 @@ class Loop:
         cycles = self._binary.module_cycles(default, capture.chip)
         result = Verified(default_cycles=cycles, optimized_cycles=cycles, predicted_cycles=cycles)
         result.honoured_share = self._honoured(default)
+        result.compile_seconds = capture.compile_seconds
         try:
             self._rounds(result)
         except BudgetSpentError:
+            result.out_of_budget = True
             self._progress.note("the budget is spent")
         except KeyboardInterrupt:
             result.interrupted = True
@@ -114,6 +118,7 @@ class Loop:
                 raise
             self._progress.note(f"ends here: {error}")
         result.looks, result.compiles = self._looker.looks, self._looker.compiles
+        result.best_predicted_cycles = self._best_predicted
         result.seconds = self._budget.elapsed()
         return result
 
@@ -140,6 +145,7 @@ class Loop:
             if len(self._lessons) > surprises:
                 items = self._learn(items)
             elif finished or not (compiled or self._looker.looks > looks):
+                result.out_of_budget = not finished
                 return
 
     def _learn(self, items: list[Item]) -> list[Item]:
@@ -186,6 +192,7 @@ class Loop:
             with self._pricing:
                 placement = self._price(text)
                 best = min(best, placement.cycles)
+                self._best_predicted = min(placement.cycles, self._best_predicted or math.inf)
                 self._progress.status(
                     f"{self._looker.looks} looks, {self._looker.compiles} compiles, "
                     f"{self._budget.elapsed():.0f} s: {1 - best / default:.2%} predicted"

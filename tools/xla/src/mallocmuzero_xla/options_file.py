@@ -1,0 +1,75 @@
+"""Files of compiler options, name=value a line: what `--output` of optimize and verify writes."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from collections.abc import Mapping
+
+from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.store import write_atomically
+
+_LINE = re.compile(r"(\w+)=(.*)")
+
+
+def read_options(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Returns the options of a file, for jax.jit(..., compiler_options=...); empty if it has none.
+
+    Raises UsageError if it cannot be read or is not such a file.
+    """
+    try:
+        lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{os.fspath(path)}: cannot be read ({error})") from error
+    options = {}
+    for number, line in enumerate(lines, 1):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise UsageError(f"{os.fspath(path)}:{number}: expected name=value, a compiler option")
+        options[match.group(1)] = match.group(2)
+    return options
+
+
+def write_options(path: pathlib.Path, options: Mapping[str, str]) -> pathlib.Path | None:
+    """Writes a file of options, complete or not at all.
+
+    No options where some were may be the truth and is seldom what was hoped for: what was there is
+    kept beside the file, and where is returned.
+    """
+    kept = None
+    if not options and path.is_file() and path.stat().st_size:
+        kept = path.with_name(f"{path.name}.before")
+        write_atomically(kept, path.read_bytes())
+    lines = [f"{name}={value}\n" for name, value in options.items()]
+    write_atomically(path, "".join(lines).encode("utf-8"))
+    return kept
+
+
+def check_options_output(path: pathlib.Path) -> None:
+    """Raises UsageError if options are not to be written to `path`: before minutes are spent."""
+    check_output(path)
+    if path.exists():
+        try:
+            read_options(path)
+        except UsageError as error:
+            raise UsageError(
+                f"--output {path}: a file of something else is there; expected a new name, or a "
+                f"file of compiler options"
+            ) from error
+
+
+def check_output(path: pathlib.Path) -> None:
+    """Raises UsageError if no file can be written to `path`."""
+    if path.is_dir():
+        raise UsageError(f"--output {path}: a folder; expected a file")
+    parent = _existing(path.absolute().parent)
+    if not parent.is_dir():
+        raise UsageError(f"--output {path}: {parent} is a file; expected a folder")
+    if not os.access(parent, os.W_OK):
+        raise UsageError(f"--output {path}: cannot be written")
+
+
+def _existing(folder: pathlib.Path) -> pathlib.Path:
+    """Returns the nearest path above that exists."""
+    return folder if folder.exists() else _existing(folder.parent)

@@ -1,0 +1,58 @@
+"""What the closed loop found, in words."""
+
+from __future__ import annotations
+
+from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
+from mallocmuzero_xla.scoped_limit import OPTION
+from mallocmuzero_xla.verified import Verified
+
+
+def describe(verified: Verified) -> str:
+    """Returns the outcome in words."""
+    default = f"default {verified.default_cycles / 1e6:,.3f} Mcycles"
+    if not verified.options:
+        return f"{default}: {_without_options(verified)} ({_took(verified)})"
+    settings = len(verified.options.keys() - {TENSOR_OVERRIDES, SORT_OVERRIDES, OPTION})
+    ended = "interrupted; the best so far: " if verified.interrupted else ""
+    return (
+        f"{ended}{default}, optimized {verified.optimized_cycles / 1e6:,.3f} "
+        f"({verified.gain:.2%} less; "
+        f"predicted {verified.predicted_cycles / 1e6:,.3f}), {_limit(verified)}"
+        f"{len(verified.kept) - settings} overrides, {settings} settings, "
+        f"{verified.honoured_share:.1%} of the mapping's bytes as wanted ({_took(verified)})"
+    )
+
+
+def _without_options(verified: Verified) -> str:
+    """Says why there are no options: each reason leaves something else to do."""
+    compiled = "nothing compiled to less" if verified.rounds else "nothing compiled"
+    if verified.interrupted:
+        return f"interrupted after {verified.looks} looks, {_promise(verified)}{compiled}"
+    if verified.undecided and verified.looks:
+        return f"budget spent after {verified.looks} looks, {_promise(verified)}{compiled}"
+    if verified.undecided:
+        return "budget spent before any placement was tried"
+    if verified.out_of_budget:
+        return "nothing compiled to less within the budget, keep it"
+    if not (verified.looks or verified.limits):
+        return "there is no other placement to try, keep it"
+    return "nothing compiled to less, keep it"
+
+
+def _promise(verified: Verified) -> str:
+    best = verified.best_predicted_cycles
+    if best is None:
+        return ""
+    return f"best predicted {max(0.0, 1 - best / verified.default_cycles):.2%}, "
+
+
+def _took(verified: Verified) -> str:
+    return f"{verified.looks} looks, {verified.compiles} compiles, {verified.seconds:.0f} s"
+
+
+def _limit(verified: Verified) -> str:
+    if verified.limit_cycles is None or OPTION not in verified.options:
+        return ""
+    gain = 1 - verified.limit_cycles / verified.default_cycles
+    mebibytes = int(verified.options[OPTION]) / 1024
+    return f"scoped memory up to {mebibytes:g} MiB (by itself {gain:.2%} less), "

@@ -1,0 +1,55 @@
+"""What is said of a search that found nothing depends on why it did not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mallocmuzero_xla.outcome import describe
+from mallocmuzero_xla.verified import Round, Verified
+
+
+@pytest.mark.parametrize(
+    ("fields", "words", "undecided"),
+    [
+        ({}, "there is no other placement to try, keep it", False),
+        ({"looks": 3}, "nothing compiled to less, keep it", False),
+        ({"out_of_budget": True}, "budget spent before any placement was tried", True),
+        (
+            {"out_of_budget": True, "looks": 3, "best_predicted_cycles": 1000.0},
+            "nothing compiled to less within the budget, keep it",
+            False,
+        ),
+        (
+            {"out_of_budget": True, "looks": 3, "best_predicted_cycles": 900.0},
+            "budget spent after 3 looks, best predicted 10.00%, nothing compiled",
+            True,
+        ),
+        (
+            {"interrupted": True, "looks": 3, "rounds": [Round(900.0, 1100.0, 1)]},
+            "interrupted after 3 looks, nothing compiled to less",
+            True,
+        ),
+    ],
+)
+def test_reason_for_no_options_is_named(
+    fields: dict[str, Any], words: str, undecided: bool
+) -> None:
+    verified = Verified(1000.0, 1000.0, 1000.0, **fields)
+    assert f": {words} (" in describe(verified)
+    assert verified.undecided == undecided
+
+
+def test_options_of_an_interrupted_search_are_an_answer() -> None:
+    verified = Verified(1000.0, 900.0, 900.0, options={"xla_a": "1"}, interrupted=True)
+    assert describe(verified).startswith("interrupted; the best so far: ")
+    assert not verified.undecided
+
+
+def test_old_record_of_a_search_without_a_look_is_no_answer() -> None:
+    old = Verified(1000.0, 1000.0, 1000.0).to_json()
+    for name in ("out_of_budget", "best_predicted_cycles", "limits", "compile_seconds"):
+        del old[name]
+    assert Verified.from_json(old).undecided
+    assert not Verified.from_json({**old, "looks": 5}).undecided
