@@ -49,7 +49,7 @@ def test_options_of_an_interrupted_search_are_an_answer() -> None:
 
 def test_old_record_of_a_search_without_a_look_is_no_answer() -> None:
     old = Verified(1000.0, 1000.0, 1000.0).to_json()
-    for name in ("out_of_budget", "best_predicted_cycles", "limits", "compile_seconds"):
+    for name in ("out_of_budget", "best_predicted_cycles", "compile_seconds"):
         del old[name]
     assert Verified.from_json(old).undecided
     assert not Verified.from_json({**old, "looks": 5}).undecided

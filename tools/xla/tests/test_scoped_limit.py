@@ -217,6 +217,16 @@ def test_interrupted_before_the_loop_leaves_the_best_limit(
     assert result.report["interrupted"]
 
 
+def test_budget_that_ends_with_the_default_tries_no_limit_and_gives_no_verdict(
+    make_world: MakeWorld, cache: pathlib.Path
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
+    result = optimize(lambda: None, chip="tpu_v5e", budget="0.01s", progress=False)
+    assert limits_tried(cache) == {16}
+    assert Verified.from_json(result.report).undecided
+    assert not (cache / "options").exists()
+
+
 def test_a_limit_that_is_no_number_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=f"{OPTION}=much: expected a number of KiB"):
         fast_memory_bytes(CHIPS["tpu_v5e"], {OPTION: "much"})

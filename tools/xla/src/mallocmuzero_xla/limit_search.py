@@ -38,15 +38,24 @@ class Default:
     Attributes:
         options: compiler options that set the limit; empty for the compiler's own.
         cycles: the compiler's estimate.
+        seconds: that the compile took, be it now or earlier.
     """
 
     options: dict[str, str]
     cycles: float
+    seconds: float
 
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """What a search for a limit found: under the chip's own, and under the best; what it took."""
+    """What a search for a limit found.
+
+    Attributes:
+        default: under the chip's own limit.
+        best: under the best, which may be the chip's own.
+        compiles: that it took.
+        interrupted: whether Ctrl-C ended it.
+    """
 
     default: Default
     best: Default
@@ -82,6 +91,13 @@ class LimitSearch:
         self._progress = progress
         self._found: dict[int, Default] = {}
 
+    def compile_default(self) -> Default:
+        """Compiles under the chip's own limit, be the time what it may; raises as `run` does."""
+        own = self._chip.scoped_vmem_kib
+        if own not in self._found:
+            self._found[own] = self._compile({}, Budget())
+        return self._found[own]
+
     def run(self, seconds: float) -> Tuned:
         """Tries limits for `seconds`, after the chip's own, which takes what it takes.
 
@@ -89,10 +105,11 @@ class LimitSearch:
         program does not compile under the chip's own.
         """
         own = self._chip.scoped_vmem_kib
-        default = self._found[own] = self._compile({}, Budget())
+        default = self.compile_default()
         interrupted = False
         try:
-            self._try_others(own, Budget(seconds))
+            if seconds > 0:
+                self._try_others(own, Budget(seconds))
         except KeyboardInterrupt:
             interrupted = True
         best = self._found[self._best()]
@@ -101,7 +118,7 @@ class LimitSearch:
     def _try_others(self, own: int, budget: Budget) -> None:
         default = self._found[own]
         for kib in self._candidates(own):
-            if budget.remaining() < self._looker.slowest_compile:
+            if budget.remaining() < max(default.seconds, self._looker.slowest_compile):
                 break
             try:
                 self._found[kib] = self._compile({OPTION: str(kib)}, budget)
@@ -158,7 +175,8 @@ class LimitSearch:
         else:
             text = self._looker.compile(options, budget)
             store.add_text(variant, text, self._looker.last_compile)
-        return Default(options, self._binary.module_cycles(text, self._chip.name))
+        cycles = self._binary.module_cycles(text, self._chip.name)
+        return Default(options, cycles, store.seconds(variant))
 
 
 def limit_alone(best: Default, verified: Verified) -> Verified:

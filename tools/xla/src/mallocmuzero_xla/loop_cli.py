@@ -210,7 +210,7 @@ def _report(arguments: argparse.Namespace, report: dict[str, Any]) -> int:
     if arguments.json:
         print(json.dumps(report), flush=True)
     else:
-        print(describe(verified), file=sys.stderr)
+        print(describe(verified, report.get("from_cache", False)), file=sys.stderr)
     if verified.undecided:
         if arguments.output is not None:
             print(f"mallocmuzero-xla: {arguments.output} not written", file=sys.stderr)

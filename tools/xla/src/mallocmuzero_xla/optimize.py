@@ -19,21 +19,21 @@ from mallocmuzero_xla.limit_search import LimitSearch, Tuned, limit_alone
 from mallocmuzero_xla.looker import Looker, looks_at_once
 from mallocmuzero_xla.lowering import LoweredProgram, lower
 from mallocmuzero_xla.options_cache import CachedOptions, OptionsCache, cache_folder
+from mallocmuzero_xla.planning import (
+    advice,
+    limit_seconds,
+    sample_seconds,
+    solve_seconds,
+    suggested_budget,
+)
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.runner import Limits, Subject
 from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.scoped_limit import limit_in_force, with_options
 from mallocmuzero_xla.store import CaptureStore
-from mallocmuzero_xla.variants import Variant, standard_variants
+from mallocmuzero_xla.variants import DEFAULT, Variant, standard_variants
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.verify import Loop, Plan
-
-# Shares of the budget: compiling under other limits of scoped memory; compiling samples; the first
-# search for a mapping. Looks and compiles of candidates get the rest.
-_LIMIT_SHARE = 0.35
-_CAPTURE_SHARE = 0.2
-_SOLVE_SHARE = 0.15
-_SOLVE_SECONDS = 60.0
 
 # A sample may take this many times as long as the compiles before it, late as it may be.
 _SLOWEST_SAMPLE = 2.0
@@ -50,7 +50,8 @@ class Optimized:
         optimized_cycles: of the program compiled with the options; never above the former.
         honoured_share: of the bytes accessed, those that are where the mapping wants them.
         mapping: the mapping file that the options come from, in the cache; None if there is none.
-        report: fields of verify.Verified, for logs.
+        report: fields of verified.Verified, and `from_cache`, for logs.
+        from_cache: whether it was found by an earlier call.
     """
 
     compiler_options: dict[str, str]
@@ -59,6 +60,7 @@ class Optimized:
     honoured_share: float
     mapping: pathlib.Path | None
     report: dict[str, Any]
+    from_cache: bool = False
 
 
 def optimize(
@@ -85,10 +87,12 @@ def optimize(
         args: pytrees of arrays or jax.ShapeDtypeStruct; values are not looked at.
         chip: one of mallocmuzero_xla.CHIPS.
         budget: time to take, such as "90s", "5m", "1h". At most 35 % go to compiles under other
-            limits of scoped memory; a fifth to compiling samples, fewer than `samples` if they are
-            slow; three twentieths, and at most a minute, to the search for a mapping; the rest to
-            looks and compiles that judge it. The three compiles without which there is no comparing
-            are made in any case, and a compile under way when the time is up is given some more.
+            limits of scoped memory; a fifth to compiling samples, fewer than `samples`, or none, if
+            they are slow; three twentieths, and at most a minute, to the search for a mapping; the
+            rest to looks and compiles that judge it. The compiles without which there is no
+            comparing may take all of it: `report` then has neither looks nor rounds, nothing is
+            cached but what was compiled, and another call goes on from there. A compile under way
+            when the time is up is given some more.
         samples: random placements to compile at most.
         topology: libtpu's name of a topology other than the chip's own.
         cache_dir: instead of the folder that MALLOCMUZERO_CACHE names.
@@ -160,20 +164,23 @@ class _Run:
         """Returns what is cached if no less time was taken for it, or else searches."""
         options = OptionsCache(self._program, self._chip, self._cache, scoped_limit)
         cached = options.load()
+        # Earlier versions kept searches that had no time to look at anything.
+        cached = None if cached is not None and cached.verified.undecided else cached
         if cached is not None and cached.budget_seconds >= self._budget.seconds:
-            return _optimized(cached.verified)
+            return _optimized(cached.verified, from_cache=True)
         is_set = limit_in_force(self._program.base_options) is not None
         if scoped_limit and not is_set and self._chip.shared_vmem_kib is not None:
             verified = self._play_under(self._tune(), variants)
         else:
             verified = self._play(self._program, variants)
         self._progress.close()
-        best = verified
-        if cached is not None and cached.verified.optimized_cycles <= verified.optimized_cycles:
-            best = dataclasses.replace(cached.verified, interrupted=verified.interrupted)
+        best, earlier = verified, cached.verified if cached is not None else None
+        # Where neither has options, the later search is the one to tell of.
+        if earlier and earlier.options and earlier.optimized_cycles <= verified.optimized_cycles:
+            best = dataclasses.replace(earlier, interrupted=verified.interrupted)
         if not (verified.interrupted or verified.undecided):
             options.store(CachedOptions(best, self._budget.seconds))
-        return _optimized(best)
+        return _optimized(best, from_cache=best is not verified)
 
     def _tune(self) -> Tuned:
         with Looker(self._chip) as looker:
@@ -181,7 +188,13 @@ class _Run:
             search = LimitSearch(
                 self._program, self._captures, looker, self._chip, self._binary, self._progress
             )
-            return search.run(_LIMIT_SHARE * self._budget.seconds)
+            default = search.compile_default()
+            self._advise(default.seconds, limits=True)
+            return search.run(limit_seconds(self._budget, default.seconds))
+
+    def _advise(self, compile_seconds: float, limits: bool) -> None:
+        if self._budget.seconds < suggested_budget(compile_seconds, limits):
+            self._progress.note(advice(compile_seconds, limits))
 
     def _play_under(self, tuned: Tuned, variants: list[Variant]) -> Verified:
         """Plays under the best limit, or under the chip's own if that one cannot be captured.
@@ -189,13 +202,17 @@ class _Run:
         Ctrl-C before there is more than a limit leaves the limit.
         """
         best = tuned.best
-        verified = Verified(best.cycles, best.cycles, best.cycles, interrupted=True)
+        verified = Verified(best.cycles, best.cycles, best.cycles, interrupted=tuned.interrupted)
+        verified.compile_seconds = tuned.default.seconds
+        verified.seconds = self._budget.elapsed()
         try:
-            if not tuned.interrupted:
+            if not self._budget.remaining():
+                verified.out_of_budget = True
+            elif not tuned.interrupted:
                 verified = self._play(with_options(self._program, best.options), variants)
             verified.options = {**best.options, **verified.options}
         except KeyboardInterrupt:
-            verified = limit_alone(best, verified)
+            verified = limit_alone(best, dataclasses.replace(verified, interrupted=True))
         except CaptureError as error:
             if not best.options:
                 raise
@@ -215,18 +232,31 @@ class _Run:
             program.write(looker.lowered)
             store = CaptureStore(folder, program.function, self._chip)
             self._capture(Subject(store, self._chip, looker.lowered), variants)
+            if not self._budget.remaining():
+                return self._without_a_look(folder)
             return self._search(folder, looker)
 
+    def _without_a_look(self, folder: pathlib.Path) -> Verified:
+        """Returns what there is to say where the budget ends with what must be compiled."""
+        capture = open_capture(folder)
+        cycles = self._binary.module_cycles(capture.read(DEFAULT), self._chip.name)
+        verified = Verified(cycles, cycles, cycles, out_of_budget=True)
+        verified.compile_seconds = capture.compile_seconds
+        verified.seconds = self._budget.elapsed()
+        return verified
+
     def _capture(self, subject: Subject, variants: list[Variant]) -> None:
-        """Captures what there must be, and as many samples as the budget allows, at least one."""
+        """Captures what there must be, and samples as far as the budget allows."""
         required = [item for item in variants if item.required]
         samples = [item for item in variants if not item.required]
         run_capture(subject, required, Limits(), self._quiet)
-        seconds = self._budget.seconds
-        late = (_LIMIT_SHARE + _CAPTURE_SHARE) * seconds - self._budget.elapsed()
-        left = min(_CAPTURE_SHARE * seconds, late)
         compile_seconds = open_capture(subject.store.folder).compile_seconds
-        count = max(1, int(left / compile_seconds))
+        if self._chip.shared_vmem_kib is None:
+            self._advise(compile_seconds, limits=False)
+        left = sample_seconds(self._budget, compile_seconds)
+        count = int(left / compile_seconds)
+        if not count:
+            return
         timeout = min(Limits.timeout, max(_SLOWEST_SAMPLE * compile_seconds, left))
         limits = Limits(timeout=timeout, retries=1)
         run_capture(subject, required + samples[:count], limits, self._quiet)
@@ -238,9 +268,9 @@ class _Run:
             scratch = pathlib.Path(name)
             program, mapping = scratch / "imported.program", scratch / "first.mapping"
             capture.import_to(program)
-            solve_seconds = min(_SOLVE_SECONDS, _SOLVE_SHARE * self._budget.seconds)
-            self._progress.note(f"searching for a mapping for {solve_seconds:.0f} s")
-            self._binary.solve(program, mapping, solve_seconds)
+            seconds = solve_seconds(self._budget)
+            self._progress.note(f"searching for a mapping for {max(1.0, seconds):.0f} s")
+            self._binary.solve(program, mapping, seconds)
             plan = Plan(capture, program, mapping, scratch, solve=self._binary.solve)
             verified = Loop(plan, looker, self._binary, self._budget, self._progress).run()
             for kind in ("program", "mapping"):
@@ -255,12 +285,13 @@ def _kept(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     return path.replace(folder / f"{digest}{path.suffix}")
 
 
-def _optimized(verified: Verified) -> Optimized:
+def _optimized(verified: Verified, from_cache: bool) -> Optimized:
     return Optimized(
         compiler_options=verified.options,
         default_cycles=verified.default_cycles,
         optimized_cycles=verified.optimized_cycles,
         honoured_share=verified.honoured_share,
         mapping=pathlib.Path(verified.mapping) if verified.mapping else None,
-        report=verified.to_json(),
+        report={**verified.to_json(), "from_cache": from_cache},
+        from_cache=from_cache,
     )

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
+from mallocmuzero_xla.planning import advice
 from mallocmuzero_xla.scoped_limit import OPTION
 from mallocmuzero_xla.verified import Verified
 
 
-def describe(verified: Verified) -> str:
-    """Returns the outcome in words."""
+def describe(verified: Verified, from_cache: bool = False) -> str:
+    """Returns the outcome in words; `from_cache`: of an earlier search."""
     default = f"default {verified.default_cycles / 1e6:,.3f} Mcycles"
+    took = f"{verified.looks} looks, {verified.compiles} compiles, {verified.seconds:.0f} s"
+    if from_cache:
+        took = f"from the cache: found by {took}; a larger budget searches again"
     if not verified.options:
-        return f"{default}: {_without_options(verified)} ({_took(verified)})"
+        return f"{default}: {_without_options(verified)} ({took})"
+    if verified.out_of_budget and not verified.looks:
+        took += "; budget spent before any placement was tried"
     settings = len(verified.options.keys() - {TENSOR_OVERRIDES, SORT_OVERRIDES, OPTION})
     ended = "interrupted; the best so far: " if verified.interrupted else ""
     return (
@@ -19,7 +25,7 @@ def describe(verified: Verified) -> str:
         f"({verified.gain:.2%} less; "
         f"predicted {verified.predicted_cycles / 1e6:,.3f}), {_limit(verified)}"
         f"{len(verified.kept) - settings} overrides, {settings} settings, "
-        f"{verified.honoured_share:.1%} of the mapping's bytes as wanted ({_took(verified)})"
+        f"{verified.honoured_share:.1%} of the mapping's bytes as wanted ({took})"
     )
 
 
@@ -31,10 +37,14 @@ def _without_options(verified: Verified) -> str:
     if verified.undecided and verified.looks:
         return f"budget spent after {verified.looks} looks, {_promise(verified)}{compiled}"
     if verified.undecided:
-        return "budget spent before any placement was tried"
+        words = "budget spent before any placement was tried"
+        if verified.compile_seconds is None:
+            return words
+        grant = advice(verified.compile_seconds, verified.limit_cycles is not None)
+        return f"{words}; {grant}; what has been compiled is kept"
     if verified.out_of_budget:
         return "nothing compiled to less within the budget, keep it"
-    if not (verified.looks or verified.limits):
+    if not verified.looks and verified.limit_cycles is None:
         return "there is no other placement to try, keep it"
     return "nothing compiled to less, keep it"
 
@@ -44,10 +54,6 @@ def _promise(verified: Verified) -> str:
     if best is None:
         return ""
     return f"best predicted {max(0.0, 1 - best / verified.default_cycles):.2%}, "
-
-
-def _took(verified: Verified) -> str:
-    return f"{verified.looks} looks, {verified.compiles} compiles, {verified.seconds:.0f} s"
 
 
 def _limit(verified: Verified) -> str:

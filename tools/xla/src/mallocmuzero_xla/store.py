@@ -59,6 +59,10 @@ class CaptureStore:
         compressed = self.path(variant).read_bytes()
         return zstandard.ZstdDecompressor().decompress(compressed).decode("utf-8")
 
+    def seconds(self, variant: Variant) -> float:
+        """Returns what the compile of a captured variant took."""
+        return float(self._record["variants"][variant.name]["seconds"])
+
     @property
     def fast_memory_bytes(self) -> int | None:
         """Returns what the compiler had for tensors; None: what the chip's file says."""

@@ -21,7 +21,6 @@ _NEWER_FIELDS = {
     "limit_cycles": None,
     "out_of_budget": True,
     "best_predicted_cycles": None,
-    "limits": 0,
     "compile_seconds": None,
 }
 
@@ -46,7 +45,6 @@ class Verified:
         interrupted: whether Ctrl-C ended it.
         out_of_budget: whether the budget ended it before it had run out of ideas.
         best_predicted_cycles: the fewest that a look predicted; None without looks.
-        limits: other limits of scoped memory than the compiler's own that were compiled under.
         compile_seconds: that the default's compile took.
         limit_cycles: of the compiler's default under the best limit of scoped memory that was
             tried; None if other limits than the compiler's own were not tried.
@@ -69,7 +67,6 @@ class Verified:
     limit_cycles: float | None = None
     out_of_budget: bool = False
     best_predicted_cycles: float | None = None
-    limits: int = 0
     compile_seconds: float | None = None
 
     @property
@@ -82,7 +79,7 @@ class Verified:
         """Returns whether it ended too early to say that the default is best."""
         if self.options:
             return False
-        judged = bool(self.looks or self.rounds or self.limits)
+        judged = bool(self.looks or self.rounds)
         promise = self.best_predicted_cycles
         untried = promise is not None and promise < self.default_cycles and not self.rounds
         return self.interrupted or (self.out_of_budget and (untried or not judged))

@@ -36,6 +36,7 @@ _SURPRISE = 0.001
 # follow, and whole compiles have to.
 _SEARCH_SHARE = 0.6
 _LEAST_SEARCH_SHARE = 0.25
+_LEAST_SEARCH_SECONDS = 20.0  # a few looks, and the start of what looks
 _RESERVED_COMPILES = 2.5
 _LEAST_GRACE = 30.0
 
@@ -210,7 +211,8 @@ class Loop:
     def _search_seconds(self) -> float:
         """Returns the time for looks: some of what is left, so that compiles can follow."""
         left = self._budget.remaining()
-        return min(_SEARCH_SHARE * left, max(_LEAST_SEARCH_SHARE * left, left - self._reserve()))
+        least = max(_LEAST_SEARCH_SHARE * left, _LEAST_SEARCH_SECONDS)
+        return min(_SEARCH_SHARE * left, max(least, left - self._reserve()))
 
     def _weigh(self, trial: Trial, text: str, result: Verified) -> None:
         """Keeps a compiled program if it is the fastest so far, and what there is to learn."""

@@ -1,0 +1,62 @@
+"""A budget is shared out so that something is left to find an answer with."""
+
+from __future__ import annotations
+
+import pytest
+
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.planning import (
+    advice,
+    limit_seconds,
+    sample_seconds,
+    solve_seconds,
+    suggested_budget,
+)
+
+
+class Spent(Budget):
+    """A budget of which so many seconds are gone."""
+
+    def __init__(self, seconds: float, gone: float) -> None:
+        super().__init__(seconds)
+        self._gone = gone
+
+    def elapsed(self) -> float:
+        return self._gone
+
+
+def test_large_budget_is_shared_by_its_shares() -> None:
+    # Of 1000 s: 35 % for limits, 20 % for samples, 60 s for a mapping.
+    assert limit_seconds(Spent(1000.0, 10.0), 10.0) == pytest.approx(350.0)
+    assert sample_seconds(Spent(1000.0, 20.0), 10.0) == pytest.approx(200.0)
+    assert solve_seconds(Spent(1000.0, 220.0)) == 60.0
+
+
+def test_slow_compiles_leave_out_samples_before_looks_and_a_compile() -> None:
+    # 240 s, of which two compiles of 80 s have taken 160: 80 are left for looks and a compile.
+    assert sample_seconds(Spent(240.0, 160.0), 80.0) == 0.0
+    # A quarter of what is left, not 15 % of 240 s.
+    assert solve_seconds(Spent(240.0, 160.0)) == pytest.approx(20.0)
+
+
+def test_one_sample_is_compiled_late_where_there_is_room_for_it() -> None:
+    # 600 s, 360 gone: the share of samples ended at 330 s, and 240 - 100 - 20 s are room.
+    assert sample_seconds(Spent(600.0, 360.0), 100.0) == pytest.approx(100.0)
+
+
+def test_limits_leave_room_for_the_compiles_that_follow() -> None:
+    # 120 s, 50 gone: 70 - 2 * 30 s are room, of which half may go.
+    assert limit_seconds(Spent(120.0, 50.0), 30.0) == pytest.approx(5.0)
+    assert limit_seconds(Spent(120.0, 100.0), 100.0) == 0.0
+
+
+@pytest.mark.parametrize(("seconds", "limits", "minutes"), [(0.5, False, 1), (100.0, False, 10)])
+def test_suggested_budget_has_room_for_six_compiles(
+    seconds: float, limits: bool, minutes: int
+) -> None:
+    assert suggested_budget(seconds, limits) == 60 * minutes
+    assert f"{seconds:.0f} s here, grant at least {minutes}m" in advice(seconds, limits)
+
+
+def test_suggested_budget_has_room_for_two_limits_more() -> None:
+    assert suggested_budget(60.0, limits=True) == 8 * 60
