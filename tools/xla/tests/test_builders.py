@@ -20,6 +20,12 @@ def wrong():
     return f
 def wrong_args():
     return f, 1
+def number_for_options():
+    return f, (1,), 5
+def list_for_options():
+    return f, (1,), ["abc"]
+def unnamed_option():
+    return f, (1,), {0: "donate_argnums"}
 """
 
 REGISTRY = """
@@ -67,6 +73,9 @@ def test_builder_in_a_module_of_the_working_folder_is_found(
         ("{model}:absent", "has no function 'absent'"),
         ("{model}:wrong", r"must return \(fn, args\)"),
         ("{model}:wrong_args", "args must be a tuple, not int"),
+        ("{model}:number_for_options", "jit_options must be a dictionary .*, not 5"),
+        ("{model}:list_for_options", "jit_options must be a dictionary .*, not .'abc'"),
+        ("{model}:unnamed_option", "jit_options must be a dictionary .*, not {0: "),
     ],
 )
 def test_wrong_references_are_usage_errors(model: str, reference: str, message: str) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import pathlib
+import signal
+import subprocess
+import sys
 
 import pytest
 from conftest import FakeCompiler
@@ -81,6 +85,36 @@ def test_bad_command_lines_exit_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(arguments)
     assert stop.value.code == 2
+
+
+def test_interrupt_while_the_package_is_imported_is_one_line(tmp_path: pathlib.Path) -> None:
+    package = tmp_path / "mallocmuzero_xla"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise KeyboardInterrupt", encoding="utf-8")
+    shell = pathlib.Path(cli.__file__).parents[1] / "mallocmuzero_xla_shell.py"
+    found = subprocess.run(
+        [sys.executable, "-P", str(shell)],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.returncode, found.stderr) == (1, "mallocmuzero-xla: interrupted\n")
+
+
+@pytest.mark.usefixtures("compiler_present")
+def test_termination_ends_a_command_as_an_interrupt_does(
+    tmp_path: pathlib.Path,
+    fake_compiler: FakeCompiler,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    fake_compiler({})
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(cli, "find_chip", lambda *_: signal.raise_signal(signal.SIGTERM))
+    assert capture(tmp_path / "out") == 1
+    assert "interrupted" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_missing_compiler_is_one_line_that_says_what_to_install(

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import pathlib
 import sys
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -109,4 +110,10 @@ def _checked(result: Any, source: str) -> BuiltFunction:
     fn, args, *rest = result
     if not isinstance(args, tuple | list):
         raise UsageError(f"{source}: args must be a tuple, not {type(args).__name__}")
-    return BuiltFunction(fn, tuple(args), dict(rest[0]) if rest else {})
+    options = rest[0] if rest else {}
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise UsageError(
+            f"{source}: jit_options must be a dictionary of keyword arguments of jax.jit, such as "
+            f"{{'donate_argnums': 0}}, not {options!r:.100}"
+        )
+    return BuiltFunction(fn, tuple(args), dict(options))

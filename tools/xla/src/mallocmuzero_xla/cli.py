@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import pathlib
+import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mallocmuzero_xla.capture import capture_reference
 from mallocmuzero_xla.chips import CHIPS, find_chip
@@ -24,6 +26,25 @@ _PROGRAM_SUFFIX = ".program"
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a subcommand; returns 0, 1 on failure, 2 on bad usage."""
     arguments = _parser().parse_args(argv)
+    with _terminated_as_interrupted():
+        return _run(arguments)
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Takes SIGTERM for Ctrl-C: temporary files and compile processes must not stay behind."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    earlier = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     try:
         if not getattr(arguments, "render_only", False):
             require_compiler()

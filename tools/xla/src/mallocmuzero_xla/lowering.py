@@ -77,14 +77,18 @@ def lower(
         compiler_options: options that every compile of this program is to have.
 
     Raises:
-        UsageError: it is sharded over other devices, or has overrides of its own.
+        UsageError: jax.jit does not take the options, it is sharded over other devices, or has
+            overrides of its own.
         CaptureError: it cannot be traced, or calls back to the host.
     """
     prepare_environment()
     import jax
 
     options = dict(jit_options or {})
-    jitted = fn if hasattr(fn, "lower") and not options else jax.jit(fn, **options)
+    try:
+        jitted = fn if hasattr(fn, "lower") and not options else jax.jit(fn, **options)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"jax.jit with {', '.join(options)}: {in_one_line(error)}") from error
     devices = chip_devices(chip)
     try:
         lowered = _traced(jitted, args, devices)
