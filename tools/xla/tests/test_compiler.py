@@ -15,6 +15,7 @@ from mallocmuzero_xla.capture import capture
 from mallocmuzero_xla.chips import CHIPS, topology_devices
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.hlo_text import strip_source_locations
+from mallocmuzero_xla.lowering import lower
 from mallocmuzero_xla.variants import Variant
 
 if importlib.util.find_spec("jax") is not None:
@@ -178,6 +179,17 @@ def test_static_arguments_stay_as_they_are(options: dict[str, Any], ready: bool)
     fn: Any = jax.jit(scaled, **options) if ready else scaled
     captured = capture(fn, *args, samples=0, progress=False, **({} if ready else options))
     assert "multiply" in captured.hlo["default"]
+
+
+@pytest.mark.parametrize("chip", ["tpu_v5e", "tpu_v4"])
+def test_function_without_arguments_is_lowered_for_the_chip(chip: str) -> None:
+    program = lower(lambda: jnp.zeros((3,)), (), CHIPS[chip])
+    assert program.device_ids == (topology_devices(chip)[0].id,)
+
+
+def test_option_that_jit_does_not_know_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="jit with donate_argnum: TypeError: "):
+        lower(mlp, shapes((8, 8), (8, 8)), CHIPS["tpu_v4i"], {"donate_argnum": 0})
 
 
 def test_function_that_cannot_be_traced_is_one_line() -> None:

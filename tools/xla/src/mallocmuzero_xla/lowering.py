@@ -105,6 +105,11 @@ def _traced(jitted: Any, args: Sequence[Any], devices: Sequence[Any]) -> Any:
     import jax
 
     static = _static_positions(jitted, len(args))
+    dynamic = [arg for index, arg in enumerate(args) if index not in static]
+    if not jax.tree.leaves(dynamic):
+        # No argument says where to: jax would lower it for a device of this machine.
+        with jax.default_device(devices[0]):
+            return jitted.lower(*args)
     one_device = jax.sharding.SingleDeviceSharding(devices[0])
     try:
         return jitted.lower(*_abstract_args(args, static, one_device))
