@@ -80,6 +80,73 @@ def test_program_output_without_a_binary_exits_2_before_compiling(
     assert not log.exists()
 
 
+def install_binary(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installs a binary that writes its last argument and reports."""
+    binary = folder / "mallocmuzero"
+    script = '#!/bin/sh\nfor last; do :; done\necho made > "$last"\necho "all in HBM 5 Mcycles"\n'
+    binary.write_text(script, encoding="utf-8")
+    binary.chmod(0o755)
+    monkeypatch.setenv("MALLOCMUZERO_BINARY", str(binary))
+
+
+@pytest.mark.usefixtures("compiler_present")
+def test_program_output_keeps_its_texts_and_goes_on_from_them(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_binary(tmp_path, monkeypatch)
+    log = fake_compiler({"default": ["error", "ok"]})
+    output = tmp_path / "new" / "p.program"
+    assert capture(output, "--samples", "1") == 1
+    assert not output.exists()
+    assert capture(output, "--samples", "1") == 0
+    assert log.read_text(encoding="utf-8").split().count("all_hbm") == 1
+    assert output.read_text(encoding="utf-8") == "made\n"
+    kept = {path.name for path in (tmp_path / "new" / "p.captures").glob("*.zst")}
+    assert kept == {"all_hbm.hlo.zst", "default.hlo.zst", "sample_0.hlo.zst"}
+
+
+@pytest.mark.usefixtures("compiler_present")
+def test_program_output_prints_the_report_of_its_import(
+    tmp_path: pathlib.Path,
+    fake_compiler: FakeCompiler,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    install_binary(tmp_path, monkeypatch)
+    fake_compiler({})
+    assert capture(tmp_path / "p.program", "--samples", "0") == 0
+    shown = capsys.readouterr()
+    assert shown.out == "all in HBM 5 Mcycles\n"
+    assert f"the texts are in {tmp_path / 'p.captures'}" in shown.err
+
+
+@pytest.mark.usefixtures("compiler_present")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("m.py/p.program", "m.py is a file; expected a folder"),
+        ("m.py/texts", "m.py is a file; expected a folder"),
+        ("m.py", "m.py is a file; expected a folder"),
+        ("folder.program", "a folder; expected a file"),
+    ],
+)
+def test_output_that_cannot_be_written_exits_2_before_compiling(
+    tmp_path: pathlib.Path,
+    fake_compiler: FakeCompiler,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    message: str,
+) -> None:
+    install_binary(tmp_path, monkeypatch)
+    log = fake_compiler({})
+    (tmp_path / "m.py").touch()
+    (tmp_path / "folder.program").mkdir()
+    assert capture(tmp_path / name) == 2
+    assert message in capsys.readouterr().err
+    assert not log.exists()
+
+
 @pytest.mark.parametrize("arguments", [[], ["capture"], ["capture-zoo"], ["paint"]])
 def test_bad_command_lines_exit_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:

@@ -37,12 +37,14 @@ class Captured:
     failures: dict[str, str]
     fast_memory_bytes: int | None = None
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str]) -> str:
         """Writes a program file for the `mallocmuzero` binary, by calling `mallocmuzero import`.
+
+        Returns its report: what is in the program, and how well it predicts the compiler.
 
         The binary is the one MALLOCMUZERO_BINARY names, the first on PATH, or build/bin's.
         """
-        import_program(self.hlo, self.chip, pathlib.Path(path), self.fast_memory_bytes)
+        return import_program(self.hlo, self.chip, pathlib.Path(path), self.fast_memory_bytes)
 
 
 def capture(

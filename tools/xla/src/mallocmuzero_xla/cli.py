@@ -7,7 +7,6 @@ import contextlib
 import pathlib
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 
 from mallocmuzero_xla.capture import capture_reference
@@ -16,11 +15,12 @@ from mallocmuzero_xla.environment import require_compiler
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.importer import find_binary
 from mallocmuzero_xla.loop_cli import add_optimize, add_results, add_verify
+from mallocmuzero_xla.options_file import check_folder, check_output
 from mallocmuzero_xla.runner import Limits
 from mallocmuzero_xla.variants import parse_variants, standard_variants
 from mallocmuzero_xla.zoo import ZooRequest, capture_zoo
 
-_PROGRAM_SUFFIX = ".program"
+_PROGRAM_SUFFIX, _CAPTURES_SUFFIX = ".program", ".captures"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -87,7 +87,10 @@ def _add_capture(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     _add_common(command)
     command.add_argument(
-        "--output", required=True, help="folder for texts, or a file that ends in .program"
+        "--output",
+        required=True,
+        help="folder for texts; or a file that ends in .program, beside which they are kept in "
+        "a folder that ends in .captures",
     )
     command.set_defaults(run=_run_capture)
 
@@ -131,17 +134,22 @@ def _limits(arguments: argparse.Namespace) -> Limits:
 
 def _run_capture(arguments: argparse.Namespace) -> int:
     chip = find_chip(arguments.chip, arguments.topology)
-    output = pathlib.Path(arguments.output)
-    with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
-        wants_program = output.suffix == _PROGRAM_SUFFIX
-        if wants_program:
-            find_binary()  # minutes of compiling must not end in "no binary"
-        folder = pathlib.Path(scratch) if wants_program else output
-        captured = capture_reference(
-            arguments.function, chip, folder, arguments.samples, _limits(arguments)
-        )
-        if wants_program:
-            captured.save(output)
+    folder = output = pathlib.Path(arguments.output)
+    wants_program = output.suffix == _PROGRAM_SUFFIX
+    if wants_program:
+        # Minutes of compiling must not end in "no binary" or "no such folder". They are kept beside
+        # the program: for another run to go on from, and for verify, which needs the texts.
+        find_binary()
+        check_output(output)
+        folder = output.with_suffix(_CAPTURES_SUFFIX)
+    check_folder(folder)
+    captured = capture_reference(
+        arguments.function, chip, folder, arguments.samples, _limits(arguments)
+    )
+    if wants_program:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        print(captured.save(output), end="")
+        print(f"mallocmuzero-xla: the texts are in {folder}", file=sys.stderr)
     for variant, reason in captured.failures.items():
         print(f"mallocmuzero-xla: {variant} is missing: {reason}", file=sys.stderr)
     return 0

@@ -45,8 +45,8 @@ def import_program(
     hardware: str,
     output: pathlib.Path,
     fast_memory_bytes: int | None = None,
-) -> None:
-    """Writes the program file `output` from texts by variant name.
+) -> str:
+    """Writes the program file `output` from texts by variant name; returns the binary's report.
 
     `fast_memory_bytes` is what the compiler had for tensors; None: what the hardware's file says.
 
@@ -69,6 +69,7 @@ def import_program(
     if result.returncode != 0:
         lines = result.stderr.strip().splitlines() or ["no message"]
         raise CaptureError(f"mallocmuzero import failed ({result.returncode}): {lines[-1]}")
+    return result.stdout
 
 
 def _flag(variant: str) -> str:

@@ -63,7 +63,13 @@ def check_output(path: pathlib.Path) -> None:
     """Raises UsageError if no file can be written to `path`."""
     if path.is_dir():
         raise UsageError(f"--output {path}: a folder; expected a file")
-    parent = _existing(path.absolute().parent)
+    check_folder(path.parent, path)
+
+
+def check_folder(folder: pathlib.Path, output: pathlib.Path | None = None) -> None:
+    """Raises UsageError if `output`, or else anything, cannot be written in `folder`."""
+    path = output or folder
+    parent = _existing(folder.absolute())
     if not parent.is_dir():
         raise UsageError(f"--output {path}: {parent} is a file; expected a folder")
     if not os.access(parent, os.W_OK):
