@@ -24,6 +24,7 @@ def world(make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch) -> World:
 
 def verify(world: World, *more: str) -> int:
     paths = ["--capture", str(world.capture), "--mapping", str(world.mapping)]
+    paths += ["--program", str(world.program)]
     return cli.main(["verify", *paths, *more])
 
 
@@ -76,6 +77,15 @@ def test_bad_values_exit_2_before_anything_is_compiled(
     assert world.log() == []
 
 
+def test_mapping_without_its_program_exits_2(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = ["--capture", str(world.capture), "--mapping", str(world.mapping)]
+    assert cli.main(["verify", *paths, "--function", "m:f"]) == 2
+    assert "expected --program: the file that the mapping was made for" in capsys.readouterr().err
+    assert world.log() == []
+
+
 def test_folder_without_a_capture_exits_2(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     (world.capture / "capture.json").unlink()
     assert verify(world, "--function", "m:f") == 2
@@ -116,7 +126,7 @@ def test_what_the_binary_refuses_exits_2(
     binary = tmp_path / "mallocmuzero"
     script = "#!/bin/sh\necho 'm.mapping: for another program' >&2\nexit 2\n"
     binary.write_text(script, encoding="utf-8")
-    assert verify(world, "--function", "m:f", "--program", str(world.program)) == 2
+    assert verify(world, "--function", "m:f") == 2
     assert "m.mapping: for another program" in capsys.readouterr().err
 
 

@@ -36,8 +36,9 @@ def add_verify(commands: Commands) -> None:
     command = commands.add_parser("verify", help="recompile with a mapping and keep what helps")
     command.add_argument("--capture", required=True, type=pathlib.Path, metavar="FOLDER")
     command.add_argument("--mapping", required=True, type=pathlib.Path, metavar="FILE")
+    # Imported anew it could have another name, and a mapping is for one program by name, too.
     command.add_argument(
-        "--program", type=pathlib.Path, metavar="FILE", help="imported from FOLDER by default"
+        "--program", type=pathlib.Path, metavar="FILE", help="that the mapping was made for"
     )
     command.add_argument("--function", metavar="MODULE:FUNCTION", help="the builder captured")
     command.add_argument("--registry", type=pathlib.Path, metavar="FOLDER")
@@ -146,6 +147,8 @@ def _add_outputs(command: argparse.ArgumentParser) -> None:
 
 
 def _run_verify(arguments: argparse.Namespace) -> int:
+    if arguments.program is None:
+        raise UsageError("expected --program: the file that the mapping was made for")
     if arguments.output is not None:
         check_options_output(arguments.output)
     looks, compiles = (
@@ -161,13 +164,9 @@ def _run_verify(arguments: argparse.Namespace) -> int:
         tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch,
         Looker(capture_chip(capture), width=looks_at_once()) as looker,
     ):
-        program = arguments.program
-        if program is None:
-            program = pathlib.Path(scratch) / "imported.program"
-            capture.import_to(program)
         lower_for(capture, source, looker, budget)
         solve = None if arguments.no_solve else binary.solve
-        plan = Plan(capture, program, arguments.mapping, pathlib.Path(scratch), solve)
+        plan = Plan(capture, arguments.program, arguments.mapping, pathlib.Path(scratch), solve)
         try:
             verified = Loop(plan, looker, binary, budget, progress).run()
         finally:
