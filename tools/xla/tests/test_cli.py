@@ -50,6 +50,16 @@ def test_failed_default_exits_1(
 
 
 @pytest.mark.usefixtures("compiler_present")
+def test_function_that_cannot_be_lowered_is_one_line_and_leaves_no_folder(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_compiler({"lower": ["error"]})
+    assert capture(tmp_path / "out") == 1
+    assert capsys.readouterr().err == "mallocmuzero-xla: made up\n"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("compiler_present")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

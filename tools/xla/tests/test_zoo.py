@@ -87,6 +87,17 @@ def test_failures_name_program_and_variant_and_spare_the_others(
     assert set(failures["gpt_a"]) == {"all_hbm", "default"}
 
 
+def test_program_that_cannot_be_lowered_is_reported_once(
+    registry: pathlib.Path, fake_compiler: FakeCompiler, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_compiler({"lower": ["error", "ok"]})
+    failures = capture_zoo(request(registry), Limits())
+    assert failures == {"gpt_a": {"all_hbm": "made up", "default": "made up"}}
+    lines = [line.partition("] ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["gpt_a: made up", "gpt_b all_hbm", "gpt_b default"]
+    assert not (registry.parent / "corpus" / "gpt_a").exists()
+
+
 def test_pattern_that_matches_nothing_is_a_usage_error(
     registry: pathlib.Path, fake_compiler: FakeCompiler
 ) -> None:

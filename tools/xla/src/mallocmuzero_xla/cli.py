@@ -170,8 +170,11 @@ def _run_capture_zoo(arguments: argparse.Namespace) -> int:
     )
     failures = capture_zoo(request, _limits(arguments))
     for program, missing in failures.items():
+        by_reason: dict[str, list[str]] = {}
         for variant, reason in missing.items():
-            print(f"mallocmuzero-xla: {program} {variant}: {reason}", file=sys.stderr)
+            by_reason.setdefault(reason, []).append(variant)
+        for reason, names in by_reason.items():
+            print(f"mallocmuzero-xla: {program} {', '.join(names)}: {reason}", file=sys.stderr)
     return 1 if failures else 0
 
 

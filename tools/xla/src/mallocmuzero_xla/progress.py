@@ -35,6 +35,13 @@ class Progress:
                 elapsed = time.monotonic() - self._started
                 print(f"[{self._done}/{self._total} {elapsed:.0f}s] {line}", file=sys.stderr)
 
+    def skip(self) -> None:
+        """Counts one step that there is nothing to say of."""
+        with self._lock:
+            self._done += 1
+            if self._bar is not None:
+                self._bar.update()
+
     def close(self) -> None:
         """Ends the bar."""
         if self._bar is not None:

@@ -88,11 +88,17 @@ def run_tasks(tasks: Iterable[Task], limits: Limits, progress: Progress) -> None
     if limits.jobs < 1 or limits.retries < 0 or limits.timeout <= 0:
         raise UsageError("expected jobs of at least 1, retries of at least 0, a timeout above 0")
     waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    subjects = set()
     for task in tasks:
         waiting.put(task)
+        subjects.add(task.subject)
+    # One program's error is its caller's to show; of many, each is shown while the others go on.
+    tell = len(subjects) > 1
     workers = [Worker() for _ in range(limits.jobs)]
     with concurrent.futures.ThreadPoolExecutor(limits.jobs) as pool:
-        futures = [pool.submit(_work, waiting, worker, limits, progress) for worker in workers]
+        futures = [
+            pool.submit(_work, waiting, worker, limits, progress, tell) for worker in workers
+        ]
         try:
             for future in concurrent.futures.as_completed(futures):
                 future.result()
@@ -103,23 +109,33 @@ def run_tasks(tasks: Iterable[Task], limits: Limits, progress: Progress) -> None
 
 
 def _work(
-    waiting: queue.SimpleQueue[Task], worker: Worker, limits: Limits, progress: Progress
+    waiting: queue.SimpleQueue[Task],
+    worker: Worker,
+    limits: Limits,
+    progress: Progress,
+    tell: bool,
 ) -> None:
+    """Runs tasks until none is left; `tell`: report which programs cannot be lowered."""
     with contextlib.suppress(queue.Empty, WorkerClosedError):
         while True:
             task = waiting.get_nowait()
-            problem = _run_task(task, worker, limits)
-            progress.report(f"{task.subject.store.name} {task.variant.name}", problem)
+            subject, name = task.subject, task.subject.store.name
+            known = subject.error is not None
+            try:
+                subject.prepare(worker, limits)
+            except CaptureError as error:
+                # Each of its variants would fail of the same, which is to be said once.
+                if known or not tell:
+                    progress.skip()
+                else:
+                    progress.report(name, str(error))
+            else:
+                progress.report(f"{name} {task.variant.name}", _run_task(task, worker, limits))
 
 
 def _run_task(task: Task, worker: Worker, limits: Limits) -> str | None:
     """Captures one variant unless it is there; returns what went wrong, if anything did."""
     subject, variant = task.subject, task.variant
-    try:
-        subject.prepare(worker, limits)
-    except CaptureError as error:
-        subject.store.add_failure(variant, {}, str(error))
-        return str(error)
     if subject.store.has(variant):
         return None
     for attempt in range(limits.retries + 1):

@@ -97,8 +97,7 @@ def _failures(subjects: list[Subject], variants: list[Variant]) -> dict[str, dic
     for subject in subjects:
         missing = [item.name for item in variants if not subject.store.has(item)]
         if missing:
-            known = subject.store.failures
-            failures[subject.store.name] = {
-                name: known.get(name, "not captured") for name in missing
-            }
+            known = {} if subject.error else subject.store.failures
+            reason = str(subject.error or "not captured")
+            failures[subject.store.name] = {name: known.get(name, reason) for name in missing}
     return failures
