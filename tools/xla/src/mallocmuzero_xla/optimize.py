@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import os
 import pathlib
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -34,6 +37,10 @@ from mallocmuzero_xla.store import CaptureStore
 from mallocmuzero_xla.variants import DEFAULT, Variant, standard_variants
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.verify import Loop, Plan
+
+# A loop's own folder among the captured texts, and its age after which nobody works in it.
+_LOOP_PREFIX = "loop-"
+_ABANDONED_SECONDS = 86400.0
 
 # A sample may take this many times as long as the compiles before it, late as it may be.
 _SLOWEST_SAMPLE = 2.0
@@ -264,7 +271,8 @@ class _Run:
     def _search(self, folder: pathlib.Path, looker: Looker) -> Verified:
         """Runs the loop in a folder of its own: others may search for the same function."""
         capture = open_capture(folder)
-        with tempfile.TemporaryDirectory(prefix="loop-", dir=folder) as name:
+        _sweep(folder)
+        with tempfile.TemporaryDirectory(prefix=_LOOP_PREFIX, dir=folder) as name:
             scratch = pathlib.Path(name)
             program, mapping = scratch / "imported.program", scratch / "first.mapping"
             capture.import_to(program)
@@ -277,6 +285,14 @@ class _Run:
                 path = getattr(verified, kind)
                 setattr(verified, kind, str(_kept(pathlib.Path(path), folder)) if path else None)
             return verified
+
+
+def _sweep(folder: pathlib.Path) -> None:
+    """Removes folders of loops that were killed: nobody else will, and no loop takes a day."""
+    for path in folder.glob(f"{_LOOP_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(path)
 
 
 def _kept(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:

@@ -75,7 +75,10 @@ class OptionsCache:
         if not self._path.is_file():
             others = self._folder.glob(f"{self._name}-*.json")
             if any(self._version not in path.name for path in others):
-                _warn(f"{self._name}: the options kept are for another version of this function")
+                _warn(
+                    f"{self._name}: the options kept are for a function of this name with other "
+                    f"code, shapes or jit options"
+                )
             return None
         try:
             entry = json.loads(self._path.read_text(encoding="utf-8"))
