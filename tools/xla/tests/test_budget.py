@@ -9,13 +9,16 @@ from mallocmuzero_xla.errors import BudgetSpentError, UsageError
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("5m", 300), ("1.5h", 5400), ("12", 12), (2.5, 2.5)]
+    ("text", "seconds"),
+    [("90s", 90), ("5m", 300), ("1.5h", 5400), ("500ms", 0.5), (12, 12), (2.5, 2.5)],
 )
 def test_durations_are_seconds_minutes_or_hours(text: str | float, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "0", "0s", "-5m", "5 parsecs", "m", "nan", "inf", "1e3", 0])
+@pytest.mark.parametrize(
+    "text", ["", "0", "0s", "-5m", "5 parsecs", "m", "nan", "inf", "1e3", 0, "5"]
+)
 def test_anything_else_is_a_usage_error_that_shows_what_would_be_right(text: str | float) -> None:
     with pytest.raises(UsageError, match="expected a time above 0, such as 90s, 5m or 1h"):
         parse_duration(text)

@@ -157,6 +157,42 @@ def test_output_that_cannot_be_written_exits_2_before_compiling(
     assert not log.exists()
 
 
+@pytest.mark.usefixtures("compiler_present")
+@pytest.mark.parametrize("more", [["m:other"], ["m:f", "--chip", "tpu_v5e"]])
+def test_texts_of_another_program_or_chip_are_not_replaced(
+    tmp_path: pathlib.Path,
+    fake_compiler: FakeCompiler,
+    capsys: pytest.CaptureFixture[str],
+    more: list[str],
+) -> None:
+    fake_compiler({})
+    output = tmp_path / "out"
+    assert capture(output, "--samples", "0") == 0
+    before = {path: path.read_bytes() for path in output.iterdir()}
+    assert cli.main(["capture", *more, "--samples", "0", "--output", str(output)]) == 2
+    assert "holds the texts of f for tpu_v4i (v4 lite:1x1)" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in output.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--help"], ["Exit status: 0", "2 wrong usage"]),
+        (["--version"], ["mallocmuzero-xla "]),
+        (["capture", "--help"], ["(default: tpu_v4i)"]),
+        (["optimize", "--help"], ["(default: tpu_v4i)", "placements at most (default: 8)"]),
+    ],
+)
+def test_help_says_what_is_taken_for_granted(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    assert stop.value.code == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all(word in shown for word in words)
+
+
 @pytest.mark.parametrize("arguments", [[], ["capture"], ["capture-zoo"], ["paint"]])
 def test_bad_command_lines_exit_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:

@@ -143,9 +143,20 @@ def test_results_need_folders_or_only_render(
     output, table = str(tmp_path / "r.jsonl"), tmp_path / "results.md"
     assert cli.main(["results", "--output", output]) == 2
     assert "expected --workloads" in capsys.readouterr().err
+    pathlib.Path(output).touch()
     arguments = ["results", "--output", output, "--markdown", str(table), "--render-only"]
     assert cli.main(arguments) == 0
     assert table.read_text(encoding="utf-8").startswith("# Results")
+
+
+def test_records_that_are_not_there_are_not_rendered(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, table = tmp_path / "absent.jsonl", tmp_path / "results.md"
+    arguments = ["results", "--output", str(output), "--markdown", str(table), "--render-only"]
+    assert cli.main(arguments) == 2
+    assert f"{output}: no such file of records" in capsys.readouterr().err
+    assert not table.exists()
 
 
 def test_output_that_cannot_be_written_exits_2_before_anything_is_compiled(

@@ -8,12 +8,16 @@ import time
 
 from mallocmuzero_xla.errors import BudgetSpentError, UsageError
 
-_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: str | float) -> float:
-    """Returns the seconds that "90s", "5m", "1.5h" or a plain number of seconds stands for."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", str(text))
+    """Returns the seconds that "90s", "5m" or "1.5h" stands for; a number is one of seconds.
+
+    Text needs a unit, as everywhere in `mallocmuzero`: "5" is more often meant to be minutes.
+    """
+    text = text if isinstance(text, str) else f"{text}s"
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*", text)
     seconds = float(match.group(1)) * _SECONDS[match.group(2)] if match else 0.0
     if not match or seconds <= 0 or not math.isfinite(seconds):
         raise UsageError(f"budget {text!r}: expected a time above 0, such as 90s, 5m or 1h")

@@ -104,6 +104,7 @@ def capture_reference(
     with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
         lowered_path = pathlib.Path(scratch) / "lowered.json"
         store = CaptureStore(folder.resolve(), function.rpartition(":")[2], chip)
+        store.check_owner()
         subject = Subject(store, chip, lowered_path, lower_job(function, chip, lowered_path))
         return run_capture(subject, standard_variants(samples), limits)
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.metadata
 import pathlib
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 
 from mallocmuzero_xla.capture import capture_reference
-from mallocmuzero_xla.chips import CHIPS, find_chip
+from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.environment import require_compiler
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.importer import find_binary
-from mallocmuzero_xla.loop_cli import add_optimize, add_results, add_verify
+from mallocmuzero_xla.loop_cli import add_chip, add_optimize, add_results, add_verify
 from mallocmuzero_xla.options_file import check_folder, check_output
 from mallocmuzero_xla.runner import Limits
 from mallocmuzero_xla.variants import parse_variants, standard_variants
@@ -67,7 +68,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mallocmuzero-xla",
         description="Compile JAX functions for a TPU that is not there, under several placements.",
+        epilog="Exit status: 0 done; 1 something failed, or ended before there was an answer; "
+        "2 wrong usage.",
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_capture(commands)
     _add_capture_zoo(commands)
@@ -75,6 +79,13 @@ def _parser() -> argparse.ArgumentParser:
     add_optimize(commands)
     add_results(commands)
     return parser
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("mallocmuzero-xla")
+    except importlib.metadata.PackageNotFoundError:  # run from its sources
+        return "(not installed)"
 
 
 def _add_capture(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -116,7 +127,7 @@ def _add_capture_zoo(commands: argparse._SubParsersAction[argparse.ArgumentParse
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--chip", default="tpu_v4i", help=f"one of {', '.join(CHIPS)}")
+    add_chip(command)
     command.add_argument("--topology", help="libtpu's name, instead of the chip's own topology")
     command.add_argument("--samples", type=int, default=8, help="random placements (default: 8)")
     command.add_argument("--jobs", type=int, default=1, help="compile processes (default: 1)")
@@ -124,7 +135,10 @@ def _add_common(command: argparse.ArgumentParser) -> None:
         "--timeout", type=float, default=Limits.timeout, help="seconds per compile (default: 600)"
     )
     command.add_argument(
-        "--retries", type=int, default=Limits.retries, help="after an abort or a timeout"
+        "--retries",
+        type=int,
+        default=Limits.retries,
+        help="after an abort or a timeout (default: 2)",
     )
 
 

@@ -31,6 +31,13 @@ from mallocmuzero_xla.verify import Loop, Plan
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
+def add_chip(command: argparse.ArgumentParser) -> None:
+    """Adds --chip, whose default is to be seen: the chips' results have nothing in common."""
+    command.add_argument(
+        "--chip", default="tpu_v4i", help=f"one of {', '.join(CHIPS)} (default: tpu_v4i)"
+    )
+
+
 def add_verify(commands: Commands) -> None:
     """Adds the command verify."""
     command = commands.add_parser("verify", help="recompile with a mapping and keep what helps")
@@ -57,9 +64,11 @@ def add_optimize(commands: Commands) -> None:
     """Adds the command optimize."""
     command = commands.add_parser("optimize", help="find compiler options that make it faster")
     command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
-    command.add_argument("--chip", default="tpu_v4i", help=f"one of {', '.join(CHIPS)}")
+    add_chip(command)
     command.add_argument("--topology", help="libtpu's name, instead of the chip's own topology")
-    command.add_argument("--samples", type=int, default=8, help="random placements at most")
+    command.add_argument(
+        "--samples", type=int, default=8, help="random placements at most (default: 8)"
+    )
     command.add_argument("--budget", default="5m", metavar="TIME", help="default: 5m")
     command.add_argument(
         "--keep-scoped-limit",
@@ -108,6 +117,8 @@ def add_results(commands: Commands) -> None:
 def _run_results(arguments: argparse.Namespace) -> int:
     failures: list[dict[str, Any]] = []
     if arguments.render_only:
+        if not arguments.output.is_file():
+            raise UsageError(f"--output {arguments.output}: no such file of records")
         records = Records(arguments.output)
     else:
         folders = (arguments.workloads, arguments.captures, arguments.registry)

@@ -69,6 +69,20 @@ class CaptureStore:
         found = self._record.get("fast_memory_bytes")
         return None if found is None else int(found)
 
+    def check_owner(self) -> None:
+        """Raises UsageError where the folder is that of another program or chip.
+
+        Texts of another version of the program are replaced, those of another program are not.
+        """
+        path = self.folder / RECORD
+        record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else self._head
+        owner = (record.get("program"), record.get("chip"), record.get("topology"))
+        if owner != (self.name, self._chip.name, self._chip.topology_name):
+            raise UsageError(
+                f"{self.folder}: holds the texts of {owner[0]} for {owner[1]} ({owner[2]}): name "
+                f"another output, or remove it"
+            )
+
     @property
     def failures(self) -> dict[str, str]:
         """Returns why variants are missing, by variant name."""
