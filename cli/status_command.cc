@@ -32,7 +32,7 @@ struct StatusFlags {
 // Figures that are rates, as "games 12.3/s", then what tells most about the role.
 std::string FigureText(const v1::RoleStatus& role) {
   std::vector<std::string> parts;
-  for (const char* name : {"step", "positions", "policy_lag", "spooled_bytes"}) {
+  for (const char* name : {"step", "drawn_age", "positions", "policy_lag", "spooled_bytes"}) {
     const auto found = role.figures().find(name);
     if (found == role.figures().end()) continue;
     parts.push_back(absl::EndsWith(name, "_bytes")

@@ -96,6 +96,8 @@ class LearnerRole::Impl {
     double rows = 0;
     double games = 0;
     double decisions = 0;
+    double drawn = 0;  // positions that have an age
+    double drawn_age = 0;
   };
 
   absl::Status StartTraining();
@@ -307,7 +309,9 @@ void LearnerRole::Impl::Tick() {
                       .updates = static_cast<double>(figures.training.step),
                       .rows = static_cast<double>(figures.training.rows),
                       .games = figures.actors.games,
-                      .decisions = figures.actors.decisions});
+                      .decisions = figures.actors.decisions,
+                      .drawn = static_cast<double>(figures.training.drawn_ages.positions()),
+                      .drawn_age = figures.training.drawn_ages.sum()});
   while (samples_.front().time < now - kRateWindow) samples_.pop_front();
 }
 
@@ -366,6 +370,9 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
   figures["rows_per_second"] = (last.rows - first.rows) / seconds;
   figures["games_per_second"] = (last.games - first.games) / seconds;
   figures["decisions_per_second"] = (last.decisions - first.decisions) / seconds;
+  if (last.drawn > first.drawn) {
+    figures["drawn_age"] = (last.drawn_age - first.drawn_age) / (last.drawn - first.drawn);
+  }
   return status;
 }
 

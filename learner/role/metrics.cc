@@ -2,10 +2,13 @@
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "metrics/families.h"
@@ -17,6 +20,7 @@ namespace {
 using prometheus::Counter;
 using prometheus::Family;
 using prometheus::Gauge;
+using prometheus::Histogram;
 using prometheus::Registry;
 
 }  // namespace
@@ -49,6 +53,14 @@ struct LearnerMetrics::Families {
                                       "Positions drawn whose games were not of this run.");
   Counter& games_seen = MakeCounter(registry, "mallocmuzero_learner_games_seen_total",
                                     "Different games that positions were drawn from.");
+  Histogram& drawn_age =
+      prometheus::BuildHistogram()
+          .Name("mallocmuzero_learner_drawn_age_updates")
+          .Help("Updates since the weights that the games of drawn positions were played with.")
+          .Register(registry)
+          .Add({},
+               Histogram::BucketBoundaries(DrawnAges::kBounds.begin(), DrawnAges::kBounds.end()));
+  DrawnAges ages_before;
   Family<Gauge>& loss = MakeGauges(registry, "mallocmuzero_learner_loss",
                                    "Mean loss of the latest updates, by head.");
   Gauge& policy_loss = loss.Add({{"head", "policy"}});
@@ -97,6 +109,16 @@ LearnerMetrics::LearnerMetrics(prometheus::Registry& registry)
 
 LearnerMetrics::~LearnerMetrics() = default;
 
+void LearnerMetrics::UpdateDrawnAges(const DrawnAges& ages) {
+  DrawnAges& before = families_->ages_before;
+  std::vector<double> increments;
+  for (size_t b = 0; b < ages.buckets().size(); ++b) {
+    increments.push_back(static_cast<double>(ages.buckets()[b] - before.buckets()[b]));
+  }
+  families_->drawn_age.ObserveMultiple(increments, ages.sum() - before.sum());
+  before = ages;
+}
+
 void LearnerMetrics::Update(const LearnerFigures& figures) {
   Families& f = *families_;
   const TrainingFigures& training = figures.training;
@@ -112,6 +134,7 @@ void LearnerMetrics::Update(const LearnerFigures& figures) {
   Raise(f.making, figures.make_seconds);
   f.prepared.Set(static_cast<double>(figures.prepared_batches));
   Raise(f.refused_rows, static_cast<double>(figures.refused_rows));
+  UpdateDrawnAges(training.drawn_ages);
   Raise(f.games_seen, static_cast<double>(figures.games_seen));
   f.policy_loss.Set(training.losses.policy());
   f.value_loss.Set(training.losses.value());

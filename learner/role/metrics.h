@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "learner/role/actor_book.h"
+#include "learner/role/drawn_ages.h"
 #include "learner/role/training.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 
@@ -43,6 +44,8 @@ class LearnerMetrics {
 
  private:
   struct Families;
+
+  void UpdateDrawnAges(const DrawnAges& ages);
 
   std::unique_ptr<Families> families_;
 };

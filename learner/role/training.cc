@@ -203,16 +203,17 @@ absl::Status Training::Update(PreparedBatch& batch) {
       result->value_errors.begin(),
       result->value_errors.begin() + static_cast<int64_t>(batch.prioritized.size()));
   hooks_.prioritize(batch.prioritized, errors);
-  NoteUpdate(*result, batch.rows);
+  NoteUpdate(*result, batch);
   Spend(&TrainingTimes::updating, start);
   return absl::OkStatus();
 }
 
-void Training::NoteUpdate(const UpdateResult& result, size_t rows) {
+void Training::NoteUpdate(const UpdateResult& result, const PreparedBatch& batch) {
   const double rate = 1 / std::min(static_cast<double>(++noted_updates_), kLossMemory);
   const absl::MutexLock lock(&mutex_);
   figures_.step = learner_->step();
-  figures_.rows += rows;
+  figures_.rows += batch.rows;
+  figures_.drawn_ages.Add(batch.prioritized, figures_.step);
   figures_.last_update = absl::Now();
   // A diverged update must not hide all that follow.
   if (!std::isfinite(result.total_loss) || !std::isfinite(result.gradient_norm)) return;

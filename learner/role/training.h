@@ -21,6 +21,7 @@
 #include "learner/data_parallel.h"
 #include "learner/learner.h"
 #include "learner/role/batch_source.h"
+#include "learner/role/drawn_ages.h"
 #include "learner/role/game_book.h"
 #include "learner/run_directory.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -45,6 +46,7 @@ struct TrainingFigures {
   uint64_t step = 0;
   uint64_t rows = 0;                // trained on by this process since it began
   v1::TrainMetrics::Losses losses;  // moving mean over about 100 updates
+  DrawnAges drawn_ages;             // of the rows drawn by priority among those
   TrainingTimes times;
   absl::Time last_update = absl::InfinitePast();
   absl::Time last_save = absl::InfinitePast();
@@ -119,7 +121,7 @@ class Training {
   absl::StatusOr<bool> AllAreReady(const std::optional<PreparedBatch>& batch);
   absl::Status Update(PreparedBatch& batch);
   absl::Status AfterUpdate();
-  void NoteUpdate(const UpdateResult& result, size_t rows);
+  void NoteUpdate(const UpdateResult& result, const PreparedBatch& batch);
   void Leave(const absl::Status& why);
   void SaveWhenDue();
   void Spend(double TrainingTimes::*where, absl::Time since);
