@@ -244,11 +244,14 @@ absl::Status ActorRole::Impl::TakeWeights(uint64_t step, const std::string& byte
 }
 
 void ActorRole::Impl::PlayOn(uint32_t thread) {
+  const uint32_t games =
+      reanalyse_ ? config_.reanalyse().games_in_flight() : config_.actor().games_in_flight();
+  // Of each thread a round may be on its way while it plays the next.
   RoundPlayer player({.thread = thread,
-                      .games = reanalyse_ ? config_.reanalyse().games_in_flight()
-                                          : config_.actor().games_in_flight(),
+                      .games = games,
                       .run = run_,
-                      .spool_bytes = config_.actor().spool_bytes()},
+                      .spool_bytes = config_.actor().spool_bytes(),
+                      .most_held_back = uint64_t{games} * threads_},
                      state_, *writer_, sampler_.get());
   const absl::Status status = player.Run(stop_);
   const absl::MutexLock lock(&mutex_);

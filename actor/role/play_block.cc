@@ -30,10 +30,14 @@ std::string ToString(const PlayBlock& block) {
   return absl::StrCat(NameOf(block.on), block.why.empty() ? "" : ": ", block.why);
 }
 
+PlayBlock HeldBackBlock() {
+  return {.on = PlayBlock::On::kSpool, .why = "the shards take no more", .flow_control = true};
+}
+
 PlayBlock SpoolBlock(const ReplayWriter& writer) {
   std::string trouble = writer.trouble();
   if (!trouble.empty()) return {.on = PlayBlock::On::kSpool, .why = std::move(trouble)};
-  return {.on = PlayBlock::On::kSpool, .why = "the shards take no more", .flow_control = true};
+  return HeldBackBlock();
 }
 
 }  // namespace mallocmuzero

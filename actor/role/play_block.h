@@ -21,6 +21,9 @@ struct PlayBlock {
 // "learner", "spool: why"; empty: nothing does.
 std::string ToString(const PlayBlock& block);
 
+// Of shards that are there and take no more for now.
+PlayBlock HeldBackBlock();
+
 // Of a spool that is full.
 PlayBlock SpoolBlock(const ReplayWriter& writer);
 

@@ -51,6 +51,8 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
       block.on = PlayBlock::On::kLearner;
     } else if (writer_.spooled_bytes() >= options_.spool_bytes) {
       block = SpoolBlock(writer_);
+    } else if (writer_.held_back() > options_.most_held_back) {
+      block = HeldBackBlock();
     } else {
       MMZ_RETURN_IF_ERROR(PrepareFor(*inputs));
       tasks = sampler_ == nullptr ? NewGames() : StoredGames(block);

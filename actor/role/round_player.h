@@ -26,6 +26,10 @@ struct RoundPlayerOptions {
   uint32_t games = 1;        // of a round, all in flight at once
   uint64_t run = 0;          // different in every process that ever plays
   uint64_t spool_bytes = 0;  // no round begins while so much waits for the shards
+
+  // Nor while more games than this wait for shards that are there: behind a rate limiter they would
+  // only grow old.
+  uint64_t most_held_back = 0;
 };
 
 // For one thread. Between two rounds it takes the newest weights, programs and orders.

@@ -171,6 +171,26 @@ TEST_F(Cluster, StoredGamesAreSearchedAgain) {
   EXPECT_EQ(reanalyser->Stop(absl::Seconds(5)), absl::OkStatus());
 }
 
+TEST_F(Cluster, GamesDoNotGrowOldBehindAShardThatHoldsThemBack) {
+  v1::RateLimit& limit = *config_.mutable_replay(0)->mutable_rate_limit();
+  limit.set_samples_per_insert(8);  // far more than one learner draws of what one actor plays
+  limit.set_error_buffer(2000);
+  config_.mutable_replay(0)->set_max_positions(4000);
+  StartShard();
+  StartLearner();
+  const std::unique_ptr<ActorRole> actor = StartActor(0);
+  ASSERT_TRUE(Await([&] { return actor->blocked().flow_control; }));
+  // One thread with four games in flight: a round on its way, and one that was played meanwhile.
+  for (int look = 0; look < 20; ++look) {
+    ASSERT_TRUE(Learns(5));
+    const auto played = static_cast<int64_t>(actor->games());
+    EXPECT_LE(played - static_cast<int64_t>(shard_->Stats().inserted_items()), 8);
+  }
+  // So what is learned from is young, and the learner says how old.
+  EXPECT_TRUE(Await([&] { return LearnerStatus().figures().contains("drawn_age"); }));
+  EXPECT_LE(LearnerStatus().figures().at("drawn_age"), static_cast<double>(learner_->step()));
+}
+
 TEST_F(Cluster, WithoutReplayAnActorFillsItsSpoolStopsPlayingAndWritesItDown) {
   config_.mutable_replay(0)->set_address("127.0.0.1:1");
   config_.mutable_actor()->set_spool_bytes(20'000);

@@ -27,12 +27,13 @@ ItemWriter::ItemWriter(const ItemWriterOptions& options)
         ShardWriter::Events{
             .on_settled = [this, i](const SpooledItem& item,
                                     bool acknowledged) { OnSettled(i, item, acknowledged); },
+            .on_connected = [this, i] { metrics_.connected[i]->Set(1); },
             .on_lost_stream =
                 [this, i](size_t resent) {
+                  metrics_.connected[i]->Set(0);
                   metrics_.lost_streams[i]->Increment();
                   metrics_.resent[i]->Increment(static_cast<double>(resent));
-                },
-            .on_connected = [this, i](bool connected) { metrics_.connected[i]->Set(connected); }}));
+                }}));
   }
 }
 
@@ -102,6 +103,12 @@ std::vector<SpooledItem> ItemWriter::TakeRest() {
 size_t ItemWriter::spooled_bytes() const {
   const absl::MutexLock lock(&mutex_);
   return spooled_;
+}
+
+size_t ItemWriter::held_back() const {
+  size_t items = 0;
+  for (const std::unique_ptr<ShardWriter>& writer : writers_) items += writer->held_back();
+  return items;
 }
 
 bool ItemWriter::blocked() const {

@@ -55,6 +55,7 @@ class ItemWriter {
   std::vector<SpooledItem> TakeRest();
 
   size_t spooled_bytes() const;
+  size_t held_back() const;
   bool blocked() const;
   std::string trouble() const;
   uint64_t acknowledged() const;

@@ -182,6 +182,8 @@ bool ReplayWriter::Replace(const v1::Trajectory& trajectory) {
 
 size_t ReplayWriter::spooled_bytes() const { return impl_->items().spooled_bytes(); }
 
+size_t ReplayWriter::held_back() const { return impl_->items().held_back(); }
+
 bool ReplayWriter::blocked() const { return impl_->items().blocked(); }
 
 std::string ReplayWriter::trouble() const { return impl_->items().trouble(); }

@@ -70,6 +70,10 @@ class ReplayWriter {
 
   size_t spooled_bytes() const;
 
+  // Trajectories that wait for shards whose streams are open: on their way, or held back by a rate
+  // limiter. Those for shards that are away are not among them.
+  size_t held_back() const;
+
   // Whether a Write waits for room now.
   bool blocked() const;
 

@@ -75,6 +75,32 @@ TEST(ReplayWriter, WhatItWritesIsStored) {
   EXPECT_EQ(stats.positions(), 500);
 }
 
+// Of a shard that holds inserts back from its second position on, until something is drawn.
+v1::ReplayShard ConfigThatHoldsBack() {
+  v1::ReplayShard config = ShardConfig();
+  config.mutable_rate_limit()->set_min_positions(1);
+  config.mutable_rate_limit()->set_samples_per_insert(1);
+  config.mutable_rate_limit()->set_error_buffer(1);
+  return config;
+}
+
+TEST(ReplayWriter, TellsAShardThatHoldsBackFromOneThatIsAway) {
+  auto shard = StartShard(ConfigThatHoldsBack());
+  const auto first = StartWriter({.shards = {AddressOf(*shard)}});
+  ASSERT_TRUE(first->Write(MakeTrajectory(0, 10)));
+  ASSERT_TRUE(Eventually([&] { return first->acknowledged() == 1; }));
+  // Nothing that this one writes is ever answered.
+  const auto writer = StartWriter({.shards = {AddressOf(*shard)}});
+  for (uint64_t i = 1; i < 5; ++i) ASSERT_TRUE(writer->Write(MakeTrajectory(i, 10)));
+  EXPECT_TRUE(Eventually([&] { return writer->held_back() == 4; }));
+  EXPECT_EQ(writer->trouble(), "");
+  shard = nullptr;
+  EXPECT_TRUE(Eventually([&] { return !writer->trouble().empty(); }));
+  EXPECT_EQ(writer->held_back(), 0);
+  EXPECT_GT(writer->spooled_bytes(), 0);
+  EXPECT_EQ(writer->acknowledged(), 0);
+}
+
 TEST(ReplayWriter, ASecondInsertOfAnIdIsAcknowledgedAndChangesNothing) {
   const auto shard = StartShard(ShardConfig());
   const auto writer = StartWriter({.shards = {AddressOf(*shard)}});

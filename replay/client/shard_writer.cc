@@ -77,6 +77,10 @@ class ShardWriter::Call final
     StartCall();
   }
 
+  void OnReadInitialMetadataDone(bool ok) override {
+    if (ok) writer_.SetConnected();
+  }
+
   void OnReadDone(bool ok) override {
     if (ok) {
       const absl::Status settled = writer_.Settle(response_);
@@ -129,7 +133,6 @@ ShardWriter::~ShardWriter() { Stop(); }
 
 void ShardWriter::Add(SpooledItem item) {
   const absl::MutexLock lock(&mutex_);
-  bytes_ += item.wire.size();
   items_.push_back(std::move(item));
   changed_.Signal();
 }
@@ -142,13 +145,12 @@ std::deque<SpooledItem> ShardWriter::Stop() {
   }
   if (thread_.joinable()) thread_.join();
   const absl::MutexLock lock(&mutex_);
-  bytes_ = 0;
   return std::exchange(items_, {});
 }
 
-size_t ShardWriter::bytes() const {
+size_t ShardWriter::held_back() const {
   const absl::MutexLock lock(&mutex_);
-  return bytes_;
+  return connected_ ? items_.size() : 0;
 }
 
 std::string ShardWriter::trouble() const {
@@ -170,16 +172,17 @@ void ShardWriter::Run() {
     }
     const absl::Status status = RunStream();
     size_t resent = 0;
+    bool was_connected = false;
     {
       const absl::MutexLock lock(&mutex_);
+      was_connected = std::exchange(connected_, false);
       if (stopping_) return;
       resent = sent_;
       if (answered_) backoff_.Reset();
       trouble_ = std::string(status.message());
       if (trouble_.empty()) trouble_ = "the stream has ended";
     }
-    events_.on_connected(false);
-    events_.on_lost_stream(resent);
+    if (was_connected) events_.on_lost_stream(resent);
     const absl::Time until = absl::Now() + backoff_.Next();
     const absl::MutexLock lock(&mutex_);
     while (!stopping_ && !changed_.WaitWithDeadline(&mutex_, until)) {
@@ -224,9 +227,17 @@ void ShardWriter::Send(Call& call) {
   call.StartWrite(&call.request);
 }
 
+void ShardWriter::SetConnected() {
+  {
+    const absl::MutexLock lock(&mutex_);
+    connected_ = true;
+    trouble_.clear();
+  }
+  events_.on_connected();
+}
+
 absl::Status ShardWriter::Settle(const v1::InsertResponse& response) {
   std::vector<SpooledItem> settled;
-  bool first = false;
   {
     const absl::MutexLock lock(&mutex_);
     const size_t refused = response.refusals_size();
@@ -238,12 +249,9 @@ absl::Status ShardWriter::Settle(const v1::InsertResponse& response) {
     items_.erase(items_.begin(), end);
     sent_ -= settled.size();
     requests_.pop_front();
-    for (const SpooledItem& item : settled) bytes_ -= item.wire.size();
-    first = !std::exchange(answered_, true);
-    trouble_.clear();
+    answered_ = true;
     changed_.SignalAll();
   }
-  if (first) events_.on_connected(true);
   std::vector<bool> is_refused(settled.size(), false);
   for (const v1::InsertResponse::Refusal& refusal : response.refusals()) {
     if (refusal.index() < is_refused.size()) is_refused[refusal.index()] = true;

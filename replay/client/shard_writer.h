@@ -38,8 +38,8 @@ class ShardWriter {
   // Called without locks, from any thread. An item is settled once: acknowledged, or refused.
   struct Events {
     std::function<void(const SpooledItem&, bool acknowledged)> on_settled;
-    std::function<void(size_t resent)> on_lost_stream;
-    std::function<void(bool)> on_connected;
+    std::function<void()> on_connected;
+    std::function<void(size_t resent)> on_lost_stream;  // after that, not for a failed attempt
   };
 
   ShardWriter(ShardAddress shard, std::shared_ptr<const Security> security, Events events);
@@ -52,8 +52,8 @@ class ShardWriter {
   // Stops at once and returns what is not settled, in order.
   std::deque<SpooledItem> Stop();
 
-  // Bytes not settled.
-  size_t bytes() const;
+  // Items not settled, if the shard's stream is open; 0 while the shard is away.
+  size_t held_back() const;
 
   // Why the shard gets nothing, in a few words; empty: it does, or there is nothing for it.
   std::string trouble() const;
@@ -66,6 +66,7 @@ class ShardWriter {
   void Send(Call& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MaySend(const Call& call) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::Status Settle(const v1::InsertResponse& response);
+  void SetConnected();
 
   const ShardAddress shard_;
   const std::shared_ptr<const Security> security_;
@@ -75,11 +76,11 @@ class ShardWriter {
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   std::deque<SpooledItem> items_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;              // the first ones of items_
   std::deque<size_t> requests_ ABSL_GUARDED_BY(mutex_);  // items of each that is not answered
   std::string trouble_ ABSL_GUARDED_BY(mutex_);
-  bool answered_ ABSL_GUARDED_BY(mutex_) = false;  // by the stream in use
+  bool connected_ ABSL_GUARDED_BY(mutex_) = false;  // the stream in use is open
+  bool answered_ ABSL_GUARDED_BY(mutex_) = false;   // by it
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Backoff backoff_;  // of the thread
   std::thread thread_;

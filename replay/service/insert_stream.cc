@@ -54,6 +54,9 @@ InsertStream::InsertStream(InsertQueue& queue, std::function<bool()> draining)
 
 void InsertStream::Begin() {
   Hold();
+  // At once, so that the client can tell a shard that holds it back from one that is away: the
+  // first answer may have to wait for the rate limiter.
+  StartSendInitialMetadata();
   Read();
 }
 
