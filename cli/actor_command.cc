@@ -82,10 +82,11 @@ absl::StatusOr<ExitCode> RunActor(const ActorFlags& flags) {
                     if (!started.ok()) return started.status();
                     const std::shared_ptr<ActorRole> role = *std::move(started);
                     return RunningRole{
-                        .description = absl::StrCat("plays for the learner on ",
+                        .description = absl::StrCat("will play for the learner on ",
                                                     loaded->config.learner().address()),
                         .status = [role] { return role->status(); },
-                        .stop = [role](absl::Duration grace) { return role->Stop(grace); }};
+                        .stop = [role](absl::Duration grace) { return role->Stop(grace); },
+                        .peers = [role] { return role->peers(); }};
                   }});
 }
 

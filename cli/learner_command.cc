@@ -45,7 +45,8 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
                  "step ", role->step(),
                  role->address().empty() ? "" : absl::StrCat(", listens on ", role->address())),
              .status = [role] { return role->status(); },
-             .stop = [role](absl::Duration grace) { return role->Stop(grace); }};
+             .stop = [role](absl::Duration grace) { return role->Stop(grace); },
+             .peers = [role] { return role->peers(); }};
        }});
 }
 

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "cluster/child_process.h"
 #include "cluster/log.h"
+#include "cluster/peer_log.h"
 #include "cluster/stop_signal.h"
 #include "metrics/metrics_server.h"
 #include "rpc/host_port.h"
@@ -26,8 +27,13 @@ constexpr absl::Duration kGrace = absl::Seconds(5);
 constexpr absl::Duration kCheckInterval = absl::Seconds(1);
 
 // Until a signal comes or the role cannot go on.
-absl::Status WaitForEnd(const StopSignal& signal, const RunningRole& role) {
+absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
+                        const RunningRole& role) {
+  PeerLog peers;
   while (!signal.Wait(kCheckInterval)) {
+    for (const PeerLog::Line& line : peers.Note(role.peers(), absl::Now())) {
+      Log(line.level, name, line.text);
+    }
     const absl::Status status = role.status();
     if (!status.ok()) return status;
   }
@@ -83,7 +89,7 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
           ? role->description
           : absl::StrCat(role->description, ", metrics on ", options.metrics_address));
   NotifyReady();
-  const absl::Status ended = WaitForEnd(signal, *role);
+  const absl::Status ended = WaitForEnd(options.name, signal, *role);
   if (!ended.ok()) {
     Log(LogLevel::kError, options.name, absl::StrCat("cannot go on: ", ended.message()));
   }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,6 +17,7 @@
 #include "cli/command.h"
 #include "cluster/cluster_config.h"
 #include "mallocmuzero/v1/cluster.pb.h"
+#include "rpc/peer_state.h"
 
 namespace mallocmuzero {
 class Security;  // rpc/security.h
@@ -45,6 +47,9 @@ struct RunningRole {
   // Not OK: it cannot go on.
   std::function<absl::Status()> status = [] { return absl::OkStatus(); };
   std::function<absl::Status(absl::Duration grace)> stop;
+
+  // The roles that it needs, so that the log tells when they go away and come back.
+  std::function<std::vector<PeerState>()> peers = [] { return std::vector<PeerState>(); };
 };
 
 struct RoleOptions {

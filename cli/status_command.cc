@@ -56,7 +56,7 @@ std::string Why(const v1::RoleStatus& role) {
   if (HealthOf(role) == Health::kSilent) {
     return absl::StrFormat("not heard of for %.0f s", role.silent_seconds());
   }
-  return role.blocked_on();
+  return HealthOf(role) == Health::kDegraded ? role.trouble() : role.blocked_on();
 }
 
 void AddRows(const v1::RoleStatus& role, Table& table) {

@@ -12,6 +12,7 @@
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/security.h"
+#include "rpc/status.h"
 
 namespace mallocmuzero {
 namespace {
@@ -32,9 +33,11 @@ bool IsWell(Health health) { return health == Health::kOk || health == Health::k
 void AddComplaints(const v1::RoleStatus& role, std::vector<std::string>& complaints) {
   const Health health = HealthOf(role);
   if (!IsWell(health)) {
-    complaints.push_back(
-        absl::StrCat(role.name(), " ", ToString(health),
-                     health == Health::kBlocked ? absl::StrCat(" (", role.blocked_on(), ")") : ""));
+    const std::string& why = health == Health::kDegraded  ? role.trouble()
+                             : health == Health::kBlocked ? role.blocked_on()
+                                                          : "";
+    complaints.push_back(absl::StrCat(role.name(), " ", ToString(health),
+                                      why.empty() ? "" : absl::StrCat(" (", why, ")")));
   }
   for (const v1::RoleStatus& peer : role.peers()) AddComplaints(peer, complaints);
 }
@@ -46,16 +49,6 @@ uint32_t CountActors(const v1::RoleStatus& learner) {
     count += peer.role() == v1::RoleStatus::ACTOR && HealthOf(peer) != Health::kSilent ? 1 : 0;
   }
   return count;
-}
-
-// Why a role does not answer. gRPC puts a chain of causes into its message; the last one tells.
-std::string Reason(const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return "no answer in time";
-  const std::string& message = status.error_message();
-  constexpr absl::string_view kCause = "Failed to connect to remote host: ";
-  const size_t cause = message.rfind(kCause.data());
-  if (cause != std::string::npos) return message.substr(cause + kCause.size());
-  return message.empty() ? "does not answer" : message;
 }
 
 double FigureOf(const v1::RoleStatus& role, const std::string& name) {
@@ -73,6 +66,9 @@ struct StatusCollector::Target {
 Health HealthOf(const v1::RoleStatus& role) {
   if (!role.error().empty()) return Health::kAway;
   if (role.silent_seconds() > kMostSilentSeconds) return Health::kSilent;
+  if (role.blocked_on().empty() || role.flow_control()) {
+    if (!role.trouble().empty()) return Health::kDegraded;
+  }
   if (role.blocked_on().empty()) return Health::kOk;
   return role.flow_control() ? Health::kWaiting : Health::kBlocked;
 }
@@ -83,6 +79,8 @@ std::string ToString(Health health) {
       return "ok";
     case Health::kWaiting:
       return "waiting";
+    case Health::kDegraded:
+      return "degraded";
     case Health::kBlocked:
       return "blocked";
     case Health::kSilent:
@@ -136,12 +134,12 @@ v1::ClusterStatus StatusCollector::Collect(absl::Duration timeout) const {
       role = std::move(calls[i].response);
       role.set_address(targets_[i].role.address());
     } else {
-      role.set_error(Reason(calls[i].status));
+      role.set_error(Reason(FromGrpc(calls[i].status)));
     }
     healthy = healthy && IsWell(HealthOf(role));
     actors += CountActors(role);
     for (const v1::RoleStatus& peer : role.peers()) {
-      healthy = healthy && HealthOf(peer) != Health::kBlocked;
+      healthy = healthy && (IsWell(HealthOf(peer)) || HealthOf(peer) == Health::kSilent);
     }
   }
   cluster.set_healthy(healthy && actors >= least_actors_);

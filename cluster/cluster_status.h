@@ -18,10 +18,11 @@ class Security;  // rpc/security.h
 
 enum class Health : uint8_t {
   kOk,
-  kWaiting,  // for the rate limiter or the first games: flow control at work
-  kBlocked,  // it needs another role, or room on its disk
-  kSilent,   // an actor that its learner has not heard of for 10 s
-  kAway,     // it does not answer
+  kWaiting,   // for the rate limiter or the first games: flow control at work
+  kDegraded,  // it works, but lacks another role
+  kBlocked,   // it needs another role, or room on its disk
+  kSilent,    // an actor that its learner has not heard of for 10 s
+  kAway,      // it does not answer
 };
 
 Health HealthOf(const v1::RoleStatus& role);

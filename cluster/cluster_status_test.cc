@@ -113,6 +113,13 @@ TEST_F(ClusterStatus, FlowControlIsHealthyAndALackIsNot) {
   actor.set_flow_control(false);
   EXPECT_FALSE(Collect().healthy());
   actor.clear_blocked_on();
+  EXPECT_TRUE(Collect().healthy());
+  actor.set_trouble("shard a: Connection refused, 3 trajectories wait");
+  EXPECT_EQ(HealthOf(actor), Health::kDegraded);
+  EXPECT_FALSE(Collect().healthy());
+  EXPECT_THAT(SummaryLine(Collect()),
+              HasSubstr("actor-0 degraded (shard a: Connection refused, 3 trajectories wait)"));
+  actor.clear_trouble();
   shard_.status().set_blocked_on("disk: no space left");
   shard_.status().set_flow_control(false);
   EXPECT_EQ(HealthOf(shard_.status()), Health::kBlocked);

@@ -2,11 +2,19 @@
 
 #include <grpcpp/support/status.h>
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace mallocmuzero {
+namespace {
+
+constexpr size_t kMostReasonBytes = 160;
+
+}  // namespace
 
 absl::Status FromGrpc(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
@@ -14,6 +22,20 @@ absl::Status FromGrpc(const grpc::Status& status) {
 
 grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+}
+
+std::string Reason(const absl::Status& status) {
+  if (absl::IsDeadlineExceeded(status)) return "no answer in time";
+  absl::string_view message = status.message();
+  for (const absl::string_view chain : {"last error: ", "Failed to connect to remote host: "}) {
+    const size_t cause = message.rfind(chain);
+    if (cause != absl::string_view::npos) message.remove_prefix(cause + chain.size());
+  }
+  const std::string text(message.substr(0, kMostReasonBytes));
+  if (absl::IsUnavailable(status) || absl::IsUnknown(status)) {
+    return text.empty() ? "does not answer" : text;
+  }
+  return absl::StrCat(absl::StatusCodeToString(status.code()), text.empty() ? "" : ": ", text);
 }
 
 }  // namespace mallocmuzero

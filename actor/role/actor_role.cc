@@ -33,6 +33,7 @@
 #include "replay/client/replay_sampler.h"
 #include "replay/client/replay_writer.h"
 #include "replay/client/shard_address.h"
+#include "rpc/peer_state.h"
 #include "rpc/security.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/status_macros.h"
@@ -45,16 +46,22 @@ constexpr absl::Duration kTick = absl::Seconds(1);
 // Of a stop, kept for writing down what could not be delivered.
 constexpr absl::Duration kForDisk = absl::Seconds(1);
 
-// Unique among all actors that ever run: host, process, time.
-std::string UniqueName() {
-  char host[256] = "unknown";
+// Among the last moments of a stop: for a word to the learner.
+constexpr absl::Duration kForGoodbye = absl::Milliseconds(300);
+
+// "actor.3@host-4711-6742f1a0": what its log is called, where it runs, and its start in seconds, as
+// process ids come again.
+std::string UniqueName(uint32_t index, bool reanalyse) {
+  char host[128] = "unknown";
   gethostname(host, sizeof(host) - 1);
-  return absl::StrCat(host, "-", getpid(), "-", absl::GetCurrentTimeNanos());
+  return absl::StrCat(reanalyse ? "reanalyse." : "actor.", index, "@", host, "-", getpid(), "-",
+                      absl::Hex(absl::ToUnixSeconds(absl::Now())));
 }
 
 // Of the random numbers and of trajectories' ids: never the same twice.
 uint64_t RunOf(const std::string& unique_name, uint64_t seed) {
-  const std::string hash = Sha256(absl::StrCat(unique_name, "/", seed));
+  const std::string hash =
+      Sha256(absl::StrCat(unique_name, "/", absl::GetCurrentTimeNanos(), "/", seed));
   uint64_t run = 0;
   std::memcpy(&run, hash.data(), sizeof(run));
   return run;
@@ -71,7 +78,7 @@ class ActorRole::Impl {
         reanalyse_(reanalyse),
         security_(std::move(security)),
         registry_(registry),
-        name_(UniqueName()),
+        name_(UniqueName(index, reanalyse)),
         run_(RunOf(name_, config.actor().seed())),
         threads_(ThreadCount(reanalyse ? config.reanalyse().threads() : config.actor().threads())),
         state_(config.actor().max_policy_lag()),
@@ -93,6 +100,7 @@ class ActorRole::Impl {
     // A game that does not fit waits in Write, however little room it lacks.
     return writer_->blocked() ? SpoolBlock(*writer_) : state_.blocked();
   }
+  std::vector<PeerState> peers() const;
   uint64_t games() const { return state_.figures().stats.games; }
   uint64_t network_step() const { return state_.network_step(); }
 
@@ -225,6 +233,7 @@ v1::ActorReport ActorRole::Impl::Report() {
   const PlayBlock block = blocked();
   report.set_blocked_on(ToString(block).substr(0, 200));
   report.set_flow_control(block.flow_control);
+  report.set_trouble(writer_->trouble().substr(0, 200));
   report.set_rss_bytes(ResidentBytes());
   state_.TakeOutcomes(report);
   return report;
@@ -259,9 +268,18 @@ void ActorRole::Impl::PlayOn(uint32_t thread) {
   if (--players_left_ == 0) played_.Notify();
 }
 
+std::vector<PeerState> ActorRole::Impl::peers() const {
+  std::vector<PeerState> peers = sampler_ == nullptr ? writer_->peers() : sampler_->peers();
+  peers.push_back({.name = absl::StrCat("the learner on ", config_.learner().address()),
+                   .trouble = learner_->figures().trouble});
+  return peers;
+}
+
 void ActorRole::Impl::Tick() {
+  const LearnerClientFigures learner = learner_->figures();
+  state_.SetLearnerTrouble(learner.trouble);
   metrics_.Update({.play = state_.figures(),
-                   .learner = learner_->figures(),
+                   .learner = learner,
                    .network_step = state_.network_step(),
                    .policy_lag = state_.policy_lag(),
                    .blocked_on = blocked().on});
@@ -282,6 +300,10 @@ absl::Status ActorRole::Impl::Stop(absl::Duration grace) {
       writer_->Close(std::max(deadline - absl::Now() - kForDisk, absl::ZeroDuration()));
   for (std::thread& player : players_) player.join();
   if (ticker_.joinable()) ticker_.join();
+  const absl::Duration left = deadline - absl::Now();
+  if (learner_ != nullptr && left > absl::ZeroDuration()) {
+    learner_->Leave(std::min(left, kForGoodbye));
+  }
   learner_ = nullptr;
   return closed;
 }
@@ -298,6 +320,7 @@ ActorRole::ActorRole(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ActorRole::~ActorRole() = default;
 absl::Status ActorRole::Stop(absl::Duration grace) { return impl_->Stop(grace); }
 absl::Status ActorRole::status() const { return impl_->status(); }
+std::vector<PeerState> ActorRole::peers() const { return impl_->peers(); }
 PlayBlock ActorRole::blocked() const { return impl_->blocked(); }
 uint64_t ActorRole::games() const { return impl_->games(); }
 uint64_t ActorRole::network_step() const { return impl_->network_step(); }

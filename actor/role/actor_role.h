@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "actor/role/play_block.h"
 #include "mallocmuzero/v1/cluster.pb.h"
+#include "rpc/peer_state.h"
 
 namespace prometheus {
 class Registry;
@@ -46,6 +48,9 @@ class ActorRole {
 
   // OK while it works. Else what ended it, such as no memory: stop it, and start it again.
   absl::Status status() const;
+
+  // The shards and the learner.
+  std::vector<PeerState> peers() const;
 
   // What it waits for, all of its threads.
   PlayBlock blocked() const;

@@ -77,6 +77,11 @@ void ActorState::SetBlocked(uint32_t thread, PlayBlock block) {
   blocked_[thread] = std::move(block);
 }
 
+void ActorState::SetLearnerTrouble(std::string trouble) {
+  const absl::MutexLock lock(&mutex_);
+  learner_trouble_ = std::move(trouble);
+}
+
 PlayBlock ActorState::blocked() const {
   const absl::MutexLock lock(&mutex_);
   PlayBlock any;
@@ -84,6 +89,7 @@ PlayBlock ActorState::blocked() const {
     if (block.on == PlayBlock::On::kNothing) return {};
     any = block;
   }
+  if (any.on == PlayBlock::On::kLearner && any.why.empty()) any.why = learner_trouble_;
   return any;
 }
 

@@ -69,6 +69,9 @@ class ActorState {
   // What one of the threads waits for.
   void SetBlocked(uint32_t thread, PlayBlock block);
 
+  // Why there is no contact with the learner; empty: there is.
+  void SetLearnerTrouble(std::string trouble);
+
   // What any thread waits for, if all wait for something.
   PlayBlock blocked() const;
 
@@ -99,6 +102,7 @@ class ActorState {
   bool network_used_ ABSL_GUARDED_BY(mutex_) = true;
   uint64_t newest_step_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_contact_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::string learner_trouble_ ABSL_GUARDED_BY(mutex_);
   PlayFigures figures_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);  // by program
   std::map<uint32_t, PlayBlock> blocked_ ABSL_GUARDED_BY(mutex_);    // by thread

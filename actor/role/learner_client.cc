@@ -1,7 +1,6 @@
 #include "actor/role/learner_client.h"
 
 #include <grpcpp/client_context.h>
-#include <grpcpp/support/client_callback.h>
 
 #include <cstdint>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "actor/role/checkpoint_watch.h"
 #include "mallocmuzero/v1/learner.grpc.pb.h"
 #include "rpc/backoff.h"
 #include "rpc/channel.h"
@@ -38,85 +38,6 @@ constexpr absl::Duration kFetchTimeout = absl::Minutes(1);
 // More than any network or program takes.
 constexpr uint64_t kMostFileBytes = uint64_t{4} << 30;
 
-// The newest notice of a WatchCheckpoint stream. gRPC calls it on its threads.
-class Watch final : public grpc::ClientReadReactor<v1::CheckpointNotice> {
- public:
-  Watch(v1::Learner::Stub& stub, const Security& security, const std::string& have_sha256) {
-    request_.set_have_sha256(have_sha256);
-    PrepareCall(context_, security, absl::InfiniteDuration());
-    stub.async()->WatchCheckpoint(&context_, &request_, this);
-    StartRead(&reading_);
-    StartCall();
-  }
-
-  // Waits for a notice or the end. True: there is a notice that was not taken before.
-  bool Await(absl::Duration timeout) {
-    const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return fresh_ || done_; };
-    const absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(&ready), timeout);
-    return fresh_;
-  }
-
-  v1::CheckpointNotice Take() {
-    const absl::MutexLock lock(&mutex_);
-    fresh_ = false;
-    return newest_;
-  }
-
-  uint64_t notices() const {
-    const absl::MutexLock lock(&mutex_);
-    return notices_;
-  }
-
-  bool done() const {
-    const absl::MutexLock lock(&mutex_);
-    return done_;
-  }
-
-  // Why it has ended.
-  grpc::Status status() const {
-    const absl::MutexLock lock(&mutex_);
-    return status_;
-  }
-
-  void Cancel() { context_.TryCancel(); }
-
-  // Before it is destroyed.
-  void CancelAndWait() {
-    Cancel();
-    const absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&done_));
-  }
-
-  void OnReadDone(bool ok) override {
-    if (!ok) return;
-    {
-      const absl::MutexLock lock(&mutex_);
-      newest_ = reading_;
-      fresh_ = true;
-      ++notices_;
-    }
-    StartRead(&reading_);
-  }
-
-  void OnDone(const grpc::Status& status) override {
-    const absl::MutexLock lock(&mutex_);
-    status_ = status;
-    done_ = true;
-  }
-
- private:
-  grpc::ClientContext context_;
-  v1::WatchCheckpointRequest request_;
-  v1::CheckpointNotice reading_;
-  mutable absl::Mutex mutex_;
-  v1::CheckpointNotice newest_ ABSL_GUARDED_BY(mutex_);
-  uint64_t notices_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool fresh_ ABSL_GUARDED_BY(mutex_) = false;
-  bool done_ ABSL_GUARDED_BY(mutex_) = false;
-  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
-};
-
 }  // namespace
 
 class LearnerClient::Impl {
@@ -129,22 +50,15 @@ class LearnerClient::Impl {
     watcher_ = std::thread([this] { WatchAgainAndAgain(); });
   }
 
-  ~Impl() {
-    {
-      const absl::MutexLock lock(&mutex_);
-      stop_.Notify();
-      for (grpc::ClientContext* context : running_) {
-        if (context != nullptr) context->TryCancel();
-      }
-      if (watch_ != nullptr) watch_->Cancel();
-    }
-    reporter_.join();
-    watcher_.join();
-  }
+  ~Impl() { EndCalls(); }
+
+  void Leave(absl::Duration timeout);
 
   LearnerClientFigures figures() const {
     const absl::MutexLock lock(&mutex_);
-    return figures_;
+    LearnerClientFigures figures = figures_;
+    figures.trouble = call_trouble_.empty() ? weights_trouble_ : call_trouble_;
+    return figures;
   }
 
  private:
@@ -178,14 +92,18 @@ class LearnerClient::Impl {
     std::string bytes;
   };
 
+  void EndCalls();
   void ReportAgainAndAgain();
   absl::Status Report();
   absl::Status Assign();
   void WatchAgainAndAgain();
   absl::Status FetchWeights(const v1::CheckpointNotice& notice);
   absl::Status Fetch(Thread thread, const std::string& sha256, uint64_t bytes, Partial& partial);
-  void SetWatch(Watch* watch);
-  void Note(const absl::Status& status);
+  void SetWatch(CheckpointWatch* watch);
+  void NoteCall(const absl::Status& status);
+  void NoteWeights(const absl::Status& status);
+  void NoteFailure(const absl::Status& status, std::string& trouble)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteStep(uint64_t step);
 
   const LearnerClientOptions options_;
@@ -206,27 +124,65 @@ class LearnerClient::Impl {
 
   mutable absl::Mutex mutex_;
   grpc::ClientContext* running_[2] ABSL_GUARDED_BY(mutex_) = {nullptr, nullptr};
-  Watch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that runs
+  CheckpointWatch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that runs
   LearnerClientFigures figures_ ABSL_GUARDED_BY(mutex_);
+  std::string call_trouble_ ABSL_GUARDED_BY(mutex_);     // of the last report and what came of it
+  std::string weights_trouble_ ABSL_GUARDED_BY(mutex_);  // of the last transfer of weights
 
   std::thread reporter_;
   std::thread watcher_;
 };
 
 // Lets the destructor end it.
-void LearnerClient::Impl::SetWatch(Watch* watch) {
+void LearnerClient::Impl::SetWatch(CheckpointWatch* watch) {
   const absl::MutexLock lock(&mutex_);
   watch_ = watch;
   if (watch != nullptr && stop_.HasBeenNotified()) watch->Cancel();
 }
 
-void LearnerClient::Impl::Note(const absl::Status& status) {
-  const absl::MutexLock lock(&mutex_);
-  if (status.ok()) {
-    figures_.last_contact = absl::Now();
-  } else {
-    figures_.last_error = std::string(status.message());
+void LearnerClient::Impl::EndCalls() {
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (stop_.HasBeenNotified()) return;
+    stop_.Notify();
+    for (grpc::ClientContext* context : running_) {
+      if (context != nullptr) context->TryCancel();
+    }
+    if (watch_ != nullptr) watch_->Cancel();
   }
+  reporter_.join();
+  watcher_.join();
+}
+
+void LearnerClient::Impl::Leave(absl::Duration timeout) {
+  EndCalls();
+  v1::ActorReport report = hooks_.report();
+  report.set_leaving(true);
+  grpc::ClientContext context;
+  PrepareCall(context, *options_.security, timeout);
+  v1::ActorOrders orders;
+  // A learner that is away, or does not answer now, forgets it by itself.
+  (void)stub_->Report(&context, report, &orders);
+}
+
+void LearnerClient::Impl::NoteFailure(const absl::Status& status, std::string& trouble) {
+  // Ended by the destructor.
+  if (stop_.HasBeenNotified()) return;
+  trouble = Reason(status);
+  figures_.last_error = trouble;
+}
+
+void LearnerClient::Impl::NoteCall(const absl::Status& status) {
+  const absl::MutexLock lock(&mutex_);
+  if (!status.ok()) return NoteFailure(status, call_trouble_);
+  figures_.last_contact = absl::Now();
+  call_trouble_.clear();
+}
+
+void LearnerClient::Impl::NoteWeights(const absl::Status& status) {
+  const absl::MutexLock lock(&mutex_);
+  if (!status.ok()) return NoteFailure(status, weights_trouble_);
+  weights_trouble_.clear();
 }
 
 // A learner that has started again may be behind what it was.
@@ -240,7 +196,7 @@ void LearnerClient::Impl::ReportAgainAndAgain() {
   while (!stop_.HasBeenNotified()) {
     absl::Status status = Report();
     if (status.ok() && (!assigned_ || assigned_version_ != wanted_version_)) status = Assign();
-    Note(status);
+    NoteCall(status);
     if (status.ok()) backoff.Reset();
     stop_.WaitForNotificationWithTimeout(status.ok() ? options_.report_interval : backoff.Next());
   }
@@ -300,14 +256,13 @@ absl::Status LearnerClient::Impl::Assign() {
 void LearnerClient::Impl::WatchAgainAndAgain() {
   Backoff backoff(options_.seed + 1);
   while (!stop_.HasBeenNotified()) {
-    Watch watch(*stub_, *options_.security, have_sha256_);
+    CheckpointWatch watch(*stub_, *options_.security, have_sha256_);
     SetWatch(&watch);
     uint64_t noted = 0;
     std::optional<v1::CheckpointNotice> wanted;
     while (!stop_.HasBeenNotified() && !watch.done()) {
       if (watch.Await(kLook)) {
         wanted = watch.Take();
-        Note(absl::OkStatus());
         NoteStep(wanted->step());
         // Read once: the next one may come at any time.
         const uint64_t notices = watch.notices();
@@ -320,18 +275,15 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
       }
       const absl::Status status = FetchWeights(*wanted);
       wanted.reset();
-      if (status.ok()) {
-        backoff.Reset();
-        continue;
-      }
       // Newer ones are there: the next notice says which.
       if (absl::IsNotFound(status)) continue;
-      Note(status);
-      break;
+      NoteWeights(status);
+      if (!status.ok()) break;
+      backoff.Reset();
     }
     SetWatch(nullptr);
+    // Why it has ended the next report will find out too.
     watch.CancelAndWait();
-    if (!watch.status().ok() && !stop_.HasBeenNotified()) Note(FromGrpc(watch.status()));
     stop_.WaitForNotificationWithTimeout(backoff.Next());
   }
 }
@@ -389,6 +341,7 @@ absl::Status LearnerClient::Impl::Fetch(Thread thread, const std::string& sha256
 LearnerClient::LearnerClient(const LearnerClientOptions& options, LearnerClientHooks hooks)
     : impl_(std::make_unique<Impl>(options, std::move(hooks))) {}
 LearnerClient::~LearnerClient() = default;
+void LearnerClient::Leave(absl::Duration timeout) { impl_->Leave(timeout); }
 LearnerClientFigures LearnerClient::figures() const { return impl_->figures(); }
 
 }  // namespace mallocmuzero

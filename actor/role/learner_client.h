@@ -68,7 +68,8 @@ struct LearnerClientFigures {
   uint64_t damaged_fetches = 0;  // whose SHA-256 was wrong
   double fetch_seconds = 0;
   double last_report_seconds = 0;  // that the last answer took
-  std::string last_error;          // of the last call that failed
+  std::string last_error;          // of the last call that failed, in a few words
+  std::string trouble;             // the same, while it lasts; empty: the learner answers
 };
 
 // Keeps in touch for as long as it lives, however often the learner goes away: attempts come with
@@ -81,6 +82,9 @@ class LearnerClient {
   ~LearnerClient();
   LearnerClient(const LearnerClient&) = delete;
   LearnerClient& operator=(const LearnerClient&) = delete;
+
+  // Ends all calls at once, and tells the learner, in no more than `timeout`, that the actor stops.
+  void Leave(absl::Duration timeout);
 
   LearnerClientFigures figures() const;
 

@@ -90,7 +90,7 @@ class FakeLearner final : public v1::Learner::Service {
     reports.push_back(*request);
     response->set_step(step);
     response->set_assignment_version(version);
-    return grpc::Status::OK;
+    return answer;
   }
 
   absl::Mutex mutex;
@@ -101,6 +101,7 @@ class FakeLearner final : public v1::Learner::Service {
   size_t cut_after ABSL_GUARDED_BY(mutex) = 0;
   bool damage ABSL_GUARDED_BY(mutex) = false;
   std::vector<uint64_t> offsets ABSL_GUARDED_BY(mutex);
+  grpc::Status answer ABSL_GUARDED_BY(mutex);  // to reports
   std::vector<v1::ActorReport> reports ABSL_GUARDED_BY(mutex);
 };
 
@@ -247,6 +248,42 @@ TEST_F(LearnerClientTest, ALearnerThatComesLateOrAgainIsFound) {
   EXPECT_TRUE(brought_.AwaitWeights("weights of step 9"));
   const absl::MutexLock lock(&brought_.mutex);
   EXPECT_THAT(brought_.steps, ElementsAre(1, 9));
+}
+
+TEST_F(LearnerClientTest, SaysWhyThereIsNoContact) {
+  Serve();
+  server_ = nullptr;
+  const auto client = Connect();
+  const auto await_trouble = [&](const std::string& wanted) {
+    const absl::Time start = absl::Now();
+    while (client->figures().trouble != wanted && absl::Now() - start < kTimeout) {
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+    return client->figures().trouble;
+  };
+  EXPECT_EQ(await_trouble("Connection refused"), "Connection refused");
+  {
+    const absl::MutexLock lock(&learner_.mutex);
+    learner_.answer = {grpc::StatusCode::UNAUTHENTICATED, "no token"};
+  }
+  Serve(address_);
+  EXPECT_EQ(await_trouble("UNAUTHENTICATED: no token"), "UNAUTHENTICATED: no token");
+  {
+    const absl::MutexLock lock(&learner_.mutex);
+    learner_.answer = grpc::Status::OK;
+  }
+  EXPECT_EQ(await_trouble(""), "");
+}
+
+TEST_F(LearnerClientTest, LeavesWithALastReport) {
+  Serve();
+  const auto client = Connect();
+  ASSERT_TRUE(brought_.AwaitVersion(1));
+  client->Leave(kTimeout);
+  const absl::MutexLock lock(&learner_.mutex);
+  ASSERT_FALSE(learner_.reports.empty());
+  EXPECT_TRUE(learner_.reports.back().leaving());
+  EXPECT_FALSE(learner_.reports.front().leaving());
 }
 
 TEST_F(LearnerClientTest, EndsAtOnceWhoeverIsThere) {

@@ -53,6 +53,7 @@ absl::Status ActorBook::Check(const v1::ActorReport& report) const {
   if (report.blocked_on().size() > kMostNameBytes) {
     return Wrong("blocked_on", "256 bytes or less");
   }
+  if (report.trouble().size() > kMostNameBytes) return Wrong("trouble", "256 bytes or less");
   for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
     if (!std::isfinite(outcome.mean_return()) || !std::isfinite(outcome.best_return())) {
       return Wrong("outcomes", "finite returns");
@@ -105,6 +106,7 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
     const double rate = std::min(1.0, static_cast<double>(outcome.games()) / seen);
     program.mean_return += rate * (outcome.mean_return() - program.mean_return);
   }
+  if (report.leaving()) actors_.erase(entry);
   return absl::OkStatus();
 }
 
@@ -147,6 +149,7 @@ std::vector<v1::RoleStatus> ActorBook::Describe(uint64_t newest_step, absl::Time
     status.set_rss_bytes(actor.report.rss_bytes());
     status.set_blocked_on(actor.report.blocked_on());
     status.set_flow_control(actor.report.flow_control());
+    status.set_trouble(actor.report.trouble());
     status.set_silent_seconds(absl::ToDoubleSeconds(now - actor.last));
     auto& figures = *status.mutable_figures();
     figures["games"] = static_cast<double>(actor.report.games());

@@ -52,6 +52,32 @@ TEST(ActorBook, TellsRatesLagAndSilence) {
   EXPECT_EQ(totals.largest_lag, 70);
 }
 
+TEST(ActorBook, OneThatLeavesIsSpokenOfNoMore) {
+  ActorBook book({"p"});
+  ASSERT_TRUE(book.Report(ReportOf("a", 5), kStart).ok());
+  ASSERT_TRUE(book.Report(ReportOf("b", 5), kStart).ok());
+  v1::ActorReport last = ReportOf("a", 8);
+  AddOutcome(last, "p", 1, 0.4);
+  last.set_leaving(true);
+  ASSERT_TRUE(book.Report(last, kStart + absl::Seconds(2)).ok());
+  const auto peers = book.Describe(100, kStart + absl::Seconds(3));
+  ASSERT_EQ(peers.size(), 1);
+  EXPECT_EQ(peers[0].name(), "b");
+  // What it did counts.
+  EXPECT_DOUBLE_EQ(book.Totals(100, kStart + absl::Seconds(3)).games, 3);
+  EXPECT_DOUBLE_EQ(book.MeanReturns()[0], 0.4);
+}
+
+TEST(ActorBook, PassesOnWhatAnActorLacks) {
+  ActorBook book({"p"});
+  v1::ActorReport report = ReportOf("a", 5);
+  report.set_trouble("shard a: Connection refused, 3 trajectories wait");
+  ASSERT_TRUE(book.Report(report, kStart).ok());
+  EXPECT_EQ(book.Describe(100, kStart)[0].trouble(), report.trouble());
+  report.set_trouble(std::string(300, 'x'));
+  EXPECT_THAT(std::string(book.Report(report, kStart).message()), HasSubstr("report.trouble"));
+}
+
 TEST(ActorBook, AveragesOutcomesByTheirGames) {
   ActorBook book({"p", "q"});
   v1::ActorReport report = ReportOf("a", 1);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +24,7 @@
 #include "learner/role/batch_source.h"
 #include "learner/role/curriculum.h"
 #include "learner/role/game_book.h"
+#include "learner/role/learner_rates.h"
 #include "learner/role/learner_service.h"
 #include "learner/role/metrics.h"
 #include "learner/role/set_up.h"
@@ -34,6 +34,7 @@
 #include "metrics/process_usage.h"
 #include "replay/client/replay_sampler.h"
 #include "replay/client/shard_address.h"
+#include "rpc/peer_state.h"
 #include "rpc/security.h"
 #include "rpc/server.h"
 #include "simulator/core/status_macros.h"
@@ -42,9 +43,6 @@ namespace mallocmuzero {
 namespace {
 
 constexpr absl::Duration kTick = absl::Seconds(1);
-
-// What rates look back on.
-constexpr absl::Duration kRateWindow = absl::Seconds(10);
 
 // Without an update for longer, it says what it waits for.
 constexpr absl::Duration kIdleAfter = absl::Seconds(2);
@@ -87,19 +85,9 @@ class LearnerRole::Impl {
   }
   const std::string& address() const { return address_; }
   uint64_t step() const { return training_->figures().step; }
+  std::vector<PeerState> peers() const { return sampler_->peers(); }
 
  private:
-  // What rates are made of.
-  struct Sample {
-    absl::Time time;
-    double updates = 0;
-    double rows = 0;
-    double games = 0;
-    double decisions = 0;
-    double drawn = 0;  // positions that have an age
-    double drawn_age = 0;
-  };
-
   absl::Status StartTraining();
   absl::Status StartServing();
   void RequestStop();
@@ -137,7 +125,7 @@ class LearnerRole::Impl {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::vector<double> weights_ ABSL_GUARDED_BY(mutex_);  // of programs, for actors
-  std::deque<Sample> samples_ ABSL_GUARDED_BY(mutex_);
+  LearnerRates rates_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::Status LearnerRole::Impl::Start() {
@@ -305,14 +293,7 @@ void LearnerRole::Impl::Tick() {
   const absl::Time now = absl::Now();
   const absl::MutexLock lock(&mutex_);
   weights_ = figures.program_weights;
-  samples_.push_back({.time = now,
-                      .updates = static_cast<double>(figures.training.step),
-                      .rows = static_cast<double>(figures.training.rows),
-                      .games = figures.actors.games,
-                      .decisions = figures.actors.decisions,
-                      .drawn = static_cast<double>(figures.training.drawn_ages.positions()),
-                      .drawn_age = figures.training.drawn_ages.sum()});
-  while (samples_.front().time < now - kRateWindow) samples_.pop_front();
+  rates_.Add(figures.training, figures.actors, now);
 }
 
 absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::TakeReport(const v1::ActorReport& report) {
@@ -362,17 +343,7 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
     figures["seconds_since_save"] = absl::ToDoubleSeconds(now - training.last_save);
   }
   const absl::MutexLock lock(&mutex_);
-  if (samples_.size() < 2) return status;
-  const Sample& first = samples_.front();
-  const Sample& last = samples_.back();
-  const double seconds = absl::ToDoubleSeconds(last.time - first.time);
-  figures["updates_per_second"] = (last.updates - first.updates) / seconds;
-  figures["rows_per_second"] = (last.rows - first.rows) / seconds;
-  figures["games_per_second"] = (last.games - first.games) / seconds;
-  figures["decisions_per_second"] = (last.decisions - first.decisions) / seconds;
-  if (last.drawn > first.drawn) {
-    figures["drawn_age"] = (last.drawn_age - first.drawn_age) / (last.drawn - first.drawn);
-  }
+  for (const auto& [name, rate] : rates_.Figures()) figures[name] = rate;
   return status;
 }
 
@@ -400,5 +371,6 @@ absl::Status LearnerRole::Stop(absl::Duration grace) { return impl_->Stop(grace)
 absl::Status LearnerRole::status() const { return impl_->status(); }
 const std::string& LearnerRole::address() const { return impl_->address(); }
 uint64_t LearnerRole::step() const { return impl_->step(); }
+std::vector<PeerState> LearnerRole::peers() const { return impl_->peers(); }
 
 }  // namespace mallocmuzero

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/cluster.pb.h"
+#include "rpc/peer_state.h"
 
 namespace prometheus {
 class Registry;
@@ -48,6 +50,9 @@ class LearnerRole {
 
   // host:port that it listens on, with the port in use; empty for a rank above 0.
   const std::string& address() const;
+
+  // The shards that it draws from.
+  std::vector<PeerState> peers() const;
 
   // Updates made, those before a restart counted.
   uint64_t step() const;

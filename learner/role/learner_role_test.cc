@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "actor/role/actor_role.h"
 #include "actor/role/synthetic_actor.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/role/testing/small_cluster.h"
 #include "learner/run_directory.h"
@@ -26,6 +27,7 @@ namespace mallocmuzero {
 namespace {
 
 using testing::Await;
+using ::testing::StartsWith;
 using Cluster = testing::SmallCluster;
 
 TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
@@ -206,11 +208,37 @@ TEST_F(Cluster, WithoutReplayAnActorFillsItsSpoolStopsPlayingAndWritesItDown) {
   EXPECT_FALSE(std::filesystem::is_empty(folder_ + "/spool"));
 }
 
+TEST_F(Cluster, AShardThatAnActorMissesIsToldBeforeItsSpoolIsFull) {
+  config_.mutable_replay(0)->set_address("127.0.0.1:1");
+  StartLearner();
+  const std::unique_ptr<ActorRole> actor = StartActor(0);
+  EXPECT_TRUE(Await([&] {
+    const v1::RoleStatus status = LearnerStatus();
+    return status.peers_size() == 1 && !status.peers(0).trouble().empty();
+  }));
+  EXPECT_EQ(actor->blocked().on, PlayBlock::On::kNothing);
+  EXPECT_THAT(LearnerStatus().peers(0).trouble(), StartsWith("shard replay-0: Connection refused"));
+  EXPECT_EQ(actor->peers().front().name, "shard replay-0 on 127.0.0.1:1");
+  EXPECT_EQ(actor->peers().front().trouble, "Connection refused");
+}
+
+TEST_F(Cluster, AnActorThatStopsSaysGoodbye) {
+  StartShard();
+  StartLearner();
+  const std::unique_ptr<ActorRole> actor = StartActor(3);
+  ASSERT_TRUE(Await([&] { return LearnerStatus().peers_size() == 1; }));
+  EXPECT_THAT(LearnerStatus().peers(0).name(), StartsWith("actor.3@"));
+  EXPECT_EQ(actor->Stop(absl::Seconds(5)), absl::OkStatus());
+  EXPECT_EQ(LearnerStatus().peers_size(), 0);
+}
+
 TEST_F(Cluster, WithoutALearnerAnActorWaitsAndStopsAtOnce) {
   config_.mutable_learner()->set_address("127.0.0.1:1");
   StartShard();
   const std::unique_ptr<ActorRole> actor = StartActor(0);
-  EXPECT_EQ(ToString(actor->blocked()), "learner");
+  EXPECT_EQ(actor->blocked().on, PlayBlock::On::kLearner);
+  EXPECT_TRUE(Await([&] { return ToString(actor->blocked()) == "learner: Connection refused"; }));
+  EXPECT_EQ(actor->peers().back().trouble, "Connection refused");
   const absl::Time start = absl::Now();
   EXPECT_EQ(actor->Stop(absl::Seconds(5)), absl::OkStatus());
   EXPECT_LT(absl::Now() - start, absl::Seconds(2));

@@ -172,6 +172,18 @@ std::string ItemSampler::Troubles() const {
   return text;
 }
 
+std::vector<PeerState> ItemSampler::peers() const {
+  std::vector<PeerState> peers;
+  for (const ShardAddress& shard : options_.shards) peers.push_back({.name = PeerName(shard)});
+  const absl::MutexLock lock(&board_.mutex);
+  for (const auto& [selection, sources] : sources_) {
+    for (size_t shard = 0; shard < sources.size(); ++shard) {
+      if (peers[shard].trouble.empty()) peers[shard].trouble = sources[shard]->lost_by();
+    }
+  }
+  return peers;
+}
+
 std::string ItemSampler::blocked_on() const {
   const absl::MutexLock lock(&board_.mutex);
   return waiting_ > 0 ? Troubles() : std::string();

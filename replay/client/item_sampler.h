@@ -22,6 +22,7 @@
 #include "replay/client/metrics.h"
 #include "replay/client/replay_sampler.h"
 #include "replay/client/sample_source.h"
+#include "rpc/peer_state.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
@@ -44,6 +45,7 @@ class ItemSampler {
   absl::StatusOr<std::vector<ShardDraw>> Draw(v1::Selection selection, size_t count,
                                               absl::Duration timeout);
   uint64_t positions() const;
+  std::vector<PeerState> peers() const;
   std::string blocked_on() const;
   void Stop();
 

@@ -16,6 +16,7 @@
 #include "replay/client/metrics.h"
 #include "replay/client/shard_address.h"
 #include "replay/client/shard_writer.h"
+#include "rpc/peer_state.h"
 
 namespace mallocmuzero {
 
@@ -123,6 +124,12 @@ std::string ItemWriter::trouble() const {
     if (!trouble.empty()) absl::StrAppend(&text, text.empty() ? "" : "; ", trouble);
   }
   return text;
+}
+
+std::vector<PeerState> ItemWriter::peers() const {
+  std::vector<PeerState> peers;
+  for (const std::unique_ptr<ShardWriter>& writer : writers_) peers.push_back(writer->peer());
+  return peers;
 }
 
 uint64_t ItemWriter::acknowledged() const {

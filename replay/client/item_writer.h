@@ -20,6 +20,7 @@
 #include "replay/client/metrics.h"
 #include "replay/client/shard_address.h"
 #include "replay/client/shard_writer.h"
+#include "rpc/peer_state.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
@@ -58,6 +59,7 @@ class ItemWriter {
   size_t held_back() const;
   bool blocked() const;
   std::string trouble() const;
+  std::vector<PeerState> peers() const;  // the shards
   uint64_t acknowledged() const;
   uint64_t refused() const;
 

@@ -104,6 +104,8 @@ void ReplaySampler::UpdatePriorities(absl::Span<const SampledPosition> drawn,
   impl_->UpdatePriorities(drawn, priorities);
 }
 
+std::vector<PeerState> ReplaySampler::peers() const { return impl_->items().peers(); }
+
 std::string ReplaySampler::blocked_on() const { return impl_->items().blocked_on(); }
 
 void ReplaySampler::Stop() { impl_->items().Stop(); }

@@ -17,6 +17,7 @@
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/client/shard_address.h"
+#include "rpc/peer_state.h"
 
 namespace mallocmuzero {
 
@@ -81,6 +82,9 @@ class ReplaySampler {
   // background; dropped if a shard is away, or if more wait than can be sent.
   void UpdatePriorities(absl::Span<const SampledPosition> drawn,
                         absl::Span<const double> priorities);
+
+  // The shards, whether or not a Draw waits for them.
+  std::vector<PeerState> peers() const;
 
   // What a Draw waits for now, in a few words; empty: nothing.
   std::string blocked_on() const;

@@ -26,6 +26,7 @@
 #include "replay/client/item_writer.h"
 #include "replay/client/shard_address.h"
 #include "replay/client/shard_writer.h"
+#include "rpc/peer_state.h"
 #include "rpc/security.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/status_macros.h"
@@ -187,6 +188,8 @@ size_t ReplayWriter::held_back() const { return impl_->items().held_back(); }
 bool ReplayWriter::blocked() const { return impl_->items().blocked(); }
 
 std::string ReplayWriter::trouble() const { return impl_->items().trouble(); }
+
+std::vector<PeerState> ReplayWriter::peers() const { return impl_->items().peers(); }
 
 uint64_t ReplayWriter::acknowledged() const { return impl_->items().acknowledged(); }
 

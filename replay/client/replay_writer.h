@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/client/shard_address.h"
+#include "rpc/peer_state.h"
 
 namespace mallocmuzero {
 
@@ -79,6 +80,9 @@ class ReplayWriter {
 
   // Which shards are away and how much waits for them, in a few words; empty: all is well.
   std::string trouble() const;
+
+  // The shards, whether or not anything waits for them.
+  std::vector<PeerState> peers() const;
 
   // Trajectories since Start: stored by their shards; refused by them, and dropped.
   uint64_t acknowledged() const;

@@ -58,7 +58,7 @@ void SampleSource::Run() {
     if (std::exchange(connected_, false)) backoff_.Reset();
     if (stopping_) return;
     metrics_.lost_streams[options_.shard]->Increment();
-    trouble_ = status.message().empty() ? "the stream has ended" : std::string(status.message());
+    trouble_ = status.ok() ? "the stream has ended" : Reason(status);
     board_.changed.SignalAll();
     const absl::Time until = absl::Now() + backoff_.Next();
     while (!stopping_ && !board_.changed.WaitWithDeadline(&board_.mutex, until)) {

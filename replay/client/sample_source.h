@@ -108,6 +108,12 @@ class SampleSource {
   // Why there is no draw, in a few words.
   std::string trouble() const;
 
+  // Why the shard's last stream ended; empty: draws have come since, or there was none.
+  const std::string& lost_by() const {
+    board_.mutex.AssertHeld();
+    return trouble_;
+  }
+
  private:
   using Stream = grpc::ClientReaderWriter<v1::SampleRequest, v1::SampleResponse>;
 

@@ -20,6 +20,10 @@ std::vector<ShardAddress> ShardAddresses(const v1::ClusterConfig& config) {
 }
 
 // FNV-1a, and multiplication instead of a remainder: its high bits are the good ones.
+std::string PeerName(const ShardAddress& shard) {
+  return absl::StrCat("shard ", shard.name, " on ", shard.address);
+}
+
 size_t ShardOfId(absl::string_view id, size_t shards) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : id) {

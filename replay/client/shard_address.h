@@ -22,6 +22,9 @@ struct ShardAddress {
 // Of a cluster's configuration, in its order.
 std::vector<ShardAddress> ShardAddresses(const v1::ClusterConfig& config);
 
+// "shard NAME on ADDRESS".
+std::string PeerName(const ShardAddress& shard);
+
 // The index, below `shards`, of the shard that takes the trajectory of this id: the same in every
 // process and every build. `shards` is above 0.
 size_t ShardOfId(absl::string_view id, size_t shards);

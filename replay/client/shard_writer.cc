@@ -160,6 +160,11 @@ std::string ShardWriter::trouble() const {
                       " trajectories wait");
 }
 
+PeerState ShardWriter::peer() const {
+  const absl::MutexLock lock(&mutex_);
+  return {.name = PeerName(shard_), .trouble = trouble_};
+}
+
 void ShardWriter::Run() {
   while (true) {
     {
@@ -179,8 +184,7 @@ void ShardWriter::Run() {
       if (stopping_) return;
       resent = sent_;
       if (answered_) backoff_.Reset();
-      trouble_ = std::string(status.message());
-      if (trouble_.empty()) trouble_ = "the stream has ended";
+      trouble_ = status.ok() ? "the stream has ended" : Reason(status);
     }
     if (was_connected) events_.on_lost_stream(resent);
     const absl::Time until = absl::Now() + backoff_.Next();

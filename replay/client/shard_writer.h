@@ -22,6 +22,7 @@
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/client/shard_address.h"
 #include "rpc/backoff.h"
+#include "rpc/peer_state.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
@@ -57,6 +58,9 @@ class ShardWriter {
 
   // Why the shard gets nothing, in a few words; empty: it does, or there is nothing for it.
   std::string trouble() const;
+
+  // Why it was not reached at the last attempt; empty: it was, or there was none.
+  PeerState peer() const;
 
  private:
   class Call;

@@ -1,0 +1,41 @@
+#include "cluster/peer_log.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr absl::Duration kQuiet = absl::Minutes(1);
+
+}  // namespace
+
+std::vector<PeerLog::Line> PeerLog::Note(absl::Span<const PeerState> peers, absl::Time now) {
+  std::vector<Line> lines;
+  for (const PeerState& state : peers) {
+    Peer& peer = peers_[state.name];
+    const bool was_away = std::exchange(peer.away, !state.trouble.empty());
+    if (!peer.away) {
+      if (!std::exchange(peer.told, {}).empty()) {
+        const absl::Duration lost = absl::Trunc(now - peer.lost_at, absl::Seconds(1));
+        lines.push_back({LogLevel::kInfo, absl::StrCat(state.name, " is there again after ",
+                                                       absl::FormatDuration(lost))});
+      }
+      continue;
+    }
+    if (!was_away) peer.lost_at = now;
+    if (peer.told == state.trouble || now - peer.told_at < kQuiet) continue;
+    peer.told = state.trouble;
+    peer.told_at = now;
+    lines.push_back(
+        {LogLevel::kWarning, absl::StrCat(state.name, ": ", state.trouble, "; tries on")});
+  }
+  return lines;
+}
+
+}  // namespace mallocmuzero

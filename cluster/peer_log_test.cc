@@ -1,0 +1,62 @@
+#include "cluster/peer_log.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kRefused[] = "Connection refused";
+
+class PeerLogTest : public testing::Test {
+ protected:
+  // What is told `seconds` after the start of a shard whose trouble is this.
+  std::vector<std::string> At(int seconds, const std::string& trouble) {
+    const std::vector<PeerState> peers = {{.name = "shard a", .trouble = trouble}};
+    std::vector<std::string> texts;
+    for (const PeerLog::Line& line :
+         log_.Note(peers, absl::FromUnixSeconds(1'000'000) + absl::Seconds(seconds))) {
+      texts.push_back(line.text);
+    }
+    return texts;
+  }
+
+  PeerLog log_;
+};
+
+TEST_F(PeerLogTest, TellsALossOnceAndTheReturn) {
+  EXPECT_THAT(At(0, ""), IsEmpty());
+  EXPECT_THAT(At(1, kRefused), ElementsAre("shard a: Connection refused; tries on"));
+  EXPECT_THAT(At(2, kRefused), IsEmpty());
+  EXPECT_THAT(At(100, kRefused), IsEmpty());
+  EXPECT_THAT(At(101, ""), ElementsAre("shard a is there again after 1m40s"));
+  EXPECT_THAT(At(102, ""), IsEmpty());
+}
+
+TEST_F(PeerLogTest, OneThatComesAndGoesIsTalkedOfOnceAMinute) {
+  At(0, kRefused);
+  EXPECT_THAT(At(1, ""), ElementsAre("shard a is there again after 1s"));
+  EXPECT_THAT(At(2, kRefused), IsEmpty());
+  // Of a loss that was not told the return is not either.
+  EXPECT_THAT(At(3, ""), IsEmpty());
+  EXPECT_THAT(At(4, kRefused), IsEmpty());
+  EXPECT_THAT(At(60, kRefused), ElementsAre("shard a: Connection refused; tries on"));
+  EXPECT_THAT(At(64, ""), ElementsAre("shard a is there again after 1m"));
+}
+
+TEST_F(PeerLogTest, AnotherReasonIsNews) {
+  At(0, kRefused);
+  EXPECT_THAT(At(1, "UNAUTHENTICATED: no token"), IsEmpty());
+  EXPECT_THAT(At(60, "UNAUTHENTICATED: no token"),
+              ElementsAre("shard a: UNAUTHENTICATED: no token; tries on"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

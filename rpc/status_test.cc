@@ -1,0 +1,33 @@
+#include "rpc/status.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+TEST(Reason, IsTheLastOfAChainOfCauses) {
+  EXPECT_EQ(Reason(absl::UnavailableError(
+                "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7400: "
+                "Failed to connect to remote host: Connection refused")),
+            "Connection refused");
+  EXPECT_EQ(Reason(absl::UnavailableError("failed to connect to all addresses; last error: "
+                                          "UNKNOWN: ipv4:127.0.0.1:7400: Ssl handshake failed")),
+            "UNKNOWN: ipv4:127.0.0.1:7400: Ssl handshake failed");
+}
+
+TEST(Reason, NamesTheCodeOfAnAnswer) {
+  EXPECT_EQ(Reason(absl::UnauthenticatedError("no token")), "UNAUTHENTICATED: no token");
+  EXPECT_EQ(Reason(absl::ResourceExhaustedError("")), "RESOURCE_EXHAUSTED");
+}
+
+TEST(Reason, IsAFewWords) {
+  EXPECT_EQ(Reason(absl::UnavailableError("")), "does not answer");
+  EXPECT_EQ(Reason(absl::DeadlineExceededError("Deadline Exceeded")), "no answer in time");
+  EXPECT_EQ(Reason(absl::UnavailableError(std::string(1000, 'x'))).size(), 160);
+}
+
+}  // namespace
+}  // namespace mallocmuzero
