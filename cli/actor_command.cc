@@ -66,6 +66,12 @@ absl::StatusOr<ExitCode> RunSynthetic(const ActorFlags& flags, const LoadedConfi
        }});
 }
 
+std::string Description(const ActorRole& role, const v1::ClusterConfig& config) {
+  const size_t found = role.found_in_spool();
+  return absl::StrCat("will play for the learner on ", config.learner().address(),
+                      found == 0 ? "" : absl::StrCat(", ", found, " games found in spool_dir"));
+}
+
 absl::StatusOr<ExitCode> RunActor(const ActorFlags& flags) {
   const absl::StatusOr<LoadedConfig> loaded =
       LoadClusterConfig(flags.config, ConfigScope::kWithoutPrograms);
@@ -82,10 +88,15 @@ absl::StatusOr<ExitCode> RunActor(const ActorFlags& flags) {
                     if (!started.ok()) return started.status();
                     const std::shared_ptr<ActorRole> role = *std::move(started);
                     return RunningRole{
-                        .description = absl::StrCat("will play for the learner on ",
-                                                    loaded->config.learner().address()),
+                        .description = Description(*role, loaded->config),
                         .status = [role] { return role->status(); },
                         .stop = [role](absl::Duration grace) { return role->Stop(grace); },
+                        .epilogue =
+                            [role] {
+                              const size_t left = role->left_in_spool();
+                              return left == 0 ? ""
+                                               : absl::StrCat(left, " games left in spool_dir");
+                            },
                         .peers = [role] { return role->peers(); }};
                   }});
 }

@@ -95,9 +95,11 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   }
   const absl::Time before = absl::Now();
   const absl::Status stopped = role->stop(kGrace);
+  const std::string epilogue = role->epilogue();
   *role = {};
   const std::string seconds =
-      absl::StrFormat("%.1f s", absl::ToDoubleSeconds(absl::Now() - before));
+      absl::StrFormat("%.1f s%s%s", absl::ToDoubleSeconds(absl::Now() - before),
+                      epilogue.empty() ? "" : ", ", epilogue);
   if (stopped.ok()) {
     Log(LogLevel::kInfo, options.name, absl::StrCat("stopped in ", seconds));
   } else {

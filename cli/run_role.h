@@ -48,6 +48,9 @@ struct RunningRole {
   std::function<absl::Status()> status = [] { return absl::OkStatus(); };
   std::function<absl::Status(absl::Duration grace)> stop;
 
+  // What is to be told of it once it has stopped; empty: nothing.
+  std::function<std::string()> epilogue = [] { return std::string(); };
+
   // The roles that it needs, so that the log tells when they go away and come back.
   std::function<std::vector<PeerState>()> peers = [] { return std::vector<PeerState>(); };
 };

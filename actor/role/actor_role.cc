@@ -100,6 +100,8 @@ class ActorRole::Impl {
     // A game that does not fit waits in Write, however little room it lacks.
     return writer_->blocked() ? SpoolBlock(*writer_) : state_.blocked();
   }
+  size_t found_in_spool() const { return writer_->found_in_spool(); }
+  size_t left_in_spool() const { return writer_->left_in_spool(); }
   std::vector<PeerState> peers() const;
   uint64_t games() const { return state_.figures().stats.games; }
   uint64_t network_step() const { return state_.network_step(); }
@@ -178,7 +180,13 @@ absl::Status ActorRole::Impl::StartWriter() {
   }
   options.registry = &registry_;
   absl::StatusOr<std::unique_ptr<ReplayWriter>> writer = ReplayWriter::Start(std::move(options));
-  if (!writer.ok()) return writer.status();
+  if (absl::IsFailedPrecondition(writer.status())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--index: ", index_, ": ", writer.status().message(), ", each with an index of its own"));
+  }
+  if (!writer.ok()) {
+    return {writer.status().code(), absl::StrCat("actor: ", writer.status().message())};
+  }
   writer_ = *std::move(writer);
   return absl::OkStatus();
 }
@@ -320,6 +328,8 @@ ActorRole::ActorRole(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ActorRole::~ActorRole() = default;
 absl::Status ActorRole::Stop(absl::Duration grace) { return impl_->Stop(grace); }
 absl::Status ActorRole::status() const { return impl_->status(); }
+size_t ActorRole::found_in_spool() const { return impl_->found_in_spool(); }
+size_t ActorRole::left_in_spool() const { return impl_->left_in_spool(); }
 std::vector<PeerState> ActorRole::peers() const { return impl_->peers(); }
 PlayBlock ActorRole::blocked() const { return impl_->blocked(); }
 uint64_t ActorRole::games() const { return impl_->games(); }

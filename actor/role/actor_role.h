@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_ACTOR_ROLE_ACTOR_ROLE_H_
 #define MALLOCMUZERO_ACTOR_ROLE_ACTOR_ROLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -48,6 +49,10 @@ class ActorRole {
 
   // OK while it works. Else what ended it, such as no memory: stop it, and start it again.
   absl::Status status() const;
+
+  // Games that earlier processes of the index had left in actor.spool_dir, and that Stop has left.
+  size_t found_in_spool() const;
+  size_t left_in_spool() const;
 
   // The shards and the learner.
   std::vector<PeerState> peers() const;

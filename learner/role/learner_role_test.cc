@@ -222,6 +222,15 @@ TEST_F(Cluster, AShardThatAnActorMissesIsToldBeforeItsSpoolIsFull) {
   EXPECT_EQ(actor->peers().front().trouble, "Connection refused");
 }
 
+TEST_F(Cluster, TwoActorsOfOneIndexAreOneTooMany) {
+  StartShard();
+  const std::unique_ptr<ActorRole> actor = StartActor(0);
+  const absl::Status second =
+      ActorRole::Start(config_, 0, /*reanalyse=*/false, security_, registry_).status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(second.message()), StartsWith("--index: 0: "));
+}
+
 TEST_F(Cluster, AnActorThatStopsSaysGoodbye) {
   StartShard();
   StartLearner();

@@ -6,11 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,9 +23,9 @@
 #include "replay/client/item_writer.h"
 #include "replay/client/shard_address.h"
 #include "replay/client/shard_writer.h"
+#include "replay/client/spool_file.h"
 #include "rpc/peer_state.h"
 #include "rpc/security.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
@@ -56,11 +53,10 @@ absl::Status Check(const ReplayWriterOptions& options) {
 
 class ReplayWriter::Impl {
  public:
-  Impl(const ReplayWriterOptions& options, std::unique_ptr<AcknowledgedLog> acknowledged_log)
+  Impl(const ReplayWriterOptions& options, std::unique_ptr<AcknowledgedLog> acknowledged_log,
+       std::unique_ptr<SpoolFile> spool_file)
       : acknowledged_log_(std::move(acknowledged_log)),
-        spool_file_(options.spool_dir.empty()
-                        ? std::string()
-                        : absl::StrCat(options.spool_dir, "/", options.name, ".spool")),
+        spool_file_(std::move(spool_file)),
         items_({.shards = options.shards,
                 .security = options.security,
                 .spool_bytes = options.spool_bytes,
@@ -78,14 +74,15 @@ class ReplayWriter::Impl {
 
   // Sends what an earlier writer of the name has left. The file goes once all of it is settled.
   absl::Status ReadSpool() {
-    if (spool_file_.empty()) return absl::OkStatus();
-    absl::StatusOr<v1::ReplaySpool> spool = ReadMessage<v1::ReplaySpool>(spool_file_);
+    if (spool_file_ == nullptr) return absl::OkStatus();
+    absl::StatusOr<v1::ReplaySpool> spool = spool_file_->Read();
     if (absl::IsNotFound(spool.status())) return absl::OkStatus();
     if (!spool.ok()) return spool.status();
     size_t count = 0;
     for (const v1::InsertRequest& request : spool->requests()) count += request.items_size();
     from_file_ = count;
-    if (count == 0) RemoveSpool();
+    found_ = count;
+    if (count == 0) spool_file_->Remove();
     for (const v1::InsertRequest& request : spool->requests()) {
       for (const v1::ReplayItem& item : request.items()) {
         const std::string wire = item.SerializeAsString();
@@ -106,19 +103,31 @@ class ReplayWriter::Impl {
   absl::Status Close(absl::Duration grace) {
     items_.Close(grace);
     const std::vector<SpooledItem> rest = items_.TakeRest();
+    const absl::Status kept = Keep(rest);
+    // Another writer of the name may begin.
+    spool_file_ = nullptr;
+    return kept;
+  }
+
+  const ItemWriter& items() const { return items_; }
+  size_t found() const { return found_; }
+  size_t left() const { return left_; }
+
+ private:
+  absl::Status Keep(const std::vector<SpooledItem>& rest) {
     if (rest.empty()) return absl::OkStatus();
-    const absl::Status status = spool_file_.empty()
+    const absl::Status status = spool_file_ == nullptr
                                     ? absl::FailedPreconditionError("there is no spool folder")
                                     : WriteSpool(rest);
-    if (status.ok()) return absl::OkStatus();
+    if (status.ok()) {
+      left_ = rest.size();
+      return absl::OkStatus();
+    }
     return absl::UnavailableError(
         absl::StrCat(rest.size(), " trajectories are lost: ", status.message()));
   }
 
-  const ItemWriter& items() const { return items_; }
-
- private:
-  absl::Status WriteSpool(const std::vector<SpooledItem>& rest) {
+  absl::Status WriteSpool(const std::vector<SpooledItem>& rest) const {
     v1::ReplaySpool spool;
     for (const SpooledItem& item : rest) {
       v1::InsertRequest& request = *spool.add_requests();
@@ -128,18 +137,12 @@ class ReplayWriter::Impl {
         return absl::InternalError("an item that cannot be read");
       }
     }
-    std::error_code error;
-    std::filesystem::create_directories(std::filesystem::path(spool_file_).parent_path(), error);
-    if (error) return absl::UnavailableError(absl::StrCat(spool_file_, ": ", error.message()));
-    return WriteMessage(spool_file_, spool);
+    return spool_file_->Write(spool);
   }
 
   void OnSettled(const SpooledItem& item) {
-    if (item.from_file && --from_file_ == 0) RemoveSpool();
+    if (item.from_file && --from_file_ == 0) spool_file_->Remove();
   }
-
-  // Should it stay, what is in it is sent again, and known.
-  void RemoveSpool() const { std::remove(spool_file_.c_str()); }
 
   static std::string IdOf(const SpooledItem& item) {
     v1::ReplayItem parsed;
@@ -148,8 +151,10 @@ class ReplayWriter::Impl {
   }
 
   const std::unique_ptr<AcknowledgedLog> acknowledged_log_;  // null: none is kept
-  const std::string spool_file_;
+  std::unique_ptr<SpoolFile> spool_file_;                    // null: none is kept
   std::atomic<size_t> from_file_ = 0;  // items in the file that are not settled
+  size_t found_ = 0;                   // items in the file at the start
+  std::atomic<size_t> left_ = 0;       // items in it at the end
   ItemWriter items_;
 };
 
@@ -163,8 +168,15 @@ absl::StatusOr<std::unique_ptr<ReplayWriter>> ReplayWriter::Start(ReplayWriterOp
     if (!opened.ok()) return opened.status();
     acknowledged_log = *std::move(opened);
   }
-  std::unique_ptr<ReplayWriter> writer(
-      new ReplayWriter(std::make_unique<Impl>(options, std::move(acknowledged_log))));
+  std::unique_ptr<SpoolFile> spool_file;
+  if (!options.spool_dir.empty()) {
+    absl::StatusOr<std::unique_ptr<SpoolFile>> opened =
+        SpoolFile::Open(options.spool_dir, options.name);
+    if (!opened.ok()) return opened.status();
+    spool_file = *std::move(opened);
+  }
+  std::unique_ptr<ReplayWriter> writer(new ReplayWriter(
+      std::make_unique<Impl>(options, std::move(acknowledged_log), std::move(spool_file))));
   MMZ_RETURN_IF_ERROR(writer->impl_->ReadSpool());
   return writer;
 }
@@ -180,6 +192,10 @@ bool ReplayWriter::Write(const v1::Trajectory& trajectory) {
 bool ReplayWriter::Replace(const v1::Trajectory& trajectory) {
   return impl_->Write(trajectory, /*replace=*/true);
 }
+
+size_t ReplayWriter::found_in_spool() const { return impl_->found(); }
+
+size_t ReplayWriter::left_in_spool() const { return impl_->left(); }
 
 size_t ReplayWriter::spooled_bytes() const { return impl_->items().spooled_bytes(); }
 

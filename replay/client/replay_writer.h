@@ -52,7 +52,9 @@ struct ReplayWriterOptions {
 // Thread-safe.
 class ReplayWriter {
  public:
-  // InvalidArgument for an option that cannot be, or a spool file that cannot be read.
+  // InvalidArgument for an option that cannot be, a spool file that cannot be read, or a folder
+  // that cannot be written to. FailedPrecondition if another process writes a spool of the name
+  // there.
   static absl::StatusOr<std::unique_ptr<ReplayWriter>> Start(ReplayWriterOptions options);
 
   // Stops at once. What Close has not dealt with is dropped.
@@ -68,6 +70,10 @@ class ReplayWriter {
   // The same, to take the place of the stored one of the same id: a game searched again. If that
   // one has left, it is acknowledged and not stored.
   bool Replace(const v1::Trajectory& trajectory);
+
+  // Trajectories that Start has found in the spool folder, and that Close has left there.
+  size_t found_in_spool() const;
+  size_t left_in_spool() const;
 
   size_t spooled_bytes() const;
 

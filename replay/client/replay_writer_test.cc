@@ -211,21 +211,46 @@ TEST(ReplayWriter, WhatIsLeftAtTheEndIsDeliveredByTheNextOfItsName) {
   const std::string folder = TestFolder();
   const ReplayWriterOptions options{
       .shards = {{.name = "a", .address = "127.0.0.1:1"}}, .spool_dir = folder, .name = "actor-1"};
+  size_t left = 0;
   {
     const auto writer = StartWriter(options);
     for (uint64_t i = 0; i < 10; ++i) EXPECT_TRUE(writer->Write(MakeTrajectory(i, 5)));
+    EXPECT_EQ(writer->found_in_spool(), 0);
     EXPECT_EQ(writer->Close(absl::ZeroDuration()), absl::OkStatus());
+    left = writer->left_in_spool();
   }
   EXPECT_TRUE(std::filesystem::exists(absl::StrCat(folder, "/actor-1.spool")));
+  EXPECT_EQ(left, 10);
   const auto shard = StartShard(ShardConfig());
   ReplayWriterOptions next = options;
   next.shards = {AddressOf(*shard)};
   const auto writer = StartWriter(next);
+  EXPECT_EQ(writer->found_in_spool(), 10);
   EXPECT_TRUE(Eventually([&] { return writer->acknowledged() == 10; }));
   EXPECT_EQ(shard->Stats().items(), 10);
   // Else a later writer would bring back what has been forgotten by then.
   EXPECT_TRUE(
       Eventually([&] { return !std::filesystem::exists(absl::StrCat(folder, "/actor-1.spool")); }));
+}
+
+TEST(ReplayWriter, ASpoolIsOfOneProcessAtATime) {
+  const ReplayWriterOptions options{.shards = {{.name = "a", .address = "127.0.0.1:1"}},
+                                    .spool_dir = TestFolder(),
+                                    .name = "actor-1"};
+  auto writer = StartWriter(options);
+  const absl::Status second = ReplayWriter::Start(options).status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.message()), HasSubstr("/actor-1.spool: another process"));
+  writer = nullptr;
+  EXPECT_NE(StartWriter(options), nullptr);
+}
+
+TEST(ReplayWriter, ASpoolFolderThatCannotBeWrittenIsKnownAtTheStart) {
+  const absl::Status status =
+      ReplayWriter::Start({.shards = {{.name = "a", .address = "a:1"}}, .spool_dir = "/proc/spool"})
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("spool_dir: /proc/spool: "));
 }
 
 TEST(ReplayWriter, WhatIsTakenWhileItClosesIsInTheSpoolFile) {

@@ -1,0 +1,58 @@
+#include "replay/client/spool_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "simulator/core/file_io.h"
+
+namespace mallocmuzero {
+
+absl::StatusOr<std::unique_ptr<SpoolFile>> SpoolFile::Open(const std::string& folder,
+                                                           const std::string& name) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("spool_dir: ", folder, ": cannot make this folder: ", error.message()));
+  }
+  const std::string path = absl::StrCat(folder, "/", name, ".spool");
+  // Never removed: whoever waits to lock the old file would not see the new one.
+  const std::string lock_path = absl::StrCat(path, ".lock");
+  const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("spool_dir: ", lock_path, ": cannot write: ", std::strerror(errno)));
+  }
+  auto file = absl::WrapUnique(new SpoolFile(path, lock));
+  // A file system that has no locks keeps nobody out.
+  if (flock(lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return file;
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": another process that runs has this spool; one for each expected"));
+}
+
+SpoolFile::~SpoolFile() { close(lock_); }
+
+absl::StatusOr<v1::ReplaySpool> SpoolFile::Read() const {
+  return ReadMessage<v1::ReplaySpool>(path_);
+}
+
+absl::Status SpoolFile::Write(const v1::ReplaySpool& spool) const {
+  return WriteMessage(path_, spool);
+}
+
+void SpoolFile::Remove() const { std::remove(path_.c_str()); }
+
+}  // namespace mallocmuzero
