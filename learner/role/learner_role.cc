@@ -24,6 +24,7 @@
 #include "learner/role/batch_source.h"
 #include "learner/role/curriculum.h"
 #include "learner/role/game_book.h"
+#include "learner/role/learner_block.h"
 #include "learner/role/learner_rates.h"
 #include "learner/role/learner_service.h"
 #include "learner/role/metrics.h"
@@ -97,7 +98,7 @@ class LearnerRole::Impl {
   std::vector<double> Weights();
   absl::StatusOr<v1::ActorOrders> TakeReport(const v1::ActorReport& report);
   v1::RoleStatus Describe() const;
-  std::string BlockedOn(const TrainingFigures& training) const;
+  LearnerBlock Blocked(const TrainingFigures& training) const;
 
   const v1::ClusterConfig config_;
   const uint32_t rank_;
@@ -284,6 +285,7 @@ LearnerFigures LearnerRole::Impl::Figures() {
   figures.make_seconds = batches_->make_seconds();
   figures.refused_rows = batches_->refused_rows();
   figures.games_seen = book_->taken();
+  figures.blocked_on = Blocked(figures.training).on;
   return figures;
 }
 
@@ -304,15 +306,21 @@ absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::TakeReport(const v1::ActorRep
   return orders;
 }
 
-std::string LearnerRole::Impl::BlockedOn(const TrainingFigures& training) const {
-  if (!training.save_error.empty()) return absl::StrCat("disk: ", training.save_error);
-  if (absl::Now() - std::max(training.last_update, started_) < kIdleAfter) return "";
-  if (!training.group_error.empty()) return training.group_error;
+LearnerBlock LearnerRole::Impl::Blocked(const TrainingFigures& training) const {
+  using On = LearnerBlock::On;
+  if (!training.save_error.empty()) {
+    return {.on = On::kDisk, .why = absl::StrCat("disk: ", training.save_error)};
+  }
+  if (absl::Now() - std::max(training.last_update, started_) < kIdleAfter) return {};
+  if (!training.group_error.empty()) return {.on = On::kProcesses, .why = training.group_error};
   std::string replay = sampler_->blocked_on();
-  if (!replay.empty()) return replay;
+  if (!replay.empty()) return {.on = On::kReplay, .why = std::move(replay)};
   const std::string refusal = batches_->last_refusal();
-  if (!refusal.empty()) return absl::StrCat("stored games are not of this run: ", refusal);
-  return batches_->depth() > 0 ? "the other learner processes" : "batches in the making";
+  if (!refusal.empty()) {
+    return {.on = On::kGames, .why = absl::StrCat("stored games are not of this run: ", refusal)};
+  }
+  if (batches_->depth() == 0) return {.on = On::kBatches, .why = "batches in the making"};
+  return {.on = On::kProcesses, .why = "the other learner processes"};
 }
 
 v1::RoleStatus LearnerRole::Impl::Describe() const {
@@ -327,7 +335,7 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
   status.set_version(std::string(BuildVersion()));
   status.set_uptime_seconds(absl::ToDoubleSeconds(now - started_));
   status.set_rss_bytes(ResidentBytes());
-  status.set_blocked_on(BlockedOn(training));
+  status.set_blocked_on(Blocked(training).why);
   for (v1::RoleStatus& actor : actors_.Describe(published, now)) {
     *status.add_peers() = std::move(actor);
   }

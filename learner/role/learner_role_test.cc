@@ -2,6 +2,8 @@
 
 #include "learner/role/learner_role.h"
 
+#include <prometheus/text_serializer.h>
+
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -10,6 +12,7 @@
 #include <thread>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/role/actor_role.h"
@@ -110,6 +113,10 @@ TEST_F(Cluster, EveryPartMayStartAgain) {
   // The shard: its games are gone, the actor's next ones are not.
   shard_ = nullptr;
   EXPECT_TRUE(Await([&] { return !LearnerStatus().blocked_on().empty(); }));
+  EXPECT_TRUE(Await([&] {
+    return absl::StrContains(prometheus::TextSerializer().Serialize(registry_.Collect()),
+                             "mallocmuzero_learner_blocked{on=\"replay\"} 1");
+  }));
   StartShard();
   EXPECT_TRUE(Learns(8));
   // The learner: it goes on from its checkpoint, and the actor with its weights.

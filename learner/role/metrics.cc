@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -70,12 +71,21 @@ struct LearnerMetrics::Families {
                                    "Norm of the gradient before it is clipped, mean.");
   Gauge& value_error = MakeGauge(registry, "mallocmuzero_learner_value_error",
                                  "Mean error of predicted values, in units of the baseline.");
-  Gauge& learning_rate =
-      MakeGauge(registry, "mallocmuzero_learner_learning_rate", "Of the last update.");
+  Gauge& learning_rate = MakeGauge(registry, "mallocmuzero_learner_learning_rate",
+                                   "Learning rate of the last update.");
   Gauge& saved = MakeGauge(registry, "mallocmuzero_learner_saved_timestamp_seconds",
                            "When the last checkpoint was saved, since the epoch; 0: not yet.");
   Counter& failed_saves = MakeCounter(registry, "mallocmuzero_learner_failed_saves_total",
                                       "Checkpoints that could not be saved.");
+  Family<Gauge>& blocked_family =
+      MakeGauges(registry, "mallocmuzero_learner_blocked",
+                 "1 for what keeps the learner from its next update or from saving, else 0.");
+  const std::vector<std::pair<LearnerBlock::On, Gauge*>> blocked_on = {
+      {LearnerBlock::On::kDisk, &blocked_family.Add({{"on", "disk"}})},
+      {LearnerBlock::On::kProcesses, &blocked_family.Add({{"on", "processes"}})},
+      {LearnerBlock::On::kReplay, &blocked_family.Add({{"on", "replay"}})},
+      {LearnerBlock::On::kGames, &blocked_family.Add({{"on", "games"}})},
+      {LearnerBlock::On::kBatches, &blocked_family.Add({{"on", "batches"}})}};
   Gauge& watchers =
       MakeGauge(registry, "mallocmuzero_learner_watchers", "Actors that wait for newer weights.");
   Counter& fetched_bytes = MakeCounter(registry, "mallocmuzero_learner_fetched_bytes_total",
@@ -92,10 +102,11 @@ struct LearnerMetrics::Families {
                          "Updates that the oldest weights in use are behind the newest.");
   Counter& games = MakeCounter(registry, "mallocmuzero_learner_actor_games_total",
                                "Games that actors have reported.");
-  Counter& decisions =
-      MakeCounter(registry, "mallocmuzero_learner_actor_decisions_total", "Decisions in them.");
-  Counter& simulations = MakeCounter(registry, "mallocmuzero_learner_actor_simulations_total",
-                                     "Steps of searches in them.");
+  Counter& decisions = MakeCounter(registry, "mallocmuzero_learner_actor_decisions_total",
+                                   "Decisions in the games that actors have reported.");
+  Counter& simulations =
+      MakeCounter(registry, "mallocmuzero_learner_actor_simulations_total",
+                  "Steps of the searches that actors and reanalysers have reported.");
   Family<Gauge>& returns =
       MakeGauges(registry, "mallocmuzero_learner_return_ratio",
                  "Share of the all-HBM cycles saved, by program and player: recent games of "
@@ -149,6 +160,7 @@ void LearnerMetrics::Update(const LearnerFigures& figures) {
     f.saved.Set(absl::ToDoubleSeconds(training.last_save - absl::UnixEpoch()));
   }
   Raise(f.failed_saves, static_cast<double>(training.failed_saves));
+  for (const auto& [on, gauge] : f.blocked_on) gauge->Set(on == figures.blocked_on ? 1 : 0);
   f.watchers.Set(static_cast<double>(figures.watchers));
   Raise(f.fetched_bytes, static_cast<double>(figures.fetched_bytes));
   f.players.Set(figures.actors.actors - figures.actors.reanalysers);

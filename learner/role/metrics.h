@@ -11,6 +11,7 @@
 
 #include "learner/role/actor_book.h"
 #include "learner/role/drawn_ages.h"
+#include "learner/role/learner_block.h"
 #include "learner/role/training.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 
@@ -30,6 +31,7 @@ struct LearnerFigures {
   double make_seconds = 0;
   uint64_t refused_rows = 0;
   uint64_t games_seen = 0;
+  LearnerBlock::On blocked_on = LearnerBlock::On::kNothing;
 };
 
 // Names, types and help texts are in metrics.cc, one after the other. Not thread-safe.

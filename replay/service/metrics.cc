@@ -32,17 +32,19 @@ prometheus::Histogram* MakeHistogram(prometheus::Registry& registry, const char*
 ReplayMetrics::ReplayMetrics(prometheus::Registry* registry)
     : own_registry_(registry == nullptr ? std::make_unique<prometheus::Registry>() : nullptr) {
   prometheus::Registry& to = registry == nullptr ? *own_registry_ : *registry;
-  inserted_items_ = &MakeCounter(to, Name("inserted_items_total"), "Trajectories stored.");
-  inserted_positions_ = &MakeCounter(to, Name("inserted_positions_total"), "Their decisions.");
+  inserted_items_ =
+      &MakeCounter(to, Name("inserted_items_total"), "Trajectories that were inserted and stored.");
+  inserted_positions_ = &MakeCounter(to, Name("inserted_positions_total"),
+                                     "Decisions of the trajectories inserted and stored.");
   inserted_bytes_ = &MakeCounter(to, Name("inserted_bytes_total"), "Bytes of insert requests.");
   duplicate_items_ =
       &MakeCounter(to, Name("duplicate_items_total"), "Inserts of trajectories that were known.");
   refused_items_ =
-      &MakeCounter(to, Name("refused_items_total"), "Trajectories that are not valid.");
+      &MakeCounter(to, Name("refused_items_total"), "Trajectories refused, as they are not valid.");
   evicted_items_ = &MakeCounter(to, Name("evicted_items_total"),
                                 "Trajectories that left because of the bounds.");
-  sampled_positions_ =
-      &MakeCounter(to, Name("sampled_positions_total"), "Draws that count for the rate limiter.");
+  sampled_positions_ = &MakeCounter(to, Name("sampled_positions_total"),
+                                    "Positions drawn that count for the rate limiter.");
   sampled_bytes_ = &MakeCounter(to, Name("sampled_bytes_total"), "Bytes of sample responses.");
   updated_priorities_ =
       &MakeCounter(to, Name("updated_priorities_total"), "Priorities written back.");
@@ -52,11 +54,12 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry)
   unreadable_items_ = &MakeCounter(to, Name("unreadable_items_total"),
                                    "Trajectories whose bytes on disk are damaged.");
   items_ = &MakeGauge(to, Name("items"), "Trajectories stored.");
-  positions_ = &MakeGauge(to, Name("positions"), "Their decisions: what a draw chooses among.");
-  bytes_ = &MakeGauge(to, Name("bytes"), "Of stored trajectories.");
+  positions_ = &MakeGauge(to, Name("positions"),
+                          "Decisions of the trajectories stored: what a draw chooses among.");
+  bytes_ = &MakeGauge(to, Name("bytes"), "Bytes of stored trajectories, compressed.");
   bytes_in_memory_ =
-      &MakeGauge(to, Name("memory_bytes"), "Of stored trajectories that are in memory.");
-  bytes_on_disk_ = &MakeGauge(to, Name("disk_bytes"), "Of the data folder's files.");
+      &MakeGauge(to, Name("memory_bytes"), "Bytes of stored trajectories that are in memory.");
+  bytes_on_disk_ = &MakeGauge(to, Name("disk_bytes"), "Bytes of the data folder's files.");
   limiter_error_ =
       &MakeGauge(to, Name("limiter_error_positions"),
                  "Draws ahead (above 0) or behind (below 0) of inserts times samples_per_insert.");
@@ -69,13 +72,20 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry)
                  "Sample streams that wait for the rate limiter or for trajectories.");
   draining_ =
       &MakeGauge(to, Name("draining"), "1: inserts are refused by an administrator's order.");
+  auto& blocked =
+      MakeGauges(to, Name("blocked"), "1 for what streams of the shard wait for, else 0.");
+  blocked_ = {{ReplayBlock::On::kDisk, &blocked.Add({{"on", "disk"}})},
+              {ReplayBlock::On::kDraining, &blocked.Add({{"on", "draining"}})},
+              {ReplayBlock::On::kRateLimiter, &blocked.Add({{"on", "rate_limiter"}})},
+              {ReplayBlock::On::kMinSize, &blocked.Add({{"on", "min_size"}})}};
   commit_seconds_ = MakeHistogram(to, "commit_seconds", "Time to store a group of inserts.",
                                   {1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10});
   commit_items_ = MakeHistogram(to, "commit_items", "Trajectories stored as one group.",
                                 {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096});
 }
 
-void ReplayMetrics::Update(const v1::ReplayStats& stats, double bytes_in_memory) {
+void ReplayMetrics::Update(const v1::ReplayStats& stats, double bytes_in_memory,
+                           ReplayBlock::On blocked_on) {
   const auto number = [](auto value) { return static_cast<double>(value); };
   Raise(*inserted_items_, number(stats.inserted_items()));
   Raise(*inserted_positions_, number(stats.inserted_positions()));
@@ -93,6 +103,7 @@ void ReplayMetrics::Update(const v1::ReplayStats& stats, double bytes_in_memory)
   blocked_inserts_->Set(stats.blocked_inserts());
   blocked_samples_->Set(stats.blocked_samples());
   draining_->Set(stats.draining() ? 1 : 0);
+  for (const auto& [on, gauge] : blocked_) gauge->Set(on == blocked_on ? 1 : 0);
 }
 
 }  // namespace mallocmuzero

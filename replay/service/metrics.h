@@ -9,8 +9,11 @@
 #include <prometheus/registry.h>
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/replay_block.h"
 
 namespace mallocmuzero {
 
@@ -21,7 +24,7 @@ class ReplayMetrics {
   explicit ReplayMetrics(prometheus::Registry* registry);
 
   // Totals and states, which the table counts.
-  void Update(const v1::ReplayStats& stats, double bytes_in_memory);
+  void Update(const v1::ReplayStats& stats, double bytes_in_memory, ReplayBlock::On blocked_on);
 
   // What is counted as it happens.
   prometheus::Counter& inserted_bytes() { return *inserted_bytes_; }
@@ -57,6 +60,7 @@ class ReplayMetrics {
   prometheus::Gauge* blocked_inserts_;
   prometheus::Gauge* blocked_samples_;
   prometheus::Gauge* draining_;
+  std::vector<std::pair<ReplayBlock::On, prometheus::Gauge*>> blocked_;
   prometheus::Histogram* commit_seconds_;
   prometheus::Histogram* commit_items_;
 };

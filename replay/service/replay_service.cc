@@ -21,6 +21,7 @@
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/insert_stream.h"
 #include "replay/service/item.h"
+#include "replay/service/replay_block.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/sample_stream.h"
 #include "replay/service/stream.h"
@@ -81,20 +82,24 @@ class IdLister final : public grpc::ServerWriteReactor<v1::ListIdsResponse> {
   v1::ListIdsResponse answer_;
 };
 
-// What streams wait for while inserts and draws are kept in step; empty: none waits.
-std::string DescribeFlowControl(const v1::ReplayStats& stats) {
+// What streams wait for while inserts and draws are kept in step.
+ReplayBlock FlowControl(const v1::ReplayStats& stats) {
+  using On = ReplayBlock::On;
   if (stats.blocked_inserts() > 0) {
-    return absl::StrFormat("rate limiter: %d inserts wait, draws are %.0f behind",
-                           stats.blocked_inserts(), -stats.limiter_error());
+    return {.on = On::kRateLimiter,
+            .why = absl::StrFormat("rate limiter: %d inserts wait, draws are %.0f behind",
+                                   stats.blocked_inserts(), -stats.limiter_error())};
   }
   if (stats.blocked_samples() == 0) return {};
-  if (stats.positions() == 0) return "min size: no positions";
+  if (stats.positions() == 0) return {.on = On::kMinSize, .why = "min size: no positions"};
   if (stats.inserted_positions() < stats.rate_limit().min_positions()) {
-    return absl::StrFormat("min size: %d of %d positions", stats.inserted_positions(),
-                           stats.rate_limit().min_positions());
+    return {.on = On::kMinSize,
+            .why = absl::StrFormat("min size: %d of %d positions", stats.inserted_positions(),
+                                   stats.rate_limit().min_positions())};
   }
-  return absl::StrFormat("rate limiter: %d sample streams wait, draws are %.0f ahead",
-                         stats.blocked_samples(), stats.limiter_error());
+  return {.on = On::kRateLimiter,
+          .why = absl::StrFormat("rate limiter: %d sample streams wait, draws are %.0f ahead",
+                                 stats.blocked_samples(), stats.limiter_error())};
 }
 
 }  // namespace
@@ -204,18 +209,15 @@ v1::ReplayStats ReplayService::Stats() const {
   return stats;
 }
 
-void ReplayService::DescribeBlocked(v1::RoleStatus& status) const {
+ReplayBlock ReplayService::Blocked() const {
   if (const std::string trouble = table_.storage().trouble(); !trouble.empty()) {
-    status.set_blocked_on(absl::StrCat("disk: ", trouble));
-    return;
+    return {.on = ReplayBlock::On::kDisk, .why = absl::StrCat("disk: ", trouble)};
   }
   const v1::ReplayStats stats = Stats();
   if (stats.draining()) {
-    status.set_blocked_on("draining: inserts are refused");
-    return;
+    return {.on = ReplayBlock::On::kDraining, .why = "draining: inserts are refused"};
   }
-  status.set_blocked_on(DescribeFlowControl(stats));
-  status.set_flow_control(!status.blocked_on().empty());
+  return FlowControl(stats);
 }
 
 grpc::ServerUnaryReactor* ReplayService::UpdatePriorities(

@@ -20,6 +20,7 @@
 #include "mallocmuzero/v1/status.pb.h"
 #include "replay/service/insert_queue.h"
 #include "replay/service/metrics.h"
+#include "replay/service/replay_block.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/sample_stream.h"
 #include "replay/service/stream.h"
@@ -51,8 +52,8 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
 
   v1::ReplayStats Stats() const;
 
-  // Writes into `status` what streams wait for now.
-  void DescribeBlocked(v1::RoleStatus& status) const;
+  // What streams wait for now.
+  ReplayBlock Blocked() const;
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Insert(
       grpc::CallbackServerContext* context) override;

@@ -26,6 +26,7 @@
 #include "metrics/process_usage.h"
 #include "replay/service/durable_storage.h"
 #include "replay/service/metrics.h"
+#include "replay/service/replay_block.h"
 #include "replay/service/replay_service.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/shard_config.h"
@@ -110,7 +111,9 @@ class ReplayShard::Impl {
     status.set_version(std::string(BuildVersion()));
     status.set_uptime_seconds(absl::ToDoubleSeconds(absl::Now() - started_));
     status.set_rss_bytes(ResidentBytes());
-    service_->DescribeBlocked(status);
+    const ReplayBlock block = service_->Blocked();
+    status.set_blocked_on(block.why);
+    status.set_flow_control(block.flow_control());
     AddFigures(service_->Stats(), *status.mutable_figures());
     return status;
   }
@@ -131,7 +134,8 @@ class ReplayShard::Impl {
 
   void Observe() {
     const v1::ReplayStats stats = service_->Stats();
-    metrics_.Update(stats, static_cast<double>(table_->storage().bytes_in_memory()));
+    metrics_.Update(stats, static_cast<double>(table_->storage().bytes_in_memory()),
+                    service_->Blocked().on);
     const absl::MutexLock lock(&mutex_);
     observations_.push_back({absl::Now(), stats});
     if (observations_.size() > kRateSeconds) observations_.pop_front();

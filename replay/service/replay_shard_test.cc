@@ -302,6 +302,22 @@ TEST(ReplayShard, SaysHowItIs) {
               HasSubstr("mallocmuzero_replay_inserted_bytes_total"));
 }
 
+TEST(ReplayShard, AMetricSaysWhatItsStreamsWaitFor) {
+  prometheus::Registry registry;
+  auto shard = ReplayShard::Start(ShardConfig(), std::make_shared<Security>(), &registry);
+  ASSERT_TRUE(shard.ok()) << shard.status();
+  const auto served = [&] { return prometheus::TextSerializer().Serialize(registry.Collect()); };
+  EXPECT_THAT(served(), HasSubstr("mallocmuzero_replay_blocked{on=\"draining\"} 0"));
+  RawClient client(**shard);
+  v1::DrainRequest drain;
+  drain.set_draining(true);
+  v1::DrainResponse drained;
+  ASSERT_TRUE(client.replay().Drain(client.Context().get(), drain, &drained).ok());
+  const std::string blocked = "mallocmuzero_replay_blocked{on=\"draining\"} 1";
+  while (served().find(blocked) == std::string::npos) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_THAT(served(), HasSubstr("mallocmuzero_replay_blocked{on=\"disk\"} 0"));
+}
+
 TEST(ReplayShard, ADurableOneHasEverythingAcknowledgedAfterARestart) {
   v1::ReplayShard config = ShardConfig();
   config.set_mode(v1::ReplayShard::DURABLE);
