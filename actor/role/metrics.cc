@@ -40,8 +40,8 @@ struct ActorMetrics::Families {
 
   Registry& registry;
   Counter& games = MakeCounter(registry, "mallocmuzero_actor_games_total", "Games played.");
-  Counter& decisions =
-      MakeCounter(registry, "mallocmuzero_actor_decisions_total", "Decisions taken in them.");
+  Counter& decisions = MakeCounter(registry, "mallocmuzero_actor_decisions_total",
+                                   "Decisions taken in the games played.");
   Counter& searches =
       MakeCounter(registry, "mallocmuzero_actor_searches_total", "Decisions that were searched.");
   Counter& simulations =

@@ -50,13 +50,13 @@ WriterMetrics::WriterMetrics(prometheus::Registry* registry, absl::Span<const Sh
   refused = CountersByShard(to, shards, "refused_items_total",
                             "Trajectories that a shard has refused for good.");
   resent = CountersByShard(to, shards, "resent_items_total",
-                           "Trajectories sent again after a lost stream.");
-  lost_streams = CountersByShard(to, shards, "lost_insert_streams_total",
-                                 "Insert streams that ended with an error.");
-  connected =
-      GaugesByShard(to, shards, "insert_stream_connected", "1: the shard takes trajectories.");
-  spooled_bytes =
-      &MakeGauge(to, Name("spooled_bytes"), "Of trajectories that no shard has acknowledged.");
+                           "Trajectories sent again after a stream that was open is lost.");
+  lost_streams = CountersByShard(
+      to, shards, "lost_insert_streams_total",
+      "Insert streams that were open and ended; attempts to open one do not count.");
+  connected = GaugesByShard(to, shards, "insert_stream_connected", "1: the insert stream is open.");
+  spooled_bytes = &MakeGauge(to, Name("spooled_bytes"),
+                             "Bytes of trajectories that no shard has acknowledged.");
   blocked_seconds = &MakeCounter(to, Name("blocked_seconds_total"),
                                  "Time that threads waited for room in the spool.");
 }
@@ -66,8 +66,9 @@ SamplerMetrics::SamplerMetrics(prometheus::Registry* registry,
     : own_registry(OwnIfNone(registry)) {
   prometheus::Registry& to = registry == nullptr ? *own_registry : *registry;
   draws = CountersByShard(to, shards, "draws_total", "Positions drawn from a shard.");
-  lost_streams = CountersByShard(to, shards, "lost_sample_streams_total",
-                                 "Sample streams that ended with an error.");
+  lost_streams = CountersByShard(
+      to, shards, "lost_sample_streams_total",
+      "Sample streams that gave positions and ended; attempts to open one do not count.");
   connected = GaugesByShard(to, shards, "sample_stream_connected", "1: the shard gives positions.");
   invalid_items =
       &MakeCounter(to, Name("invalid_items_total"), "Drawn trajectories that could not be read.");

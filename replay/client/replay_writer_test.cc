@@ -1,5 +1,7 @@
 #include "replay/client/replay_writer.h"
 
+#include <prometheus/registry.h>
+
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -99,6 +101,40 @@ TEST(ReplayWriter, TellsAShardThatHoldsBackFromOneThatIsAway) {
   EXPECT_EQ(writer->held_back(), 0);
   EXPECT_GT(writer->spooled_bytes(), 0);
   EXPECT_EQ(writer->acknowledged(), 0);
+}
+
+// The value of the only metric of a family.
+double ValueOf(const prometheus::Registry& registry, const std::string& name) {
+  for (const prometheus::MetricFamily& family : registry.Collect()) {
+    if (family.name != name) continue;
+    const prometheus::ClientMetric& metric = family.metric.front();
+    return metric.counter.value + metric.gauge.value;
+  }
+  ADD_FAILURE() << "no metric " << name;
+  return 0;
+}
+
+TEST(ReplayWriter, AttemptsToReachAShardThatHasNeverBeenThereAreNoLostStreams) {
+  constexpr char kConnected[] = "mallocmuzero_replay_client_insert_stream_connected";
+  constexpr char kLost[] = "mallocmuzero_replay_client_lost_insert_streams_total";
+  constexpr char kResent[] = "mallocmuzero_replay_client_resent_items_total";
+  auto shard = StartShard(ConfigThatHoldsBack());
+  const ShardAddress address = AddressOf(*shard);
+  shard = nullptr;
+  prometheus::Registry registry;
+  const auto writer = StartWriter({.shards = {address}, .registry = &registry});
+  ASSERT_TRUE(writer->Write(MakeTrajectory(1, 10)));
+  ASSERT_TRUE(Eventually([&] { return !writer->trouble().empty(); }));
+  EXPECT_EQ(ValueOf(registry, kLost), 0);
+  EXPECT_EQ(ValueOf(registry, kResent), 0);
+  v1::ReplayShard config = ConfigThatHoldsBack();
+  config.set_address(address.address);
+  shard = StartShard(config);
+  ASSERT_TRUE(Eventually([&] { return writer->acknowledged() == 1; }));
+  EXPECT_EQ(ValueOf(registry, kConnected), 1);
+  shard = nullptr;
+  EXPECT_TRUE(Eventually([&] { return ValueOf(registry, kLost) == 1; }));
+  EXPECT_EQ(ValueOf(registry, kConnected), 0);
 }
 
 TEST(ReplayWriter, ASecondInsertOfAnIdIsAcknowledgedAndChangesNothing) {

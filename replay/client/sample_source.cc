@@ -55,9 +55,10 @@ void SampleSource::Run() {
     metrics_.connected[options_.shard]->Set(0);
     const absl::MutexLock lock(&board_.mutex);
     context_ = nullptr;
-    if (std::exchange(connected_, false)) backoff_.Reset();
+    const bool was_connected = std::exchange(connected_, false);
+    if (was_connected) backoff_.Reset();
     if (stopping_) return;
-    metrics_.lost_streams[options_.shard]->Increment();
+    if (was_connected) metrics_.lost_streams[options_.shard]->Increment();
     trouble_ = status.ok() ? "the stream has ended" : Reason(status);
     board_.changed.SignalAll();
     const absl::Time until = absl::Now() + backoff_.Next();
