@@ -48,22 +48,22 @@ void PrintSyntheticStats(const SyntheticStats& stats) {
              stdout);
 }
 
-absl::StatusOr<ExitCode> RunSynthetic(const ActorFlags& flags, const LoadedConfig& loaded) {
-  return RunRole(
-      {.name = "synthetic",
-       .metrics_address = NthAddress(loaded.config.actor().metrics_address(), flags.index),
-       .start = [&](prometheus::Registry&) -> absl::StatusOr<RunningRole> {
-         absl::StatusOr<std::unique_ptr<SyntheticActors>> started =
-             SyntheticActors::Start(loaded.config, flags.synthetic, loaded.security);
-         if (!started.ok()) return started.status();
-         const std::shared_ptr<SyntheticActors> role = *std::move(started);
-         return RunningRole{
-             .description = absl::StrCat("stands for ", flags.synthetic.actors, " actors"),
-             .stop = [role](absl::Duration grace) {
-               PrintSyntheticStats(role->stats());
-               return role->Stop(grace);
-             }};
-       }});
+absl::StatusOr<ExitCode> RunSynthetic(const ActorFlags& flags, const LoadedConfig& loaded,
+                                      const std::string& metrics_address) {
+  return RunRole({.name = "synthetic",
+                  .metrics_address = metrics_address,
+                  .start = [&](prometheus::Registry&) -> absl::StatusOr<RunningRole> {
+                    absl::StatusOr<std::unique_ptr<SyntheticActors>> started =
+                        SyntheticActors::Start(loaded.config, flags.synthetic, loaded.security);
+                    if (!started.ok()) return started.status();
+                    const std::shared_ptr<SyntheticActors> role = *std::move(started);
+                    return RunningRole{.description = absl::StrCat(
+                                           "stands for ", flags.synthetic.actors, " actors"),
+                                       .stop = [role](absl::Duration grace) {
+                                         PrintSyntheticStats(role->stats());
+                                         return role->Stop(grace);
+                                       }};
+                  }});
 }
 
 std::string Description(const ActorRole& role, const v1::ClusterConfig& config) {
@@ -76,12 +76,15 @@ absl::StatusOr<ExitCode> RunActor(const ActorFlags& flags) {
   const absl::StatusOr<LoadedConfig> loaded =
       LoadClusterConfig(flags.config, ConfigScope::kWithoutPrograms);
   if (!loaded.ok()) return loaded.status();
-  if (flags.synthetic.actors > 0) return RunSynthetic(flags, *loaded);
-  const std::string& metrics_address = flags.reanalyse
-                                           ? loaded->config.reanalyse().metrics_address()
-                                           : loaded->config.actor().metrics_address();
+  const absl::StatusOr<std::string> metrics_address =
+      flags.reanalyse ? NthAddress(loaded->config.reanalyse().metrics_address(), flags.index,
+                                   "--index", "reanalyse.metrics_address")
+                      : NthAddress(loaded->config.actor().metrics_address(), flags.index, "--index",
+                                   "actor.metrics_address");
+  if (!metrics_address.ok()) return metrics_address.status();
+  if (flags.synthetic.actors > 0) return RunSynthetic(flags, *loaded, *metrics_address);
   return RunRole({.name = absl::StrCat(flags.reanalyse ? "reanalyse." : "actor.", flags.index),
-                  .metrics_address = NthAddress(metrics_address, flags.index),
+                  .metrics_address = *metrics_address,
                   .start = [&](prometheus::Registry& registry) -> absl::StatusOr<RunningRole> {
                     absl::StatusOr<std::unique_ptr<ActorRole>> started = ActorRole::Start(
                         loaded->config, flags.index, flags.reanalyse, loaded->security, registry);

@@ -32,9 +32,12 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
                                                    " has ", learner.processes(),
                                                    " learner processes, counted from 0"));
   }
+  const absl::StatusOr<std::string> metrics_address =
+      NthAddress(learner.metrics_address(), flags.rank, "--rank", "learner.metrics_address");
+  if (!metrics_address.ok()) return metrics_address.status();
   return RunRole(
       {.name = flags.rank == 0 ? learner.name() : absl::StrCat(learner.name(), ".", flags.rank),
-       .metrics_address = NthAddress(learner.metrics_address(), flags.rank),
+       .metrics_address = *metrics_address,
        .start = [&](prometheus::Registry& registry) -> absl::StatusOr<RunningRole> {
          absl::StatusOr<std::unique_ptr<LearnerRole>> started =
              LearnerRole::Start(loaded->config, flags.rank, loaded->security, registry);

@@ -1,5 +1,6 @@
 #include "cli/replay_command.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
 
 #include <cstdio>
@@ -87,6 +88,7 @@ absl::Status Administer(const v1::ReplayShard& shard, const ReplayFlags& flags,
   }
   if (!flags.drain.empty()) return admin.Drain(flags.drain == "on");
   v1::RateLimit limit;
+  const google::protobuf::LogSilencer silencer;  // the error below says it in one line
   if (!google::protobuf::TextFormat::ParseFromString(flags.rate_limit, &limit)) {
     return absl::InvalidArgumentError(
         "--rate-limit: a RateLimit expected, such as 'samples_per_insert: 2 min_positions: 1000 "

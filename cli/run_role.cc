@@ -14,6 +14,7 @@
 #include "cluster/peer_log.h"
 #include "cluster/stop_signal.h"
 #include "metrics/metrics_server.h"
+#include "rpc/grpc_log.h"
 #include "rpc/host_port.h"
 #include "rpc/security.h"
 
@@ -25,6 +26,8 @@ constexpr absl::Duration kGrace = absl::Seconds(5);
 
 // How often a role is asked whether it can go on.
 constexpr absl::Duration kCheckInterval = absl::Seconds(1);
+
+constexpr uint32_t kLastPort = 65535;
 
 // Until a signal comes or the role cannot go on.
 absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
@@ -65,14 +68,21 @@ void AddConfigOption(CLI::App& command, std::string& path) {
       ->required();
 }
 
-std::string NthAddress(const std::string& address, uint32_t index) {
+absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t index,
+                                       absl::string_view flag, absl::string_view field) {
   std::optional<HostPort> parsed = ParseHostPort(address);
   if (!parsed.has_value()) return address;
+  const uint32_t most = kLastPort - parsed->port;
+  if (index > most) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": ", index, ": ", field, " is ", address,
+                                                   ", so that 0 to ", most, " expected"));
+  }
   parsed->port += index;
   return ToString(*parsed);
 }
 
 absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
+  PassOnGrpcLog([](absl::string_view text) { Log(LogLevel::kWarning, "grpc", text); });
   const StopSignal signal;
   const auto registry = std::make_shared<prometheus::Registry>();
   std::unique_ptr<MetricsServer> metrics;

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "cli/command.h"
 #include "cluster/cluster_config.h"
@@ -37,8 +38,10 @@ absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigSc
 // Adds --config, which is required.
 void AddConfigOption(CLI::App& command, std::string& path);
 
-// "host:port" moved up by `index` ports; empty stays empty.
-std::string NthAddress(const std::string& address, uint32_t index);
+// "host:port" moved up by `index` ports; empty stays empty. InvalidArgument if there are not so
+// many, which names the flag that `index` is from and the field that `address` is from.
+absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t index,
+                                       absl::string_view flag, absl::string_view field);
 
 // A role at work.
 struct RunningRole {

@@ -358,7 +358,10 @@ absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(
   // First: it also keeps other processes out.
   absl::StatusOr<std::unique_ptr<ItemDatabase>> database =
       ItemDatabase::Open(absl::StrCat(options.folder, "/database"), options.sync);
-  if (!database.ok()) return database.status();
+  if (!database.ok()) {
+    return absl::Status(database.status().code(),
+                        absl::StrCat(options.folder, ": ", database.status().message()));
+  }
   const uint64_t segment_bytes =
       options.segment_bytes > 0
           ? options.segment_bytes

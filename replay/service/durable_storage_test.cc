@@ -342,6 +342,14 @@ TEST_F(DurableStorageTest, ADamagedDatabaseIsNotTakenForALockedOne) {
   EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("another process")));
 }
 
+TEST_F(DurableStorageTest, ADatabaseThatCannotBeOpenedIsNamed) {
+  ASSERT_EQ(Insert(*Open(Config()), {MakeItem(1, 1)}), absl::OkStatus());
+  std::ofstream(folder_ + "/database/CURRENT") << "MANIFEST";  // cut off
+  const absl::Status status = DurableStorage::Open({.folder = folder_}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(folder_ + ": "));
+}
+
 TEST_F(DurableStorageTest, TheCacheIsBounded) {
   cache_bytes_ = 10000;
   const auto table = Open(Config());

@@ -48,6 +48,24 @@ TEST_F(Cluster, AShardServesUntilItIsTerminated) {
   EXPECT_THAT(ended.err, HasSubstr(" I a: stopped in "));
 }
 
+TEST_F(Cluster, MistakesAreOneLine) {
+  RunningMallocmuzero shard({"replay", "--config", config_, "--shard", "a"});
+  ASSERT_TRUE(shard.WaitForLine("listens on"));
+  // Of another shard, as far as its data go.
+  const std::string taken = folder_.Write(
+      "taken.textproto",
+      absl::StrCat("replay { name: 'c' mode: MEMORY address: '127.0.0.1:", port_, "' }\n",
+                   "learner { workloads: 'none' address: '127.0.0.1:", FreePort(), "' }\n",
+                   "actor { metrics_address: '127.0.0.1:18170' }\n"));
+  ExpectOneErrorLine(RunMallocmuzero({"replay", "--config", taken}),
+                     "cannot listen on '127.0.0.1:");
+  ExpectOneErrorLine(
+      RunMallocmuzero({"actor", "--config", taken, "--index", "60000"}),
+      "--index: 60000: actor.metrics_address is 127.0.0.1:18170, so that 0 to 47365");
+  ExpectOneErrorLine(RunMallocmuzero({"replay", "--config", taken, "--rate-limit", "samples: 2"}),
+                     "--rate-limit: a RateLimit expected");
+}
+
 TEST_F(Cluster, ARunningShardIsAskedThings) {
   RunningMallocmuzero shard({"replay", "--config", config_, "--shard", "a"});
   ASSERT_TRUE(shard.WaitForLine("listens on"));
@@ -120,7 +138,8 @@ TEST_F(Cluster, BadUsageIsOneLine) {
 
 TEST_F(Cluster, AnActorAloneWaitsAndStops) {
   RunningMallocmuzero actor({"actor", "--config", config_, "--index", "3"});
-  ASSERT_TRUE(actor.WaitForLine(" I actor.3: plays for the learner on "));
+  ASSERT_TRUE(actor.WaitForLine(" I actor.3: will play for the learner on "));
+  ASSERT_TRUE(actor.WaitForLine(" W actor.3: the learner on 127.0.0.1:"));
   actor.Signal(SIGINT);
   const RunResult ended = actor.Wait();
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
