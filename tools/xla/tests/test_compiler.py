@@ -6,6 +6,8 @@ import importlib.util
 import json
 import pathlib
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -185,6 +187,13 @@ def test_static_arguments_stay_as_they_are(options: dict[str, Any], ready: bool)
 def test_function_without_arguments_is_lowered_for_the_chip(chip: str) -> None:
     program = lower(lambda: jnp.zeros((3,)), (), CHIPS[chip])
     assert program.device_ids == (topology_devices(chip)[0].id,)
+
+
+def test_nothing_is_said_of_the_machines_own_tpu() -> None:
+    code = "from mallocmuzero_xla import topology_devices; topology_devices('tpu_v4i')"
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stderr == ""
 
 
 def test_option_that_jit_does_not_know_is_a_usage_error() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import pathlib
 import re
 
 from mallocmuzero_xla.errors import MissingCompilerError
@@ -17,6 +18,13 @@ _LIBTPU_SETTINGS = {
     "TPU_WORKER_HOSTNAMES": "localhost",
     "TF_CPP_MIN_LOG_LEVEL": "3",
 }
+
+# Without it libtpu prints that it "may not properly initialize". Any will do where nothing is
+# compiled for the host's own TPU (what is compiled is the same, byte for byte); where there is one,
+# it is not for us to say which.
+_HOST_TYPE = {"TPU_ACCELERATOR_TYPE": "v4-8"}
+_TPU_DEVICES = ("accel[0-9]*", "vfio/[0-9]*")
+_DEVICES = pathlib.Path("/dev")
 
 # User settings that change what the compiler does: inherited by the compile processes and recorded.
 _RECORDED = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
@@ -36,8 +44,13 @@ def require_compiler() -> None:
 def prepare_environment() -> None:
     """Makes this process fit to load libtpu for ahead-of-time compiles; keeps what is set."""
     require_compiler()
-    for name, value in _LIBTPU_SETTINGS.items():
+    host_type = {} if _has_tpu() else _HOST_TYPE
+    for name, value in {**_LIBTPU_SETTINGS, **host_type}.items():
         os.environ.setdefault(name, value)
+
+
+def _has_tpu() -> bool:
+    return any(True for pattern in _TPU_DEVICES for _ in _DEVICES.glob(pattern))
 
 
 def child_environment() -> dict[str, str]:

@@ -1,0 +1,41 @@
+"""A process is made fit for ahead-of-time compiles, and no more is changed than that takes."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import pytest
+
+from mallocmuzero_xla import environment
+
+NAME = "TPU_ACCELERATOR_TYPE"
+
+
+@pytest.fixture(autouse=True)
+def devices(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A machine's devices, and an environment that a test cannot leave its settings in."""
+    monkeypatch.setattr(environment, "require_compiler", lambda: None)
+    monkeypatch.setattr(environment, "_DEVICES", tmp_path)
+    monkeypatch.setattr(os, "environ", {})
+    return tmp_path
+
+
+def test_machine_without_a_tpu_is_given_a_type_that_libtpu_knows() -> None:
+    environment.prepare_environment()
+    assert os.environ[NAME] == "v4-8"
+    assert environment.child_environment()[NAME] == "v4-8"
+
+
+@pytest.mark.parametrize("device", ["accel0", "vfio/0"])
+def test_machine_with_a_tpu_is_given_none(devices: pathlib.Path, device: str) -> None:
+    (devices / device).parent.mkdir(exist_ok=True)
+    (devices / device).touch()
+    environment.prepare_environment()
+    assert NAME not in os.environ
+
+
+def test_type_that_the_user_sets_stays() -> None:
+    os.environ[NAME] = "v5litepod-8"
+    environment.prepare_environment()
+    assert os.environ[NAME] == "v5litepod-8"
