@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+import mallocmuzero_xla
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.options_file import read_options, write_options
 
@@ -14,6 +15,10 @@ def test_options_are_read_as_they_were_written(tmp_path: pathlib.Path) -> None:
     options = {"xla_a": "overrides { x: 1 } y=2", "xla_b": "true", "xla_c": ""}
     write_options(tmp_path / "o.options", options)
     assert read_options(tmp_path / "o.options") == options
+
+
+def test_reading_is_part_of_the_package() -> None:
+    assert mallocmuzero_xla.read_options is read_options
 
 
 def test_empty_file_holds_no_options(tmp_path: pathlib.Path) -> None:

@@ -4,6 +4,7 @@ from mallocmuzero_xla.capture import Captured, capture
 from mallocmuzero_xla.chips import CHIPS, topology_devices
 from mallocmuzero_xla.errors import CaptureError, MissingCompilerError, UsageError
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
+from mallocmuzero_xla.options_file import read_options
 
 __all__ = [
     "CHIPS",
@@ -15,5 +16,6 @@ __all__ = [
     "capture",
     "load_options",
     "optimize",
+    "read_options",
     "topology_devices",
 ]

@@ -8,6 +8,9 @@ import time
 
 from tqdm import tqdm
 
+# Elsewhere than on a terminal, a log should neither be silent for minutes nor fill up.
+_STATUS_SECONDS = 30.0
+
 
 class Progress:
     """Counts steps done. `report` may be called by any thread."""
@@ -49,23 +52,27 @@ class Progress:
 
 
 class LoopProgress:
-    """Shows how a search goes on: one line that changes on a terminal, notes elsewhere too."""
+    """Shows how a search goes on: one line that changes on a terminal, one at times elsewhere."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
+        self._told = time.monotonic()
         self._live = sys.stderr.isatty() and not quiet
         self._shown = ""
 
     def status(self, line: str) -> None:
-        """Shows where the search is; only on a terminal."""
+        """Shows where the search is; elsewhere than on a terminal, at times."""
         if self._live:
             print(f"\r{line:{len(self._shown)}}", end="", file=sys.stderr, flush=True)
             self._shown = line
+        elif time.monotonic() - self._told >= _STATUS_SECONDS:
+            self.note(line)
 
     def note(self, line: str) -> None:
         """Shows something that stays."""
         if self._quiet:
             return
+        self._told = time.monotonic()
         if self._shown:
             print(f"\r{'':{len(self._shown)}}\r", end="", file=sys.stderr)
             self._shown = ""

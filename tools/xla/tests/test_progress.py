@@ -1,0 +1,33 @@
+"""A search that runs without a terminal is neither silent nor noisy."""
+
+from __future__ import annotations
+
+import pytest
+
+from mallocmuzero_xla.progress import LoopProgress
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, in its one element."""
+    now = [100.0]
+    monkeypatch.setattr("mallocmuzero_xla.progress.time.monotonic", lambda: now[0])
+    return now
+
+
+def test_log_gets_a_line_every_half_minute(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = LoopProgress()
+    for seconds in (1, 29, 31, 40, 59, 62):
+        clock[0] = 100.0 + seconds
+        shown.status(f"{seconds} s")
+    assert capsys.readouterr().err == "31 s\n62 s\n"
+
+
+def test_quiet_search_says_nothing(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    shown = LoopProgress(quiet=True)
+    clock[0] = 200.0
+    shown.status("100 s")
+    shown.note("a note")
+    assert capsys.readouterr().err == ""
