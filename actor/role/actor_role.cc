@@ -181,8 +181,9 @@ absl::Status ActorRole::Impl::StartWriter() {
   options.registry = &registry_;
   absl::StatusOr<std::unique_ptr<ReplayWriter>> writer = ReplayWriter::Start(std::move(options));
   if (absl::IsFailedPrecondition(writer.status())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--index: ", index_, ": ", writer.status().message(), ", each with an index of its own"));
+    return absl::InvalidArgumentError(absl::StrCat("--index: ", index_, ": ",
+                                                   writer.status().message(),
+                                                   "; an index of its own for each expected"));
   }
   if (!writer.ok()) {
     return {writer.status().code(), absl::StrCat("actor: ", writer.status().message())};

@@ -39,8 +39,7 @@ absl::StatusOr<std::unique_ptr<SpoolFile>> SpoolFile::Open(const std::string& fo
   auto file = absl::WrapUnique(new SpoolFile(path, lock));
   // A file system that has no locks keeps nobody out.
   if (flock(lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return file;
-  return absl::FailedPreconditionError(
-      absl::StrCat(path, ": another process that runs has this spool; one for each expected"));
+  return absl::FailedPreconditionError(absl::StrCat(path, ": another process has this spool"));
 }
 
 SpoolFile::~SpoolFile() { close(lock_); }
