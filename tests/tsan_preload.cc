@@ -1,8 +1,8 @@
 // Tells ThreadSanitizer what Debian's libraries, which are not instrumented, do between threads:
 // Abseil with its mutexes, notifications and counters, gRPC with its completion queues and the
-// counters of its calls. Without this it sees no order between any two critical sections, gRPC's
-// own included, nor between an operation's start and the callback that hears of its end.
-// scripts/sanitize preloads it.
+// counters of its calls, LibTorch with the counters of its tensors. Without this it sees no order
+// between any two critical sections, gRPC's own included, nor between an operation's start and the
+// callback that hears of its end. scripts/sanitize preloads it.
 
 #include <dlfcn.h>
 #include <grpc/grpc.h>
@@ -207,3 +207,12 @@ void ServerCallbackCall::CallOnCancel(ServerReactor* reactor) {
 }
 
 }  // namespace grpc::internal
+
+// LibTorch counts a tensor's shares in its headers, instrumented, and in its library: the last of
+// them, with which the tensor ends, may be let go of by a thread of Gloo's.
+extern "C" void EndTensor(void** tensor) __asm__("_ZN3c1010TensorImplD1Ev");
+extern "C" void EndTensor(void** tensor) {
+  static const auto real = Real<void (*)(void**)>("_ZN3c1010TensorImplD1Ev");
+  __tsan_acquire(tensor + 1);  // c10::intrusive_ptr_target's refcount_
+  real(tensor);
+}
