@@ -1,9 +1,6 @@
 // Counts allocations, so it is a binary of its own: the hot paths of the game must make none.
 
-#include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "env/game.h"
@@ -12,23 +9,12 @@
 #include "env/testing/games.h"
 #include "env/testing/random_game_program.h"
 #include "gtest/gtest.h"
-
-namespace {
-std::atomic<uint64_t> allocations{0};
-}  // namespace
-
-// The other forms of new end in this one.
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  std::abort();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "simulator/core/testing/counted_new.h"
 
 namespace mallocmuzero {
 namespace {
 
+using testing::Allocations;
 using testing::EverythingMatters;
 using testing::LayeredProgram;
 
@@ -40,9 +26,9 @@ Game HalfPlayed(const GameRules& rules) {
 }
 
 TEST(Allocation, IsCounted) {
-  const uint64_t before = allocations;
+  const uint64_t before = Allocations();
   const std::vector<int> numbers(100);
-  EXPECT_EQ(allocations - before, 1);
+  EXPECT_EQ(Allocations() - before, 1);
 }
 
 TEST(Allocation, WritingAnObservationMakesNone) {
@@ -52,9 +38,9 @@ TEST(Allocation, WritingAnObservationMakesNone) {
   const ObservationTables tables(rules);
   ObservationWriter writer(tables);
   std::vector<float> row(kObservationSize);
-  const uint64_t before = allocations;
+  const uint64_t before = Allocations();
   for (int k = 0; k < 10; ++k) writer.Write(game, absl::MakeSpan(row));
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(Allocations(), before);
 }
 
 TEST(Allocation, GoingBackToASnapshotMakesNone) {
@@ -64,9 +50,9 @@ TEST(Allocation, GoingBackToASnapshotMakesNone) {
   Player player(PlayerKind::kRandom, 2);
   Game game = snapshot;
   while (!game.finished()) game.Apply(player.Choose(game));
-  const uint64_t before = allocations;
+  const uint64_t before = Allocations();
   game = snapshot;
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(Allocations(), before);
 }
 
 }  // namespace

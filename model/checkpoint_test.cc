@@ -187,7 +187,7 @@ TEST_F(CheckpointTest, EveryFlippedByteIsAnError) {
 }
 
 TEST_F(CheckpointTest, OtherVersionsAreNamed) {
-  head_.mutable_header()->set_version(kFileVersion + 1);
+  head_.mutable_header()->set_version(head_.header().version() + 1);
   EXPECT_THAT(ErrorOfParts(), HasSubstr("version"));
   FillHeader(head_);
   head_.mutable_observation()->set_version(kObservationVersion + 1);

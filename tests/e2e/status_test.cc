@@ -46,7 +46,9 @@ TEST_F(Status, RolesThatAreAwayAreRows) {
 TEST_F(Status, OfNothingIsNotHealthy) {
   const RunResult result = RunMallocmuzero({"status", "--config", config_, "--json"});
   EXPECT_EQ(result.exit_code, 1);
-  for (const json& role : json::parse(result.out)["roles"]) EXPECT_NE(role["error"], "");
+  const json roles = json::parse(result.out)["roles"];
+  EXPECT_FALSE(roles.empty());
+  for (const json& role : roles) EXPECT_NE(role["error"], "");
 }
 
 }  // namespace

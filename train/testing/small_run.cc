@@ -1,15 +1,9 @@
 #include "train/testing/small_run.h"
 
 #include <filesystem>
-#include <random>
-#include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "env/game_rules.h"
-#include "env/testing/random_game_program.h"
+#include "env/testing/random_program_set.h"
 #include "gtest/gtest.h"
-#include "simulator/core/fingerprint.h"
 #include "train/train_config.h"
 
 namespace mallocmuzero::testing {
@@ -22,21 +16,7 @@ std::string NewFolder(const std::string& name) {
   return path;
 }
 
-ProgramSet SomePrograms(uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<Program> programs;
-  while (programs.size() < 2) {
-    v1::Program proto = RandomGameProgram(random).proto();
-    proto.set_name(absl::StrCat("program ", programs.size()));
-    SealProgram(proto);
-    Program program = *Program::FromProto(proto);
-    const auto copy = PlayedProgram::Create(*Program::FromProto(proto));
-    if (copy.ok() && (*copy)->decisions() > 8 && (*copy)->decisions() < 40) {
-      programs.push_back(std::move(program));
-    }
-  }
-  return *ProgramSet::Create(std::move(programs));
-}
+ProgramSet SomePrograms(uint64_t seed) { return RandomProgramSet(seed, 2); }
 
 v1::TrainConfig SmallConfig() {
   v1::TrainConfig config = *DefaultTrainConfig("tiny");
