@@ -14,8 +14,9 @@
 
 namespace mallocmuzero {
 
-// The FileHeader.version this build reads and writes, for every message.
-inline constexpr uint32_t kFileVersion = 1;
+// The FileHeader.version that this build writes for a message, by its full name; it reads that and
+// older ones.
+uint32_t FileVersion(absl::string_view message);
 
 // Largest content ReadFile accepts, bytes after decompression: a small file must not be able to
 // fill the memory.
@@ -41,11 +42,12 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view byte
 // The message's fields in ascending order, map entries sorted: equal messages give equal bytes.
 std::string SerializeDeterministically(const google::protobuf::Message& message);
 
-// Sets message.header to the message's own full name and kFileVersion. The message must have a
+// Sets message.header to the message's own full name and FileVersion. The message must have a
 // field "header" of type FileHeader.
 void FillHeader(google::protobuf::Message& message);
 
-// InvalidArgument, starting with `name`, if message.header is not what FillHeader would set.
+// InvalidArgument, starting with `name`, if message.header is not what FillHeader would set, or
+// would have set in an older version.
 absl::Status CheckHeader(const google::protobuf::Message& message, absl::string_view name);
 
 // Reads a message written by WriteMessage into `message`; see ReadMessage.

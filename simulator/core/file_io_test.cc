@@ -9,6 +9,7 @@
 #include <random>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/mapping.pb.h"
@@ -181,7 +182,7 @@ TEST(MessageFile, WriterFillsTheHeader) {
   const absl::StatusOr<v1::Mapping> back = ReadMessage<v1::Mapping>(Path("h.mapping"));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->header().message(), "mallocmuzero.v1.Mapping");
-  EXPECT_EQ(back->header().version(), kFileVersion);
+  EXPECT_EQ(back->header().version(), 1);
 }
 
 // A reader would refuse it.
@@ -231,6 +232,20 @@ TEST(MessageFile, OtherVersionIsNamed) {
             Path("v.mapping") +
                 ": header.version: 1 expected, found 7; the file is from a newer build of this "
                 "software");
+}
+
+TEST(MessageFile, OlderVersionsAreRead) {
+  v1::Program program = SmallProgram();
+  EXPECT_EQ(program.header().version(), 2);
+  program.mutable_header()->set_version(1);
+  WriteRaw(Path("v.program"), program.SerializeAsString());
+  EXPECT_TRUE(ReadMessage<v1::Program>(Path("v.program")).ok());
+  for (const uint32_t version : {0, 3}) {
+    program.mutable_header()->set_version(version);
+    WriteRaw(Path("v.program"), program.SerializeAsString());
+    EXPECT_THAT(ReadError<v1::Program>(Path("v.program")),
+                HasSubstr(absl::StrCat(": header.version: 1 to 2 expected, found ", version)));
+  }
 }
 
 TEST(MessageFile, ForeignFilesAreNamed) {

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "simulator/core/pair_index.h"
 #include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
@@ -39,6 +40,16 @@ absl::Status CheckObserved(const google::protobuf::RepeatedPtrField<v1::Observed
   return absl::OkStatus();
 }
 
+absl::Status CheckSavings(const google::protobuf::RepeatedField<double>& savings,
+                          absl::string_view field) {
+  for (int k = 0; k < savings.size(); ++k) {
+    if (!InRange(savings[k], -kMaxNumber)) {
+      return Error(absl::StrCat(field, "[", k, "]"), "-2^53 to 2^53");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckClass(const v1::LatencyClass& cls, absl::string_view field) {
   MMZ_RETURN_IF_ERROR(CheckObserved(cls.observed(), absl::StrCat(field, ".observed")));
   if (!InRange(cls.base_cycles(), 0))
@@ -50,12 +61,21 @@ absl::Status CheckClass(const v1::LatencyClass& cls, absl::string_view field) {
   if (!InRange(cls.ceiling_cycles(), cls.floor_cycles())) {
     return Error(absl::StrCat(field, ".ceiling_cycles"), "floor_cycles to 2^53");
   }
-  for (int k = 0; k < cls.savings_cycles_size(); ++k) {
-    if (!InRange(cls.savings_cycles(k), -kMaxNumber)) {
-      return Error(absl::StrCat(field, ".savings_cycles[", k, "]"), "-2^53 to 2^53");
+  MMZ_RETURN_IF_ERROR(CheckSavings(cls.savings_cycles(), absl::StrCat(field, ".savings_cycles")));
+  return CheckSavings(cls.pair_savings_cycles(), absl::StrCat(field, ".pair_savings_cycles"));
+}
+
+// Sum over the pairs of a set.
+double PairSavings(const double* pairs, uint64_t fast_mask) {
+  double sum = 0;
+  for (uint64_t rest = fast_mask; rest != 0; rest &= rest - 1) {
+    const int k = __builtin_ctzll(rest);
+    const double* of_k = pairs + PairIndex(0, k);
+    for (uint64_t below = fast_mask & ((uint64_t{1} << k) - 1); below != 0; below &= below - 1) {
+      sum += of_k[__builtin_ctzll(below)];
     }
   }
-  return absl::OkStatus();
+  return sum;
 }
 
 bool IsMarker(const Instruction& instruction) {
@@ -130,6 +150,13 @@ class LatencyTable::Builder {
                    absl::StrCat("one for each of the ", instructions_[i].access_count,
                                 " accesses of instruction ", i));
     }
+    const size_t pairs = PairIndex(0, instructions_[i].access_count);
+    if (!cls.pair_savings_cycles().empty() &&
+        static_cast<size_t>(cls.pair_savings_cycles_size()) != pairs) {
+      return Error(absl::StrCat("classes[", latency.latency_class(), "].pair_savings_cycles"),
+                   absl::StrCat("none, or one for each of the ", pairs,
+                                " pairs of accesses of instruction ", i));
+    }
     AddRow(i, latency, cls);
     return absl::OkStatus();
   }
@@ -173,8 +200,12 @@ class LatencyTable::Builder {
       shared.first_saving = static_cast<uint32_t>(table_.savings_.size());
       table_.savings_.insert(table_.savings_.end(), cls.savings_cycles().begin(),
                              cls.savings_cycles().end());
+      table_.savings_.insert(table_.savings_.end(), cls.pair_savings_cycles().begin(),
+                             cls.pair_savings_cycles().end());
     }
     formula.first_saving = shared.first_saving;
+    formula.has_pairs = !cls.pair_savings_cycles().empty();
+    formula.access_count = instructions_[i].access_count;
     return formula;
   }
 
@@ -269,6 +300,7 @@ double LatencyTable::SparseCycles(const Formula& formula, uint64_t fast_mask) co
   for (uint64_t rest = fast_mask; rest != 0; rest &= rest - 1) {
     cycles -= savings[__builtin_ctzll(rest)];
   }
+  if (formula.has_pairs) cycles -= PairSavings(savings + formula.access_count, fast_mask);
   return std::clamp(cycles, formula.floor, formula.ceiling);
 }
 

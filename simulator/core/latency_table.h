@@ -35,7 +35,8 @@ class LatencyTable {
   //   modelled: max(flops / flops_per_cycle, HBM bytes / HBM rate + fast-memory bytes / its rates),
   //     half of an update's bytes read and half written, fixed_hbm_bytes in HBM
   //     (XLA memory_space_assignment/cost_analysis.cc, GetInstructionElapsedInAlternateMemory);
-  //   clamp(base - sum of savings of the accesses in fast memory, floor, ceiling).
+  //   clamp(base - sum of savings of the accesses in fast memory and of pairs of them, floor,
+  //     ceiling).
   // Markers take 0.
   double Cycles(uint32_t instruction, uint64_t fast_mask) const {
     const Row& row = rows_[instruction];
@@ -57,7 +58,9 @@ class LatencyTable {
     double base = 0;
     double floor = 0;
     double ceiling = 0;
-    uint32_t first_saving = 0;     // into savings_, one an access
+    uint32_t first_saving = 0;  // into savings_, one an access; then, if it has_pairs, one a pair
+    bool has_pairs = false;
+    uint32_t access_count = 0;
     uint32_t first_exception = 0;  // into observed_, ascending by mask
     uint32_t exception_count = 0;
     uint32_t first_observation = 0;  // into observed_, ascending by mask

@@ -42,6 +42,22 @@ TEST(LatencyTable, NegativeSavingMakesItSlower) {
   EXPECT_EQ(program.latency().Cycles(0, 0b111), 35);
 }
 
+TEST(LatencyTable, PairsInFastMemorySaveBeyondWhatEachSaves) {
+  v1::Program proto = ThreeAccesses().builder.BuildProto();
+  // Of 0 and 1, of 0 and 2, of 1 and 2.
+  for (const double saving : {2.0, -20.0, 3.0}) {
+    proto.mutable_latency()->mutable_classes(0)->add_pair_savings_cycles(saving);
+  }
+  SealProgram(proto);
+  const absl::StatusOr<Program> program = Program::FromProto(proto);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->latency().Cycles(0, 0b001), 70);
+  EXPECT_EQ(program->latency().Cycles(0, 0b011), 100 - 30 + 5 - 2);
+  EXPECT_EQ(program->latency().Cycles(0, 0b101), 100 - 30 - 40 + 20);
+  EXPECT_EQ(program->latency().Cycles(0, 0b110), 100 + 5 - 40 - 3);
+  EXPECT_EQ(program->latency().Cycles(0, 0b111), 100 - 30 + 5 - 40 - 2 + 20 - 3);
+}
+
 TEST(LatencyTable, FormulaStaysBetweenFloorAndCeiling) {
   ThreeAccesses three;
   three.builder.SetBounds(0, 50, 102);
@@ -155,6 +171,16 @@ TEST(LatencyTable, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) { t.mutable_classes(0)->add_savings_cycles(1); }),
             "latency.classes[0].savings_cycles: one for each of the 3 accesses of instruction 0 "
             "expected");
+  EXPECT_EQ(
+      ErrorAfter([](v1::LatencyTable& t) { t.mutable_classes(0)->add_pair_savings_cycles(1); }),
+      "latency.classes[0].pair_savings_cycles: none, or one for each of the 3 pairs of accesses of "
+      "instruction 0 expected");
+  EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) {
+              for (const double saving : {1e300, 0.0, 0.0}) {
+                t.mutable_classes(0)->add_pair_savings_cycles(saving);
+              }
+            }),
+            "latency.classes[0].pair_savings_cycles[0]: -2^53 to 2^53 expected");
   EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) {
               t.mutable_classes(0)->set_floor_cycles(5);
               t.mutable_classes(0)->set_ceiling_cycles(4);

@@ -13,6 +13,7 @@
 #include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/text_format.h"
 #include "mallocmuzero/v1/file.pb.h"
+#include "mallocmuzero/v1/program.pb.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/status_macros.h"
 #include "simulator/core/utf8.h"
@@ -88,11 +89,12 @@ absl::Status CheckHeaderFields(const v1::FileHeader& header, absl::string_view e
         absl::StrCat(name, ": expected ", expected, ", found ",
                      absl::CHexEscape(header.message().substr(0, 80))));
   }
-  if (header.version() != kFileVersion) {
+  const uint32_t newest = FileVersion(expected);
+  if (header.version() < 1 || header.version() > newest) {
     return absl::InvalidArgumentError(absl::StrCat(
-        name, ": header.version: ", kFileVersion, " expected, found ", header.version(),
-        header.version() > kFileVersion ? "; the file is from a newer build of this software"
-                                        : "; the file is from an older build of this software"));
+        name, ": header.version: ", newest == 1 ? "1" : absl::StrCat("1 to ", newest),
+        " expected, found ", header.version(),
+        header.version() > newest ? "; the file is from a newer build of this software" : ""));
   }
   return absl::OkStatus();
 }
@@ -157,6 +159,10 @@ absl::Status ParseBinary(absl::string_view bytes, absl::string_view name, Messag
 
 }  // namespace
 
+uint32_t FileVersion(absl::string_view message) {
+  return message == v1::Program::descriptor()->full_name() ? 2 : 1;
+}
+
 std::string SerializeDeterministically(const Message& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
@@ -172,7 +178,7 @@ void FillHeader(Message& message) {
   auto& header = static_cast<v1::FileHeader&>(
       *message.GetReflection()->MutableMessage(&message, HeaderField(message)));
   header.set_message(message.GetDescriptor()->full_name());
-  header.set_version(kFileVersion);
+  header.set_version(FileVersion(header.message()));
 }
 
 absl::Status CheckHeader(const Message& message, absl::string_view name) {

@@ -144,8 +144,10 @@ TEST_P(CorpusImport, TheDefaultsMappingCostsNearlyWhatItsModuleCosts) {
 TEST_P(CorpusImport, EstimatesOfUnseenPlacementsAreClose) {
   const v1::Calibration& calibration = program().proto().calibration();
   EXPECT_EQ(calibration.placements_size(), OptionsFor(GetParam()).sample_paths.size() + 1);
-  EXPECT_LE(calibration.worst_total_error(), 0.03);
-  EXPECT_LE(calibration.instruction_error(), 0.03);
+  // Of one sample and the default, each is predicted from the other alone.
+  const double tolerable = OptionsFor(GetParam()).sample_paths.size() > 1 ? 0.03 : 0.06;
+  EXPECT_LE(calibration.worst_total_error(), tolerable);
+  EXPECT_LE(calibration.instruction_error(), tolerable);
 }
 
 TEST_P(CorpusImport, ReportsWhatTheProgramSays) {

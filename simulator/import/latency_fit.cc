@@ -8,6 +8,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "simulator/import/savings_fit.h"
 
 namespace mallocmuzero {
 namespace {
@@ -25,49 +27,29 @@ using ObservedSets = std::map<uint64_t, Mean>;  // ascending by set
 // members that differ get exceptions.
 constexpr double kSameCycles = 1e-9;
 
-// Weight of the prior against one observation in the fit of the savings.
-constexpr double kPriorWeight = 0.03;
-
 // What a byte written to fast memory saves, against a byte read from it, where nothing else is
 // known. Over the corpus all reads of an instruction alone give nearly the whole saving, all writes
 // alone nearly none: they drain behind the next block's computation (docs/cost-model.md).
 constexpr double kWriteWeight = 0.2;
 
-double WeightOf(v1::Access::Kind kind) {
-  if (kind == v1::Access::READ) return 1;
-  return kind == v1::Access::WRITE ? kWriteWeight : (1 + kWriteWeight) / 2;
-}
+// Of a copy, which does nothing but read and write, both save the same.
+constexpr absl::string_view kCopy = "copy";
 
-// Symmetric positive definite system of at most 64 unknowns, by Cholesky decomposition.
-std::vector<double> SolveSymmetric(std::vector<std::vector<double>> matrix,
-                                   std::vector<double> right) {
-  const size_t n = right.size();
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t j = 0; j <= i; ++j) {
-      double sum = matrix[i][j];
-      for (size_t k = 0; k < j; ++k) sum -= matrix[i][k] * matrix[j][k];
-      matrix[i][j] = i == j ? std::sqrt(sum) : sum / matrix[j][j];
-    }
-  }
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < i; ++k) right[i] -= matrix[i][k] * right[k];
-    right[i] /= matrix[i][i];
-  }
-  for (size_t i = n; i-- > 0;) {
-    for (size_t k = i + 1; k < n; ++k) right[i] -= matrix[k][i] * right[k];
-    right[i] /= matrix[i][i];
-  }
-  return right;
+double WeightOf(absl::string_view opcode, v1::Access::Kind kind) {
+  if (kind == v1::Access::READ || opcode == kCopy) return 1;
+  return kind == v1::Access::WRITE ? kWriteWeight : (1 + kWriteWeight) / 2;
 }
 
 class ClassFitter {
  public:
-  // `traffic_cycles`: by access, the weighted cycles its traffic takes at full HBM bandwidth.
+  // `bytes`: by access, its traffic; `traffic_cycles`: the weighted cycles that takes at full HBM
+  // bandwidth.
   // `usual_share`: share of them that fast memory saves elsewhere in the program.
   // `compute_cycles`: no placement is faster.
-  ClassFitter(const ObservedSets& observed, std::vector<double> traffic_cycles, double usual_share,
-              double compute_cycles)
+  ClassFitter(const ObservedSets& observed, std::vector<double> bytes,
+              std::vector<double> traffic_cycles, double usual_share, double compute_cycles)
       : observed_(observed),
+        bytes_(std::move(bytes)),
         traffic_cycles_(std::move(traffic_cycles)),
         usual_share_(usual_share),
         compute_cycles_(compute_cycles) {
@@ -84,10 +66,12 @@ class ClassFitter {
     }
     const double base = all_hbm != observed_.end() ? all_hbm->second.value() : highest;
     target.set_base_cycles(base);
-    const std::vector<double> savings = FitSavings(base);
-    target.set_floor_cycles(std::min(lowest, std::max(compute_cycles_, lowest - Unseen(savings))));
+    const Savings savings = FitSavings(base);
+    const double unseen = Unseen(savings.of_one);
+    target.set_floor_cycles(std::min(lowest, std::max(compute_cycles_, lowest - unseen)));
     target.set_ceiling_cycles(highest);
-    for (double saving : savings) target.add_savings_cycles(saving);
+    target.mutable_savings_cycles()->Add(savings.of_one.begin(), savings.of_one.end());
+    target.mutable_pair_savings_cycles()->Add(savings.of_pairs.begin(), savings.of_pairs.end());
   }
 
  private:
@@ -115,40 +99,21 @@ class ClassFitter {
     return possible > 0 ? saved / possible : usual_share_;
   }
 
-  // Ridge regression of base - cycles on the sets, drawn towards the traffic's cycles times
-  // FitScale where the observations do not tell accesses apart, times the usual share where there
-  // are none.
-  std::vector<double> FitSavings(double base) const {
-    const size_t n = traffic_cycles_.size();
+  // Expected is the traffic's cycles times FitScale, or times the usual share where no compile had
+  // an access in fast memory.
+  Savings FitSavings(double base) const {
     const double scale = FitScale(base);
-    std::vector<double> prior(n);
-    for (size_t k = 0; k < n; ++k) {
-      prior[k] = (SeenFast(k) ? scale : usual_share_) * traffic_cycles_[k];
+    std::vector<double> expected;
+    for (size_t k = 0; k < traffic_cycles_.size(); ++k) {
+      expected.push_back((SeenFast(k) ? scale : usual_share_) * traffic_cycles_[k]);
     }
-    std::vector<std::vector<double>> matrix(n, std::vector<double>(n, 0.0));
-    std::vector<double> right(n, 0.0);
-    for (size_t k = 0; k < n; ++k) {
-      matrix[k][k] = kPriorWeight;
-    }
-    for (const auto& [set, mean] : observed_) {
-      double residual = base - mean.value();
-      for (size_t k = 0; k < n; ++k) {
-        if (set >> k & 1) residual -= prior[k];
-      }
-      for (size_t k = 0; k < n; ++k) {
-        if (!(set >> k & 1)) continue;
-        right[k] += residual;
-        for (size_t j = 0; j < n; ++j) {
-          if (set >> j & 1) matrix[k][j] += 1;
-        }
-      }
-    }
-    std::vector<double> savings = SolveSymmetric(std::move(matrix), std::move(right));
-    for (size_t k = 0; k < n; ++k) savings[k] += prior[k];
-    return savings;
+    std::vector<SeenSaving> seen;
+    for (const auto& [set, mean] : observed_) seen.push_back({set, base - mean.value()});
+    return mallocmuzero::FitSavings(seen, expected, bytes_);
   }
 
   const ObservedSets& observed_;
+  std::vector<double> bytes_;
   std::vector<double> traffic_cycles_;
   double usual_share_;
   double compute_cycles_;
@@ -203,7 +168,7 @@ class TableFitter {
       for (const auto& [set, mean] : by_class_[c]) {
         saved += base->second.value() - mean.value();
         for (uint32_t k = 0; k < instruction.access_count(); ++k) {
-          if (set >> k & 1) possible += TrafficCycles(AccessOf(instruction, k));
+          if (set >> k & 1) possible += TrafficCycles(instruction, k);
         }
       }
     }
@@ -211,9 +176,10 @@ class TableFitter {
   }
 
   // Cycles of an access's traffic at full HBM bandwidth, weighted by its kind.
-  double TrafficCycles(const v1::Access& access) const {
-    return WeightOf(access.kind()) * static_cast<double>(access.bytes_accessed()) /
-           program_.hardware().hbm_bytes_per_cycle();
+  double TrafficCycles(const v1::Instruction& instruction, uint32_t k) const {
+    const v1::Access& access = AccessOf(instruction, k);
+    return WeightOf(instruction.opcode(), access.kind()) *
+           static_cast<double>(access.bytes_accessed()) / program_.hardware().hbm_bytes_per_cycle();
   }
 
   const v1::Access& AccessOf(const v1::Instruction& instruction, uint32_t k) const {
@@ -231,16 +197,18 @@ class TableFitter {
       for (uint32_t k = 0; k < instruction.access_count(); ++k) added.add_savings_cycles(0);
       return;
     }
+    std::vector<double> bytes;
     std::vector<double> traffic_cycles;
     for (uint32_t k = 0; k < instruction.access_count(); ++k) {
-      traffic_cycles.push_back(TrafficCycles(AccessOf(instruction, k)));
+      bytes.push_back(static_cast<double>(AccessOf(instruction, k).bytes_accessed()));
+      traffic_cycles.push_back(TrafficCycles(instruction, k));
     }
     for (const auto& [set, mean] : observed) {
       v1::ObservedLatency& latency = *added.add_observed();
       latency.set_fast_accesses(set);
       latency.set_cycles(mean.value());
     }
-    ClassFitter(observed, std::move(traffic_cycles), usual_share_,
+    ClassFitter(observed, std::move(bytes), std::move(traffic_cycles), usual_share_,
                 classes_.flops[c] / program_.hardware().flops_per_cycle())
         .FitInto(added);
   }

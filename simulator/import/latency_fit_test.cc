@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simulator/core/fingerprint.h"
 #include "simulator/core/latency_table.h"
 #include "simulator/core/program.h"
 #include "simulator/core/testing/program_builder.h"
@@ -138,6 +139,20 @@ TEST(LatencyFit, AWriteNeverSeenSavesLessThanARead) {
                       {MakePlacement({{0, 50}, {0, 50}}), MakePlacement({{1, 45}, {0, 50}})});
   EXPECT_LT(fitted(1, 1), 50);
   EXPECT_GT(fitted(1, 1), 47.5);
+}
+
+TEST(LatencyFit, ACopySavesAsMuchByItsWriteAsByItsRead) {
+  ProgramBuilder builder;
+  const uint32_t a = builder.AddBuffer(100, {.live_in = true});
+  const uint32_t b = builder.AddBuffer(100, {.live_out = true});
+  builder.AddInstruction(50, {Read(a), Write(b)});
+  v1::Program program = builder.BuildProto();
+  program.mutable_instructions(0)->set_opcode("copy");
+  SealProgram(program);
+  const Fitted fitted(program, OwnClasses(program),
+                      {MakePlacement({{0, 50}}), MakePlacement({{0b11, 30}})});
+  EXPECT_NEAR(fitted(0, 0b01), 40, 1e-9);
+  EXPECT_NEAR(fitted(0, 0b10), 40, 1e-9);
 }
 
 TEST(LatencyFit, NothingIsFasterThanItsArithmetic) {
