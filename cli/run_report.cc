@@ -29,7 +29,7 @@ std::optional<double> LastSelfPlay(Iterations iterations,
   return std::nullopt;
 }
 
-// A cluster has no games of the policy without exploration.
+// A run may be too young for an evaluation of its policy, or a cluster may play none.
 bool HasPolicy(const v1::RunReport& report) {
   return std::any_of(report.programs().begin(), report.programs().end(),
                      [](const Program& program) { return program.has_policy(); });

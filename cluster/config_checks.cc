@@ -290,6 +290,8 @@ void Checker::CheckLearner(bool programs) {
   CheckMetrics(learner.metrics_address(), learner.processes(), learner.address(), section);
   CheckRanges(section, {{"explored_decisions", 0, 1e6},
                         {"searched_share", 0, 1},
+                        {"evaluated_share", 0, 1},
+                        {"demonstration_seconds", 0, 86400},
                         {"importance_exponent", 0, 1},
                         {"publish_updates", 1, 1e9},
                         {"checkpoint_seconds", 1, 86400},

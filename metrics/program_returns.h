@@ -10,11 +10,8 @@
 
 namespace mallocmuzero {
 
-// The gauge of a player of the program, labelled by chip, program and player.
-prometheus::Gauge& ReturnGauge(const v1::TrainMetrics::Program& program, const char* player,
-                               prometheus::Family<prometheus::Gauge>& returns);
-
-// Sets those of self-play, the best game, greedy and the default, as far as they are known.
+// Sets those of self-play, the policy, the best game, greedy and the default, as far as they are
+// known: a gauge each, labelled by chip, program and player.
 void SetReturns(const v1::TrainMetrics::Program& program,
                 prometheus::Family<prometheus::Gauge>& returns);
 

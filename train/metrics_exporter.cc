@@ -99,9 +99,6 @@ void MetricsExporter::Update(const v1::TrainMetrics& metrics) {
   }
   for (const v1::TrainMetrics::Program& program : metrics.programs()) {
     SetReturns(program, f.returns);
-    if (program.has_policy_return()) {
-      ReturnGauge(program, "policy", f.returns).Set(program.policy_return());
-    }
   }
 }
 

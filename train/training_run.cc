@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <random>
@@ -17,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "actor/demonstrations.h"
 #include "actor/game_recorder.h"
 #include "actor/thread_count.h"
 #include "env/recorded_game.h"
@@ -35,9 +35,6 @@ enum Purpose : uint8_t { kGames, kReanalysis, kUpdates };
 constexpr uint32_t kMaxInFlight = 256;
 
 constexpr char kAgent[] = "agent";
-
-// Solvers that show games.
-constexpr const char* kTeachers[] = {"greedy", "xla_like", "local_search"};
 
 // Whether to stop at once.
 bool IsOver(const RunLimits& limits) {
@@ -89,21 +86,17 @@ absl::Status TrainingRun::Demonstrate(const RunLimits& limits) {
         std::min(limits.deadline, start + absl::Seconds(config_.demonstration_seconds()));
     options.stop = limits.stop;
     options.seed = config_.seed();
-    std::vector<v1::Trajectory> games;
-    for (const char* name : kTeachers) {
-      const absl::StatusOr<Solution> solution = Solve(name, programs_[p].rules(), options);
-      if (!solution.ok()) return solution.status();
-      absl::StatusOr<v1::Trajectory> game = mallocmuzero::Demonstrate(
-          programs_[p], TrajectoryId(config_.seed(), 0, p * std::size(kTeachers) + games.size()),
-          solution->actions);
-      if (!game.ok()) return game.status();
-      games.push_back(*std::move(game));
-    }
+    absl::StatusOr<std::vector<v1::Trajectory>> games =
+        ShowGames(programs_[p], options, [&](size_t teacher) {
+          return TrajectoryId(config_.seed(), 0, p * Teachers().size() + teacher);
+        });
+    if (!games.ok()) return games.status();
     // As an iteration: what was cut short is done again.
     if (IsOver(limits)) return absl::OkStatus();
-    for (size_t t = 0; t < games.size(); ++t) {
-      NoteIfBest(games[t], kTeachers[t], progress_[p]);
-      replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[t])));
+    for (size_t t = 0; t < games->size(); ++t) {
+      v1::Trajectory& game = (*games)[t];
+      NoteIfBest(game, std::string(Teachers()[t]), progress_[p]);
+      replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(game)));
     }
     state_.set_demonstrated_programs(static_cast<uint32_t>(p + 1));
     state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - start));

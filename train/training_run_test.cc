@@ -263,7 +263,7 @@ TEST(TrainingRun, RefusesStoredGamesThatAreNotOfItsPrograms) {
   EXPECT_THAT(resumed_with(game), HasSubstr("1.games: game 1: of a program that"));
   game = *games[1];
   game.mutable_actions()->back() = 7;  // there is none
-  EXPECT_THAT(resumed_with(game), HasSubstr("1.games: game 1: program "));
+  EXPECT_THAT(resumed_with(game), HasSubstr("1.games: game 1: program_"));
   game = *games[1];
   game.mutable_actions()->pop_back();
   EXPECT_THAT(resumed_with(game), HasSubstr("trajectory.actions"));

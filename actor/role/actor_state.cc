@@ -18,6 +18,7 @@ void ActorState::SetAssigned(std::shared_ptr<const AssignedPrograms> assigned) {
   const absl::MutexLock lock(&mutex_);
   inputs_.assigned = std::move(assigned);
   inputs_.program_weights.clear();  // of other programs
+  undemonstrated_.clear();
 }
 
 void ActorState::SetNetwork(std::shared_ptr<const NetworkSnapshot> network, uint64_t step) {
@@ -36,10 +37,37 @@ void ActorState::SetOrders(const v1::ActorOrders& orders, absl::Time now) {
   const absl::MutexLock lock(&mutex_);
   last_contact_ = now;
   newest_step_ = orders.step();
-  if (inputs_.assigned != nullptr &&
-      inputs_.assigned->assignment.version() == orders.assignment_version()) {
-    inputs_.program_weights = {orders.program_weights().begin(), orders.program_weights().end()};
+  if (inputs_.assigned == nullptr ||
+      inputs_.assigned->assignment.version() != orders.assignment_version()) {
+    return;
   }
+  inputs_.program_weights = {orders.program_weights().begin(), orders.program_weights().end()};
+  undemonstrated_ = {orders.demonstrate().begin(), orders.demonstrate().end()};
+  // A learner that went on from an earlier checkpoint does not know any more.
+  const ProgramSet& programs = inputs_.assigned->programs;
+  for (const uint32_t p : undemonstrated_) {
+    if (p >= programs.size()) continue;
+    const auto shown = shown_.find(programs[p].sha256());
+    if (shown != shown_.end() && shown->second == Shown::kReported) {
+      shown->second = Shown::kHandedOver;
+    }
+  }
+}
+
+const PlayedProgram* ActorState::TakeUndemonstrated(const AssignedPrograms& assigned) {
+  const absl::MutexLock lock(&mutex_);
+  if (inputs_.assigned.get() != &assigned) return nullptr;
+  for (const uint32_t p : undemonstrated_) {
+    if (p >= assigned.programs.size()) continue;
+    const PlayedProgram& program = assigned.programs[p];
+    if (shown_.try_emplace(program.sha256(), Shown::kTaken).second) return &program;
+  }
+  return nullptr;
+}
+
+void ActorState::AddDemonstrated(const std::string& program) {
+  const absl::MutexLock lock(&mutex_);
+  shown_[program] = Shown::kHandedOver;
 }
 
 std::optional<RoundInputs> ActorState::NextRound(absl::Time now) {
@@ -57,12 +85,22 @@ void ActorState::AddOutcome(const std::string& program, uint64_t games, double s
   outcome.sum += sum;
 }
 
-void ActorState::AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> games) {
+// Of older weights than another one, it says nothing new.
+void ActorState::AddEvaluation(const std::string& program, uint64_t step, double policy_return) {
+  const auto [entry, is_first] = evaluations_.try_emplace(program);
+  if (is_first || step >= entry->second.step) entry->second = {step, policy_return};
+}
+
+void ActorState::AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> self_play,
+                          absl::Span<const v1::Trajectory> evaluations) {
   const absl::MutexLock lock(&mutex_);
   figures_.stats.Add(stats);
-  for (const v1::Trajectory& game : games) {
+  for (const v1::Trajectory& game : self_play) {
     const double value = TotalReturn(game);
     AddOutcome(game.program_sha256(), 1, value, value);
+  }
+  for (const v1::Trajectory& game : evaluations) {
+    AddEvaluation(game.program_sha256(), game.network_step(), TotalReturn(game));
   }
 }
 
@@ -118,6 +156,18 @@ void ActorState::TakeOutcomes(v1::ActorReport& report) {
     reported.set_best_return(outcome.best);
   }
   outcomes_.clear();
+  for (const auto& [program, evaluation] : evaluations_) {
+    v1::ActorReport::Evaluation& reported = *report.add_evaluations();
+    reported.set_program_sha256(program);
+    reported.set_network_step(evaluation.step);
+    reported.set_policy_return(evaluation.policy_return);
+  }
+  evaluations_.clear();
+  for (auto& [program, shown] : shown_) {
+    if (shown != Shown::kHandedOver) continue;
+    report.add_demonstrated(program);
+    shown = Shown::kReported;
+  }
 }
 
 void ActorState::PutBackOutcomes(const v1::ActorReport& report) {
@@ -126,6 +176,11 @@ void ActorState::PutBackOutcomes(const v1::ActorReport& report) {
     AddOutcome(outcome.program_sha256(), outcome.games(),
                outcome.mean_return() * static_cast<double>(outcome.games()), outcome.best_return());
   }
+  for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
+    AddEvaluation(evaluation.program_sha256(), evaluation.network_step(),
+                  evaluation.policy_return());
+  }
+  for (const std::string& program : report.demonstrated()) shown_[program] = Shown::kHandedOver;
 }
 
 }  // namespace mallocmuzero

@@ -62,8 +62,10 @@ class ActorState {
   // What to play next with; none if it has to wait for the learner.
   std::optional<RoundInputs> NextRound(absl::Time now);
 
-  // Adds what a round was. `games` are self-play's only, whose outcomes the learner wants to know.
-  void AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> games);
+  // Adds what a round was. The learner wants to know how games of self-play ended, and what the
+  // latest evaluation game of each program saved; of stored games, nothing.
+  void AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> self_play,
+                absl::Span<const v1::Trajectory> evaluations);
   void AddSeconds(double waiting, double writing);
 
   // What one of the threads waits for.
@@ -72,6 +74,12 @@ class ActorState {
   // Why there is no contact with the learner; empty: there is.
   void SetLearnerTrouble(std::string trouble);
 
+  // A program that the learner wants demonstrations of and that has not been taken before; null:
+  // there is none, or `assigned` is no longer what is assigned. Whoever takes it shows them, and
+  // says so once they are handed over.
+  const PlayedProgram* TakeUndemonstrated(const AssignedPrograms& assigned);
+  void AddDemonstrated(const std::string& program);
+
   // What any thread waits for, if all wait for something.
   PlayBlock blocked() const;
 
@@ -79,7 +87,8 @@ class ActorState {
   uint64_t network_step() const;
   uint64_t policy_lag() const;
 
-  // Moves the outcomes since the last call into a report; PutBack: it did not arrive.
+  // Moves the outcomes, evaluations and demonstrations since the last call into a report; PutBack:
+  // it did not arrive.
   void TakeOutcomes(v1::ActorReport& report);
   void PutBackOutcomes(const v1::ActorReport& report);
 
@@ -89,8 +98,16 @@ class ActorState {
     double sum = 0;
     double best = 0;
   };
+  // Of a program's demonstrations: being played; handed over, to be reported; reported.
+  enum class Shown : uint8_t { kTaken, kHandedOver, kReported };
+  struct Evaluation {
+    uint64_t step = 0;
+    double policy_return = 0;
+  };
 
   void AddOutcome(const std::string& program, uint64_t games, double sum, double best)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddEvaluation(const std::string& program, uint64_t step, double policy_return)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t Lag() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return newest_step_ > inputs_.step ? newest_step_ - inputs_.step : 0;
@@ -104,8 +121,12 @@ class ActorState {
   absl::Time last_contact_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::string learner_trouble_ ABSL_GUARDED_BY(mutex_);
   PlayFigures figures_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);  // by program
-  std::map<uint32_t, PlayBlock> blocked_ ABSL_GUARDED_BY(mutex_);    // by thread
+  std::map<std::string, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);        // by program
+  std::map<std::string, Evaluation> evaluations_ ABSL_GUARDED_BY(mutex_);  // by program
+  std::map<uint32_t, PlayBlock> blocked_ ABSL_GUARDED_BY(mutex_);          // by thread
+
+  std::vector<uint32_t> undemonstrated_ ABSL_GUARDED_BY(mutex_);  // as ordered
+  std::map<std::string, Shown> shown_ ABSL_GUARDED_BY(mutex_);    // by program
 };
 
 }  // namespace mallocmuzero

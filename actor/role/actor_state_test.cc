@@ -2,13 +2,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/time/time.h"
-#include "env/testing/random_game_program.h"
+#include "env/testing/random_program_set.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/network.h"
@@ -39,13 +36,10 @@ v1::Trajectory GameOf(const std::string& program, double value) {
 class ActorStateTest : public ::testing::Test {
  protected:
   void Assign(uint64_t version) {
-    std::mt19937_64 random(11);
-    std::vector<Program> programs;
-    programs.push_back(testing::RandomGameProgram(random));
     v1::Assignment assignment;
     assignment.set_version(version);
-    state_.SetAssigned(std::make_shared<const AssignedPrograms>(AssignedPrograms{
-        .assignment = assignment, .programs = *ProgramSet::Create(std::move(programs))}));
+    state_.SetAssigned(std::make_shared<const AssignedPrograms>(
+        AssignedPrograms{.assignment = assignment, .programs = testing::RandomProgramSet(11, 1)}));
   }
 
   void SetNetwork(uint64_t step) {
@@ -124,7 +118,7 @@ TEST_F(ActorStateTest, ALearnerThatIsAwayIsWaitedForAfterAWhile) {
 }
 
 TEST_F(ActorStateTest, OutcomesThatDidNotArriveAreReportedWithTheNext) {
-  state_.AddRound({}, {GameOf("p", 0.25), GameOf("p", 0.75)});
+  state_.AddRound({}, {GameOf("p", 0.25), GameOf("p", 0.75)}, {});
   v1::ActorReport report;
   state_.TakeOutcomes(report);
   ASSERT_EQ(report.outcomes_size(), 1);
@@ -132,12 +126,69 @@ TEST_F(ActorStateTest, OutcomesThatDidNotArriveAreReportedWithTheNext) {
   EXPECT_DOUBLE_EQ(report.outcomes(0).mean_return(), 0.5);
   EXPECT_DOUBLE_EQ(report.outcomes(0).best_return(), 0.75);
   state_.PutBackOutcomes(report);
-  state_.AddRound({}, {GameOf("p", 2)});
+  state_.AddRound({}, {GameOf("p", 2)}, {});
   v1::ActorReport next;
   state_.TakeOutcomes(next);
   EXPECT_EQ(next.outcomes(0).games(), 3);
   EXPECT_DOUBLE_EQ(next.outcomes(0).mean_return(), 1);
   EXPECT_DOUBLE_EQ(next.outcomes(0).best_return(), 2);
+}
+
+TEST_F(ActorStateTest, ReportsTheEvaluationByTheNewestWeightsOfEachProgram) {
+  const auto evaluation = [](const std::string& program, uint64_t step, double value) {
+    v1::Trajectory game = GameOf(program, value);
+    game.set_network_step(step);
+    return game;
+  };
+  state_.AddRound({}, {}, {evaluation("p", 4, 0.25), evaluation("q", 4, 0.5)});
+  v1::ActorReport report;
+  state_.TakeOutcomes(report);
+  EXPECT_EQ(report.outcomes_size(), 0);
+  ASSERT_EQ(report.evaluations_size(), 2);
+  // Meanwhile another has come, by newer weights for one of the programs.
+  state_.AddRound({}, {}, {evaluation("p", 6, 0.75)});
+  state_.PutBackOutcomes(report);
+  v1::ActorReport next;
+  state_.TakeOutcomes(next);
+  ASSERT_EQ(next.evaluations_size(), 2);
+  EXPECT_EQ(next.evaluations(0).program_sha256(), "p");
+  EXPECT_EQ(next.evaluations(0).network_step(), 6);
+  EXPECT_EQ(next.evaluations(0).policy_return(), 0.75);
+  EXPECT_EQ(next.evaluations(1).policy_return(), 0.5);
+  v1::ActorReport last;
+  state_.TakeOutcomes(last);
+  EXPECT_EQ(last.evaluations_size(), 0);
+}
+
+TEST_F(ActorStateTest, ShowsEachProgramOnceAndSaysSoUntilTheLearnerKnows) {
+  Assign(1);
+  SetNetwork(5);
+  v1::ActorOrders orders = Orders(5, 1);
+  orders.add_demonstrate(7);  // there is none
+  orders.add_demonstrate(0);
+  state_.SetOrders(orders, now_);
+  const std::shared_ptr<const AssignedPrograms> assigned = state_.NextRound(now_)->assigned;
+  const AssignedPrograms before = {.programs = testing::RandomProgramSet(12, 1)};
+  EXPECT_EQ(state_.TakeUndemonstrated(before), nullptr);
+  const PlayedProgram* program = state_.TakeUndemonstrated(*assigned);
+  ASSERT_EQ(program, &assigned->programs[0]);
+  EXPECT_EQ(state_.TakeUndemonstrated(*assigned), nullptr);
+  const auto reported = [&] {
+    v1::ActorReport report;
+    state_.TakeOutcomes(report);
+    return report;
+  };
+  EXPECT_EQ(reported().demonstrated_size(), 0);  // not yet handed over
+  state_.AddDemonstrated(program->sha256());
+  const v1::ActorReport lost = reported();
+  EXPECT_THAT(lost.demonstrated(), ElementsAre(program->sha256()));
+  EXPECT_EQ(reported().demonstrated_size(), 0);
+  state_.PutBackOutcomes(lost);
+  EXPECT_EQ(reported().demonstrated_size(), 1);
+  // The learner has gone back to a checkpoint from before.
+  state_.SetOrders(orders, now_);
+  EXPECT_EQ(reported().demonstrated_size(), 1);
+  EXPECT_EQ(state_.TakeUndemonstrated(*assigned), nullptr);
 }
 
 TEST_F(ActorStateTest, IsBlockedWhenAllItsThreadsAre) {

@@ -1,5 +1,6 @@
 #include "actor/role/round_player.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,8 +17,10 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "actor/demonstrations.h"
 #include "actor/game_recorder.h"
 #include "env/recorded_game.h"
+#include "env/solvers/solver.h"
 #include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
@@ -46,7 +49,7 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
     const absl::Time start = absl::Now();
     const std::optional<RoundInputs> inputs = state_.NextRound(start);
     PlayBlock block;
-    std::vector<GameTask> tasks;
+    Round round;
     if (!inputs.has_value()) {
       block.on = PlayBlock::On::kLearner;
     } else if (writer_.spooled_bytes() >= options_.spool_bytes) {
@@ -55,15 +58,18 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
       block = HeldBackBlock();
     } else {
       MMZ_RETURN_IF_ERROR(PrepareFor(*inputs));
-      tasks = sampler_ == nullptr ? NewGames() : StoredGames(block);
+      const absl::StatusOr<bool> shown = Demonstrate(stop);
+      if (!shown.ok()) return shown.status();
+      if (*shown) continue;
+      round = sampler_ == nullptr ? NewGames() : StoredGames(block);
     }
     state_.SetBlocked(options_.thread, block);
-    if (tasks.empty()) {
+    if (round.tasks.empty()) {
       stop.WaitForNotificationWithTimeout(kLook);
       state_.AddSeconds(absl::ToDoubleSeconds(absl::Now() - start), 0);
       continue;
     }
-    PlayRound(tasks, stop);
+    PlayRound(round, stop);
   }
   return absl::OkStatus();
 }
@@ -84,31 +90,65 @@ absl::Status RoundPlayer::PrepareFor(const RoundInputs& inputs) {
   return absl::OkStatus();
 }
 
-std::vector<GameTask> RoundPlayer::NewGames() {
+absl::StatusOr<bool> RoundPlayer::Demonstrate(const absl::Notification& stop) {
+  if (sampler_ != nullptr) return false;
   const AssignedPrograms& assigned = *inputs_.assigned;
-  const bool searches = assigned.assignment.search().simulations() > 0;
-  std::vector<GameTask> tasks;
-  for (uint32_t g = 0; g < options_.games; ++g) {
-    const PlayedProgram& program =
-        assigned.programs[DrawProgram(inputs_.program_weights, assigned.programs.size(), random_)];
-    tasks.push_back({.program = &program,
-                     .id = TrajectoryId(options_.run, options_.thread, games_++),
-                     .seed = random_.Next(),
-                     .explored = assigned.assignment.explored_decisions() /
-                                 static_cast<float>(program.decisions()),
-                     .searched = searches ? assigned.assignment.searched_share() : 0});
+  const PlayedProgram* program = state_.TakeUndemonstrated(assigned);
+  if (program == nullptr) return false;
+  state_.SetBlocked(options_.thread, {});
+  SolveOptions options;
+  options.deadline = absl::Now() + absl::Seconds(assigned.assignment.demonstration_seconds());
+  options.stop = [&stop] { return stop.HasBeenNotified(); };
+  options.seed = random_.Next();
+  const absl::StatusOr<std::vector<v1::Trajectory>> games = ShowGames(
+      *program, options, [&](size_t teacher) { return DemonstrationId(*program, teacher); });
+  if (!games.ok()) return games.status();
+  // Cut short, they are left to whoever is asked next.
+  if (stop.HasBeenNotified()) return true;
+  for (const v1::Trajectory& game : *games) {
+    if (!writer_.Write(game)) return true;
   }
-  return tasks;
+  state_.AddDemonstrated(program->sha256());
+  return true;
 }
 
-std::vector<GameTask> RoundPlayer::StoredGames(PlayBlock& why_none) {
+Round RoundPlayer::NewGames() {
+  const v1::Assignment& assignment = inputs_.assigned->assignment;
+  const ProgramSet& programs = inputs_.assigned->programs;
+  const bool searches = assignment.search().simulations() > 0;
+  Round round;
+  const auto add = [&](const PlayedProgram& program, float explored, float searched) {
+    round.tasks.push_back({.program = &program,
+                           .id = TrajectoryId(options_.run, options_.thread, games_++),
+                           .seed = random_.Next(),
+                           .explored = explored,
+                           .searched = searches ? searched : 0});
+  };
+  for (uint32_t g = 0; g < options_.games; ++g) {
+    if (random_.Unit() < assignment.evaluated_share()) ++round.evaluations;
+  }
+  for (size_t e = 0; e < round.evaluations; ++e) {
+    // In turn; other threads and processes are elsewhere in it.
+    const uint64_t turn = options_.run + options_.thread + evaluations_++;
+    add(programs[turn % programs.size()], 0, 1);
+  }
+  while (round.tasks.size() < options_.games) {
+    const PlayedProgram& program =
+        programs[DrawProgram(inputs_.program_weights, programs.size(), random_)];
+    add(program, assignment.explored_decisions() / static_cast<float>(program.decisions()),
+        assignment.searched_share());
+  }
+  return round;
+}
+
+Round RoundPlayer::StoredGames(PlayBlock& why_none) {
   absl::StatusOr<std::vector<SampledPosition>> drawn =
       sampler_->Draw(v1::UNIFORM, options_.games, kDrawPatience);
   if (!drawn.ok()) {
     why_none = {.on = PlayBlock::On::kReplay, .why = std::string(drawn.status().message())};
     return {};
   }
-  std::vector<GameTask> tasks;
+  Round round;
   absl::flat_hash_set<std::string> ids;
   for (SampledPosition& position : *drawn) {
     const v1::Trajectory& game = *position.trajectory;
@@ -117,26 +157,37 @@ std::vector<GameTask> RoundPlayer::StoredGames(PlayBlock& why_none) {
         !CheckRecordedGame(*program, game).ok() || !ids.insert(game.id()).second) {
       continue;
     }
-    tasks.push_back({.program = program,
-                     .id = game.id(),
-                     .seed = random_.Next(),
-                     .explored = 0,
-                     .searched = 1,
-                     .again = std::move(position.trajectory)});
+    round.tasks.push_back({.program = program,
+                           .id = game.id(),
+                           .seed = random_.Next(),
+                           .explored = 0,
+                           .searched = 1,
+                           .again = std::move(position.trajectory)});
   }
-  if (tasks.empty()) {
+  if (round.tasks.empty()) {
     why_none = {
         .on = PlayBlock::On::kReplay, .why = "no games of older weights", .flow_control = true};
   }
-  return tasks;
+  return round;
 }
 
-void RoundPlayer::PlayRound(const std::vector<GameTask>& tasks, const absl::Notification& stop) {
+void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) {
   const std::vector<v1::Trajectory> games =
-      play_->Play(tasks, inputs_.step, [&stop] { return stop.HasBeenNotified(); });
+      play_->Play(round.tasks, inputs_.step, [&stop] { return stop.HasBeenNotified(); });
   const bool is_new = sampler_ == nullptr;
-  state_.AddRound(play_->TakeStats(),
-                  is_new ? absl::MakeConstSpan(games) : absl::Span<const v1::Trajectory>());
+  if (is_new) {
+    // In the order of the tasks, though some are left out when stopped.
+    const auto tasks = absl::MakeConstSpan(round.tasks).first(round.evaluations);
+    const auto self_play = std::find_if_not(games.begin(), games.end(), [&](const auto& game) {
+      return std::any_of(tasks.begin(), tasks.end(),
+                         [&](const GameTask& task) { return task.id == game.id(); });
+    });
+    const auto evaluations = static_cast<size_t>(self_play - games.begin());
+    state_.AddRound(play_->TakeStats(), absl::MakeConstSpan(games).subspan(evaluations),
+                    absl::MakeConstSpan(games).first(evaluations));
+  } else {
+    state_.AddRound(play_->TakeStats(), {}, {});
+  }
   const absl::Time start = absl::Now();
   for (const v1::Trajectory& game : games) {
     // False only while stopping, or if no shard could ever take it.

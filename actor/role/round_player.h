@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_ACTOR_ROLE_ROUND_PLAYER_H_
 #define MALLOCMUZERO_ACTOR_ROLE_ROUND_PLAYER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -20,6 +21,14 @@
 #include "replay/client/replay_writer.h"
 
 namespace mallocmuzero {
+
+// Games that one thread plays together.
+struct Round {
+  std::vector<GameTask> tasks;
+
+  // The first of them, which show what the policy plays: nothing explored, every decision searched.
+  size_t evaluations = 0;
+};
 
 struct RoundPlayerOptions {
   uint32_t thread = 0;
@@ -46,17 +55,20 @@ class RoundPlayer {
 
  private:
   absl::Status PrepareFor(const RoundInputs& inputs);
-  std::vector<GameTask> NewGames();
+  // Shows the games of a program that the learner wants to be shown; false if there is none.
+  absl::StatusOr<bool> Demonstrate(const absl::Notification& stop);
+  Round NewGames();
   // Games of older weights than these, each once. None: `why_none` says why.
-  std::vector<GameTask> StoredGames(PlayBlock& why_none);
-  void PlayRound(const std::vector<GameTask>& tasks, const absl::Notification& stop);
+  Round StoredGames(PlayBlock& why_none);
+  void PlayRound(const Round& round, const absl::Notification& stop);
 
   const RoundPlayerOptions options_;
   ActorState& state_;
   ReplayWriter& writer_;
   ReplaySampler* const sampler_;
   Random random_;
-  uint64_t games_ = 0;  // that have got an id
+  uint64_t games_ = 0;        // that have got an id
+  uint64_t evaluations_ = 0;  // of those
 
   // Of the last round.
   RoundInputs inputs_;

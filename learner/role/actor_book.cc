@@ -59,6 +59,9 @@ absl::Status ActorBook::Check(const v1::ActorReport& report) const {
       return Wrong("outcomes", "finite returns");
     }
   }
+  for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
+    if (!std::isfinite(evaluation.policy_return())) return Wrong("evaluations", "finite returns");
+  }
   return absl::OkStatus();
 }
 
@@ -94,6 +97,8 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
   actor.last = now;
   actor.report = report;
   actor.report.clear_outcomes();
+  actor.report.clear_evaluations();
+  actor.report.clear_demonstrated();
   for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
     const auto found = program_of_.find(outcome.program_sha256());
     // Of an assignment that is no more.

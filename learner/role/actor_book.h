@@ -51,7 +51,7 @@ class ActorBook {
 
  private:
   struct Actor {
-    v1::ActorReport report;  // the last one, without outcomes
+    v1::ActorReport report;  // the last one, without what is of games
     absl::Time first;
     absl::Time last;
     double games_per_second = 0;

@@ -110,6 +110,9 @@ TEST(ActorBook, RefusesWhatNoActorSays) {
   v1::ActorReport report = ReportOf("a", 1);
   AddOutcome(report, "p", 1, std::nan(""));
   EXPECT_THAT(book.Report(report, kStart).message(), HasSubstr("report.outcomes"));
+  report = ReportOf("a", 1);
+  report.add_evaluations()->set_policy_return(std::nan(""));
+  EXPECT_THAT(book.Report(report, kStart).message(), HasSubstr("report.evaluations"));
   EXPECT_EQ(book.Totals(0, kStart).actors, 0);
 }
 

@@ -104,6 +104,34 @@ absl::Status GameBook::Take(const v1::Trajectory& game) {
   return absl::OkStatus();
 }
 
+void GameBook::TakeReport(const v1::ActorReport& report, uint64_t newest_step) {
+  const absl::MutexLock lock(&mutex_);
+  for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
+    if (programs_.Find(evaluation.program_sha256()) == nullptr) continue;
+    Record& record = records_[programs_.IndexOf(evaluation.program_sha256())];
+    const uint64_t step = evaluation.network_step();
+    if (step < record.policy_step || step > newest_step) continue;
+    record.policy_step = step;
+    record.progress.policy_return = evaluation.policy_return();
+  }
+  for (const std::string& program : report.demonstrated()) {
+    if (programs_.Find(program) == nullptr) continue;
+    records_[programs_.IndexOf(program)].demonstrated = true;
+  }
+}
+
+std::vector<uint32_t> GameBook::Undemonstrated(uint64_t first, size_t most) const {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<uint32_t> left;
+  for (size_t p = 0; p < records_.size(); ++p) {
+    if (!records_[p].demonstrated) left.push_back(static_cast<uint32_t>(p));
+  }
+  if (left.empty()) return left;
+  std::rotate(left.begin(), left.begin() + static_cast<int64_t>(first % left.size()), left.end());
+  left.resize(std::min(left.size(), most));
+  return left;
+}
+
 void GameBook::RefreshRecord(Record& record) {
   if (follows_ || record.baseline.games() == 0) return;
   record.baseline.Refresh();
@@ -157,7 +185,9 @@ void GameBook::SaveTo(v1::TrainState& state) const {
   state.set_rules_version(kGameRulesVersion);
   state.clear_programs();
   for (const Record& record : records_) {
-    *state.add_programs() = SaveProgress(record.progress, record.baseline);
+    v1::TrainState::Program& saved = *state.add_programs();
+    saved = SaveProgress(record.progress, record.baseline);
+    saved.set_demonstrated(record.demonstrated);
   }
   for (const v1::TrainState::Program& other : others_) *state.add_programs() = other;
 }
@@ -174,6 +204,7 @@ absl::Status GameBook::RestoreFrom(const v1::TrainState& state) {
     Record& record = records_[programs_.IndexOf(saved.sha256())];
     if (!RestoreProgress(saved, record.progress, record.baseline)) continue;
     record.refreshed_games = record.baseline.games();
+    record.demonstrated = saved.demonstrated();
     record.has_new_best = true;
   }
   PublishBaselines();

@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_LEARNER_ROLE_GAME_BOOK_H_
 #define MALLOCMUZERO_LEARNER_ROLE_GAME_BOOK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +20,7 @@
 #include "learner/program_progress.h"
 #include "learner/role/curriculum.h"
 #include "learner/run_directory.h"
+#include "mallocmuzero/v1/learner.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
@@ -38,6 +40,15 @@ class GameBook {
   // OK if the game may be learned from. NotFound if its program is not in the set, InvalidArgument
   // if it is not a game of it.
   absl::Status Take(const v1::Trajectory& game);
+
+  // Takes what an actor says of evaluation games and demonstrations of the set's programs. Of
+  // evaluations the one by the newest weights counts; none by newer ones than `newest_step`, which
+  // were lost with an earlier life of the learner.
+  void TakeReport(const v1::ActorReport& report, uint64_t newest_step);
+
+  // Up to `most` programs, by their index, that no actor has shown games of: those from the
+  // `first`-th on, around the end.
+  std::vector<uint32_t> Undemonstrated(uint64_t first, size_t most) const;
 
   // What to measure values by, of every program, as of the last refresh. Never null.
   std::shared_ptr<const Baselines> baselines() const;
@@ -70,6 +81,8 @@ class GameBook {
     ReturnBaseline baseline;
     bool has_new_best = false;
     uint64_t refreshed_games = 0;  // that the baseline in use is made of
+    uint64_t policy_step = 0;      // of the weights that progress.policy_return is of
+    bool demonstrated = false;
   };
 
   // A game by its id, and what its decisions hash to.

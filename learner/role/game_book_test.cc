@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +14,7 @@
 #include "env/game.h"
 #include "env/game_rules.h"
 #include "env/players.h"
-#include "env/testing/random_game_program.h"
+#include "env/testing/random_program_set.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/run_directory.h"
@@ -24,22 +23,12 @@
 namespace mallocmuzero {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class GameBookTest : public ::testing::Test {
  protected:
-  GameBookTest() : programs_(MakePrograms()), book_(*GameBook::Create(programs_, false)) {}
-
-  static ProgramSet MakePrograms() {
-    std::mt19937_64 random(11);
-    for (;;) {
-      std::vector<Program> programs;
-      programs.push_back(testing::RandomGameProgram(random));
-      absl::StatusOr<ProgramSet> set = ProgramSet::Create(std::move(programs));
-      if (set.ok() && (*set)[0].decisions() > 4) return *std::move(set);
-    }
-  }
-
   v1::Trajectory Play(uint64_t seed) const {
     Player player(PlayerKind::kRandom, seed);
     player.StartGame();
@@ -52,8 +41,8 @@ class GameBookTest : public ::testing::Test {
 
   uint64_t BaselineGames() const { return book_->baselines()->at(programs_[0].sha256()).games(); }
 
-  ProgramSet programs_;
-  std::unique_ptr<GameBook> book_;
+  const ProgramSet programs_ = testing::RandomProgramSet(11, 1);
+  const std::unique_ptr<GameBook> book_ = *GameBook::Create(programs_, false);
 };
 
 TEST_F(GameBookTest, CountsAGameOnceHoweverOftenItIsDrawn) {
@@ -115,6 +104,51 @@ TEST_F(GameBookTest, RemembersTheBestAndGoesOnFromWhatWasSaved) {
   EXPECT_EQ(other->Describe()[0].scale(), book_->Describe()[0].scale());
   EXPECT_EQ(other->baselines()->at(programs_[0].sha256()).At(0),
             book_->baselines()->at(programs_[0].sha256()).At(0));
+}
+
+TEST_F(GameBookTest, KeepsTheEvaluationByTheNewestWeights) {
+  const std::string program = programs_[0].sha256();
+  EXPECT_FALSE(book_->Describe()[0].has_policy_return());
+  const auto take = [&](const std::string& program, uint64_t step, double value) {
+    v1::ActorReport report;
+    v1::ActorReport::Evaluation& evaluation = *report.add_evaluations();
+    evaluation.set_program_sha256(program);
+    evaluation.set_network_step(step);
+    evaluation.set_policy_return(value);
+    book_->TakeReport(report, 25);
+  };
+  take(program, 20, 0.5);
+  take(program, 10, 0.25);   // of an actor that was slow
+  take(program, 26, 0.125);  // of weights that the learner does not have any more
+  take("another program", 20, 0.75);
+  EXPECT_EQ(book_->Describe()[0].policy_return(), 0.5);
+  take(program, 20, 0.375);
+  EXPECT_EQ(book_->Describe()[0].policy_return(), 0.375);
+  v1::TrainState state;
+  book_->SaveTo(state);
+  const std::unique_ptr<GameBook> other = *GameBook::Create(programs_, false);
+  EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());
+  EXPECT_EQ(other->Describe()[0].policy_return(), 0.375);
+}
+
+TEST_F(GameBookTest, RemembersWhichProgramsWereDemonstrated) {
+  const ProgramSet programs = testing::RandomProgramSet(5, 4);
+  const std::unique_ptr<GameBook> book = *GameBook::Create(programs, false);
+  EXPECT_THAT(book->Undemonstrated(0, 9), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(book->Undemonstrated(7, 2), ElementsAre(3, 0));
+  v1::ActorReport report;
+  report.add_demonstrated(programs[1].sha256());
+  report.add_demonstrated("another program");
+  book->TakeReport(report, 0);
+  EXPECT_THAT(book->Undemonstrated(0, 9), ElementsAre(0, 2, 3));
+  v1::TrainState state;
+  book->SaveTo(state);
+  const std::unique_ptr<GameBook> other = *GameBook::Create(programs, false);
+  EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());
+  EXPECT_THAT(other->Undemonstrated(0, 9), ElementsAre(0, 2, 3));
+  for (const uint32_t p : {0, 2, 3}) report.add_demonstrated(programs[p].sha256());
+  other->TakeReport(report, 0);
+  EXPECT_THAT(other->Undemonstrated(5, 9), IsEmpty());
 }
 
 TEST_F(GameBookTest, KeepsWhatIsKnownOfProgramsThatAreNotTrainedOnNow) {

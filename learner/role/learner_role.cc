@@ -48,6 +48,9 @@ constexpr absl::Duration kTick = absl::Seconds(1);
 // Without an update for longer, it says what it waits for.
 constexpr absl::Duration kIdleAfter = absl::Seconds(2);
 
+// Programs that one answer asks an actor to show.
+constexpr size_t kMostDemonstrations = 16;
+
 std::vector<std::string> Fingerprints(const ProgramSet& programs) {
   std::vector<std::string> all;
   for (size_t p = 0; p < programs.size(); ++p) all.push_back(programs[p].sha256());
@@ -126,6 +129,7 @@ class LearnerRole::Impl {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::vector<double> weights_ ABSL_GUARDED_BY(mutex_);  // of programs, for actors
+  uint64_t reports_ ABSL_GUARDED_BY(mutex_) = 0;
   LearnerRates rates_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -300,8 +304,14 @@ void LearnerRole::Impl::Tick() {
 
 absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::TakeReport(const v1::ActorReport& report) {
   MMZ_RETURN_IF_ERROR(actors_.Report(report, absl::Now()));
+  book_->TakeReport(report, service_->published_step());
   v1::ActorOrders orders;
   const absl::MutexLock lock(&mutex_);
+  if (config_.learner().demonstration_seconds() > 0) {
+    // Each actor begins elsewhere.
+    const auto wanted = book_->Undemonstrated(reports_++, kMostDemonstrations);
+    orders.mutable_demonstrate()->Add(wanted.begin(), wanted.end());
+  }
   orders.mutable_program_weights()->Add(weights_.begin(), weights_.end());
   return orders;
 }

@@ -5,16 +5,20 @@
 #include <prometheus/text_serializer.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "actor/demonstrations.h"
 #include "actor/role/actor_role.h"
 #include "actor/role/synthetic_actor.h"
 #include "gmock/gmock.h"
@@ -24,6 +28,7 @@
 #include "learner/run_lock.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "model/checkpoint.h"
+#include "replay/testing/shards.h"
 #include "rpc/channel.h"
 
 namespace mallocmuzero {
@@ -97,12 +102,35 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
   ASSERT_EQ(metrics->back().programs_size(), 2);
   for (const v1::TrainMetrics::Program& program : metrics->back().programs()) {
     EXPECT_TRUE(program.has_mean_return());
+    EXPECT_TRUE(program.has_policy_return());
     bool found = false;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ + "/run/best")) {
       found = found || entry.path().filename() == program.name() + ".mapping";
     }
     EXPECT_TRUE(found) << program.name();
   }
+}
+
+TEST_F(Cluster, ActorsShowWhatSolversPlay) {
+  config_.mutable_learner()->set_demonstration_seconds(0.05);
+  StartShard();
+  StartLearner();
+  const std::unique_ptr<ActorRole> actors[] = {StartActor(0), StartActor(1)};
+  EXPECT_TRUE(Await([&] {
+    v1::TrainState state;
+    const auto checkpoint = LoadCheckpoint(folder_ + "/run/checkpoints/latest");
+    EXPECT_TRUE(checkpoint.ok() && state.ParseFromString(checkpoint->training_state));
+    return state.programs_size() == 2 && state.programs(0).demonstrated() &&
+           state.programs(1).demonstrated();
+  }));
+  std::set<std::string> shown;
+  for (size_t p = 0; p < programs_.size(); ++p) {
+    for (size_t teacher = 0; teacher < Teachers().size(); ++teacher) {
+      shown.insert(DemonstrationId(programs_[p], teacher));
+    }
+  }
+  EXPECT_TRUE(Await([&] { return absl::c_includes(ListIds(shard_->address()), shown); }));
+  EXPECT_TRUE(Learns(20));
 }
 
 TEST_F(Cluster, EveryPartMayStartAgain) {

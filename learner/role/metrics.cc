@@ -110,7 +110,8 @@ struct LearnerMetrics::Families {
   Family<Gauge>& returns =
       MakeGauges(registry, "mallocmuzero_learner_return_ratio",
                  "Share of the all-HBM cycles saved, by program and player: recent games of "
-                 "self_play, the best game, the greedy player, the compiler's default.");
+                 "self_play, the last evaluation of the policy, the best game, the greedy player, "
+                 "the compiler's default.");
   Family<Gauge>& weights = MakeGauges(registry, "mallocmuzero_learner_program_weight_ratio",
                                       "How often each program is played.");
 };

@@ -1,18 +1,16 @@
 #include "learner/role/testing/small_cluster.h"
 
 #include <filesystem>
-#include <random>
-#include <utility>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "env/program_set.h"
-#include "env/testing/random_game_program.h"
+#include "env/testing/random_program_set.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "model/network_config.h"
 #include "rpc/channel.h"
 #include "simulator/core/file_io.h"
-#include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero::testing {
 namespace {
@@ -43,19 +41,13 @@ bool Await(const std::function<bool()>& there, absl::Duration timeout) {
 
 SmallCluster::SmallCluster()
     : folder_(absl::StrCat(::testing::TempDir(), "/",
-                           ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name())),
+      programs_(RandomProgramSet(11, 2)) {
   std::filesystem::remove_all(folder_);
   std::filesystem::create_directories(folder_ + "/programs");
-  std::mt19937_64 random(11);
-  for (int found = 0; found < 2;) {
-    v1::Program proto = RandomGameProgram(random).proto();
-    proto.set_name(absl::StrCat("program_", found));
-    SealProgram(proto);
-    const auto played = PlayedProgram::Create(*Program::FromProto(proto));
-    if (!played.ok() || (*played)->decisions() < 8 || (*played)->decisions() > 40) continue;
-    EXPECT_TRUE(
-        WriteMessage(absl::StrCat(folder_, "/programs/", proto.name(), ".program"), proto).ok());
-    ++found;
+  for (size_t p = 0; p < programs_.size(); ++p) {
+    const std::string path = absl::StrCat(folder_, "/programs/", programs_[p].name(), ".program");
+    EXPECT_TRUE(WriteMessage(path, programs_[p].program().proto()).ok());
   }
   Configure();
 }
@@ -82,6 +74,7 @@ void SmallCluster::Configure() {
   learner.mutable_search()->set_value_scale(0.1F);
   learner.set_explored_decisions(2);
   learner.set_searched_share(0.5F);
+  learner.set_evaluated_share(0.25F);
   learner.set_importance_exponent(0.4F);
   learner.set_seed(3);
   learner.set_publish_updates(4);

@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "actor/role/actor_role.h"
+#include "env/program_set.h"
 #include "gtest/gtest.h"
 #include "learner/role/learner_role.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -40,6 +41,7 @@ class SmallCluster : public ::testing::Test {
   bool Learns(uint64_t updates) const;
 
   const std::string folder_;
+  const ProgramSet programs_;
   const std::shared_ptr<const Security> security_ = std::make_shared<Security>();
   prometheus::Registry registry_;
   v1::ClusterConfig config_;
