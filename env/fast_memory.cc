@@ -66,6 +66,14 @@ std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_
   return best;
 }
 
+int64_t FastMemory::FreeBytes(int32_t first, int64_t limit) const {
+  int64_t free = 0;
+  for (size_t r = 0; r < regions_.size() && regions_[r].offset < limit; ++r) {
+    if (regions_[r].last < first) free += std::min(EndOf(r), limit) - regions_[r].offset;
+  }
+  return free;
+}
+
 void FastMemory::Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner,
                         std::vector<int32_t>& evicted) {
   const int64_t end = offset + size;

@@ -50,6 +50,9 @@ class FastMemory {
   // least: values that are used again, weighed by how soon, then bytes left over beside it.
   std::optional<int64_t> FindPlace(int64_t size, int32_t first, int64_t limit, int32_t now) const;
 
+  // Bytes below `limit` that are not taken at or after `first`, in however many pieces.
+  int64_t FreeBytes(int32_t first, int64_t limit) const;
+
   // Gives [offset, offset + size) to a stay; appends the owners that lose their values to
   // `evicted`. What is left of their regions is nobody's, taken until their `last`.
   void Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner,

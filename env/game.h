@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -13,6 +14,7 @@
 #include "env/copy_timeline.h"
 #include "env/fast_memory.h"
 #include "env/game_rules.h"
+#include "env/repack.h"
 #include "simulator/core/mapping.h"
 
 namespace mallocmuzero {
@@ -95,7 +97,8 @@ class Game {
     int32_t copy_in_done = -1;
     int32_t write_back = -1;  // into the timeline's write-backs
     int32_t loop = -1;        // that it is in: inner loops it spans
-    int32_t taken_until = 0;  // what the memory knows of it, while it holds its bytes
+    int32_t taken_until = 0;  // last instruction for which its bytes are taken, kForever: open
+    int32_t handed_over_by = -1;  // the stay that had its bytes before it, in a group
     bool holds_bytes = true;  // nobody else has taken them, and they were not released
     bool cross_program_prefetch = false;
   };
@@ -153,12 +156,21 @@ class Game {
   void QueueWriteBack(uint32_t buffer);
   void KeepUntil(uint32_t buffer, int32_t until);
   void NewStay(const Stay& stay);
+  void TakeBytes(int32_t owner, int32_t first);
   void EndStay(uint32_t buffer);
   void SetNextUse(uint32_t stay, uint32_t access);
   int32_t TakenUntil(const Stay& stay) const;
   void SetTakenUntil(Stay& stay, int32_t last);
   void ReleaseBytes(Stay& stay, int32_t last);
   void SettleWriteBacks(uint32_t first);
+
+  // game_places.cc
+  std::optional<int64_t> FindPlace(int64_t bytes, int32_t first, int32_t until);
+  bool MakePlace(AddressBlock wanted);
+  bool MayMove(int32_t stay) const;
+  std::vector<AddressBlock> FindBlocks(std::vector<int32_t>& stays) const;
+  void SetTimes(const Stay& stay, AddressBlock& block) const;
+  void MoveStays(const std::vector<AddressBlock>& blocks, const std::vector<int32_t>& stays);
 
   // game_loops.cc
   void EnterLoop(uint32_t loop);

@@ -173,29 +173,34 @@ void Game::KeepUntil(uint32_t buffer, int32_t until) {
 }
 
 void Game::NewStay(const Stay& stay) {
-  const int64_t bytes = rules_->buffer(stay.buffer).bytes;
-  // The write-backs of values that lose their bytes are done by then, and stay so.
-  const int64_t end = stay.offset + bytes;
-  for (size_t r = memory_.IndexOf(stay.offset); r < memory_.regions().size(); ++r) {
-    const FastMemory::Region region = memory_.regions()[r];
-    if (region.offset >= end) break;
-    if (region.owner == FastMemory::kNobody) continue;
-    const int32_t write_back = stays_[region.owner].write_back;
-    if (write_back < 0) continue;
-    timeline_.WaitFor(static_cast<uint32_t>(write_back), static_cast<uint32_t>(stay.first));
-    memory_.SetLast(region.offset, std::max(region.last, stay.first - 1));
-  }
-  scratch_.clear();
   const auto index = static_cast<int32_t>(stays_.size());
-  memory_.Occupy(stay.offset, bytes, stay.reserved, index, scratch_);
-  for (const int32_t owner : scratch_) {
-    stays_[owner].holds_bytes = false;
-    int32_t& current = buffers_[stays_[owner].buffer].stay;
-    if (current == owner) current = -1;
-  }
   stays_.push_back(stay);
   stays_.back().taken_until = stay.reserved;
   buffers_[stay.buffer].stay = index;
+  TakeBytes(index, stay.first);
+}
+
+void Game::TakeBytes(int32_t owner, int32_t first) {
+  const Stay& stay = stays_[owner];
+  const int64_t bytes = rules_->buffer(stay.buffer).bytes;
+  // The write-backs of values that lose their bytes are done by then, and stay so.
+  for (size_t r = memory_.IndexOf(stay.offset); r < memory_.regions().size(); ++r) {
+    const FastMemory::Region region = memory_.regions()[r];
+    if (region.offset >= stay.offset + bytes) break;
+    if (region.owner == FastMemory::kNobody) continue;
+    const int32_t write_back = stays_[region.owner].write_back;
+    if (write_back < 0) continue;
+    timeline_.WaitFor(static_cast<uint32_t>(write_back), static_cast<uint32_t>(first));
+    stays_[region.owner].taken_until = std::max(region.last, first - 1);
+    memory_.SetLast(region.offset, stays_[region.owner].taken_until);
+  }
+  scratch_.clear();
+  memory_.Occupy(stay.offset, bytes, stay.taken_until, owner, scratch_);
+  for (const int32_t loser : scratch_) {
+    stays_[loser].holds_bytes = false;
+    int32_t& current = buffers_[stays_[loser].buffer].stay;
+    if (current == loser) current = -1;
+  }
 }
 
 void Game::EndStay(uint32_t buffer) {
@@ -235,6 +240,7 @@ void Game::SetTakenUntil(Stay& stay, int32_t last) {
 
 void Game::ReleaseBytes(Stay& stay, int32_t last) {
   stay.holds_bytes = false;
+  stay.taken_until = last;
   memory_.Release(stay.offset, last);
 }
 

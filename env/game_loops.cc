@@ -55,10 +55,12 @@ void Game::WriteCarriedRoot(uint32_t root) {
 }
 
 void Game::HandOver(uint32_t from, const Stay& to) {
-  stays_[buffers_[from].stay].holds_bytes = false;
+  const int32_t giver = buffers_[from].stay;
+  stays_[giver].holds_bytes = false;
   buffers_[from].stay = -1;
   const auto index = static_cast<int32_t>(stays_.size());
   stays_.push_back(to);
+  stays_.back().handed_over_by = giver;
   BufferState& state = buffers_[to.buffer];
   state = BufferState();
   state.stay = index;

@@ -53,4 +53,21 @@ Plan FollowPlan(const Program& program, absl::Span<const uint8_t> in_fast_memory
   return plan;
 }
 
+Plan FollowPlan(const Program& program, const Mapping& mapping) {
+  Plan plan = FollowPlan(program, mapping.in_fast_memory);
+  for (const Interval& interval : mapping.intervals) {
+    bool is_there = interval.copy_in_start < 0;
+    for (const uint32_t a : program.AccessesOfBuffer(interval.buffer)) {
+      const Access& access = program.accesses()[a];
+      if (mapping.in_fast_memory[a] == 0 || access.instruction < interval.first) continue;
+      if (access.instruction > interval.last) break;
+      const bool changes = access.kind != AccessKind::kRead;
+      const bool copies = !is_there || (changes && interval.copy_out_start >= 0);
+      plan[a] = copies ? Action::kCopy : Action::kNoCopy;
+      is_there = true;
+    }
+  }
+  return plan;
+}
+
 }  // namespace mallocmuzero

@@ -10,6 +10,7 @@
 #include "env/action.h"
 #include "env/game.h"
 #include "env/game_rules.h"
+#include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {
@@ -36,6 +37,9 @@ Plan PlanOf(const Game& game);
 // A plan that imitates a placement, such as the compiler's: one flag an access, nonzero for fast
 // memory. A value goes to fast memory only if all its reads are there, else to HBM as well.
 Plan FollowPlan(const Program& program, absl::Span<const uint8_t> in_fast_memory);
+
+// The same, and a value is copied when the mapping copies it, also where it could stay.
+Plan FollowPlan(const Program& program, const Mapping& mapping);
 
 }  // namespace mallocmuzero
 

@@ -17,7 +17,7 @@ std::vector<Plan> StartingPlans(const GameRules& rules, SearchBudget& budget) {
   constexpr size_t kPricedPlans = 3;
   std::vector<Plan> plans = {PlanOf(PlayGreedy(rules)), XlaLikePlan(rules)};
   const absl::StatusOr<Mapping> baseline = BaselineMapping(rules.program());
-  if (baseline.ok()) plans.push_back(FollowPlan(rules.program(), baseline->in_fast_memory));
+  if (baseline.ok()) plans.push_back(FollowPlan(rules.program(), *baseline));
   for (const Proposal& proposal : budget.options().proposals) {
     plans.push_back(PlanOf(PlayActions(rules, proposal.actions)));
   }
