@@ -95,11 +95,11 @@ class Game {
     int64_t offset = 0;
     int32_t copy_in_start = -1;
     int32_t copy_in_done = -1;
-    int32_t write_back = -1;  // into the timeline's write-backs
-    int32_t loop = -1;        // that it is in: inner loops it spans
-    int32_t taken_until = 0;  // last instruction for which its bytes are taken, kForever: open
+    int32_t write_back = -1;      // into the timeline's write-backs
+    int32_t loop = -1;            // that it is in: inner loops it spans
+    int32_t taken_until = 0;      // last instruction for which its bytes are taken, kForever: open
     int32_t handed_over_by = -1;  // the stay that had its bytes before it, in a group
-    bool holds_bytes = true;  // nobody else has taken them, and they were not released
+    bool holds_bytes = true;      // nobody else has taken them, and they were not released
     bool cross_program_prefetch = false;
   };
 

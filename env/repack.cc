@@ -76,8 +76,8 @@ class Packer {
     uint32_t block = 0;
     int64_t bytes = 0;
     int64_t limit = 0;
-    std::optional<int64_t> offset;   // none: not placed yet
-    std::vector<Bytes> taken;        // by blocks that do not move, ascending
+    std::optional<int64_t> offset;     // none: not placed yet
+    std::vector<Bytes> taken;          // by blocks that do not move, ascending
     std::vector<uint32_t> neighbours;  // movers that are there at the same time
   };
 

@@ -10,10 +10,10 @@ namespace mallocmuzero {
 
 // Bytes that are taken for some instructions: a rectangle of time and addresses.
 struct AddressBlock {
-  int64_t offset = 0;      // bytes
+  int64_t offset = 0;  // bytes
   int64_t bytes = 0;
-  int64_t limit = 0;       // it must end here or below
-  int32_t first = 0;       // instructions for which the bytes are taken, inclusive
+  int64_t limit = 0;  // it must end here or below
+  int32_t first = 0;  // instructions for which the bytes are taken, inclusive
   int32_t last = 0;
   int32_t kept_until = 0;  // up to here they still hold a value that is used again; at least `last`
   bool moves = false;

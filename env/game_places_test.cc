@@ -1,0 +1,72 @@
+// Values that move in fast memory so that another one has a place.
+
+#include <cstdint>
+
+#include "env/game.h"
+#include "env/testing/games.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/testing/program_builder.h"
+#include "simulator/validate/validate.h"
+
+namespace mallocmuzero {
+namespace {
+
+using enum Action;
+using ::testing::ElementsAre;
+using testing::EverythingMatters;
+using ::testing::IsEmpty;
+using testing::ProgramBuilder;
+using testing::Read;
+using testing::Set;
+using testing::StaysOf;
+using testing::Write;
+
+enum Buffer : uint32_t { kEarly, kLong, kLarge };
+
+// 400 bytes of fast memory. kEarly has 100 of them for instructions 0 and 1, kLong 100 for 0 to 4,
+// kLarge 300 for 3 and 4: room for all, if kLong is not in the middle.
+Program InTheMiddle(int64_t large_bytes) {
+  ProgramBuilder builder;
+  builder.hardware().set_fast_memory_bytes(400);
+  builder.hardware().set_fast_memory_alignment_bytes(4);
+  builder.AddBuffer(100);
+  builder.AddBuffer(100);
+  builder.AddBuffer(large_bytes);
+  builder.AddInstruction(50, {Write(kEarly, 5), Write(kLong, 5)});
+  builder.AddInstruction(50, {Read(kEarly, 5)});
+  builder.AddInstruction(50);
+  builder.AddInstruction(50, {Write(kLarge, 5)});
+  builder.AddInstruction(50, {Read(kLong, 5), Read(kLarge, 5)});
+  return builder.Build();
+}
+
+TEST(GamePlaces, ValuesMoveWhereFreeBytesAreInPieces) {
+  const Program program = InTheMiddle(300);
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  game.Apply(kNoCopy);
+  game.Apply(kNoCopy);
+  ASSERT_EQ(game.legal_actions(), Set({kCopy, kNoCopy, kDrop}));
+  game.Apply(kNoCopy);
+  ASSERT_TRUE(game.finished());
+  EXPECT_THAT(StaysOf(game, kEarly), ElementsAre(Interval{.buffer = kEarly, .last = 1}));
+  EXPECT_THAT(StaysOf(game, kLong),
+              ElementsAre(Interval{.buffer = kLong, .last = 4, .offset = 300}));
+  EXPECT_THAT(StaysOf(game, kLarge),
+              ElementsAre(Interval{.buffer = kLarge, .first = 3, .last = 4}));
+  EXPECT_THAT(Validate(program, game.ToMapping()), IsEmpty());
+}
+
+TEST(GamePlaces, ThereIsNoPlaceWhereTheBytesAreTaken) {
+  const Program program = InTheMiddle(304);
+  const GameRules rules = EverythingMatters(program);
+  Game game(rules);
+  game.Apply(kNoCopy);
+  game.Apply(kNoCopy);
+  EXPECT_TRUE(game.finished());  // kLarge is in HBM by rule
+  EXPECT_THAT(StaysOf(game, kLarge), IsEmpty());
+}
+
+}  // namespace
+}  // namespace mallocmuzero

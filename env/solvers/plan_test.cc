@@ -1,0 +1,85 @@
+#include "env/solvers/plan.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "env/game.h"
+#include "env/testing/corpus_programs.h"
+#include "env/testing/games.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/simulate.h"
+#include "simulator/core/testing/program_builder.h"
+#include "simulator/validate/validate.h"
+
+namespace mallocmuzero {
+namespace {
+
+using enum Action;
+using ::testing::ElementsAre;
+using testing::EverythingMatters;
+using testing::ProgramBuilder;
+using testing::Read;
+using testing::Write;
+
+// A value that is made at 0 and read at 1 and 5, with time to go out and to come back between.
+Program MadeAndReadTwice() {
+  ProgramBuilder builder;
+  builder.AddBuffer(100);
+  builder.AddInstruction(50, {Write(0, 5)});
+  builder.AddInstruction(50, {Read(0, 5)});
+  for (int k = 0; k < 3; ++k) builder.AddInstruction(50);
+  builder.AddInstruction(50, {Read(0, 5)});
+  return builder.Build();
+}
+
+TEST(FollowPlan, CopiesWhereTheMappingCopies) {
+  const Program program = MadeAndReadTwice();
+  const GameRules rules = EverythingMatters(program);
+  for (const std::vector<Action>& actions :
+       {std::vector<Action>{kCopy, kNoCopy, kCopy}, {kNoCopy, kNoCopy, kNoCopy}, {kDrop}}) {
+    Plan plan(program.access_count(), kDrop);
+    std::copy(actions.begin(), actions.end(), plan.begin());
+    Game game(rules);
+    PlayPlan(plan, game);
+    const Mapping mapping = game.ToMapping();
+    Game again(rules);
+    PlayPlan(FollowPlan(program, mapping), again);
+    EXPECT_EQ(again.ToMapping(), mapping);
+  }
+}
+
+TEST(FollowPlan, FlagsAloneKeepAValueThatIsWantedAgain) {
+  const Program program = MadeAndReadTwice();
+  EXPECT_THAT(FollowPlan(program, std::vector<uint8_t>{1, 1, 1}),
+              ElementsAre(kNoCopy, kNoCopy, kNoCopy));
+  EXPECT_THAT(FollowPlan(program, std::vector<uint8_t>{1, 1, 0}),
+              ElementsAre(kCopy, kNoCopy, kDrop));
+}
+
+// The compiler's placements are full to the last byte, and copy what they will not keep: a game
+// that could not play them would not find better ones either.
+TEST(FollowPlan, TheCompilersPlacementsCanBePlayed) {
+  double lost = 0;
+  int programs = 0;
+  for (const std::string& path : testing::CorpusPaths(MALLOCMUZERO_SOURCE_DIR)) {
+    const absl::StatusOr<Program> program = LoadProgram(path);
+    ASSERT_TRUE(program.ok()) << program.status();
+    const absl::StatusOr<Mapping> compilers = BaselineMapping(*program);
+    if (!compilers.ok()) continue;
+    const GameRules rules = *GameRules::Create(*program);
+    Game game(rules);
+    PlayPlan(FollowPlan(*program, *compilers), game);
+    lost += game.cycles() / Simulate(*program, *compilers).total_cycles - 1;
+    ++programs;
+  }
+  ASSERT_GE(programs, 50);
+  RecordProperty("lost_percent", std::to_string(100 * lost / programs));
+  EXPECT_LE(lost / programs, 0.005);
+}
+
+}  // namespace
+}  // namespace mallocmuzero
