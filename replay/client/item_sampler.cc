@@ -100,18 +100,22 @@ absl::Status ItemSampler::CheckTime(absl::Time deadline) const {
   return absl::DeadlineExceededError(absl::StrCat("no draws in time: ", Troubles()));
 }
 
-// The choice stands until the shard turns out to be away: what comes first must not decide.
+// The choice stands until the shard turns out to be away: what comes first must not decide. Who
+// asks again and again for a short time has waited as long as who waits once.
 absl::Status ItemSampler::DrawOne(Sources& sources, absl::Time deadline, ShardDraw& draw) {
   while (true) {
     double probability = 0;
     const size_t shard = Choose(sources, probability);
-    const absl::Time patience = absl::Now() + options_.patience;
+    absl::Time patience = absl::InfiniteFuture();
     while (shard == kNone || (sources[shard]->ready().empty() && sources[shard]->available())) {
-      if (absl::Status status = CheckTime(deadline); !status.ok()) return status;
-      if (shard != kNone && absl::Now() >= patience) {
+      if (shard != kNone) {
+        patience = sources[shard]->HasBeenWaitedForSince(absl::Now()) + options_.patience;
+      }
+      if (absl::Now() >= patience) {
         sources[shard]->Stall();
         break;
       }
+      if (absl::Status status = CheckTime(deadline); !status.ok()) return status;
       board_.changed.WaitWithDeadline(&board_.mutex, std::min(deadline, patience));
       if (shard == kNone) break;
     }

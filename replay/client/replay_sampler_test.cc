@@ -155,6 +155,29 @@ TEST(ReplaySampler, AShardThatIsAwayIsLeftOut) {
   }
 }
 
+// A limiter may hold one shard's draws back until inserts come that wait for draws from another.
+TEST(ReplaySampler, AShardThatHoldsDrawsBackIsLeftOutHoweverShortDrawsWait) {
+  const auto a = StartShard(ShardConfig("a"));
+  v1::ReplayShard config = ShardConfig("b");
+  config.mutable_rate_limit()->set_samples_per_insert(1);
+  config.mutable_rate_limit()->set_error_buffer(10);
+  const auto b = StartShard(config);
+  const std::vector<ShardAddress> shards = {AddressOf(*a, "a"), AddressOf(*b, "b")};
+  Fill({shards[0]}, 0, 2, 5);
+  Fill({shards[1]}, 2, 4, 5);
+  const auto sampler =
+      StartSampler({.shards = shards, .prefetch = 16, .patience = absl::Milliseconds(200)});
+  while (sampler->positions() < 20) ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
+  // 10 x 1 + 10 draws are all that b allows; of fifty at once some are always to be b's.
+  const absl::Time end = absl::Now() + kLong;
+  int draws = 0;
+  while (draws < 10) {
+    ASSERT_LT(absl::Now(), end);
+    draws += sampler->Draw(v1::UNIFORM, 50, absl::Milliseconds(20)).ok() ? 1 : 0;
+  }
+  EXPECT_EQ(b->Stats().drawn_positions(), 20);
+}
+
 TEST(ReplaySampler, PrioritiesChangeWhatIsDrawn) {
   const auto shard = StartShard(ShardConfig());
   Fill({AddressOf(*shard)}, 0, 2, 5);

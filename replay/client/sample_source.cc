@@ -160,6 +160,7 @@ bool SampleSource::Take(v1::SampleResponse& response) {
   const absl::MutexLock lock(&board_.mutex);
   if (!std::exchange(connected_, true)) metrics_.connected[options_.shard]->Set(1);
   stalled_ = false;
+  waited_for_since_ = absl::InfiniteFuture();
   trouble_.clear();
   weight_ = options_.selection == v1::PRIORITIZED ? response.total_weight()
                                                   : static_cast<double>(response.positions());

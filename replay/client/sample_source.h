@@ -20,6 +20,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "mallocmuzero/v1/replay.grpc.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
@@ -89,6 +90,13 @@ class SampleSource {
     return !ready_.empty() || (connected_ && !stalled_);
   }
 
+  // Since when it has kept draws waiting, in however many calls; `now` if it has not until now.
+  absl::Time HasBeenWaitedForSince(absl::Time now) {
+    board_.mutex.AssertHeld();
+    waited_for_since_ = std::min(waited_for_since_, now);
+    return waited_for_since_;
+  }
+
   // It kept a draw waiting for too long; until draws come again it is not available.
   void Stall() {
     board_.mutex.AssertHeld();
@@ -138,6 +146,7 @@ class SampleSource {
   grpc::ClientContext* context_ ABSL_GUARDED_BY(board_.mutex) = nullptr;  // of the stream in use
   bool connected_ ABSL_GUARDED_BY(board_.mutex) = false;                  // draws have come over it
   bool stalled_ ABSL_GUARDED_BY(board_.mutex) = false;
+  absl::Time waited_for_since_ ABSL_GUARDED_BY(board_.mutex) = absl::InfiniteFuture();
   bool stopping_ ABSL_GUARDED_BY(board_.mutex) = false;
   double weight_ ABSL_GUARDED_BY(board_.mutex) = 0;
   uint64_t positions_ ABSL_GUARDED_BY(board_.mutex) = 0;
