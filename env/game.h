@@ -165,11 +165,11 @@ class Game {
   void SettleWriteBacks(uint32_t first);
 
   // game_places.cc
-  std::optional<int64_t> FindPlace(int64_t bytes, int32_t first, int32_t until);
+  std::optional<int64_t> FindPlace(int64_t bytes, int32_t first, int32_t until, int64_t limit);
   bool MakePlace(AddressBlock wanted);
   bool MayMove(int32_t stay) const;
   std::vector<AddressBlock> FindBlocks(std::vector<int32_t>& stays) const;
-  void SetTimes(const Stay& stay, AddressBlock& block) const;
+  int64_t LimitOf(const AddressBlock& block, const Stay& stay) const;
   void MoveStays(const std::vector<AddressBlock>& blocks, const std::vector<int32_t>& stays);
 
   // game_loops.cc

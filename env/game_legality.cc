@@ -62,7 +62,7 @@ ActionSet Game::LegalForWrite(uint32_t access) {
         rules_->Capacity(static_cast<uint32_t>(instruction_), static_cast<uint32_t>(until));
     if (limit <= refused) return std::nullopt;
     refused = limit;
-    return FindPlace(bytes, instruction_, until);
+    return FindPlace(bytes, instruction_, until, limit);
   };
   std::optional<int64_t> offset;
   if (rule.keep_until != GameRules::kNone) {
@@ -168,7 +168,8 @@ bool Game::PlanCopyIn(uint32_t buffer, int32_t loop) {
   if (!start) return false;
   const int32_t until = rules_->SpanEnd(static_cast<uint32_t>(instruction_), loop);
   const std::optional<int64_t> offset =
-      FindPlace(rules_->buffer(buffer).bytes, static_cast<int32_t>(*start), until);
+      FindPlace(rules_->buffer(buffer).bytes, static_cast<int32_t>(*start), until,
+                rules_->Capacity(*start, static_cast<uint32_t>(until)));
   if (!offset) {
     unplaced_start_ = static_cast<int32_t>(*start);
     unplaced_loop_ = loop;

@@ -19,9 +19,7 @@ constexpr int kAttempts = 8;
 
 // Addresses are nobody's decision: where free bytes would do that are in pieces, values move, back
 // to when they came, before a place is refused.
-std::optional<int64_t> Game::FindPlace(int64_t bytes, int32_t first, int32_t until) {
-  const int64_t limit =
-      rules_->Capacity(static_cast<uint32_t>(first), static_cast<uint32_t>(until));
+std::optional<int64_t> Game::FindPlace(int64_t bytes, int32_t first, int32_t until, int64_t limit) {
   const auto find = [&] { return memory_.FindPlace(bytes, first, limit, instruction_); };
   const std::optional<int64_t> offset = find();
   if (offset || memory_.FreeBytes(first, limit) < bytes) return offset;
@@ -33,7 +31,9 @@ bool Game::MakePlace(AddressBlock wanted) {
   std::vector<int32_t> stays;
   std::vector<AddressBlock> blocks = FindBlocks(stays);
   for (size_t b = 0; b < blocks.size(); ++b) {
-    blocks[b].moves = blocks[b].last >= wanted.first && MayMove(stays[b]);
+    AddressBlock& block = blocks[b];
+    block.moves = block.last >= wanted.first && MayMove(stays[b]);
+    if (block.moves) block.limit = LimitOf(block, stays_[stays[b]]);
   }
   wanted.kept_until = wanted.last;
   wanted.moves = true;
@@ -69,7 +69,7 @@ std::vector<AddressBlock> Game::FindBlocks(std::vector<int32_t>& stays) const {
       stays.push_back(0);
     }
     stays[block_of[s]] = static_cast<int32_t>(s);
-    SetTimes(stay, blocks[block_of[s]]);
+    blocks[block_of[s]].last = blocks[block_of[s]].kept_until = stay.taken_until;
   }
   const auto keep = [&](int32_t stay) {
     if (stay < 0) return;
@@ -88,13 +88,13 @@ std::vector<AddressBlock> Game::FindBlocks(std::vector<int32_t>& stays) const {
   return blocks;
 }
 
-void Game::SetTimes(const Stay& stay, AddressBlock& block) const {
-  block.last = block.kept_until = stay.taken_until;
-  const bool is_open = stay.taken_until == FastMemory::kForever;
-  const int32_t last = is_open ? std::max(stay.last, stay.reserved) : stay.taken_until;
+// Below which a block may move whose last stay this is.
+int64_t Game::LimitOf(const AddressBlock& block, const Stay& stay) const {
+  const bool is_open = block.last == FastMemory::kForever;
+  const int32_t last = is_open ? std::max(stay.last, stay.reserved) : block.last;
   // A write-back that was done long ago may still be put off until now.
-  block.limit = rules_->Capacity(static_cast<uint32_t>(block.first),
-                                 static_cast<uint32_t>(std::max(last, instruction_)));
+  return rules_->Capacity(static_cast<uint32_t>(block.first),
+                          static_cast<uint32_t>(std::max(last, instruction_)));
 }
 
 // Everything again, in the order of time, at the new addresses.
