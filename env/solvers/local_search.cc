@@ -92,6 +92,7 @@ void LocalSearch::DisturbAndClimb() {
   incumbent_.Try(neighbourhood_.DrawKick(incumbent_, random_),
                  std::numeric_limits<double>::infinity());
   Climb();
+  Remember();  // what no step after the disturbance gained, itself may have
   if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "env/game_rules.h"
@@ -28,6 +29,19 @@ TEST(LocalSearch, FindsTheOptimumOfNearlyAllTinyPrograms) {
     if (cycles <= optimum * (1 + 1e-9)) ++found;
   }
   EXPECT_GE(found, kPrograms * 95 / 100);
+}
+
+// Programs and budgets with which the last gain was a disturbance's, and no step gained after it.
+TEST(LocalSearch, WhatADisturbanceGainsIsNotLost) {
+  for (const auto& [seed, games] : {std::pair(1392, 100), std::pair(1174, 200)}) {
+    std::mt19937_64 random(seed);
+    const Program program = testing::TinyProgram(random, 16);
+    const GameRules rules = *GameRules::Create(program);
+    SolveOptions options;
+    options.max_games = games;
+    EXPECT_NEAR(Solve("local_search", rules, options)->cycles,
+                Solve("exhaustive", rules, {})->cycles, 1e-6);
+  }
 }
 
 TEST(LocalSearch, GivesManySmallValuesUpForALargeOne) {
