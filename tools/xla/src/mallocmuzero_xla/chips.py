@@ -22,7 +22,8 @@ class Chip:
         topology_name: what libtpu compiles for; may hold more than one device.
         msa_prefix: begins the compiler options of memory-space assignment.
         scoped_vmem_kib: VMEM that one instruction may take for itself unless it is told otherwise.
-        shared_vmem_kib: VMEM of instructions and tensors together; None where tensors have CMEM.
+        shared_vmem_kib: VMEM of instructions and tensors together, without what the compiler gives to
+            neither (64 KiB on v5p and v6e); None where tensors have CMEM.
     """
 
     name: str
@@ -45,8 +46,8 @@ CHIPS = {
         Chip("tpu_v4i", "v4 lite:1x1", _CMEM, 16 * 1024, None),
         Chip("tpu_v4", "v4:2x2x1", _CMEM, 16 * 1024, None),
         Chip("tpu_v5e", "v5e:1x1", _VF_VMEM, 16 * 1024, 128 * 1024),
-        Chip("tpu_v5p", "v5p:2x2x1", _VF_VMEM, 16 * 1024, 64 * 1024),
-        Chip("tpu_v6e", "v6e:1x1", _GF_VMEM, 32 * 1024, 128 * 1024),
+        Chip("tpu_v5p", "v5p:2x2x1", _VF_VMEM, 16 * 1024, 64 * 1024 - 64),
+        Chip("tpu_v6e", "v6e:1x1", _GF_VMEM, 32 * 1024, 128 * 1024 - 64),
     )
 }
 
