@@ -14,6 +14,11 @@ namespace {
 // Games that the means look back on.
 constexpr double kMemory = 256;
 
+// A spread that is taken for granted before there are games to measure it by, and then counts as
+// much as that of one of them. Without it the second game, however little it differed, would be a
+// million deviations away from the first.
+constexpr double kSpreadBefore = 0.01;
+
 // A program whose games are all alike has no spread to measure by.
 constexpr double kLeastScale = 1e-6;
 
@@ -53,7 +58,9 @@ void ReturnBaseline::Add(const v1::Trajectory& trajectory) {
 
 void ReturnBaseline::Refresh() {
   frozen_ = mean_;
-  scale_ = std::max(std::sqrt(variance_), kLeastScale);
+  const double compared = games_ == 0 ? 0 : static_cast<double>(games_ - 1);
+  const double before = kSpreadBefore * kSpreadBefore;
+  scale_ = std::max(std::sqrt((before + compared * variance_) / (1 + compared)), kLeastScale);
   if (returns_.empty()) return;
   // The least return that so large a share of the games do not exceed.
   std::vector<double> sorted(returns_.begin(), returns_.end());

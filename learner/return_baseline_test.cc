@@ -61,10 +61,22 @@ TEST(ReturnBaseline, ScaleIsTheSpreadOfReturnsToGo) {
 
 TEST(ReturnBaseline, GamesAllAlikeHaveALeastScale) {
   ReturnBaseline baseline(1);
-  for (int i = 0; i < 10; ++i) baseline.Add(MakeGame(0, {{0, 0.3}}));
+  double before = 1;
+  for (int n = 10; n <= 100'000; n *= 10) {
+    for (int i = 0; i < n; ++i) baseline.Add(MakeGame(0, {{0, 0.3}}));
+    baseline.Refresh();
+    EXPECT_GT(baseline.scale(), 0);
+    EXPECT_LT(baseline.scale(), before / 3);
+    before = baseline.scale();
+  }
+}
+
+TEST(ReturnBaseline, OneGameDoesNotMakeTheNextASurpriseWithoutMeasure) {
+  ReturnBaseline baseline(1);
+  baseline.Add(MakeGame(0, {{0, 0.3}}));
   baseline.Refresh();
-  EXPECT_GT(baseline.scale(), 0);
-  EXPECT_LT(baseline.scale(), 1e-5);
+  // Another game of the program saves 2 points more.
+  EXPECT_NEAR((0.32 - baseline.At(0)) / baseline.scale(), 2, 0.1);
 }
 
 TEST(ReturnBaseline, RecentGamesCountMost) {
