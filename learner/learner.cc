@@ -229,18 +229,20 @@ Learner::Torch::Losses Learner::Torch::ComputeLosses(const UnrollBatch& batch, s
   const torch::Tensor rewards = Rows(batch.rewards, first, {n, unroll}, device);
   const torch::Tensor values = Rows(batch.values, first, {n, unroll + 1}, device);
   const torch::Tensor policies = Rows(batch.policies, first, {n, unroll + 1, kActionCount}, device);
+  // No network can say more, so an error beyond it is nothing to learn from.
+  const float largest_value = codec.FromScale(codec.limit());
   const torch::Tensor value_targets = EncodeTwoHot(codec, values);
   const torch::Tensor reward_targets = EncodeTwoHot(codec, rewards);
 
   const Unrolled said =
       Unroll(Rows(batch.observations, first, {n, int64_t{kObservationSize}}, device), actions);
-  Losses losses = {
-      .policy = CrossEntropy(said.policy_logits[0], policies.select(1, 0)),
-      .value = CrossEntropy(said.value_logits[0], value_targets.select(1, 0)),
-      .reward = torch::zeros({n}, values.options()),
-      .value_error =
-          (DecodeLogits(codec, said.value_logits[0].detach()) - values.select(1, 0)).abs(),
-      .consistency = {}};
+  Losses losses = {.policy = CrossEntropy(said.policy_logits[0], policies.select(1, 0)),
+                   .value = CrossEntropy(said.value_logits[0], value_targets.select(1, 0)),
+                   .reward = torch::zeros({n}, values.options()),
+                   .value_error = (DecodeLogits(codec, said.value_logits[0].detach()) -
+                                   values.select(1, 0).clamp(-largest_value, largest_value))
+                                      .abs(),
+                   .consistency = {}};
   const double share = 1.0 / static_cast<double>(std::max<int64_t>(1, unroll));
   for (int64_t k = 0; k < unroll; ++k) {
     losses.policy =

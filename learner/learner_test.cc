@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "model/network.h"
 #include "model/network_config.h"
+#include "model/value_codec.h"
 
 namespace mallocmuzero {
 namespace {
@@ -107,6 +108,16 @@ TEST(Learner, LearnsPolicyValueAndReward) {
   float error = 0;
   for (const float e : last.value_errors) error += e / 16;
   EXPECT_LT(error, 0.2);
+}
+
+TEST(Learner, NoErrorIsLargerThanANetworkCouldMend) {
+  UnrollBatch batch = MakeBatch(1);
+  for (float& value : batch.values) value = 1e5F;
+  const Trained trained = MakeLearner();
+  const ValueCodec codec(trained.network->config());
+  for (const float e : trained.learner->Update(batch, 0, 16).value_errors) {
+    EXPECT_LE(e, 2 * codec.FromScale(codec.limit()));
+  }
 }
 
 TEST(Learner, WarmsUp) {

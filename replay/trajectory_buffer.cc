@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "replay/priority.h"
 
 namespace mallocmuzero {
 namespace {
@@ -84,8 +85,7 @@ void TrajectoryBuffer::Append(SharedTrajectory trajectory, size_t bytes, double 
   for (uint32_t position = 0; position < length; ++position) {
     const size_t slot = Slot(game, position);
     slot_game_[slot] = game.serial;
-    priorities_[slot] = priority;
-    weights_.Set(slot, WeightOf(priority));
+    Store(slot, priority);
   }
   next_slot_ = Slot(game, length);
   decisions_ += length;
@@ -98,7 +98,8 @@ bool TrajectoryBuffer::AppendAgain(const SharedTrajectory& trajectory,
   if (!serial_of_id_.try_emplace(trajectory->id(), next_serial_).second) return false;
   Append(trajectory, trajectory->ByteSizeLong(), highest_priority_);
   for (uint32_t position = 0; position < priorities.size(); ++position) {
-    SetPriority({games_.back().serial, position}, priorities[position]);
+    if (IsPriority(priorities[position]))
+      Store(Slot(games_.back(), position), priorities[position]);
   }
   return true;
 }
@@ -177,9 +178,12 @@ std::vector<DrawnPosition> TrajectoryBuffer::DrawBest(size_t count, std::mt19937
 void TrajectoryBuffer::SetPriority(const PositionKey& key, double priority) {
   const Game* game = Find(key.serial);
   if (game == nullptr || !IsPriority(priority)) return;
-  const size_t slot = Slot(*game, key.position);
+  highest_priority_ = HighestOfLate(highest_priority_, priority);
+  Store(Slot(*game, key.position), priority);
+}
+
+void TrajectoryBuffer::Store(size_t slot, double priority) {
   priorities_[slot] = priority;
-  highest_priority_ = std::max(highest_priority_, priority);
   weights_.Set(slot, WeightOf(priority));
 }
 

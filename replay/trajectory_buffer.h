@@ -47,7 +47,7 @@ class TrajectoryBuffer {
  public:
   explicit TrajectoryBuffer(const v1::ReplayOptions& options);
 
-  // Adds a game of at least one decision; its positions get the highest priority there has been.
+  // Adds a game of at least one decision; its positions get the highest priority of late.
   // False, and no change, if a game of that id is here, or if it alone is above the bounds.
   bool Insert(SharedTrajectory trajectory);
 
@@ -104,6 +104,7 @@ class TrajectoryBuffer {
 
   // A saved game, with its priorities; false if its id is here.
   bool AppendAgain(const SharedTrajectory& trajectory, absl::Span<const double> priorities);
+  void Store(size_t slot, double priority);
   const Game* Find(uint64_t serial) const;
   void EvictOldest();
   void RememberIfBest(const SharedTrajectory& trajectory);

@@ -136,6 +136,15 @@ TEST(TrajectoryBuffer, NewPositionsEnterWithTheHighestPriority) {
   EXPECT_EQ(buffer.priority({1, 0}), 7);
 }
 
+TEST(TrajectoryBuffer, SurprisesOfLongAgoDoNotRaiseNewPositions) {
+  TrajectoryBuffer buffer(Options());
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(1, 10, 0))));
+  buffer.SetPriority({0, 4}, 1000);
+  for (int i = 0; i < 200'000; ++i) buffer.SetPriority({0, static_cast<uint32_t>(i % 4)}, 0.5);
+  ASSERT_TRUE(buffer.Insert(Shared(MakeGame(2, 10, 0))));
+  EXPECT_NEAR(buffer.priority({1, 0}), 0.5, 0.01);
+}
+
 TEST(TrajectoryBuffer, APriorityForAGameThatHasLeftChangesNothing) {
   TrajectoryBuffer buffer(Options());
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 30, 0))));

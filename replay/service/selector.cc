@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "replay/priority.h"
 #include "replay/service/item.h"
 
 namespace mallocmuzero {
@@ -60,7 +61,7 @@ void Selector::AddNew(Slot slot, uint32_t positions) {
   MakeRoom(slot);
   Positions& item = items_[slot];
   assert(item.empty() && positions > 0);
-  item.assign(positions, {static_cast<float>(highest_), highest_weight_});
+  item.assign(positions, {static_cast<float>(highest_), WeightOf(highest_)});
   positions_ += positions;
   counts_.Set(slot, positions);
   UpdateTree(slot);
@@ -78,14 +79,11 @@ void Selector::Remove(Slot slot) {
 void Selector::SetPriority(Slot slot, uint32_t position, double priority) {
   const double clamped = Clamped(priority);
   items_[slot][position] = {static_cast<float>(clamped), WeightOf(clamped)};
-  if (clamped > highest_) set_highest_priority(clamped);
+  highest_ = Clamped(HighestOfLate(highest_, clamped));
   UpdateTree(slot);
 }
 
-void Selector::set_highest_priority(double priority) {
-  highest_ = Clamped(priority);
-  highest_weight_ = WeightOf(highest_);
-}
+void Selector::set_highest_priority(double priority) { highest_ = Clamped(priority); }
 
 double Selector::MeanPriority(Slot slot) const {
   double sum = 0;

@@ -40,7 +40,7 @@ class Selector {
   // free.
   void Add(Slot slot, absl::Span<const float> priorities);
 
-  // All `positions` get the highest priority there has been.
+  // All `positions` get the highest priority of late.
   void AddNew(Slot slot, uint32_t positions);
 
   void Remove(Slot slot);
@@ -51,7 +51,7 @@ class Selector {
   double MeanPriority(Slot slot) const;
   std::vector<float> Priorities(Slot slot) const;
   double highest_priority() const { return highest_; }
-  void set_highest_priority(double priority);
+  void set_highest_priority(double priority);  // finite, not negative
 
   uint64_t positions() const { return positions_; }
   double total_weight() const { return weights_.total(); }
@@ -78,7 +78,6 @@ class Selector {
 
   double exponent_;
   double highest_ = 1;
-  float highest_weight_ = 1;
   uint64_t positions_ = 0;
   SlotArray<Positions> items_;  // by slot; empty: a free slot
   SumTree weights_;             // by slot

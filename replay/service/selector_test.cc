@@ -92,7 +92,7 @@ TEST(Selector, UniformDrawsTakeNoNoticeOfPriorities) {
   EXPECT_LT(ChiSquare(expected, 80000, [&] { return DrawUniform(selector, random); }), 40.5);
 }
 
-TEST(Selector, NewItemsGetTheHighestPriorityThereHasBeen) {
+TEST(Selector, NewItemsGetTheHighestPriority) {
   Selector selector(1);
   selector.AddNew(0, 2);
   EXPECT_EQ(selector.total_weight(), 2);
@@ -104,6 +104,15 @@ TEST(Selector, NewItemsGetTheHighestPriorityThereHasBeen) {
   EXPECT_EQ(selector.total_weight(), 18 + 6);
   EXPECT_EQ(selector.MeanPriority(1), 6);
   EXPECT_EQ(selector.positions(), 4);
+}
+
+TEST(Selector, SurprisesOfLongAgoDoNotRaiseNewItems) {
+  Selector selector(1);
+  selector.AddNew(0, 2);
+  selector.SetPriority(0, 1, 1000);
+  for (int i = 0; i < 200'000; ++i) selector.SetPriority(0, 0, 0.5);
+  selector.AddNew(1, 1);
+  EXPECT_NEAR(selector.MeanPriority(1), 0.5, 0.01);
 }
 
 TEST(Selector, NothingIsOutOfReachAndNothingOverflows) {
