@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "learner/program_progress.h"
 
 namespace mallocmuzero {
@@ -27,19 +28,21 @@ size_t UpdatesInBlock(const v1::LearnerOptions& options) {
 
 }  // namespace
 
-std::vector<BatchRow> UpdatePhase::DrawRows(size_t updates, std::mt19937_64& random) const {
-  const size_t batch = config_.learner().batch_size();
-  const size_t best = ImitatedRows(config_.learner(), batch);
+std::vector<BatchRow> DrawRows(const TrajectoryBuffer& replay, const v1::TrainConfig& config,
+                               size_t updates, std::mt19937_64& random) {
+  const size_t batch = config.learner().batch_size();
+  const size_t best = ImitatedRows(config.learner(), batch);
   const size_t latest = batch - best;
-  std::vector<DrawnPosition> drawn = replay_.Draw(updates * latest, random);
-  std::vector<DrawnPosition> imitated = replay_.DrawBest(updates * best, random);
-  const std::vector<float> weights =
-      ImportanceWeights(drawn, replay_.decisions(), config_.replay().importance_exponent());
+  std::vector<DrawnPosition> drawn = replay.Draw(updates * latest, random);
+  std::vector<DrawnPosition> imitated = replay.DrawBest(updates * best, random);
   std::vector<BatchRow> rows;
   rows.reserve(updates * batch);
   for (size_t u = 0; u < updates; ++u) {
-    for (size_t i = u * latest; i < (u + 1) * latest; ++i) {
-      rows.push_back({.drawn = std::move(drawn[i]), .weight = weights[i]});
+    const absl::Span<DrawnPosition> own = absl::MakeSpan(drawn).subspan(u * latest, latest);
+    const std::vector<float> weights =
+        ImportanceWeights(own, replay.decisions(), config.replay().importance_exponent());
+    for (size_t i = 0; i < own.size(); ++i) {
+      rows.push_back({.drawn = std::move(own[i]), .weight = weights[i]});
     }
     for (size_t i = u * best; i < (u + 1) * best; ++i) {
       rows.push_back({.drawn = std::move(imitated[i]), .imitate = true});
@@ -56,7 +59,7 @@ absl::StatusOr<std::optional<v1::TrainMetrics::Losses>> UpdatePhase::Run(
   for (size_t done = 0; done < updates; done += in_block) {
     if (stop()) return std::nullopt;
     const size_t block = std::min(in_block, updates - done);
-    const std::vector<BatchRow> rows = DrawRows(block, random);
+    const std::vector<BatchRow> rows = DrawRows(replay_, config_, block, random);
     absl::Status filled = batches_.Fill(rows, block_);
     if (!filled.ok()) return filled;
     for (size_t u = 0; u < block; ++u) {

@@ -18,6 +18,12 @@
 
 namespace mallocmuzero {
 
+// Rows of `updates` batches, one behind the other: of each, first those drawn by priority, whose
+// importance weights are divided by the largest of their batch, then the imitated ones. `replay` is
+// not empty.
+std::vector<BatchRow> DrawRows(const TrajectoryBuffer& replay, const v1::TrainConfig& config,
+                               size_t updates, std::mt19937_64& random);
+
 // Thread-compatible; the arguments must outlive it.
 class UpdatePhase {
  public:
@@ -32,9 +38,6 @@ class UpdatePhase {
                                                               const std::function<bool()>& stop);
 
  private:
-  // Rows of `updates` batches, one behind the other.
-  std::vector<BatchRow> DrawRows(size_t updates, std::mt19937_64& random) const;
-
   const v1::TrainConfig& config_;
   const BatchMaker& batches_;
   TrajectoryBuffer& replay_;
