@@ -63,32 +63,49 @@ bool Matches(const Game& game, const v1::Trajectory& trajectory, size_t position
          action < kActionCount && game.IsLegal(static_cast<Action>(action));
 }
 
+// Whether a search was made at the decision and something else was done than it found best.
+bool IsExplored(const v1::Trajectory& game, int d) {
+  if (std::isnan(game.root_values(d))) return false;
+  const float* policy = &game.policies().Get(d * kActionCount);
+  return policy[static_cast<uint8_t>(game.actions()[d])] <
+         *std::max_element(policy, policy + kActionCount);
+}
+
+}  // namespace
+
 // Values and rewards of a game's decisions, as the networks are to see them.
-class Targets {
+class BatchMaker::Targets {
  public:
   Targets(const v1::Trajectory& game, const ReturnBaseline& baseline, uint32_t access_count,
-          int td_steps)
+          const v1::LearnerOptions& options)
       : game_(game),
         baseline_(baseline),
         access_count_(access_count),
-        td_steps_(td_steps),
-        outcome_(baseline.is_ranked() ? baseline.Outcome(game) : 0) {}
+        td_steps_(static_cast<int>(options.td_steps())),
+        outcome_(baseline.is_ranked() ? baseline.Outcome(game) : 0),
+        to_go_(length() + 1, 0),
+        next_explored_(length(), -1) {
+    int next = -1;
+    for (int d = length() - 1; d >= 0; --d) {
+      to_go_[d] = to_go_[d + 1] + game.rewards(d);
+      next_explored_[d] = next;
+      if (options.cut_at_exploration() && IsExplored(game, d)) next = d;
+    }
+  }
 
-  double Value(int d) const {
-    const int bootstrap = BootstrapOf(d);
+  // `done` is for what was done to the end, even if that was to explore.
+  double Value(int d, bool done) const {
+    const int bootstrap = BootstrapOf(d, done);
     if (baseline_.is_ranked()) {
       // There are no rewards on the way. A search may add up to more than can be won.
       return bootstrap < 0 ? outcome_
                            : std::clamp(static_cast<double>(game_.root_values(bootstrap)), -1., 1.);
     }
-    // To go, by summing from the end, or from where the network's value is used.
-    int end = length();
-    double to_go = 0;
+    double to_go = to_go_[d];
     if (bootstrap >= 0) {
-      end = bootstrap;
-      to_go = game_.root_values(end) * baseline_.scale() + BaselineAt(end);
+      to_go += game_.root_values(bootstrap) * baseline_.scale() + BaselineAt(bootstrap) -
+               to_go_[bootstrap];
     }
-    for (int i = end - 1; i >= d; --i) to_go += game_.rewards(i);
     return (to_go - BaselineAt(d)) / baseline_.scale();
   }
 
@@ -106,10 +123,13 @@ class Targets {
   }
 
   // The decision whose searched value stands for all that follows it; -1: none.
-  int BootstrapOf(int d) const {
+  int BootstrapOf(int d, bool done) const {
     const bool there =
         td_steps_ > 0 && td_steps_ < length() - d && !std::isnan(game_.root_values(d + td_steps_));
-    return there ? d + td_steps_ : -1;
+    const int after_steps = there ? d + td_steps_ : -1;
+    const int explored = done ? -1 : next_explored_[d];
+    if (explored < 0 || after_steps < 0) return std::max(explored, after_steps);
+    return std::min(explored, after_steps);
   }
 
   const v1::Trajectory& game_;
@@ -117,9 +137,9 @@ class Targets {
   uint32_t access_count_;
   int td_steps_;
   double outcome_;
+  std::vector<double> to_go_;       // rewards from each decision to the end, and behind the last
+  std::vector<int> next_explored_;  // decision behind each, at which values end; -1: none
 };
-
-}  // namespace
 
 void UnrollBatch::Resize(size_t new_rows, size_t new_unroll, bool with_next) {
   rows = new_rows;
@@ -170,9 +190,8 @@ absl::Status BatchMaker::FillFromGame(absl::Span<const BatchRow> rows,
   }
   absl::Status written = WriteObservations(*program, rows, same_game, batch);
   if (!written.ok()) return written;
-  for (const size_t row : same_game) {
-    FillTargets(rows[row], baseline->second, program->rules().access_count(), row, batch);
-  }
+  const Targets targets(trajectory, baseline->second, program->rules().access_count(), options_);
+  for (const size_t row : same_game) FillTargets(rows[row], targets, row, batch);
   return absl::OkStatus();
 }
 
@@ -207,19 +226,18 @@ absl::Status BatchMaker::WriteObservations(const PlayedProgram& program,
   return absl::OkStatus();
 }
 
-void BatchMaker::FillTargets(const BatchRow& row, const ReturnBaseline& baseline,
-                             uint32_t access_count, size_t index, UnrollBatch& batch) const {
+void BatchMaker::FillTargets(const BatchRow& row, const Targets& targets, size_t index,
+                             UnrollBatch& batch) {
   const v1::Trajectory& game = *row.drawn.trajectory;
   const int length = game.accesses_size();
   const auto first = static_cast<int>(row.drawn.key.position);
   const auto unroll = static_cast<int>(batch.unroll);
-  const Targets targets(game, baseline, access_count, static_cast<int>(options_.td_steps()));
   batch.weights[index] = row.weight;
   batch.keys[index] = row.drawn.key;
   for (int k = 0; k <= unroll && first + k < length; ++k) {
     const int d = first + k;
     const size_t step = index * (unroll + 1) + k;
-    batch.values[step] = static_cast<float>(targets.Value(d));
+    batch.values[step] = static_cast<float>(targets.Value(d, row.imitate));
     const auto taken = static_cast<uint8_t>(game.actions()[d]);
     for (int a = 0; a < kActionCount; ++a) {
       const size_t entry = step * kActionCount + a;
@@ -229,6 +247,9 @@ void BatchMaker::FillTargets(const BatchRow& row, const ReturnBaseline& baseline
     if (k == unroll) break;
     batch.actions[index * unroll + k] = taken;
     batch.rewards[index * unroll + k] = static_cast<float>(targets.Reward(d));
+  }
+  for (int k = std::max(0, length - first); k < unroll; ++k) {
+    batch.actions[index * unroll + k] = static_cast<int64_t>((index + k) % kActionCount);
   }
 }
 

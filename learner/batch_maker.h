@@ -19,7 +19,8 @@
 namespace mallocmuzero {
 
 // Rows of training data, each a position and the `unroll` steps taken from it. All row-major.
-// Steps behind the end of a game change nothing: action 0, reward 0, value 0, no policy.
+// Steps behind the end of a game change nothing, whatever the action: reward 0, value 0, no policy.
+// Their actions differ from row to row and step to step, as those of a search that looks there do.
 struct UnrollBatch {
   size_t rows = 0;
   size_t unroll = 0;                // K
@@ -63,13 +64,16 @@ class BatchMaker {
   // decisions of a game are not what its program allows. Both name the program.
   absl::Status Fill(absl::Span<const BatchRow> rows, UnrollBatch& batch) const;
 
+  // Values and rewards of a game's decisions.
+  class Targets;
+
  private:
   absl::Status FillFromGame(absl::Span<const BatchRow> rows, absl::Span<const size_t> same_game,
                             UnrollBatch& batch) const;
   absl::Status WriteObservations(const PlayedProgram& program, absl::Span<const BatchRow> rows,
                                  absl::Span<const size_t> same_game, UnrollBatch& batch) const;
-  void FillTargets(const BatchRow& row, const ReturnBaseline& baseline, uint32_t access_count,
-                   size_t index, UnrollBatch& batch) const;
+  static void FillTargets(const BatchRow& row, const Targets& targets, size_t index,
+                          UnrollBatch& batch);
 
   const ProgramSet& programs_;
   const Baselines& baselines_;

@@ -23,6 +23,7 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -179,6 +180,18 @@ TEST_F(BatchMakerTest, NothingHappensBehindTheEnd) {
   EXPECT_NEAR(batch.rewards[0], batch.values[0], 1e-4);
 }
 
+TEST_F(BatchMakerTest, StepsBehindTheEndAreOfEveryAction) {
+  const auto last = static_cast<uint32_t>(games_[0]->accesses_size() - 1);
+  UnrollBatch batch;
+  const BatchRow row = Row(0, last);
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({row, row, row}, batch).ok());
+  for (size_t k = 1; k < batch.unroll; ++k) {
+    std::vector<int64_t> actions;
+    for (size_t i = 0; i < 3; ++i) actions.push_back(batch.actions[i * batch.unroll + k]);
+    EXPECT_THAT(actions, UnorderedElementsAre(0, 1, 2));
+  }
+}
+
 TEST_F(BatchMakerTest, BootstrapsWithTheSearchedValueAfterSomeSteps) {
   options_.set_td_steps(2);
   UnrollBatch batch;
@@ -191,6 +204,36 @@ TEST_F(BatchMakerTest, BootstrapsWithTheSearchedValueAfterSomeSteps) {
   EXPECT_NEAR(batch.values[0], expected, 1e-4);
   // Position 7 was not: all rewards to the end.
   EXPECT_NEAR(batch.values[1], ValueAt(0, 5), 1e-4);
+}
+
+TEST_F(BatchMakerTest, WhatIsExploredLaterIsNotBlamedOnWhatWasDoneBefore) {
+  options_.set_cut_at_exploration(true);
+  const v1::Trajectory& t = *games_[0];
+  const int length = t.accesses_size();
+  // A search found action 0 best at every second position.
+  const auto explored = [&](int d) { return d % 2 == 0 && t.actions()[d] != 0; };
+  int cuts = 0;
+  for (int d = 0; d < length; ++d) {
+    int end = d + 1;
+    while (end < length && !explored(end)) ++end;
+    double expected = ValueAt(0, d);
+    if (end < length) {
+      ++cuts;
+      double to_go = 2 * baseline().scale() + baseline().At(t.accesses(end));
+      for (int i = d; i < end; ++i) to_go += t.rewards(i);
+      expected = (to_go - baseline().At(t.accesses(d))) / baseline().scale();
+    }
+    BatchRow row = Row(0, static_cast<uint32_t>(d));
+    BatchRow imitated = row;
+    imitated.imitate = true;
+    UnrollBatch batch;
+    ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({row, imitated}, batch).ok());
+    EXPECT_NEAR(batch.values[0], expected, 1e-4) << d;
+    // The best game is worth what it brought, explored or not.
+    EXPECT_NEAR(batch.values[options_.unroll_steps() + 1], ValueAt(0, d), 1e-4) << d;
+  }
+  EXPECT_GT(cuts, 2);
+  EXPECT_LT(cuts, length);
 }
 
 TEST_F(BatchMakerTest, StepsBeyondEveryGameAreTheWholeGame) {

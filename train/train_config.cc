@@ -37,6 +37,7 @@ void SetLearner(v1::LearnerOptions& learner) {
   learner.set_unroll_steps(5);
   learner.set_samples_per_insert(1);
   learner.set_best_share(0.25F);
+  learner.set_cut_at_exploration(true);
   learner.set_learning_rate(1e-3F);
   learner.set_weight_decay(1e-4F);
   learner.set_warmup_updates(100);
