@@ -101,8 +101,7 @@ std::string ReportText(const v1::GameBenchReport& report, bool checked) {
                {"bytes a game", Table::Align::kRight},
                {"return error", Table::Align::kRight},
                {"validated", Table::Align::kRight},
-               {"violations", Table::Align::kRight},
-               {"refused moves", Table::Align::kRight}});
+               {"violations", Table::Align::kRight}});
   for (const v1::GameBenchReport::Entry& entry : report.players()) {
     std::vector<std::string> row = {
         entry.player(),
@@ -116,7 +115,6 @@ std::string ReportText(const v1::GameBenchReport& report, bool checked) {
       row.push_back(absl::StrFormat("%.1e", entry.worst_return_error()));
       row.push_back(FormatCount(entry.validated_games()));
       row.push_back(FormatCount(entry.violations()));
-      row.push_back(FormatPercent(entry.refused_share(), 2));
     }
     table.AddRow(std::move(row));
   }

@@ -5,8 +5,6 @@
 
 #include <cstdint>
 
-#include "absl/strings/string_view.h"
-
 namespace mallocmuzero {
 
 // docs/mallocgame.md, section "Actions".
@@ -27,19 +25,6 @@ constexpr ActionSet SetOf(Action action) {
 }
 constexpr bool Contains(ActionSet set, Action action) { return (set & SetOf(action)) != 0; }
 constexpr int CountOf(ActionSet set) { return __builtin_popcount(set); }
-
-// "copy", "no_copy" or "drop".
-inline absl::string_view ActionName(Action action) {
-  switch (action) {
-    case Action::kCopy:
-      return "copy";
-    case Action::kNoCopy:
-      return "no_copy";
-    case Action::kDrop:
-      break;
-  }
-  return "drop";
-}
 
 }  // namespace mallocmuzero
 

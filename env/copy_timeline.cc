@@ -13,11 +13,17 @@ struct CopyTimeline::Follow {
 CopyTimeline::CopyTimeline(const Program& program)
     : program_(&program),
       bytes_per_cycle_(program.hardware().hbm_bytes_per_cycle()),
-      before_(program.instruction_count() + 1),
-      idle_bytes_(program.instruction_count()),
-      stall_bytes_(program.instruction_count() + 1),
-      wait_until_(program.instruction_count() + 1),
-      spare_(program.instruction_count()) {}
+      before_(1),
+      stall_bytes_(1),
+      wait_until_(1),
+      spare_(program.instruction_count()) {
+  // Of what is to come there is nothing, so that a copy of the game takes what was played only.
+  const size_t points = program.instruction_count() + 1;
+  before_.reserve(points);
+  idle_bytes_.reserve(points - 1);
+  stall_bytes_.reserve(points);
+  wait_until_.reserve(points);
+}
 
 template <bool kCommit>
 void CopyTimeline::MoveIn(double bytes, uint32_t point, State& state, Follow& follow) {
@@ -115,10 +121,12 @@ void CopyTimeline::SetStall(uint32_t point, double bytes) {
 
 void CopyTimeline::Advance(double idle_bytes) {
   Follow follow;
-  idle_bytes_[point_] = idle_bytes;
+  idle_bytes_.push_back(idle_bytes);
   spare_.Set(point_, idle_bytes - RunInstruction<true>(point_, now_, follow));
   ++point_;
-  before_[point_] = now_;
+  before_.push_back(now_);
+  stall_bytes_.push_back(0);
+  wait_until_.push_back(0);
   SetStall(point_, PassPoint<true>(point_, now_, follow));
 }
 

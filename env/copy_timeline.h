@@ -98,7 +98,6 @@ class CopyTimeline {
   double SpareBytes(uint32_t instruction) const { return spare_.Get(instruction); }
 
   // Bytes queued and not moved at the current point.
-  double PendingIn() const { return now_.in_pending; }
   double PendingOut() const { return now_.out_pending; }
 
   size_t HeapBytes() const;

@@ -84,8 +84,6 @@ class Game {
   size_t MemoryBytes() const;
 
  private:
-  friend class AddressAudit;
-
   // A stay in fast memory, an Interval in the making.
   struct Stay {
     uint32_t buffer = 0;
@@ -163,6 +161,7 @@ class Game {
   void SetTakenUntil(Stay& stay, int32_t last);
   void ReleaseBytes(Stay& stay, int32_t last);
   void SettleWriteBacks(uint32_t first);
+  void SettleWriteBack(uint32_t write_back);
 
   // game_places.cc
   std::optional<int64_t> FindPlace(int64_t bytes, int32_t first, int32_t until, int64_t limit);
@@ -185,8 +184,6 @@ class Game {
   int32_t instruction_ = -1;
   ActionSet legal_ = 0;
   Plan plan_;
-  int32_t unplaced_start_ = -1;  // of a copy in that has the bandwidth but no place, and its loop
-  int32_t unplaced_loop_ = -1;
   double latency_cycles_ = 0;
   double initial_return_ = 0;
   uint64_t fast_mask_ = 0;  // of the current instruction

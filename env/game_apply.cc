@@ -132,18 +132,17 @@ void Game::CopyIn(uint32_t buffer) {
 void Game::NeedHbm(uint32_t buffer, int32_t point) {
   BufferState& state = buffers_[buffer];
   if (state.hbm_current) return;
-  const auto write_back = static_cast<uint32_t>(state.write_back);
-  const uint32_t first = std::min(write_back, timeline_.first_pending());
-  timeline_.WaitFor(write_back, static_cast<uint32_t>(point));
-  SettleWriteBacks(first);
+  const uint32_t first_pending = timeline_.first_pending();
+  timeline_.WaitFor(static_cast<uint32_t>(state.write_back), static_cast<uint32_t>(point));
+  SettleWriteBacks(first_pending);
   state.hbm_current = true;
   state.hbm_since = point;
 }
 
 void Game::WaitForWriteBack(uint32_t write_back) {
-  const uint32_t first = std::min(write_back, timeline_.first_pending());
+  const uint32_t first_pending = timeline_.first_pending();
   timeline_.WaitFor(write_back, timeline_.point());
-  SettleWriteBacks(first);
+  SettleWriteBacks(first_pending);
 }
 
 // A value is not changed while it is on its way out.
@@ -213,7 +212,7 @@ void Game::EndStay(uint32_t buffer) {
   if (stay.write_back < 0) {
     ReleaseBytes(stay, stay.last);
   } else {
-    SettleWriteBacks(static_cast<uint32_t>(stay.write_back));
+    SettleWriteBack(static_cast<uint32_t>(stay.write_back));
   }
 }
 
@@ -246,20 +245,22 @@ void Game::ReleaseBytes(Stay& stay, int32_t last) {
 
 // Tells the memory that write-backs from `first` on are done, or are not any more.
 void Game::SettleWriteBacks(uint32_t first) {
-  for (uint32_t w = first; w < timeline_.write_back_count(); ++w) {
-    const auto owner = static_cast<int32_t>(write_back_stays_[w]);
-    Stay& stay = stays_[owner];
-    assert(stay.holds_bytes == (memory_.At(stay.offset).owner == owner));
-    if (!stay.holds_bytes) continue;
-    const int32_t until = TakenUntil(stay);
-    if (buffers_[stay.buffer].stay == owner || until == FastMemory::kForever) {
-      if (until != stay.taken_until) SetTakenUntil(stay, until);
-      continue;
-    }
-    // Nobody remembers whose these bytes were: the write-back must stay as it is.
-    timeline_.WaitFor(w, timeline_.point());
-    ReleaseBytes(stay, std::max(until, instruction_ - 1));
+  for (uint32_t w = first; w < timeline_.write_back_count(); ++w) SettleWriteBack(w);
+}
+
+void Game::SettleWriteBack(uint32_t write_back) {
+  const auto owner = static_cast<int32_t>(write_back_stays_[write_back]);
+  Stay& stay = stays_[owner];
+  assert(stay.holds_bytes == (memory_.At(stay.offset).owner == owner));
+  if (!stay.holds_bytes) return;
+  const int32_t until = TakenUntil(stay);
+  if (buffers_[stay.buffer].stay == owner || until == FastMemory::kForever) {
+    if (until != stay.taken_until) SetTakenUntil(stay, until);
+    return;
   }
+  // Nobody remembers whose these bytes were: the write-back must stay as it is.
+  timeline_.WaitFor(write_back, timeline_.point());
+  ReleaseBytes(stay, std::max(until, instruction_ - 1));
 }
 
 }  // namespace mallocmuzero

@@ -8,7 +8,6 @@
 namespace mallocmuzero {
 
 ActionSet Game::FindLegalActions() {
-  unplaced_start_ = -1;
   const uint32_t a = access_;
   const Access& access = program().accesses()[a];
   const int32_t stay = buffers_[access.buffer].stay;
@@ -170,11 +169,7 @@ bool Game::PlanCopyIn(uint32_t buffer, int32_t loop) {
   const std::optional<int64_t> offset =
       FindPlace(rules_->buffer(buffer).bytes, static_cast<int32_t>(*start), until,
                 rules_->Capacity(*start, static_cast<uint32_t>(until)));
-  if (!offset) {
-    unplaced_start_ = static_cast<int32_t>(*start);
-    unplaced_loop_ = loop;
-    return false;
-  }
+  if (!offset) return false;
   plan_.copy_start = static_cast<int32_t>(*start);
   plan_.copy_done = done;
   plan_.copy_until = until;

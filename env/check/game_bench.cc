@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
-#include "env/address_audit.h"
 #include "env/check/game_check.h"
 #include "env/game.h"
 
@@ -36,7 +35,6 @@ class Bench {
       const bool validate = g % kGamesPerValidation == 0;
       Check(game, sum, validate ? CheckDepth::kValidity : CheckDepth::kPrice,
             absl::StrCat(program_name, ", ", PlayerName(kind), ", game ", g));
-      if (g == 0) CountRefusedMoves(game);
     }
   }
 
@@ -63,18 +61,6 @@ class Bench {
     report_.add_faults(absl::StrCat(name, ": ", message.substr(0, message.find('\n'))));
   }
 
-  // Plays the game again and looks at every decision.
-  void CountRefusedMoves(const Game& played) {
-    AddressAudit audit;
-    Game game(rules_);
-    for (const Action action : played.history()) {
-      audit.Look(game);
-      game.Apply(action);
-    }
-    entry_.set_allowed_moves(entry_.allowed_moves() + static_cast<double>(audit.counts().allowed));
-    entry_.set_refused_moves(entry_.refused_moves() + static_cast<double>(audit.counts().refused));
-  }
-
   const GameRules& rules_;
   const GameBenchOptions& options_;
   v1::GameBenchReport& report_;
@@ -91,9 +77,6 @@ void BenchGames(const GameRules& rules, PlayerKind player, const GameBenchOption
 
 void FinishEntry(v1::GameBenchReport::Entry& entry) {
   if (entry.seconds() > 0) entry.set_decisions_per_second(entry.decisions() / entry.seconds());
-  if (entry.allowed_moves() > 0) {
-    entry.set_refused_share(entry.refused_moves() / entry.allowed_moves());
-  }
 }
 
 }  // namespace mallocmuzero

@@ -18,7 +18,7 @@ struct GameBenchOptions {
   uint64_t seed = 0;
 
   // Compares each game's return with Simulate; validates the first game, and one in
-  // kGamesPerValidation of the others; counts refused moves in the first.
+  // kGamesPerValidation of the others.
   bool check = false;
 };
 

@@ -21,7 +21,8 @@ constexpr double kAcceptedShare = 0.15;
 // of half the program.
 uint32_t SnapshotDistance(uint32_t accesses, size_t game_bytes) {
   const double copy = static_cast<double>(game_bytes) / kBytesPerDecision;
-  return static_cast<uint32_t>(std::clamp(std::sqrt(kAcceptedShare * accesses * copy), 8.0, 256.0));
+  return static_cast<uint32_t>(
+      std::clamp(std::sqrt(kAcceptedShare * accesses * copy), 8.0, 8192.0));
 }
 
 }  // namespace
@@ -44,7 +45,7 @@ void Incumbent::Reset(Plan plan) {
   Accept(0);
 }
 
-Incumbent::Outcome Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
+void Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
   const uint32_t first = FirstEffect(changes);
   undo_.clear();
   if (first < rules_.access_count()) GoTo(first);
@@ -52,13 +53,12 @@ Incumbent::Outcome Incumbent::Try(absl::Span<const PlanChange> changes, double l
     undo_.push_back({change.access, plan_[change.access]});
     plan_[change.access] = change.action;
   }
-  if (first == rules_.access_count()) return Outcome::kUnchanged;
+  if (first == rules_.access_count()) return;
   if (Play(changes.back().access, limit)) {
     Accept(first);
-    return Outcome::kAccepted;
+    return;
   }
   for (const PlanChange& change : undo_) plan_[change.access] = change.action;
-  return Outcome::kRejected;
 }
 
 uint32_t Incumbent::FirstEffect(absl::Span<const PlanChange> changes) const {

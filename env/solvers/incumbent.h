@@ -34,22 +34,15 @@ class Incumbent {
   // Rises with every game that becomes the incumbent.
   uint64_t version() const { return version_; }
 
-  // What the game had at an access: the legal actions, 0 if there was nothing to decide, and
-  // whether it went to fast memory.
-  ActionSet LegalAt(uint32_t access) const { return steps_[access].legal; }
+  // Whether the game's access went to fast memory.
   bool IsFast(uint32_t access) const { return in_fast_memory_[access] != 0; }
   absl::Span<const uint8_t> in_fast_memory() const { return in_fast_memory_; }
 
-  enum class Outcome : uint8_t {
-    kRejected,   // worse: the incumbent is as before
-    kUnchanged,  // the same game: the plan has changed, nothing was played
-    kAccepted,   // the game has changed and is not worse
-  };
-
   // Changes the plan, and keeps it so if the game's cycles are at most `limit`. `changes` ascend by
-  // access. A game above the limit that has done for a while what the incumbent did is not played
-  // to its end: what it would gain later it would gain by chance.
-  Outcome Try(absl::Span<const PlanChange> changes, double limit);
+  // access. Plays nothing if the changes change nothing; a game above the limit that has done for a
+  // while what the incumbent did is not played to its end: what it would gain later it would gain
+  // by chance.
+  void Try(absl::Span<const PlanChange> changes, double limit);
 
  private:
   // A decision.

@@ -40,6 +40,9 @@ Neighbourhood::Neighbourhood(const GameRules& rules)
   for (uint32_t i = 0; i < program.instruction_count(); ++i) {
     fewest_cycles_.push_back(FewestCycles(rules, i));
   }
+  regret_.resize(program.instruction_count());
+  regret_mask_.resize(program.instruction_count());
+  for (uint32_t i = 0; i < program.instruction_count(); ++i) PriceRegret(i, 0);
 }
 
 absl::Span<const PlanChange> Neighbourhood::Draw(const Incumbent& incumbent, Random& random) {
@@ -118,10 +121,18 @@ void Neighbourhood::UpdateRegret(const Incumbent& incumbent) {
   double sum = 0;
   for (uint32_t i = 0; i < program.instruction_count(); ++i) {
     const uint64_t mask = FastMask(program, i, incumbent.in_fast_memory());
-    const double regret = program.latency().Cycles(i, mask) - fewest_cycles_[i];
-    sum += std::max(0.0, regret) * program.instructions()[i].execution_count;
+    if (mask != regret_mask_[i]) PriceRegret(i, mask);  // most are as they were
+    sum += regret_[i];
     cumulative_regret_.push_back(sum);
   }
+}
+
+void Neighbourhood::PriceRegret(uint32_t instruction, uint64_t mask) {
+  const Program& program = rules_.program();
+  const double regret = program.latency().Cycles(instruction, mask) - fewest_cycles_[instruction];
+  regret_[instruction] =
+      std::max(0.0, regret) * program.instructions()[instruction].execution_count;
+  regret_mask_[instruction] = mask;
 }
 
 void Neighbourhood::FlipOne(const Incumbent& incumbent, uint32_t access, Random& random) {

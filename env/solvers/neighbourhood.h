@@ -68,6 +68,8 @@ class Neighbourhood {
   // Positions of accesses around one: it, or up to the end of the value, or some.
   std::pair<size_t, size_t> DrawStretch(uint32_t access, Random& random) const;
 
+  void PriceRegret(uint32_t instruction, uint64_t mask);
+
   void Tidy();
 
   const GameRules& rules_;
@@ -77,9 +79,13 @@ class Neighbourhood {
   std::vector<uint32_t> movable_;          // accesses that may be decisions, ascending
   std::vector<double> cumulative_weight_;  // of movable_
   std::vector<double> fewest_cycles_;      // by instruction, one execution
-  std::vector<double>
-      cumulative_regret_;        // by instruction, cycles above the fewest, all executions
-  uint64_t regret_version_ = 0;  // of the incumbent
+
+  // By instruction: cycles above the fewest, all executions, with these accesses in fast memory;
+  // and their sums, of this version of the incumbent.
+  std::vector<double> regret_;
+  std::vector<uint64_t> regret_mask_;
+  std::vector<double> cumulative_regret_;
+  uint64_t regret_version_ = 0;
   std::vector<PlanChange> changes_;
 };
 
