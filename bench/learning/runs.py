@@ -11,11 +11,11 @@ import concurrent.futures
 import dataclasses
 import json
 import pathlib
-import subprocess
 import sys
 from statistics import median
 
 from binary import ROOT, add_binary_option, map_program, run_json
+from training import train, trained_seconds
 
 # Contended programs of eight families, none of them trivial for the greedy player.
 CONTENDED = (
@@ -40,9 +40,6 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "demonstrations": ("demonstration_seconds=3",),
 }
 
-# Runs shorter than what is left by this are as good as done.
-SLACK_SECONDS = 5.0
-
 
 @dataclasses.dataclass(frozen=True)
 class Run:
@@ -52,12 +49,6 @@ class Run:
     setting: str
     seed: int
     folder: pathlib.Path
-
-    def seconds(self) -> float:
-        """Trained so far, over all sittings."""
-        metrics = self.folder / "metrics.jsonl"
-        lines = metrics.read_text().splitlines() if metrics.exists() else []
-        return float(json.loads(lines[-1])["seconds"]) if lines else 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,29 +66,20 @@ def program_file(chip: str, name: str) -> pathlib.Path:
     return ROOT / "workloads" / chip / f"{name}.program"
 
 
-def train(run: Run, arguments: argparse.Namespace) -> None:
-    """Goes on with a run until it has trained long enough."""
-    left = 60 * arguments.minutes - run.seconds()
-    if left < SLACK_SECONDS:
-        return
-    begun = (run.folder / "config.textproto").exists()
-    command = [
-        *(str(arguments.binary), "train", "--json"),
+def go_on(run: Run, arguments: argparse.Namespace) -> None:
+    """Until the run has trained for its minutes."""
+    own = [
         *("--program", str(program_file(arguments.chip, run.program))),
-        *("--output", str(run.folder), "--budget", f"{left:.0f}s"),
         *("--threads", str(arguments.threads), "--seed", str(run.seed)),
     ]
     for setting in SETTINGS[run.setting]:
-        command += ["--set", setting]
-    if begun:
-        command.append("--resume")
-    print(f"{run.program}, {run.setting}, seed {run.seed}: {left:.0f} s", file=sys.stderr)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        own += ["--set", setting]
+    train(arguments.binary, run.folder, arguments.minutes, *own)
 
 
 def result_of(run: Run, binary: pathlib.Path) -> Result | None:
     """What the run's last iterations say; None before its first evaluation."""
-    if not run.seconds():
+    if not trained_seconds(run.folder):
         return None
     folder = str(run.folder)
     report = run_json(binary, "report", "--run", folder, "--output", f"{folder}/report")
@@ -226,7 +208,7 @@ def main() -> int:
         run.folder.parent.mkdir(parents=True, exist_ok=True)
     if not arguments.table:
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            list(pool.map(lambda run: train(run, arguments), runs))
+            list(pool.map(lambda run: go_on(run, arguments), runs))
     results = [result for run in runs if (result := result_of(run, arguments.binary))]
     print(table(results, arguments))
     print()

@@ -1,0 +1,53 @@
+"""The commands that docs/learning.md names, on little: they are to work when somebody needs them."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+
+from binary import ROOT
+
+
+def run(script: str, *arguments: str) -> str:
+    """What the command prints."""
+    command = [str(ROOT / "scripts" / script), *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def test_tiny_trains_and_tells_the_same_when_all_is_done(tmp_path: pathlib.Path) -> None:
+    arguments = (str(tmp_path), "--minutes", "0.1", "--seeds", "1", "--programs", "2")
+    table = run("learning-tiny", *arguments).splitlines()
+    seed, optimal, gap, best, greedy_gap, seconds = cells(table[2])
+    assert seed == "0"
+    assert optimal in ("0 of 2", "1 of 2", "2 of 2")
+    assert int(best) >= int(optimal.split()[0])
+    assert float(gap.split()[0]) >= 0
+    assert float(greedy_gap.split()[0]) > 0
+    assert float(seconds) >= 1
+    assert run("learning-tiny", *arguments).splitlines() == table
+
+
+def test_runs_of_two_sittings_are_one_run(tmp_path: pathlib.Path) -> None:
+    program = "gpt_4x1024_b16x512"
+    arguments = (str(tmp_path), "--seeds", "1", "--threads", "1", "--programs", program)
+    first = cells(run("learning-runs", *arguments, "--minutes", "0.1").splitlines()[2])
+    second = cells(run("learning-runs", *arguments, "--minutes", "0.2").splitlines()[2])
+    assert first[:2] == second[:2] == [program, "defaults"]
+    games = [int(row[-1].replace(",", "")) for row in (first, second)]
+    assert 0 < games[0] < games[1]
+    assert first[2] == second[2]  # greedy
+    assert float(second[4].split()[0]) >= float(second[3].split()[0])  # best game and policy
+
+
+def test_generalist_compares_every_program_that_is_asked_for() -> None:
+    options = ("--split", "test", "--least-accesses", "1000", "--budget", "50ms", "--seeds", "1")
+    lines = run("learning-generalist", *options).splitlines()
+    rows = [cells(line) for line in lines[2 : lines.index("")]]
+    assert rows
+    assert all(len(row) == 5 and row[1] in ("default", "all in HBM") for row in rows)
+    verdict = next(line for line in lines if line.startswith("The agent against local search"))
+    assert sum(int(word.strip(".,")) for word in verdict.split() if word[0].isdigit()) == len(rows)

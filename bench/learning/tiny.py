@@ -1,0 +1,114 @@
+"""Does training find the best game where it is known?
+
+Trains one agent a seed, on one thread and without demonstrations, on tiny programs of that seed's
+own, and counts those on which the final policy with search plays the optimum. Called again, runs go
+on until each has trained for its minutes. Prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+from statistics import mean, median
+
+from binary import add_binary_option
+from training import report_of, train
+
+# Shares of the cycles: a game is optimal if it takes no more than the optimum and this.
+ROUNDING = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What one seed's agent plays."""
+
+    seed: int
+    programs: int
+    optimal: int  # programs on which the policy's game is the optimum
+    best_optimal: int  # on which the best game of the run is
+    gap: float  # of the policy's games to the optimum, mean share of the cycles
+    greedy_gap: float
+    seconds: float
+
+
+def make_programs(arguments: argparse.Namespace, seed: int, folder: pathlib.Path) -> None:
+    if not (folder / "optimum.csv").exists():
+        maker = arguments.binary.with_name("tiny_programs")
+        command = [str(maker), str(folder), str(arguments.programs), str(seed)]
+        subprocess.run(command, check=True)
+
+
+def result_of(seed: int, programs: pathlib.Path, run: pathlib.Path) -> Result:
+    with (programs / "optimum.csv").open() as file:
+        optimum = {row["name"]: float(row["optimum"]) for row in csv.DictReader(file)}
+    report = json.loads(report_of(run).read_text())
+    games = [(program, optimum[program["program"]]) for program in report["programs"]]
+    gaps = {
+        player: [program[f"{player}_cycles"] / best - 1 for program, best in games]
+        for player in ("policy", "best", "greedy")
+    }
+    return Result(
+        seed,
+        len(games),
+        sum(gap <= ROUNDING for gap in gaps["policy"]),
+        sum(gap <= ROUNDING for gap in gaps["best"]),
+        mean(gaps["policy"]),
+        mean(gaps["greedy"]),
+        report["seconds"],
+    )
+
+
+def table(results: list[Result]) -> str:
+    rows = [
+        "| seed | final policy with search optimal on | mean gap | best game optimal on "
+        "| greedy's mean gap | seconds |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    rows += [
+        f"| {r.seed} | {r.optimal} of {r.programs} | {100 * r.gap:.2f} % | {r.best_optimal} "
+        f"| {100 * r.greedy_gap:.1f} % | {r.seconds:.0f} |"
+        for r in results
+    ]
+    share = median(r.optimal / r.programs for r in results)
+    return "\n".join(rows) + f"\n\nMedian: {share:.0%} of the programs."
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/learning-tiny",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
+    parser.add_argument("output", type=pathlib.Path, help="folder of programs and runs")
+    parser.add_argument("--minutes", type=float, default=4, help="of each run; default: 4")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds; default: 3")
+    parser.add_argument("--programs", type=int, default=30, help="of each seed; default: 30")
+    add_binary_option(parser)
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    if not arguments.binary.is_file():
+        print(f"learning-tiny: no {arguments.binary}; build it", file=sys.stderr)
+        return 2
+    results = []
+    for seed in range(arguments.seeds):
+        folder = arguments.output / str(seed)
+        programs = folder / "programs"
+        programs.mkdir(parents=True, exist_ok=True)
+        make_programs(arguments, seed, programs)
+        own = ("--workloads", str(programs), "--threads", "1", "--seed", str(seed))
+        train(arguments.binary, folder / "run", arguments.minutes, *own)
+        results.append(result_of(seed, programs, folder / "run"))
+    print(table(results))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
