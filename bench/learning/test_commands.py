@@ -1,4 +1,4 @@
-"""The commands that docs/learning.md names, on little: they are to work when somebody needs them."""
+"""The commands that docs/learning.md names, on little, so that they work when they are needed."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ class Chip:
         topology_name: what libtpu compiles for; may hold more than one device.
         msa_prefix: begins the compiler options of memory-space assignment.
         scoped_vmem_kib: VMEM that one instruction may take for itself unless it is told otherwise.
-        shared_vmem_kib: VMEM of instructions and tensors together, without what the compiler gives to
-            neither (64 KiB on v5p and v6e); None where tensors have CMEM.
+        shared_vmem_kib: VMEM of instructions and tensors together, without what the compiler gives
+            to neither (64 KiB on v5p and v6e); None where tensors have CMEM.
     """
 
     name: str
