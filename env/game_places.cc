@@ -38,7 +38,12 @@ bool Game::MakePlace(AddressBlock wanted) {
   wanted.kept_until = wanted.last;
   wanted.moves = true;
   blocks.push_back(wanted);
-  if (!Repack(blocks, true, kAttempts) && !Repack(blocks, false, kAttempts)) return false;
+  if (!Repack(blocks, true, kAttempts)) {
+    const bool keeps_a_value = std::any_of(blocks.begin(), blocks.end(), [&](const auto& block) {
+      return !block.moves && block.last < wanted.first && wanted.first <= block.kept_until;
+    });
+    if (!keeps_a_value || !Repack(blocks, false, kAttempts)) return false;
+  }
   blocks.pop_back();
   MoveStays(blocks, stays);
   return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -17,13 +18,16 @@ struct Bytes {
 class Packer {
  public:
   Packer(const std::vector<AddressBlock>& blocks, bool keep_values) {
+    int32_t earliest = std::numeric_limits<int32_t>::max();
+    for (uint32_t b = 0; b < blocks.size(); ++b) {
+      if (!blocks[b].moves) continue;
+      movers_.push_back({b, blocks[b].bytes, blocks[b].limit});
+      earliest = std::min(earliest, blocks[b].first);
+    }
+    // Most of a long game is over before any of those that move begins.
     std::vector<uint32_t> fixed;
     for (uint32_t b = 0; b < blocks.size(); ++b) {
-      if (blocks[b].moves) {
-        movers_.push_back({b, blocks[b].bytes, blocks[b].limit});
-      } else {
-        fixed.push_back(b);
-      }
+      if (!blocks[b].moves && blocks[b].kept_until >= earliest) fixed.push_back(b);
     }
     std::stable_sort(movers_.begin(), movers_.end(),
                      [](const Mover& a, const Mover& b) { return a.bytes > b.bytes; });
