@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "metrics/build_info.h"
 
 namespace mallocmuzero {
@@ -21,29 +22,23 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// Empty if it cannot be read. Files of /proc have no size, and these are short.
+// Empty if it cannot be read. Files of /proc have no size: they are read to their end.
 std::string ReadProcFile(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "re");
   if (file == nullptr) return "";
+  std::string text;
   char buffer[4096];
-  const size_t size = std::fread(buffer, 1, sizeof(buffer), file);
+  while (const size_t size = std::fread(buffer, 1, sizeof(buffer), file)) {
+    text.append(buffer, size);
+  }
   std::fclose(file);
-  return std::string(buffer, size);
+  return text;
 }
 
 double NumberAt(const std::vector<std::string>& fields, size_t index) {
   double number = 0;
   if (index >= fields.size() || !absl::SimpleAtod(fields[index], &number)) return 0;
   return number;
-}
-
-// When the machine started, seconds since the epoch.
-double BootSeconds() {
-  for (absl::string_view line : absl::StrSplit(ReadProcFile("/proc/stat"), '\n')) {
-    const std::vector<std::string> fields = absl::StrSplit(line, ' ');
-    if (fields[0] == "btime") return NumberAt(fields, 1);
-  }
-  return 0;
 }
 
 // Fields of proc(5)'s stat from the third on: the second is the program's name in brackets and may
@@ -101,7 +96,7 @@ ProcessUsage ReadProcessUsage() {
   const std::vector<std::string> stat = ReadStat(getpid());
   usage.cpu_seconds = CpuSeconds(stat);
   usage.threads = static_cast<uint32_t>(StatField(stat, 20));
-  static const double kBoot = BootSeconds();
+  static const double kBoot = BootSecondsIn("/proc/stat");
   usage.start_seconds = kBoot + StatField(stat, 22) / TicksPerSecond();
   usage.virtual_bytes = static_cast<uint64_t>(StatField(stat, 23));
   usage.resident_bytes = ResidentBytes();
@@ -120,6 +115,15 @@ uint64_t ResidentBytesOf(pid_t pid) {
 }
 
 double CpuSecondsOf(pid_t pid) { return CpuSeconds(ReadStat(pid)); }
+
+double BootSecondsIn(const std::string& path) {
+  const std::string stat = ReadProcFile(path);
+  for (absl::string_view line : absl::StrSplit(stat, '\n')) {
+    double seconds = 0;
+    if (absl::ConsumePrefix(&line, "btime ") && absl::SimpleAtod(line, &seconds)) return seconds;
+  }
+  return 0;
+}
 
 absl::string_view BuildVersion() { return kVersion; }
 

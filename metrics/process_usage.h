@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -33,6 +34,10 @@ uint64_t ResidentBytes();
 // Of another process; 0 if there is none.
 uint64_t ResidentBytesOf(pid_t pid);
 double CpuSecondsOf(pid_t pid);
+
+// When the machine started, seconds since the epoch, by a file of the form of /proc/stat; 0 if the
+// file does not tell. It stands behind a line for each CPU and the counts of all interrupts.
+double BootSecondsIn(const std::string& path);
 
 // Of this build, as --version prints it.
 absl::string_view BuildVersion();

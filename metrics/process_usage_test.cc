@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
@@ -54,6 +57,27 @@ TEST(ProcessUsage, KnowsWhenTheProcessBeganAndWhatItSpent) {
   const double before = ReadProcessUsage().cpu_seconds;
   while (ReadProcessUsage().cpu_seconds < before + 0.05) {
   }
+}
+
+// 128 CPUs and 2000 interrupts: about 12,000 bytes before the line that counts.
+TEST(ProcessUsage, TheMachinesStartIsFoundBehindManyCpus) {
+  std::string stat;
+  for (int cpu = 0; cpu < 128; ++cpu) {
+    absl::StrAppend(&stat, "cpu", cpu, " 1234567 0 1234567 123456789 1234 0 1234 0 0 0\n");
+  }
+  absl::StrAppend(&stat, "intr 123456");
+  for (int interrupt = 0; interrupt < 2000; ++interrupt) absl::StrAppend(&stat, " 0");
+  absl::StrAppend(&stat, "\nctxt 987654321\nbtime 1700000000\nprocesses 4242\n");
+  const std::string path = absl::StrCat(::testing::TempDir(), "/stat_of_many_cpus");
+  std::ofstream(path) << stat;
+  EXPECT_EQ(BootSecondsIn(path), 1700000000);
+}
+
+TEST(ProcessUsage, TheMachinesStartIsUnknownWithoutItsLine) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/stat_without_start");
+  std::ofstream(path) << "cpu 1 2 3\nbtime soon\n";
+  EXPECT_EQ(BootSecondsIn(path), 0);
+  EXPECT_EQ(BootSecondsIn(path + "_that_is_not_there"), 0);
 }
 
 TEST(ProcessCollector, NamesEachMetricOnce) {
