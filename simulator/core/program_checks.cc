@@ -237,6 +237,11 @@ class LoopWalk {
         return Error(Element("loops", loop_at_[i], "parent"), LoopName(open_.back().loop),
                      LoopName(loop.has_parent() ? static_cast<int>(loop.parent()) : -1));
       }
+      const auto depth = static_cast<int>(open_.size());  // the first is no loop
+      if (depth > kMaxLoopDepth) {
+        return Error(Element("loops", loop_at_[i], "begin"),
+                     absl::StrCat("at most ", kMaxLoopDepth, " loops inside each other"), depth);
+      }
       const int64_t outer = open_.back().executions;
       if (outer != 0 && loop.trip_count() > kMaxExecutions / outer) {
         return Error(Element("loops", loop_at_[i], "trip_count"), "up to 2^53 executions in all",

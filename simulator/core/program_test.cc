@@ -188,6 +188,25 @@ TEST(Program, RefusesLoopsThatDoNotNest) {
             "instructions[3].kind: a marker named by a loop expected, found none");
 }
 
+// Each but the last around the next one; the outer 50 have two passes: 2^50 executions in all.
+v1::Program LoopsInsideEachOther(int depth) {
+  ProgramBuilder builder;
+  const uint32_t weights = builder.AddBuffer(100, {.live_in = true});
+  for (int loop = 0; loop < depth; ++loop) builder.BeginLoop(loop < 50 ? 2 : 1);
+  builder.AddInstruction(10, {Read(weights)});
+  for (int loop = 0; loop < depth; ++loop) builder.EndLoop();
+  return builder.BuildProto();
+}
+
+TEST(Program, RefusesLoopsNestedTooDeep) {
+  const absl::StatusOr<Program> deepest = Program::FromProto(LoopsInsideEachOther(kMaxLoopDepth));
+  EXPECT_TRUE(deepest.ok()) << deepest.status();
+  for (const int depth : {65, 1000}) {
+    EXPECT_EQ(std::string(Program::FromProto(LoopsInsideEachOther(depth)).status().message()),
+              "loops[64].begin: at most 64 loops inside each other expected, found 65");
+  }
+}
+
 TEST(Program, RefusesAWrongBaseline) {
   EXPECT_EQ(ErrorAfter([](v1::Program& p) {
               p.mutable_baseline()->mutable_mapping()->add_in_fast_memory(true);

@@ -11,6 +11,9 @@ namespace mallocmuzero {
 // Bound of Instruction::access_count: a set of accesses is a uint64_t.
 inline constexpr uint32_t kMaxAccessesPerInstruction = 64;
 
+// Bound of loops inside each other: whoever follows a program's loops may recurse.
+inline constexpr int kMaxLoopDepth = 64;
+
 enum class InstructionKind : uint8_t {
   kEstimated,  // the compiler gives its cycles
   kModelled,   // priced by the roofline

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "simulator/core/field_checks.h"
+#include "simulator/core/program_types.h"
 #include "simulator/core/status_macros.h"
 #include "simulator/import/trip_count.h"
 
@@ -17,7 +18,8 @@ using field_checks::kMaxBytes;
 using field_checks::kMaxExecutions;
 
 constexpr size_t kMaxSteps = 4'000'000;
-constexpr int kMaxCallDepth = 64;
+// Each call may be one of a loop's body, and a program has no more of them inside each other.
+constexpr int kMaxCallDepth = kMaxLoopDepth;
 constexpr int64_t kMaxCycles = int64_t{1} << 53;  // exact as a double, as counts of executions are
 
 class Flattener {
@@ -56,7 +58,8 @@ class Flattener {
         return Error(instruction, "expected at most 4 million steps in the flat schedule");
       }
       if (depth >= kMaxCallDepth) {
-        return Error(instruction, "expected calls nested at most 64 deep");
+        return Error(instruction,
+                     absl::StrCat("expected calls nested at most ", kMaxCallDepth, " deep"));
       }
       MMZ_RETURN_IF_ERROR(CheckSizes(instruction));
       if (instruction.opcode == hlo::Opcode::kWhile) {
