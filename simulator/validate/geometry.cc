@@ -130,6 +130,30 @@ class GeometryCheck {
     return pieces;
   }
 
+  // True if the intervals own bytes in common at some point in time, were they to own all their
+  // bytes from the point before `first` on: the shape says that no slice starts earlier.
+  bool Touch(const Interval& a, const Interval& b) const {
+    return 3 * int64_t{a.first} <= LastPoint(b) && 3 * int64_t{b.first} <= LastPoint(a) &&
+           a.offset < b.offset + Bytes(b) && b.offset < a.offset + Bytes(a);
+  }
+
+  // True if two pieces do. Pieces ascend without gaps, so one pass over both meets all pairs that
+  // have bytes in common.
+  bool PiecesOverlap(const Interval& a, const Interval& b) const {
+    const std::vector<Piece> ones = Pieces(a);
+    const std::vector<Piece> twos = Pieces(b);
+    for (size_t i = 0, j = 0; i < ones.size() && j < twos.size();) {
+      const Piece& one = ones[i];
+      const Piece& two = twos[j];
+      if (two.first_point <= LastPoint(a) && one.first_point <= LastPoint(b) &&
+          one.begin < two.end && two.begin < one.end) {
+        return true;
+      }
+      one.end < two.end ? ++i : ++j;
+    }
+    return false;
+  }
+
   // True if `to` takes the value of a group over from `from` at a marker, and the marker is the
   // only point they share.
   bool HandsOver(const Interval& from, const Interval& to) const {
@@ -153,16 +177,7 @@ class GeometryCheck {
     // Outside the memory is kCapacity's affair, and the sums below could overflow.
     const int64_t end = program_.hardware().fast_memory_bytes();
     if (a.offset < 0 || b.offset < 0 || a.offset > end || b.offset > end) return;
-    if (HandsOver(a, b) || HandsOver(b, a)) return;
-    const std::vector<Piece> pieces_of_b = Pieces(b);
-    bool overlap = false;
-    for (const Piece& one : Pieces(a)) {
-      for (const Piece& two : pieces_of_b) {
-        overlap |= two.first_point <= LastPoint(a) && one.first_point <= LastPoint(b) &&
-                   one.begin < two.end && two.begin < one.end;
-      }
-    }
-    if (!overlap) return;
+    if (!Touch(a, b) || HandsOver(a, b) || HandsOver(b, a) || !PiecesOverlap(a, b)) return;
     report_.Add(Rule::kOverlap, j * mapping_.intervals.size() + k,
                 absl::StrCat(report_.DescribeInterval(j), " at offset ", a.offset, " and ",
                              report_.DescribeInterval(k), " at offset ", b.offset, " overlap"));

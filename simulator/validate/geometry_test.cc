@@ -255,43 +255,6 @@ TEST_F(ReuseTest, ReportsCopyInQueuedTogetherWithTheWriteBack) {
   EXPECT_THAT(Violations(/*second_is_copied_in=*/true, 2, 2), BreaksOnly(Rule::kOverlap));
 }
 
-// A buffer of 128 bytes copied in by two slices, 64 at 0 and 64 at 2, over one of 64 bytes at
-// `offset` that is read at 0 and 1.
-class SlicedCopyTest : public ::testing::Test {
- protected:
-  static std::vector<Violation> Violations(int64_t offset, std::vector<CopySlice> slices) {
-    ProgramBuilder builder;
-    const uint32_t early = builder.AddBuffer(64);
-    const uint32_t sliced = builder.AddBuffer(128, {.live_in = true});
-    builder.AddInstruction(10, {Write(early)});
-    builder.AddInstruction(10, {Read(early)});
-    builder.AddInstruction(10);
-    builder.AddInstruction(10, {Read(sliced)});
-    const Program program = builder.Build();
-    const Interval short_stay{.buffer = early, .first = 0, .last = 1, .offset = offset};
-    const Interval copied{.buffer = sliced,
-                          .first = 0,
-                          .last = 3,
-                          .copy_in_start = 0,
-                          .copy_in_done = 3,
-                          .copy_in_slices = std::move(slices)};
-    return Validate(program, MakeMapping(program, {short_stay, copied}, {0, 1, 2}));
-  }
-};
-
-TEST_F(SlicedCopyTest, TakesTheBytesOfASliceFromItsOwnStart) {
-  EXPECT_THAT(Violations(64, {{0, 64}, {2, 64}}), IsEmpty());
-  EXPECT_THAT(Violations(64, {{0, 64}, {1, 64}}), BreaksOnly(Rule::kOverlap));
-  EXPECT_THAT(Violations(0, {{0, 64}, {2, 64}}), BreaksOnly(Rule::kOverlap));
-}
-
-TEST_F(SlicedCopyTest, ReportsSlicesThatDoNotFillTheBufferInOrder) {
-  EXPECT_THAT(Violations(128, {{0, 64}, {2, 32}}), BreaksOnly(Rule::kCopyPositions));
-  EXPECT_THAT(Violations(128, {{0, 64}, {2, 96}}), BreaksOnly(Rule::kCopyPositions));
-  EXPECT_THAT(Violations(128, {{1, 64}, {2, 64}}), BreaksOnly(Rule::kCopyPositions));
-  EXPECT_THAT(Violations(128, {{0, 64}, {4, 64}}), BreaksOnly(Rule::kCopyPositions));
-}
-
 class CrossProgramPrefetchTest : public ::testing::Test {
  protected:
   // 0: nothing   1: read marked, read other. The baseline prefetches `marked`.

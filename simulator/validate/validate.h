@@ -114,7 +114,7 @@ struct Violation {
 // Every broken rule of the mapping; none: it can run. Each (rule, interval, access or group) is
 // reported once, in the pass that meets it first; a fault that leaves no value behind (a copy of
 // nothing, say) is reported where it happens and the value assumed good afterwards. The mapping may
-// hold anything. Time: O(intervals^2 + 2^depth x instructions x intervals).
+// hold anything. Time: O(intervals x (intervals + slices) + 2^depth x instructions x intervals).
 std::vector<Violation> Validate(const Program& program, const Mapping& mapping);
 
 }  // namespace mallocmuzero

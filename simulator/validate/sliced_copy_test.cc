@@ -1,0 +1,91 @@
+// Copies that come in slices, each of which owns its bytes from its own start on.
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/validate/test_util.h"
+#include "simulator/validate/validate.h"
+
+namespace mallocmuzero::validate {
+namespace {
+
+using ::testing::IsEmpty;
+using testing::ProgramBuilder;
+using testing::Read;
+using testing::Write;
+
+// A buffer of 128 bytes copied in by two slices, 64 at 0 and 64 at 2, over one of 64 bytes at
+// `offset` that is read at 0 and 1.
+class SlicedCopyTest : public ::testing::Test {
+ protected:
+  static std::vector<Violation> Violations(int64_t offset, std::vector<CopySlice> slices) {
+    ProgramBuilder builder;
+    const uint32_t early = builder.AddBuffer(64);
+    const uint32_t sliced = builder.AddBuffer(128, {.live_in = true});
+    builder.AddInstruction(10, {Write(early)});
+    builder.AddInstruction(10, {Read(early)});
+    builder.AddInstruction(10);
+    builder.AddInstruction(10, {Read(sliced)});
+    const Program program = builder.Build();
+    const Interval short_stay{.buffer = early, .first = 0, .last = 1, .offset = offset};
+    const Interval copied{.buffer = sliced,
+                          .first = 0,
+                          .last = 3,
+                          .copy_in_start = 0,
+                          .copy_in_done = 3,
+                          .copy_in_slices = std::move(slices)};
+    return Validate(program, MakeMapping(program, {short_stay, copied}, {0, 1, 2}));
+  }
+};
+
+TEST_F(SlicedCopyTest, TakesTheBytesOfASliceFromItsOwnStart) {
+  EXPECT_THAT(Violations(64, {{0, 64}, {2, 64}}), IsEmpty());
+  EXPECT_THAT(Violations(64, {{0, 64}, {1, 64}}), BreaksOnly(Rule::kOverlap));
+  EXPECT_THAT(Violations(0, {{0, 64}, {2, 64}}), BreaksOnly(Rule::kOverlap));
+}
+
+TEST_F(SlicedCopyTest, ComparesEachOfManySlices) {
+  std::vector<CopySlice> slices(128, {.start = 0, .bytes = 1});
+  for (size_t byte = 48; byte < 128; ++byte) slices[byte].start = 2;
+  EXPECT_THAT(Violations(48, slices), IsEmpty());
+  slices[48].start = 0;  // one byte is taken while the other interval has it
+  EXPECT_THAT(Violations(48, slices), BreaksOnly(Rule::kOverlap));
+  EXPECT_THAT(Violations(64, slices), IsEmpty());
+}
+
+TEST_F(SlicedCopyTest, ReportsSlicesThatDoNotFillTheBufferInOrder) {
+  EXPECT_THAT(Violations(128, {{0, 64}, {2, 32}}), BreaksOnly(Rule::kCopyPositions));
+  EXPECT_THAT(Violations(128, {{0, 64}, {2, 96}}), BreaksOnly(Rule::kCopyPositions));
+  EXPECT_THAT(Violations(128, {{1, 64}, {2, 64}}), BreaksOnly(Rule::kCopyPositions));
+  EXPECT_THAT(Violations(128, {{0, 64}, {4, 64}}), BreaksOnly(Rule::kCopyPositions));
+}
+
+// Two intervals of 2^16 slices each: 2^32 pairs of slices, most without a byte in common.
+TEST(SlicedCopies, OfManySlicesAreComparedInOnePass) {
+  constexpr int64_t kSlices = 1 << 16;
+  ProgramBuilder builder;
+  builder.hardware().set_fast_memory_bytes(4 * kSlices);
+  const uint32_t low = builder.AddBuffer(kSlices, {.live_in = true});
+  const uint32_t high = builder.AddBuffer(kSlices, {.live_in = true});
+  builder.AddInstruction(10, {Read(low), Read(high)});
+  const Program program = builder.Build();
+  const std::vector<CopySlice> slices(kSlices, {.start = 0, .bytes = 1});
+  const auto copied = [&](uint32_t buffer, int64_t offset) {
+    return Interval{.buffer = buffer,
+                    .offset = offset,
+                    .copy_in_start = 0,
+                    .copy_in_done = 0,
+                    .copy_in_slices = slices};
+  };
+  const auto violations = [&](int64_t offset) {
+    return Validate(program, MakeMapping(program, {copied(low, 0), copied(high, offset)}, {0, 1}));
+  };
+  EXPECT_THAT(violations(kSlices), IsEmpty());
+  EXPECT_THAT(violations(kSlices - 16), BreaksOnly(Rule::kOverlap));
+}
+
+}  // namespace
+}  // namespace mallocmuzero::validate
