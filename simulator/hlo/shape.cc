@@ -175,6 +175,13 @@ int64_t TuplePointerBytes(const Shape& shape, int64_t pointer_bytes) {
   return bytes;
 }
 
+int32_t LeafCount(const Shape& shape) {
+  if (!shape.IsTuple()) return 1;
+  int32_t count = 0;
+  for (const Shape& part : shape.tuple_shapes) count += LeafCount(part);
+  return count;
+}
+
 void ForEachLeaf(const Shape& shape,
                  absl::FunctionRef<void(absl::Span<const int32_t>, const Shape&)> visit) {
   ShapeIndex index;

@@ -106,6 +106,9 @@ int64_t ShapeByteSize(const Shape& shape);
 // ShapeUtil::ByteSizeOfTupleIndexTable, summed over all nested tuples); 0 for an array.
 int64_t TuplePointerBytes(const Shape& shape, int64_t pointer_bytes);
 
+// Number of the parts that are not tuples: 1 for an array.
+int32_t LeafCount(const Shape& shape);
+
 // Calls `visit` for each part that is not a tuple, in order, with its index; for an array once,
 // with the empty index. The index is valid during the call only.
 void ForEachLeaf(const Shape& shape,

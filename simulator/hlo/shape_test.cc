@@ -160,6 +160,12 @@ TEST(Shape, CountsPointersOfAllTuples) {
   EXPECT_EQ(TuplePointerBytes(Parse("f32[8]"), 8), 0);
 }
 
+TEST(Shape, CountsItsArrays) {
+  EXPECT_EQ(LeafCount(Parse("f32[8]")), 1);
+  EXPECT_EQ(LeafCount(Parse("()")), 0);
+  EXPECT_EQ(LeafCount(Parse("(f32[8], (s32[], token[]), ())")), 3);
+}
+
 TEST(Shape, PrintsWhatItRead) {
   for (const std::string text :
        {"bf16[1000,300]{1,0:T(8,128)(2,1)S(3)}", "s4[64,512]{1,0:T(64,128)(8,1)E(4)}", "f32[]",

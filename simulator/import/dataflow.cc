@@ -35,13 +35,6 @@ class UnionFind {
   std::vector<int32_t> parent_;
 };
 
-int32_t LeafCount(const hlo::Shape& shape) {
-  if (!shape.IsTuple()) return 1;
-  int32_t count = 0;
-  for (const hlo::Shape& element : shape.tuple_shapes) count += LeafCount(element);
-  return count;
-}
-
 }  // namespace
 
 class DataflowBuilder {
@@ -80,7 +73,7 @@ class DataflowBuilder {
     for (int32_t i = 0; i < computation.instructions.size(); ++i) {
       absl::StatusOr<Leaves> leaves = Evaluate(instance, i);
       if (!leaves.ok()) return leaves.status();
-      if (leaves->size() != LeafCount(computation.instructions[i].shape)) {
+      if (leaves->size() != hlo::LeafCount(computation.instructions[i].shape)) {
         return Error(computation.instructions[i],
                      absl::StrCat("a shape of ", leaves->size(), " arrays, as its operands have"));
       }
@@ -166,7 +159,7 @@ class DataflowBuilder {
     if (starts.empty()) {
       starts.push_back(0);
       for (const hlo::Shape& part : shape.tuple_shapes) {
-        starts.push_back(starts.back() + LeafCount(part));
+        starts.push_back(starts.back() + hlo::LeafCount(part));
       }
     }
     return {starts[element], starts[element + 1] - starts[element]};

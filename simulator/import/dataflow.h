@@ -10,6 +10,7 @@
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_DATAFLOW_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_DATAFLOW_H_
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -48,7 +49,7 @@ struct InPlacePair {
   int32_t operand = 0;  // an array
   int32_t output_leaf = 0;
 
-  friend bool operator==(const InPlacePair&, const InPlacePair&) = default;
+  friend auto operator<=>(const InPlacePair&, const InPlacePair&) = default;
 };
 
 // By instruction name: pairs beyond those that an instruction's own text shows to be in place.
@@ -107,8 +108,10 @@ bool IsConcatBitcast(const hlo::Instruction& instruction);
 std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
                                       const hlo::Instruction& instruction);
 
-// The pairs of the backend's aliasing_operands. Buffer assignment lists there what happens to share
-// a buffer, so a pair of one compile alone need not hold in another.
+// The pairs of the backend's aliasing_operands, ascending, each once: of a list each operand with
+// the first output and each output with the first operand, which is all of them for the one output
+// that lists have. Positions that the instruction lacks are left out. Buffer assignment lists there
+// what happens to share a buffer, so a pair of one compile alone need not hold in another.
 std::vector<InPlacePair> ListedPairs(const hlo::Instruction& instruction);
 
 // The pairs that all of the modules list wherever they have the instruction: those that must share

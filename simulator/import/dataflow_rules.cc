@@ -138,16 +138,21 @@ bool IsConcatBitcast(const hlo::Instruction& instruction) {
 }
 
 std::vector<InPlacePair> ListedPairs(const hlo::Instruction& instruction) {
-  const auto operands = static_cast<int32_t>(instruction.operands.size());
+  if (instruction.aliasing_operands.empty()) return {};
+  const auto operands = static_cast<int64_t>(instruction.operands.size());
+  const int64_t end = operands + hlo::LeafCount(instruction.shape);
   std::vector<InPlacePair> pairs;
-  for (const std::vector<int32_t>& list : instruction.aliasing_operands) {
-    for (int32_t output : list) {
-      if (output < operands) continue;
-      for (int32_t operand : list) {
-        if (operand >= 0 && operand < operands) pairs.push_back({operand, output - operands});
-      }
-    }
+  for (std::vector<int32_t> list : instruction.aliasing_operands) {
+    std::erase_if(list, [&](int32_t position) { return position < 0 || position >= end; });
+    std::sort(list.begin(), list.end());
+    const auto outputs = std::lower_bound(list.begin(), list.end(), operands);
+    if (outputs == list.begin() || outputs == list.end()) continue;
+    const auto leaf = [&](int32_t position) { return static_cast<int32_t>(position - operands); };
+    for (auto it = list.begin(); it != outputs; ++it) pairs.push_back({*it, leaf(*outputs)});
+    for (auto it = outputs; it != list.end(); ++it) pairs.push_back({list.front(), leaf(*it)});
   }
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
   return pairs;
 }
 
@@ -162,7 +167,7 @@ InPlaceHints CommonListedPairs(absl::Span<const hlo::Module* const> modules) {
           if (!listed.empty()) hints[instruction.name] = listed;
         } else if (const auto hint = hints.find(instruction.name); hint != hints.end()) {
           std::erase_if(hint->second, [&](const InPlacePair& pair) {
-            return std::find(listed.begin(), listed.end(), pair) == listed.end();
+            return !std::binary_search(listed.begin(), listed.end(), pair);
           });
         }
       }

@@ -171,6 +171,52 @@ TEST(CommonListedPairs, WhatOnlySomeCompilesListIsChance) {
   }
 }
 
+// `line` with these lists of positions that share a buffer.
+std::vector<InPlacePair> PairsOf(const std::string& line, const std::vector<std::string>& lists) {
+  std::string text = "%a = f32[8] parameter(0)\n%b = f32[8] parameter(1)\nROOT %x = " + line +
+                     R"(, backend_config={"aliasing_operands":{"lists":[)";
+  for (size_t i = 0; i < lists.size(); ++i) {
+    absl::StrAppend(&text, i > 0 ? "," : "", R"({"indices":[)", lists[i], "]}");
+  }
+  const hlo::Module module = hlo::MustParse(hlo::EntryModule(text + "]}}"));
+  return ListedPairs(module.Entry().instructions.back());
+}
+
+TEST(ListedPairs, AreOfPositionsThatTheInstructionHas) {
+  const std::string sort = "(f32[8], f32[8]) sort(%a, %b)";
+  EXPECT_THAT(PairsOf(sort, {R"("1","3")"}), ElementsAre(InPlacePair{1, 1}));
+  EXPECT_THAT(PairsOf(sort, {R"("1","3")", R"("0","2","1")", R"("3","1")"}),
+              ElementsAre(InPlacePair{0, 0}, InPlacePair{1, 0}, InPlacePair{1, 1}));
+  EXPECT_THAT(PairsOf(sort, {R"("0","4")", R"("0","2147483647")", R"("0","1")", R"("2","3")", ""}),
+              ElementsAre());
+}
+
+TEST(ListedPairs, OfAListWithSeveralOperandsAndOutputsLinkThemAll) {
+  EXPECT_THAT(PairsOf("(f32[8], f32[8]) sort(%a, %b)", {R"("0","1","2","3")"}),
+              ElementsAre(InPlacePair{0, 0}, InPlacePair{0, 1}, InPlacePair{1, 0}));
+}
+
+// 50,000 operands and as many outputs: 2.5 x 10^9 pairs if each position counted.
+TEST(ListedPairs, AreNotMultipliedByPositionsListedManyTimes) {
+  std::string list = R"("0","1")";
+  for (int i = 1; i < 50000; ++i) list += R"(,"0","1")";
+  EXPECT_THAT(PairsOf("f32[8] negate(%a)", {list, list}), ElementsAre(InPlacePair{0, 0}));
+}
+
+TEST(ListedPairs, OfManyOperandsAndOutputsAreOneForEach) {
+  const int count = 20000;
+  std::string operands = "%a";
+  std::string shape = "f32[8]";
+  std::string list = R"("0")";
+  for (int i = 1; i < count; ++i) {
+    operands += ",%a";
+    shape += ",f32[8]";
+  }
+  for (int i = 1; i < 2 * count; ++i) absl::StrAppend(&list, ",\"", i, "\"");
+  EXPECT_THAT(PairsOf(absl::StrCat("(", shape, ") sort(", operands, ")"), {list}),
+              SizeIs(2 * count - 1));
+}
+
 TEST(Dataflow, TheResultOfAConditionalSharesTheBuffersOfItsBranches) {
   const auto m = MustAnalyze(hlo::EntryModule(
       "%s = pred[] parameter(0)\n%a = f32[8] parameter(1)\n"

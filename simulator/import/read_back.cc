@@ -55,15 +55,16 @@ InPlaceHints PairsOfProgram(const v1::Program& program, const hlo::Module& all_h
     for (const hlo::Instruction& instruction : computation.instructions) {
       const auto found = by_name.find(absl::string_view(instruction.name));
       if (found == by_name.end()) continue;
-      for (const InPlacePair& pair : ListedPairs(instruction)) {
-        int32_t leaf = 0;
-        hlo::ForEachLeaf(instruction.shape,
-                         [&](absl::Span<const int32_t> index, const hlo::Shape&) {
-                           if (leaf++ != pair.output_leaf) return;
-                           if (SharesBuffer(program, *found->second, pair.operand, index)) {
-                             hints[instruction.name].push_back(pair);
-                           }
-                         });
+      const std::vector<InPlacePair> pairs = ListedPairs(instruction);
+      if (pairs.empty()) continue;
+      std::vector<hlo::ShapeIndex> leaves;
+      hlo::ForEachLeaf(instruction.shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
+        leaves.emplace_back(index.begin(), index.end());
+      });
+      for (const InPlacePair& pair : pairs) {
+        if (SharesBuffer(program, *found->second, pair.operand, leaves[pair.output_leaf])) {
+          hints[instruction.name].push_back(pair);
+        }
       }
     }
   }
