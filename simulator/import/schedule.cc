@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
@@ -18,6 +20,7 @@ using field_checks::kMaxBytes;
 using field_checks::kMaxExecutions;
 
 constexpr size_t kMaxSteps = 4'000'000;
+constexpr int64_t kMaxArrays = 16'000'000;
 // Each call may be one of a loop's body, and a program has no more of them inside each other.
 constexpr int kMaxCallDepth = kMaxLoopDepth;
 constexpr int64_t kMaxCycles = int64_t{1} << 53;  // exact as a double, as counts of executions are
@@ -57,6 +60,12 @@ class Flattener {
       if (schedule_.steps.size() >= kMaxSteps) {
         return Error(instruction, "expected at most 4 million steps in the flat schedule");
       }
+      arrays_ += ArraysOf(instance)[i];
+      if (arrays_ > kMaxArrays) {
+        return Error(instruction,
+                     "expected at most 16 million arrays in operands and results of the flat "
+                     "schedule");
+      }
       if (depth >= kMaxCallDepth) {
         return Error(instruction,
                      absl::StrCat("expected calls nested at most ", kMaxCallDepth, " deep"));
@@ -72,6 +81,25 @@ class Flattener {
       }
     }
     return absl::OkStatus();
+  }
+
+  // By instruction of the instance's computation: the arrays that the analysis keeps of each
+  // inlined copy, those of its result and, if it does more than pick one element, of its operands.
+  const std::vector<int64_t>& ArraysOf(int32_t instance) {
+    const hlo::Computation& computation = schedule_.ComputationOf(instance);
+    std::vector<int64_t>& arrays = arrays_of_[&computation];
+    if (!arrays.empty()) return arrays;
+    std::vector<int64_t> results;
+    for (const hlo::Instruction& instruction : computation.instructions) {
+      results.push_back(hlo::LeafCount(instruction.shape));
+      int64_t count = results.back();
+      const bool picks = instruction.opcode == hlo::Opcode::kGetTupleElement;
+      if (!picks || instruction.estimated_cycles) {
+        for (hlo::InstructionIndex operand : instruction.operands) count += results[operand];
+      }
+      arrays.push_back(count);
+    }
+    return arrays;
   }
 
   // Larger ones cannot be part of a program.
@@ -146,6 +174,8 @@ class Flattener {
 
   absl::string_view file_name_;
   Schedule schedule_;
+  int64_t arrays_ = 0;
+  absl::flat_hash_map<const hlo::Computation*, std::vector<int64_t>> arrays_of_;
 };
 
 }  // namespace

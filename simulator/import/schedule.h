@@ -74,7 +74,8 @@ struct Schedule {
 inline constexpr int64_t kAssumedTripCount = 5;
 
 // Flattens `module`, which must outlive the result. InvalidArgument if the module is not scheduled,
-// calls itself, or would have more than 4 million steps; `file_name` is used in the message.
+// calls itself, or would have more than 4 million steps or, in the operands and results of all
+// steps, more than 16 million arrays; `file_name` is used in the message.
 absl::StatusOr<Schedule> FlattenSchedule(const hlo::Module& module, absl::string_view file_name);
 
 }  // namespace mallocmuzero

@@ -230,5 +230,51 @@ TEST(Schedule, CallsThatMultiplyBeyondMeasureAreRefused) {
   EXPECT_THAT(FlattenError(hlo::MustParse(CallTower(40, 2))), HasSubstr("at most 4 million steps"));
 }
 
+// %f returns `arrays` arrays in one tuple and is called `calls` times from %g, which ENTRY calls
+// `calls` times.
+std::string WideCalls(int arrays, int calls) {
+  std::string shape = "f32[]";
+  std::string elements = "%x";
+  for (int i = 1; i < arrays; ++i) {
+    shape += ",f32[]";
+    elements += ",%x";
+  }
+  const auto call = [&](absl::string_view target) {
+    std::string lines;
+    for (int i = 1; i <= calls; ++i) {
+      absl::StrAppend(&lines, i == calls ? "ROOT " : "", "%c", i,
+                      " = f32[] call(%x), to_apply=", target, "\n");
+    }
+    return lines;
+  };
+  return hlo::EntryModule(
+      absl::StrCat("%x = f32[] parameter(0)\n", call("%g")),
+      absl::StrCat("%g (p: f32[]) -> f32[] {\n%x = f32[] parameter(0)\n", call("%f"),
+                   "}\n%f (p: f32[]) -> f32[] {\n%x = f32[] parameter(0)\n%t = (", shape,
+                   ") tuple(", elements, ")\nROOT %e = f32[] get-tuple-element(%t), index=0\n}\n"));
+}
+
+// 10,000 arrays, 10^6 times, of a text of 200 kB.
+TEST(Schedule, ArraysThatMultiplyBeyondMeasureAreRefused) {
+  EXPECT_TRUE(FlattenSchedule(hlo::MustParse(WideCalls(10000, 20)), "test.hlo").ok());
+  EXPECT_THAT(FlattenError(hlo::MustParse(WideCalls(10000, 1000))),
+              HasSubstr("%t: expected at most 16 million arrays"));
+}
+
+// Elements are picked from a tuple one by one: that is no work on all of it.
+TEST(Schedule, ElementsOfOneWideTupleDoNotCountItsArrays) {
+  const int count = 6000;  // 36 million, squared
+  std::string shape = "f32[]";
+  std::string lines;
+  for (int i = 1; i < count; ++i) {
+    shape += ",f32[]";
+    absl::StrAppend(&lines, "%e", i, " = f32[] get-tuple-element(%t), index=", i, "\n");
+  }
+  const hlo::Module module = hlo::MustParse(
+      hlo::EntryModule(absl::StrCat("%t = (", shape, ") parameter(0)\n", lines,
+                                    "ROOT %r = f32[] get-tuple-element(%t), index=0")));
+  EXPECT_TRUE(FlattenSchedule(module, "test.hlo").ok());
+}
+
 }  // namespace
 }  // namespace mallocmuzero
