@@ -251,7 +251,8 @@ class Assembler {
     int64_t end = 0;
     for (const hlo::ScopedMemory& scoped : instruction.scoped_memory) {
       if (scoped.memory_space == hardware_.fast_memory_space()) {
-        end = std::max(end, scoped.offset + scoped.size);
+        end = std::max(end, SaturatingAdd(std::max<int64_t>(scoped.offset, 0),
+                                          std::max<int64_t>(scoped.size, 0)));
       }
     }
     return std::clamp<int64_t>(end, 0, hardware_.fast_memory_bytes());

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "simulator/hlo/shape_parser.h"
 #include "simulator/import/dataflow.h"
 #include "simulator/import/traffic.h"
 
@@ -18,9 +19,17 @@ using hlo::Opcode;
 
 constexpr int kMaxFusionDepth = 16;
 
-// Instructions one may have looked at: fusions that call fusions several times over could ask for
-// more than anyone waits for.
-constexpr int kMaxLooks = 1 << 20;
+// What one instruction may ask for: fusions that call fusions several times over, and windows of
+// many dimensions, could ask for more than anyone waits for.
+struct Budget {
+  int looks = 1 << 20;  // instructions looked at
+  // (output, window) positions tried one by one. Of a dimension that has more of them padding no
+  // longer matters.
+  int64_t positions = 1 << 20;
+};
+
+// No array is as long, and products with a position that is tried stay below 2^61.
+constexpr int64_t kMaxWindowField = int64_t{1} << 40;
 
 struct WindowDimension {
   int64_t size = 1;
@@ -47,14 +56,16 @@ int64_t NumberOr(absl::string_view text, int64_t fallback) {
   return absl::SimpleAtoi(text, &number) ? number : fallback;
 }
 
+// Dimensions beyond those that a shape may have are dropped, fields clamped to kMaxWindowField.
 std::vector<WindowDimension> ParseWindow(absl::string_view window) {
-  const auto sizes = WindowField(window, "size");
-  std::vector<WindowDimension> dimensions(sizes.size());
+  const size_t rank = WindowField(window, "size").size();
+  std::vector<WindowDimension> dimensions(std::min<size_t>(rank, hlo::kMaxRank));
   const auto fill = [&](absl::string_view name, int64_t WindowDimension::*field, int64_t fallback) {
     const auto parts = WindowField(window, name);
     for (size_t i = 0; i < parts.size() && i < dimensions.size(); ++i) {
       const absl::string_view first = *absl::StrSplit(parts[i], '_').begin();
-      dimensions[i].*field = NumberOr(first, fallback);
+      dimensions[i].*field =
+          std::clamp(NumberOr(first, fallback), -kMaxWindowField, kMaxWindowField);
     }
   };
   fill("size", &WindowDimension::size, 1);
@@ -67,11 +78,13 @@ std::vector<WindowDimension> ParseWindow(absl::string_view window) {
 
 // (output position, window position) pairs of one dimension that fall on an element of the input
 // rather than on padding or dilation holes.
-double ValidPositions(const WindowDimension& window, int64_t input, int64_t output) {
-  constexpr int64_t kMaxExact = 1 << 20;  // beyond it padding no longer matters
-  if (window.size <= 0 || output <= 0 || window.size > kMaxExact / output) {
-    return static_cast<double>(std::max<int64_t>(window.size, 0)) * std::max<int64_t>(output, 0);
+double ValidPositions(const WindowDimension& window, int64_t input, int64_t output,
+                      Budget& budget) {
+  if (window.size <= 0 || output <= 0) return 0;
+  if (window.size > budget.positions / output) {
+    return static_cast<double>(window.size) * static_cast<double>(output);
   }
+  budget.positions -= window.size * output;
   int64_t valid = 0;
   for (int64_t out = 0; out < output; ++out) {
     for (int64_t tap = 0; tap < window.size; ++tap) {
@@ -88,7 +101,8 @@ int64_t Dimension(const hlo::Shape& shape, size_t index) {
 }
 
 // dim_labels=b01f_01io->b01f: the position of `label` in each part.
-double ConvolutionFlops(const hlo::Computation& computation, const hlo::Instruction& conv) {
+double ConvolutionFlops(const hlo::Computation& computation, const hlo::Instruction& conv,
+                        Budget& budget) {
   if (conv.operands.size() < 2) return 0;
   const hlo::Shape& lhs = computation.instructions[conv.operands[0]].shape;
   const hlo::Shape& rhs = computation.instructions[conv.operands[1]].shape;
@@ -103,7 +117,7 @@ double ConvolutionFlops(const hlo::Computation& computation, const hlo::Instruct
   for (size_t i = 0; i < window.size(); ++i) {
     const char label = static_cast<char>('0' + i);
     positions *= ValidPositions(window[i], Dimension(lhs, parts[0].find(label)),
-                                Dimension(conv.shape, output_labels.find(label)));
+                                Dimension(conv.shape, output_labels.find(label)), budget);
   }
   const auto batch = static_cast<double>(Dimension(conv.shape, output_labels.find('b')));
   const auto features = static_cast<double>(Dimension(conv.shape, output_labels.find('f')));
@@ -128,11 +142,11 @@ double DotFlops(const hlo::Computation& computation, const hlo::Instruction& dot
 }
 
 double Flops(const hlo::Module& module, const hlo::Computation& computation,
-             const hlo::Instruction& instruction, int depth, int* looks_left) {
+             const hlo::Instruction& instruction, int depth, Budget& budget) {
   const auto result = static_cast<double>(hlo::ElementCount(instruction.shape));
   switch (instruction.opcode) {
     case Opcode::kConvolution:
-      return ConvolutionFlops(computation, instruction);
+      return ConvolutionFlops(computation, instruction, budget);
     case Opcode::kDot:
       return DotFlops(computation, instruction);
     case Opcode::kFusion: {
@@ -141,8 +155,8 @@ double Flops(const hlo::Module& module, const hlo::Computation& computation,
       const hlo::Computation& fused = module.computations[*called];
       double flops = 0;
       for (const hlo::Instruction& inner : fused.instructions) {
-        if (--*looks_left < 0) break;
-        flops += Flops(module, fused, inner, depth + 1, looks_left);
+        if (--budget.looks < 0) break;
+        flops += Flops(module, fused, inner, depth + 1, budget);
       }
       return flops;
     }
@@ -190,8 +204,8 @@ double Flops(const hlo::Module& module, const hlo::Computation& computation,
 
 double CountFlops(const hlo::Module& module, const hlo::Computation& computation,
                   const hlo::Instruction& instruction) {
-  int looks_left = kMaxLooks;
-  return Flops(module, computation, instruction, 0, &looks_left);
+  Budget budget;
+  return Flops(module, computation, instruction, 0, budget);
 }
 
 }  // namespace mallocmuzero
