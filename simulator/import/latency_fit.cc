@@ -9,6 +9,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/import/match.h"
 #include "simulator/import/savings_fit.h"
 
 namespace mallocmuzero {
@@ -242,12 +244,13 @@ class TableFitter {
 
 LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedModule& all_hbm) {
   LatencyClasses classes;
-  absl::flat_hash_map<std::string, uint32_t> class_of_key;
+  Signatures signatures(all_hbm);
+  absl::flat_hash_map<std::string, uint32_t> class_of_key;  // by SHA-256
   for (int i = 0; i < program.instructions_size(); ++i) {
     const PricedStep& priced = all_hbm.priced[i];
     const Step& step = all_hbm.StepOf(priced);
-    std::string key = step.kind == Step::Kind::kInstruction ? InstructionSignature(all_hbm, priced)
-                                                            : std::string("marker");
+    std::string key =
+        step.kind == Step::Kind::kInstruction ? signatures.Of(priced) : std::string("marker");
     const v1::Instruction& instruction = program.instructions(i);
     for (uint32_t k = 0; k < instruction.access_count(); ++k) {
       const v1::Access& access = program.accesses(static_cast<int>(instruction.first_access() + k));
@@ -258,7 +261,7 @@ LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedMo
       }
     }
     const auto [found, added] =
-        class_of_key.try_emplace(std::move(key), static_cast<uint32_t>(class_of_key.size()));
+        class_of_key.try_emplace(Sha256(key), static_cast<uint32_t>(class_of_key.size()));
     classes.class_of.push_back(found->second);
     if (!added) continue;
     classes.representative.push_back(static_cast<uint32_t>(i));

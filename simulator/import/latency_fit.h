@@ -22,7 +22,7 @@ struct LatencyClasses {
   std::vector<double> flops;             // by class: of one execution
 };
 
-// Groups the instructions of `program`, assembled from `all_hbm`, by InstructionSignature and by
+// Groups the instructions of `program`, assembled from `all_hbm`, by their Signatures and by
 // the operands that form each access.
 LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedModule& all_hbm);
 

@@ -228,6 +228,26 @@ TEST(Classify, InstructionsAlikeShareAClass) {
 }
 
 // Every access saves exactly its HBM time, in every placement.
+// 1000 fusions of one computation whose text is about 200 kB: half are of one kind, half of
+// another.
+TEST(Classify, FusionsOfOneLargeComputationShareWhatItIs) {
+  std::string fused = "%f (p: f32[8]) -> f32[8] {\n%n0 = f32[8] parameter(0)\n";
+  for (int i = 1; i <= 6000; ++i) {
+    absl::StrAppend(&fused, i == 6000 ? "ROOT " : "", "%n", i, " = f32[8] negate(%n", i - 1, ")\n");
+  }
+  std::string lines = "%x0 = f32[8] parameter(0)\n";
+  for (int i = 1; i <= 1000; ++i) {
+    absl::StrAppend(&lines, i == 1000 ? "ROOT " : "", "%x", i, " = f32[8] fusion(%x", i - 1,
+                    "), kind=", i <= 500 ? "kLoop" : "kOutput", ", calls=%f\n");
+  }
+  const auto m = MustAnalyze(hlo::EntryModule(lines, fused + "}\n"));
+  const v1::Program program = Assemble(*m, SmallHardware()).program;
+  const LatencyClasses classes = ClassifyInstructions(program, *m);
+  // The last one is a class of its own because it is the root.
+  EXPECT_THAT(classes.representative, ElementsAre(0, 500, 999));
+  EXPECT_EQ(classes.flops[0], 6000 * 8);
+}
+
 TEST(Calibrate, AProgramWhoseSavingsAddUpIsPredictedExactly) {
   ProgramBuilder builder;
   for (int64_t i = 0; i < 6; ++i) {

@@ -4,16 +4,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {
 namespace {
 
-constexpr int kMaxFusionDepth = 16;
-
-// Fusions that call fusions several times over are not followed beyond a signature this long.
-constexpr size_t kMaxSignatureBytes = size_t{1} << 22;
-
-// The shape with every memory space set to HBM where it is HBM or fast memory in some compile.
+// The shape with every memory space set to HBM.
 void AppendShape(const hlo::Shape& shape, std::string& text) {
   if (shape.IsTuple()) {
     text.push_back('(');
@@ -24,34 +20,6 @@ void AppendShape(const hlo::Shape& shape, std::string& text) {
   hlo::Shape plain = shape;
   plain.layout.memory_space = 0;
   absl::StrAppend(&text, hlo::ShapeToString(plain), ";");
-}
-
-void AppendInstruction(const hlo::Module& module, const hlo::Instruction& instruction, int depth,
-                       std::string& text);
-
-void AppendComputation(const hlo::Module& module, const hlo::Computation& computation, int depth,
-                       std::string& text) {
-  for (const hlo::Instruction& instruction : computation.instructions) {
-    for (hlo::InstructionIndex operand : instruction.operands) absl::StrAppend(&text, operand, ",");
-    AppendInstruction(module, instruction, depth, text);
-  }
-}
-
-void AppendInstruction(const hlo::Module& module, const hlo::Instruction& instruction, int depth,
-                       std::string& text) {
-  absl::StrAppend(&text, instruction.opcode_text, instruction.is_root ? "!" : " ",
-                  instruction.parameter_number.value_or(-1), " ",
-                  instruction.tuple_index.value_or(-1), " ", instruction.custom_call_target, " ");
-  AppendShape(instruction.shape, text);
-  for (const hlo::Attribute& attribute : instruction.attributes) {
-    absl::StrAppend(&text, attribute.name, "=", attribute.value, " ");
-  }
-  for (const hlo::CalledComputation& called : instruction.called_computations) {
-    if (depth >= kMaxFusionDepth || text.size() > kMaxSignatureBytes) break;
-    text.push_back('{');
-    AppendComputation(module, module.computations[called.computation], depth + 1, text);
-    text.push_back('}');
-  }
 }
 
 // Opcode and result: what must agree for two instructions of the same name to be the same.
@@ -149,15 +117,44 @@ class Matcher {
 
 }  // namespace
 
-std::string InstructionSignature(const AnalyzedModule& analyzed, const PricedStep& priced) {
-  const Step& step = analyzed.StepOf(priced);
-  const hlo::Computation& computation = analyzed.schedule.ComputationOf(step.instance);
+std::string Signatures::Of(const PricedStep& priced) {
+  std::string& signature = of_instruction_[priced.instruction];
+  if (!signature.empty()) return signature;
+  const Step& step = analyzed_.StepOf(priced);
+  const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
   std::string text;
   for (hlo::InstructionIndex operand : priced.instruction->operands) {
     AppendShape(computation.instructions[operand].shape, text);
   }
-  AppendInstruction(analyzed.module, *priced.instruction, 0, text);
-  return text;
+  AppendInstruction(*priced.instruction, text);
+  signature = Sha256(text);
+  return signature;
+}
+
+void Signatures::AppendInstruction(const hlo::Instruction& instruction, std::string& text) {
+  absl::StrAppend(&text, instruction.opcode_text, instruction.is_root ? "!" : " ",
+                  instruction.parameter_number.value_or(-1), " ",
+                  instruction.tuple_index.value_or(-1), " ", instruction.custom_call_target, " ");
+  AppendShape(instruction.shape, text);
+  for (const hlo::Attribute& attribute : instruction.attributes) {
+    absl::StrAppend(&text, attribute.name, "=", attribute.value, " ");
+  }
+  for (const hlo::CalledComputation& called : instruction.called_computations) {
+    absl::StrAppend(&text, "{", OfComputation(called.computation), "}");
+  }
+}
+
+// The parser bounds how deep calls nest, and lets none call itself.
+const std::string& Signatures::OfComputation(hlo::ComputationIndex index) {
+  std::string& signature = of_computation_[index];
+  if (!signature.empty()) return signature;
+  std::string text;
+  for (const hlo::Instruction& instruction : analyzed_.module.computations[index].instructions) {
+    for (hlo::InstructionIndex operand : instruction.operands) absl::StrAppend(&text, operand, ",");
+    AppendInstruction(instruction, text);
+  }
+  signature = Sha256(text);
+  return signature;
 }
 
 Match MatchModules(const AnalyzedModule& all_hbm, const AnalyzedModule& other) {

@@ -7,16 +7,33 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
+#include "absl/container/flat_hash_map.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "simulator/import/analyzed_module.h"
 
 namespace mallocmuzero {
 
-// Text that is equal for two instructions exactly if the compiler gives them the same cycles under
-// the same placement: opcode, shapes with layouts but without memory spaces, attributes, and, for a
-// fusion, what it computes. Names, metadata and literals are left out.
-std::string InstructionSignature(const AnalyzedModule& analyzed, const PricedStep& priced);
+// What makes two instructions of a module the same to the compiler's estimates: opcode, shapes with
+// layouts but without memory spaces, attributes, and, for a fusion, what it computes. Names,
+// metadata and literals are left out. Each computation and each instruction is looked at once.
+class Signatures {
+ public:
+  // `analyzed` must outlive the signatures.
+  explicit Signatures(const AnalyzedModule& analyzed)
+      : analyzed_(analyzed), of_computation_(analyzed.module.computations.size()) {}
+
+  // 32 raw bytes, equal for two instructions exactly if the compiler gives them the same cycles
+  // under the same placement.
+  std::string Of(const PricedStep& priced);
+
+ private:
+  void AppendInstruction(const hlo::Instruction& instruction, std::string& text);
+  const std::string& OfComputation(hlo::ComputationIndex index);
+
+  const AnalyzedModule& analyzed_;
+  std::vector<std::string> of_computation_;  // empty where nobody has asked yet
+  absl::flat_hash_map<const hlo::Instruction*, std::string> of_instruction_;
+};
 
 // Which priced step of `other` is which of `all_hbm`.
 struct Match {

@@ -98,7 +98,7 @@ TEST(Match, LoopMarkersMatchBeginWithBegin) {
 TEST(Signature, LeavesNamesAndMemoriesOut) {
   const auto signature = [](const std::string& line) {
     const auto m = MustAnalyze(Compile(line));
-    return InstructionSignature(*m, m->priced.back());
+    return Signatures(*m).Of(m->priced.back());
   };
   const std::string one = signature("ROOT %x = f32[64]{0} slice(%a), slice={[0:64]}");
   EXPECT_EQ(one, signature("ROOT %y = f32[64]{0:S(3)} slice(%a), slice={[0:64]}, "
@@ -113,8 +113,38 @@ TEST(Signature, LooksIntoFusions) {
         "%a = f32[64] parameter(0)\nROOT %x = f32[64] fusion(%a), kind=kLoop, calls=%f",
         absl::StrCat("%f (p: f32[64]) -> f32[64] {\n%p = f32[64] parameter(0)\nROOT %n = f32[64] ",
                      opcode, "(%p)\n}\n")));
-    return InstructionSignature(*m, m->priced.back());
+    return Signatures(*m).Of(m->priced.back());
   };
+  EXPECT_EQ(signature("negate"), signature("negate"));
+  EXPECT_NE(signature("negate"), signature("abs"));
+}
+
+// Each of `levels` computations calls the one below it ten times; the lowest does `opcode`.
+std::string FusionTower(int levels, const std::string& opcode) {
+  std::string callees =
+      absl::StrCat("%f0 (p: f32[8]) -> f32[8] {\n%p = f32[8] parameter(0)\nROOT %n = f32[8] ",
+                   opcode, "(%p)\n}\n");
+  for (int level = 1; level <= levels; ++level) {
+    absl::StrAppend(&callees, "%f", level, " (p: f32[8]) -> f32[8] {\n%p = f32[8] parameter(0)\n");
+    for (int call = 0; call < 10; ++call) {
+      absl::StrAppend(&callees, call == 9 ? "ROOT " : "", "%x", call,
+                      " = f32[8] fusion(%p), kind=kLoop, calls=%f", level - 1, "\n");
+    }
+    callees += "}\n";
+  }
+  return hlo::EntryModule(absl::StrCat("%a = f32[8] parameter(0)\n"
+                                       "ROOT %x = f32[8] fusion(%a), kind=kLoop, calls=%f",
+                                       levels),
+                          callees);
+}
+
+// 10^40 paths through 40 computations.
+TEST(Signature, LooksAtEachComputationOnce) {
+  const auto signature = [](const std::string& opcode) {
+    const auto m = MustAnalyze(FusionTower(40, opcode));
+    return Signatures(*m).Of(m->priced.back());
+  };
+  EXPECT_EQ(signature("negate").size(), 32);
   EXPECT_EQ(signature("negate"), signature("negate"));
   EXPECT_NE(signature("negate"), signature("abs"));
 }
