@@ -69,8 +69,7 @@ struct Trace {
 //   3. wait for those that were just queued and are needed at i; the stalls count
 //      execution_count(i) times;
 //   4. L = latency for the accesses in fast memory, counts execution_count(i) times; the copies
-//   move
-//      IdleBytes(...) once, however often i runs.
+//      move IdleBytes(...) once, however often i runs.
 // At the end: wait for the copies with copy_out_done == instruction_count, once. A cross-program
 // prefetch neither moves nor stalls (docs/cost-model.md).
 Price Simulate(const Program& program, const Mapping& mapping);

@@ -1,3 +1,5 @@
+// What the compiler wrote into an instruction's backend_config: estimates, trip counts, memory.
+
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_BACKEND_CONFIG_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_BACKEND_CONFIG_H_
 

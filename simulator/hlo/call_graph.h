@@ -1,3 +1,5 @@
+// Links the computations that instructions name, and bounds how deep calls nest.
+
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_CALL_GRAPH_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_CALL_GRAPH_H_
 

@@ -1,3 +1,5 @@
+// Reads shapes and shape indices of HLO text.
+
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_SHAPE_PARSER_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_SHAPE_PARSER_H_
 

@@ -24,7 +24,8 @@ namespace {
 // Mismatches listed in a report: the largest ones.
 constexpr size_t kMaxMismatches = 200;
 
-// The access of `program` with operand `pair.operand` and the output at `tuple_index`, if any.
+// True if an access of the instruction has both that operand, an array, and the output at
+// `tuple_index`.
 bool SharesBuffer(const v1::Program& program, const v1::Instruction& instruction, int32_t operand,
                   absl::Span<const int32_t> tuple_index) {
   for (uint32_t k = 0; k < instruction.access_count(); ++k) {

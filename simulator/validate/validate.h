@@ -20,9 +20,8 @@
 //   value at its marker
 //   ends with a use         to the instruction `last`
 //   ends with a write-back  copy_in_done <= copy_out_start <= copy_out_done <= last + 1: to the
-//   later
-//                           of the instruction `last` and the point before copy_out_done
-//                            vvvvvvvvvvvv cccccccccc
+//                           later of the instruction `last` and the point before copy_out_done
+//                             vvvvvvvvvvvv cccccccccc
 //
 // Values. Every write or update makes a new version of its buffer. The walk knows which version HBM
 // and each interval hold; it runs the schedule with every loop body twice (2^depth walks of nested
