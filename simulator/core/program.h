@@ -50,6 +50,12 @@ class Program {
     return absl::MakeConstSpan(accesses_).subspan(i.first_access, i.access_count);
   }
 
+  // Bytes that an access moves in one run of the program.
+  double BytesMoved(const Access& access) const {
+    return static_cast<double>(access.bytes_accessed) *
+           instructions_[access.instruction].execution_count;
+  }
+
   // Indices into accesses() of the accesses to one buffer, ascending.
   absl::Span<const uint32_t> AccessesOfBuffer(uint32_t buffer) const {
     const uint32_t first = buffer_access_starts_[buffer];

@@ -55,6 +55,9 @@ struct InPlacePair {
 // By instruction name: pairs beyond those that an instruction's own text shows to be in place.
 using InPlaceHints = absl::flat_hash_map<std::string, std::vector<InPlacePair>>;
 
+// Fusions inside each other are looked into this deep.
+inline constexpr int kMaxFusionDepth = 16;
+
 class Dataflow {
  public:
   // Analyses `schedule`, which must outlive the result. InvalidArgument "FILE:LINE:1: ..." if an

@@ -10,8 +10,6 @@ namespace {
 
 using hlo::Opcode;
 
-constexpr int kMaxFusionDepth = 16;
-
 // The number of the fusion parameter that `index` of `fused` is, seen through bitcasts; -1 if none.
 int32_t SourceParameter(const hlo::Computation& fused, hlo::InstructionIndex index) {
   const hlo::Instruction* instruction = &fused.instructions[index];

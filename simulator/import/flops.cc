@@ -17,8 +17,6 @@ namespace {
 
 using hlo::Opcode;
 
-constexpr int kMaxFusionDepth = 16;
-
 // What one instruction may ask for: fusions that call fusions several times over, and windows of
 // many dimensions, could ask for more than anyone waits for.
 struct Budget {
@@ -141,6 +139,37 @@ double DotFlops(const hlo::Computation& computation, const hlo::Instruction& dot
   return flops;
 }
 
+// One operation for each element of the result.
+bool IsElementwise(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kAdd:
+    case Opcode::kSubtract:
+    case Opcode::kMultiply:
+    case Opcode::kDivide:
+    case Opcode::kMaximum:
+    case Opcode::kMinimum:
+    case Opcode::kNegate:
+    case Opcode::kAbs:
+    case Opcode::kCompare:
+    case Opcode::kSelect:
+    case Opcode::kClamp:
+    case Opcode::kAnd:
+    case Opcode::kOr:
+    case Opcode::kXor:
+    case Opcode::kConvert:
+    case Opcode::kExp:
+    case Opcode::kLog:
+    case Opcode::kTanh:
+    case Opcode::kRsqrt:
+    case Opcode::kSqrt:
+    case Opcode::kPower:
+    case Opcode::kLogistic:
+      return true;
+    default:
+      return false;
+  }
+}
+
 double Flops(const hlo::Module& module, const hlo::Computation& computation,
              const hlo::Instruction& instruction, int depth, Budget& budget) {
   const auto result = static_cast<double>(hlo::ElementCount(instruction.shape));
@@ -172,31 +201,8 @@ double Flops(const hlo::Module& module, const hlo::Computation& computation,
       }
       return result * std::max(0.0, taps - 1);
     }
-    case Opcode::kAdd:
-    case Opcode::kSubtract:
-    case Opcode::kMultiply:
-    case Opcode::kDivide:
-    case Opcode::kMaximum:
-    case Opcode::kMinimum:
-    case Opcode::kNegate:
-    case Opcode::kAbs:
-    case Opcode::kCompare:
-    case Opcode::kSelect:
-    case Opcode::kClamp:
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-    case Opcode::kConvert:
-    case Opcode::kExp:
-    case Opcode::kLog:
-    case Opcode::kTanh:
-    case Opcode::kRsqrt:
-    case Opcode::kSqrt:
-    case Opcode::kPower:
-    case Opcode::kLogistic:
-      return result;
     default:
-      return 0;
+      return IsElementwise(instruction.opcode) ? result : 0;
   }
 }
 

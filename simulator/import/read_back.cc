@@ -94,16 +94,10 @@ absl::Status CheckIsSource(const v1::Program& program, const v1::Program& assemb
       assembled.accesses_size(), " accesses)"));
 }
 
-// Bytes that an access moves in one run of the program.
-double BytesMoved(const Program& program, const Access& access) {
-  return static_cast<double>(access.bytes_accessed) *
-         program.instructions()[access.instruction].execution_count;
-}
-
 void AddMismatches(const Program& program, const Mapping& wanted, std::vector<uint32_t> accesses,
                    v1::ReadBackReport& report) {
   std::stable_sort(accesses.begin(), accesses.end(), [&](uint32_t a, uint32_t b) {
-    return BytesMoved(program, program.accesses()[a]) > BytesMoved(program, program.accesses()[b]);
+    return program.BytesMoved(program.accesses()[a]) > program.BytesMoved(program.accesses()[b]);
   });
   report.set_mismatch_count(static_cast<uint32_t>(accesses.size()));
   if (accesses.size() > kMaxMismatches) accesses.resize(kMaxMismatches);
@@ -177,7 +171,7 @@ v1::ReadBackReport MakeReadBackReport(const Program& program, const ReadBack& re
   std::vector<uint32_t> mismatches;
   for (uint32_t a = 0; a < program.access_count(); ++a) {
     const Access& access = program.accesses()[a];
-    const double bytes = BytesMoved(program, access);
+    const double bytes = program.BytesMoved(access);
     all += bytes;
     if (read_back.mapping.in_fast_memory[a] != 0) report.add_fast_accesses(a);
     if (!read_back.matched[access.instruction]) continue;

@@ -10,8 +10,6 @@ namespace {
 
 using hlo::Opcode;
 
-constexpr int kMaxFusionDepth = 16;
-
 // Instructions one operand may have looked at: fusions that call fusions several times over could
 // ask for more than anyone waits for. Behind that every read is one of the whole array.
 constexpr int kMaxLooks = 1 << 20;

@@ -191,10 +191,8 @@ class Exporter {
     return {.kind = PrefetchTime::Kind::kEagerness, .instruction = "", .eagerness = 0};
   }
 
-  double BytesMoved(uint32_t a) const {
-    const Access& access = program_.accesses()[a];
-    return static_cast<double>(access.bytes_accessed) *
-           program_.instructions()[access.instruction].execution_count;
+  double BytesMoved(uint32_t access) const {
+    return program_.BytesMoved(program_.accesses()[access]);
   }
 
   void CountWhatIsLeftOut(v1::OverridesReport& report) const {
