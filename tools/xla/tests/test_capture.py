@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import pathlib
+import sys
 from typing import Any
 
 import pytest
 from conftest import FakeCompiler
 
-from mallocmuzero_xla.capture import Captured, capture_reference
+from mallocmuzero_xla.capture import Captured, capture, capture_reference
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.runner import Limits
 
 
@@ -127,6 +129,24 @@ def test_texts_of_another_lowered_program_are_not_taken_up(
     assert attempts(log).count("default") == 2
     assert not (tmp_path / "out" / "sample_0.hlo.zst").exists()
     assert set(second.hlo) == {"all_hbm", "default"}
+
+
+@pytest.mark.parametrize("options", [{"chip": "tpu_v5e"}, {"name": "g"}])
+def test_function_does_not_replace_the_texts_of_another_chip_or_program(
+    tmp_path: pathlib.Path,
+    fake_compiler: FakeCompiler,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+) -> None:
+    fake_compiler({"lower": ["ok:v1"]})
+    run(tmp_path / "out")
+    files = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    program = LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "v2")
+    # The package has a function of this module's name, which hides it.
+    monkeypatch.setattr(sys.modules["mallocmuzero_xla.capture"], "lower", lambda *_: program)
+    with pytest.raises(UsageError, match="out: holds the texts of f for tpu_v4i"):
+        capture(lambda: None, output_dir=tmp_path / "out", progress=False, **options)
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == files
 
 
 def test_text_without_a_record_is_compiled_again(

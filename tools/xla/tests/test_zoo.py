@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 
 import pytest
@@ -66,6 +67,20 @@ def test_patterns_select_programs(registry: pathlib.Path, fake_compiler: FakeCom
     fake_compiler({})
     capture_zoo(request(registry, False, "*_b", "x*"), Limits())
     assert [path.name for path in (registry.parent / "corpus").iterdir()] == ["gpt_b"]
+
+
+def test_folder_of_another_chip_is_refused_and_keeps_its_texts(
+    registry: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({})
+    capture_zoo(request(registry), Limits())
+    log.unlink()
+    files = {path: path.read_bytes() for path in (registry.parent / "corpus").rglob("*.*")}
+    other = dataclasses.replace(request(registry), chip=CHIPS["tpu_v5e"])
+    with pytest.raises(UsageError, match="gpt_b: holds the texts of gpt_b for tpu_v4i"):
+        capture_zoo(other, Limits())
+    assert {path: path.read_bytes() for path in (registry.parent / "corpus").rglob("*.*")} == files
+    assert not log.exists()
 
 
 def test_complete_programs_are_not_lowered_again(

@@ -81,7 +81,8 @@ def capture(
         jit_options: keyword arguments of jax.jit: donate_argnums, in_shardings, ...
 
     Raises:
-        UsageError: something is wrong with the arguments, or jax or libtpu is missing.
+        UsageError: something is wrong with the arguments, jax or libtpu is missing, or
+            `output_dir` holds the texts of another program or chip.
         CaptureError: the compile without fast memory, or the compiler's default, failed.
     """
     target = find_chip(chip, topology)
@@ -93,6 +94,7 @@ def capture(
         program.write(lowered_path)
         folder = pathlib.Path(output_dir or pathlib.Path(scratch) / "capture").resolve()
         store = CaptureStore(folder, name or program.function, target)
+        store.check_owner()
         subject = Subject(store, target, lowered_path)
         return run_capture(subject, variants, limits, quiet=not progress)
 

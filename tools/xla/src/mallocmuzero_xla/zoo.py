@@ -39,11 +39,16 @@ class ZooRequest:
 
 
 def capture_zoo(request: ZooRequest, limits: Limits) -> dict[str, dict[str, str]]:
-    """Captures what is missing; returns the failures, by program and variant."""
+    """Captures what is missing; returns the failures, by program and variant.
+
+    Raises UsageError, before anything is compiled, if a program's folder is another's.
+    """
     prepare_environment()
     names = selected_programs(load_registry(str(request.registry)), request)
     with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
         subjects = [_subject(name, request, pathlib.Path(scratch)) for name in names]
+        for subject in subjects:
+            subject.store.check_owner()
         tasks = ordered_tasks(subjects, request)
         progress = Progress(len(tasks))
         try:
