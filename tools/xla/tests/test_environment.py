@@ -35,6 +35,23 @@ def test_machine_with_a_tpu_is_given_none(devices: pathlib.Path, device: str) ->
     assert NAME not in os.environ
 
 
+def test_program_on_a_tpu_host_still_finds_its_other_hosts(devices: pathlib.Path) -> None:
+    (devices / "accel0").touch()
+    environment.prepare_environment()
+    # jax.distributed.initialize() takes the first to mean that there is no metadata to ask, and
+    # the second for the list of the program's hosts.
+    names = ("TPU_SKIP_MDS_QUERY", "TPU_WORKER_HOSTNAMES")
+    assert not set(names) & set(os.environ)
+    # A compile process has no other hosts.
+    assert [environment.child_environment()[name] for name in names] == ["1", "localhost"]
+
+
+def test_machine_without_a_tpu_is_not_asked_for_metadata() -> None:
+    environment.prepare_environment()
+    assert os.environ["TPU_SKIP_MDS_QUERY"] == "1"
+    assert os.environ["TPU_WORKER_HOSTNAMES"] == "localhost"
+
+
 def test_type_that_the_user_sets_stays() -> None:
     os.environ[NAME] = "v5litepod-8"
     environment.prepare_environment()

@@ -10,14 +10,13 @@ import re
 
 from mallocmuzero_xla.errors import MissingCompilerError
 
-# libtpu looks for a TPU host's metadata service, warns when it finds none, and takes a machine-wide
-# lock; a compile-only process needs none of that.
-_LIBTPU_SETTINGS = {
-    "TPU_SKIP_MDS_QUERY": "1",
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-}
+# libtpu warns of what nobody asked, and takes a machine-wide lock; a compile-only process needs
+# neither.
+_LIBTPU_SETTINGS = {"ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+# libtpu looks for a TPU host's metadata service, and warns when it finds none. Where there is one,
+# jax.distributed.initialize() asks it, or the host names, for the other hosts of the program.
+_LONE_HOST = {"TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost"}
 
 # Without it libtpu prints that it "may not properly initialize". Any will do where nothing is
 # compiled for the host's own TPU (what is compiled is the same, byte for byte); where there is one,
@@ -42,10 +41,13 @@ def require_compiler() -> None:
 
 
 def prepare_environment() -> None:
-    """Makes this process fit to load libtpu for ahead-of-time compiles; keeps what is set."""
+    """Makes this process fit to load libtpu for ahead-of-time compiles; keeps what is set.
+
+    It may be the one that trains: what it has to know of its own TPU is left alone.
+    """
     require_compiler()
-    host_type = {} if _has_tpu() else _HOST_TYPE
-    for name, value in {**_LIBTPU_SETTINGS, **host_type}.items():
+    without_tpu = {} if _has_tpu() else {**_LONE_HOST, **_HOST_TYPE}
+    for name, value in {**_LIBTPU_SETTINGS, **without_tpu}.items():
         os.environ.setdefault(name, value)
 
 
@@ -55,7 +57,7 @@ def _has_tpu() -> bool:
 
 def child_environment() -> dict[str, str]:
     """Returns the environment of a compile process: no accelerator is looked for or touched."""
-    return {**_LIBTPU_SETTINGS, **os.environ, "JAX_PLATFORMS": "cpu"}
+    return {**_LIBTPU_SETTINGS, **_LONE_HOST, **os.environ, "JAX_PLATFORMS": "cpu"}
 
 
 def compiler_versions() -> dict[str, str]:
