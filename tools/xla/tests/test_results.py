@@ -120,6 +120,31 @@ def test_each_solvers_mapping_is_recompiled_where_asked(world: World) -> None:
     assert verified == {"greedy": False, "local_search": True}
 
 
+def test_what_the_loops_of_two_solvers_learn_is_kept_apart(make_world: MakeWorld) -> None:
+    # The first compile has 30 cycles that no look shows: a lesson, and another mapping.
+    world = make_world(
+        promised={"a": 40, "b": 5},
+        cycles={"a": -40, "b": -5},
+        hidden={"a": 30},
+        items={"first": ["a"], "second": ["b"]},
+        solved={"greedy": 990, "local_search": 970},
+        corpus=["f"],
+    )
+    records = run(world, every_solver=("f*",))
+    folder = world.capture.parent / "results/tpu_v4i/f"
+    for solver in ("greedy", "local_search"):
+        left = {path.name for path in (folder / solver).iterdir()}
+        assert {"refit_1.mapping", "refit_1.program"} <= left
+    assert sorted(path.name for path in folder.iterdir() if path.is_file()) == [
+        "greedy.mapping",
+        "local_search.mapping",
+    ]
+    for record in records:
+        if record["kind"] == "verify":
+            assert record["verified"]["mapping"] == f"{record['solver']}/refit_1.mapping"
+            assert (folder / record["verified"]["program"]).is_file()
+
+
 def test_program_whose_default_was_kept_is_verified_again_where_asked(
     make_world: MakeWorld,
 ) -> None:

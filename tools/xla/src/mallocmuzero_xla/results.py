@@ -233,7 +233,10 @@ def _verify(
         with Looker(capture_chip(capture), width=looks_at_once()) as looker:
             lower_for(capture, Source(record["program"], request.registry), looker, budget)
             solve = functools.partial(binary.solve, solver=record["solver"])
-            plan = Plan(capture, program, mapping, mapping.parent, solve)
+            # Of this solver alone: each loop gives what it makes the same names.
+            own = mapping.with_suffix("")
+            own.mkdir(exist_ok=True)
+            plan = Plan(capture, program, mapping, own, solve)
             verified = Loop(plan, looker, binary, budget, progress).run()
     except CaptureError as error:
         progress.note(f"  {record['solver']}: {error}")
@@ -241,7 +244,14 @@ def _verify(
     if verified.interrupted:
         raise KeyboardInterrupt
     fields = verified.to_json()
-    # They are in the program's folder, wherever the records will be read.
     for name in ("mapping", "program"):
-        fields[name] = pathlib.Path(fields[name]).name if fields[name] else None
+        fields[name] = _recorded_path(fields[name], mapping.parent)
     return {"verified": fields}
+
+
+def _recorded_path(path: str | None, folder: pathlib.Path) -> str | None:
+    """Returns a path from the program's `folder` on, wherever the records will be read."""
+    if path is None:
+        return None
+    found = pathlib.Path(path)
+    return str(found.relative_to(folder)) if found.is_relative_to(folder) else found.name
