@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import World
+from conftest import VERSIONS, World
 
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.progress import LoopProgress
@@ -64,6 +64,9 @@ def test_every_solver_is_run_and_the_best_mapping_recompiled(world: World) -> No
     ]
     assert records[1]["total_cycles"] == 970
     assert records[2]["verified"]["optimized_cycles"] == 960
+    assert records[1]["budget"] == {"seconds": 60}
+    assert records[2]["budget"] == {"seconds": 60, "looks": 400, "compiles": 6}
+    assert records[2]["versions"] == VERSIONS
     # Paths of one machine mean nothing to whoever reads the records.
     assert str(world.capture.parent) not in json.dumps(records)
 
@@ -194,7 +197,9 @@ def solve(program: str, solver: str, cycles: float) -> dict[str, Any]:
     return {**head, "kind": "solve", "program": program, "program_sha256": "", **found}
 
 
-def verify(program: str, optimized: float, predicted: float, honoured: float) -> dict[str, Any]:
+def verify(
+    program: str, optimized: float, predicted: float, honoured: float, total: float = 1e6
+) -> dict[str, Any]:
     rounds = [{"predicted_cycles": predicted, "compiled_cycles": optimized, "items": 2}]
     verified = {
         "default_cycles": 1e6,
@@ -208,7 +213,7 @@ def verify(program: str, optimized: float, predicted: float, honoured: float) ->
         "looks": 7,
         "compiles": 1,
     }
-    record = {**solve(program, "greedy", 1e6), "kind": "verify", "winner": True}
+    record = {**solve(program, "greedy", total), "kind": "verify", "winner": True}
     return {**record, "verified": verified}
 
 
@@ -217,7 +222,7 @@ def test_tables_state_gains_errors_and_summary() -> None:
         solve("p", "greedy", 0.95e6),
         solve("q", "greedy", 1e6),
         solve("r", "greedy", 0.99e6),
-        verify("p", 0.96e6, 0.9504e6, 0.9),
+        verify("p", 0.96e6, 0.9504e6, 0.9, 0.95e6),
         verify("q", 1e6, 1e6, 1.0),
     ]
     lines = render_results(records).splitlines()
@@ -239,6 +244,34 @@ def test_tables_state_gains_errors_and_summary() -> None:
         "1 programs with 1% or more predicted gain: median 90.00 %" in line for line in lines
     )
     assert "- prediction against compile, 1 compiles: median error 1.00 %" in lines
+
+
+@pytest.mark.parametrize(
+    ("change", "mark"),
+    [
+        ({}, ""),
+        ({"program_sha256": "b"}, " †"),  # imported anew, and solved again
+        ({"total_cycles": 0.94e6}, " †"),  # another mapping of the same program
+        ({"solver": "xla_like"}, " †"),  # the solver recompiled has no column
+    ],
+)
+def test_recompiled_gain_that_is_not_of_the_mapping_beside_it_is_marked(
+    change: dict[str, Any], mark: str
+) -> None:
+    solved = {**solve("p", "greedy", 0.95e6), **change}
+    text = render_results([solved, verify("p", 0.96e6, 0.96e6, 1.0, 0.95e6)])
+    assert f"| 4.00 %{mark} | 0.00 % | 100.00 % |" in text
+    assert "| † | after what was recompiled: " in text.partition("## ")[0]
+
+
+def test_records_that_do_not_say_what_they_were_made_with_are_taken_up(world: World) -> None:
+    first = run(world)
+    output = world.capture.parent / "results.jsonl"
+    newer = ("budget", "versions")
+    older = [{name: entry[name] for name in entry if name not in newer} for entry in first]
+    output.write_text("".join(f"{json.dumps(entry)}\n" for entry in older), encoding="utf-8")
+    assert run(world) == older
+    assert "| 4.00 % |" in render_results(older)
 
 
 def test_failed_records_are_not_in_the_tables(tmp_path: pathlib.Path) -> None:

@@ -2,7 +2,8 @@
 
 A record a line is appended to a JSON Lines file: "solve" for a solver on a program, "verify" for a
 mapping that went through the real compiler. A record is taken up as long as its program file is
-the same; one with an error is made again.
+the same; one with an error is made again. Beside the figures it says what they were made with:
+"budget", and "versions" of the compiler for "verify". Records older than these fields lack them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.environment import compiler_versions
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.looker import Looker, looks_at_once
 from mallocmuzero_xla.progress import LoopProgress
@@ -184,6 +186,7 @@ def _run_program(
         mapping = folder / f"{solver}.mapping"
         found = records.find(record) if mapping.is_file() else None
         if found is None:
+            record["budget"] = {"seconds": request.solve_seconds}
             found = {**record, **_solve(binary, program, mapping, request.solve_seconds, solver)}
             records.append(found)
         if "error" in found:
@@ -200,6 +203,7 @@ def _run_program(
         known = records.find(record)
         if known is None or (request.retry_fallbacks and not known["verified"]["options"]):
             mapping = folder / f"{found['solver']}.mapping"
+            record |= _made_with(request)
             record |= _verify(record, request, binary, program, mapping, progress)
             records.append(record)
             failures += [record] if "error" in record else []
@@ -216,6 +220,16 @@ def _solve(
     except CaptureError as error:
         return {"error": str(error)}
     return {name: reply[name] for name in ("total_cycles", "default_cycles", "seconds")}
+
+
+def _made_with(request: ResultsRequest) -> dict[str, Any]:
+    """Returns what the outcome of the closed loop depends on, beside the mapping."""
+    budget = {
+        "seconds": request.verify_seconds,
+        "looks": request.looks,
+        "compiles": request.compiles,
+    }
+    return {"budget": budget, "versions": compiler_versions()}
 
 
 def _verify(

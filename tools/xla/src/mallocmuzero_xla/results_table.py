@@ -24,7 +24,10 @@ All cycles are estimates of the TPU compiler (libtpu) and of a model of its copi
 | honoured | share of the accessed bytes that the compiled module has where the mapping wants them |
 | overrides | those given to the compiler, with settings, of these and those it refused |
 | looks, compiles | placements asked of the compiler without code generation; whole compiles |
+| † | after what was recompiled: of another program file or mapping than the solvers' columns |
 """
+
+_OTHER = " †"
 
 # Below this predicted gain the honoured share says little: there is nothing to honour.
 _WORTH_HONOURING = 0.01
@@ -108,7 +111,15 @@ def _row(
     head += ["yes" if any_record["contended"] else "no"]
     if winner is None:
         return [*head, _mega(any_record["default_cycles"]), *gains, *[""] * 6]
-    return [*head, _mega(winner["verified"]["default_cycles"]), *gains, *_outcome(winner)]
+    recompiled, *others = _outcome(winner)
+    recompiled += "" if _is_of(winner, solved.get(winner["solver"])) else _OTHER
+    return [*head, _mega(winner["verified"]["default_cycles"]), *gains, recompiled, *others]
+
+
+def _is_of(verify: dict[str, Any], solve: dict[str, Any] | None) -> bool:
+    """Whether what was recompiled is what the solver's record is about."""
+    fields = ("program_sha256", "total_cycles")
+    return solve is not None and all(verify[name] == solve[name] for name in fields)
 
 
 def _outcome(record: dict[str, Any]) -> list[str]:
