@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -156,6 +157,22 @@ def test_text_without_a_record_is_compiled_again(
     (tmp_path / "out" / "default.hlo.zst").write_bytes(b"left by someone else")
     fake_compiler({})
     assert run(tmp_path / "out").hlo["default"].startswith("HloModule default")
+
+
+def cut_short(path: pathlib.Path) -> None:
+    path.write_bytes(path.read_bytes()[:-8])
+
+
+@pytest.mark.parametrize("damage", [cut_short, lambda path: path.write_bytes(b"")])
+def test_damaged_text_is_captured_again(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler, damage: Callable[[pathlib.Path], None]
+) -> None:
+    log = fake_compiler({})
+    run(tmp_path / "out")
+    log.unlink()
+    damage(tmp_path / "out" / "default.hlo.zst")
+    assert run(tmp_path / "out").hlo["default"].startswith("HloModule default")
+    assert attempts(log) == ["lower", "default"]
 
 
 def test_record_that_is_not_json_is_a_usage_error(

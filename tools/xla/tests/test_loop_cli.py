@@ -111,6 +111,16 @@ def test_capture_without_its_default_exits_2(
     assert "the capture lacks default" in capsys.readouterr().err
 
 
+def test_capture_whose_text_is_cut_short_exits_2(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = world.capture / "default.hlo.zst"
+    path.write_bytes(path.read_bytes()[:-8])
+    assert verify(world, "--function", "m:f") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"mallocmuzero-xla: {path}: not a captured text (")
+
+
 def test_function_that_was_not_captured_exits_2(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

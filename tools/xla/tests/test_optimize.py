@@ -78,6 +78,16 @@ def test_samples_are_compiled_once_and_looked_up_later(world: World, cache: path
     assert [line for line in world.log() if line == "compile"] == captured
 
 
+def test_damaged_text_of_a_sample_that_is_not_asked_for_is_as_none(
+    world: World, cache: pathlib.Path
+) -> None:
+    run(samples=1)
+    entry(cache).unlink()
+    (text,) = (cache / "captures").rglob("sample_0.hlo.zst")
+    text.write_bytes(text.read_bytes()[:-8])
+    assert run(samples=0).compiler_options == OPTIONS
+
+
 def test_a_fifth_of_the_budget_buys_samples(world: World) -> None:
     # The made-up compiler says 0.5 s a compile. Everything in HBM and the default come first.
     run(samples=8, budget="15s")

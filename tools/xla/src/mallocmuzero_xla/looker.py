@@ -12,13 +12,12 @@ import threading
 from types import TracebackType
 from typing import Any
 
-import zstandard
-
 from mallocmuzero_xla import worker
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.store import read_text
 from mallocmuzero_xla.worker import Worker
 
 _TMPFS = pathlib.Path("/dev/shm")
@@ -155,8 +154,7 @@ class Looker:
         self.compiles += 1
         self.last_compile = self._run(self._compiling, "compile", options, budget, grace)
         self.slowest_compile = max(self.slowest_compile, self.last_compile)
-        compressed = self._compiling.output.read_bytes()
-        return zstandard.ZstdDecompressor().decompress(compressed).decode("utf-8")
+        return read_text(self._compiling.output)
 
     def _look(self, options: dict[str, str], budget: Budget) -> Look:
         lane = self._idle.get()

@@ -7,12 +7,10 @@ import json
 import pathlib
 from collections.abc import Mapping
 
-import zstandard
-
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.importer import import_program
-from mallocmuzero_xla.store import RECORD, SUFFIX
+from mallocmuzero_xla.store import RECORD, SUFFIX, read_text
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
 
 
@@ -45,12 +43,8 @@ class SavedCapture:
         return self.folder / f"{variant}{SUFFIX}"
 
     def read(self, variant: str) -> str:
-        """Returns the text of a variant."""
-        path = self.path(variant)
-        try:
-            return zstandard.ZstdDecompressor().decompress(path.read_bytes()).decode("utf-8")
-        except (OSError, zstandard.ZstdError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path}: not a captured text ({error})") from error
+        """Returns the text of a variant; raises UsageError if it is damaged."""
+        return read_text(self.path(variant))
 
     def texts(self) -> dict[str, str]:
         """Returns all texts by variant name."""

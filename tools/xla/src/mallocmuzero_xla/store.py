@@ -28,7 +28,7 @@ class CaptureStore:
     """The captured variants of one program for one chip. Its methods may be called by any thread.
 
     A text is kept only while capture.json says that it came from the same lowered program, chip,
-    compiler versions and environment: anything else is captured anew.
+    compiler versions and environment, and it is whole: anything else is captured anew.
     """
 
     def __init__(self, folder: pathlib.Path, name: str, chip: Chip) -> None:
@@ -56,8 +56,7 @@ class CaptureStore:
 
     def read(self, variant: Variant) -> str:
         """Returns the text of a captured variant."""
-        compressed = self.path(variant).read_bytes()
-        return zstandard.ZstdDecompressor().decompress(compressed).decode("utf-8")
+        return read_text(self.path(variant))
 
     def seconds(self, variant: Variant) -> float:
         """Returns what the compile of a captured variant took."""
@@ -132,7 +131,15 @@ class CaptureStore:
             raise UsageError(f"{path}: not JSON ({error}): remove it to capture anew") from error
         if any(record.get(name) != value for name, value in self._head.items()):
             return self._empty_record()
-        return dict(record)
+        whole = {name: entry for name, entry in record["variants"].items() if self._is_whole(name)}
+        return {**record, "variants": whole}
+
+    def _is_whole(self, name: str) -> bool:
+        try:
+            read_text(self.folder / f"{name}{SUFFIX}")
+        except UsageError:
+            return False
+        return True
 
     def _remove_texts(self) -> None:
         for path in self.folder.glob(f"*{SUFFIX}"):
@@ -141,6 +148,14 @@ class CaptureStore:
     def _write_record(self) -> None:
         text = json.dumps(self._record, indent=1, sort_keys=True) + "\n"
         write_atomically(self.folder / RECORD, text.encode("utf-8"))
+
+
+def read_text(path: pathlib.Path) -> str:
+    """Returns what `write_text` wrote; raises UsageError if it is not there or damaged."""
+    try:
+        return zstandard.ZstdDecompressor().decompress(path.read_bytes()).decode("utf-8")
+    except (OSError, zstandard.ZstdError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not a captured text ({error})") from error
 
 
 def write_text(path: pathlib.Path, text: str) -> None:
