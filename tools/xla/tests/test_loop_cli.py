@@ -159,6 +159,20 @@ def test_results_need_folders_or_only_render(
     assert table.read_text(encoding="utf-8").startswith("# Results")
 
 
+def test_tables_without_a_file_are_printed(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = tmp_path / "r.jsonl"
+    head = {"chip": "tpu_v4i", "family": "x", "split": "test", "contended": True}
+    found = {"solver": "greedy", "total_cycles": 95.0, "default_cycles": 100.0}
+    line = {**head, **found, "kind": "solve", "program": "p", "program_sha256": ""}
+    records.write_text(f"{json.dumps(line)}\n", encoding="utf-8")
+    assert cli.main(["results", "--output", str(records), "--render-only"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("# Results\n")
+    assert "| p | x | test | yes | 0.000 | 5.00 % |" in shown
+
+
 def test_records_that_are_not_there_are_not_rendered(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

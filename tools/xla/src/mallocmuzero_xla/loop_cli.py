@@ -94,7 +94,9 @@ def add_results(commands: Commands) -> None:
         help="the tables; text above them and other chips' tables in FILE are kept",
     )
     command.add_argument(
-        "--render-only", action="store_true", help="make the tables of the records there are"
+        "--render-only",
+        action="store_true",
+        help="make the tables of the records there are; printed without --markdown",
     )
     command.add_argument("--solvers", default=",".join(SOLVERS), help="a comma-separated list")
     command.add_argument("--budget", default="60s", metavar="TIME", help="of a solver")
@@ -140,6 +142,8 @@ def _run_results(arguments: argparse.Namespace) -> int:
         records, failures = run_results(request, LoopProgress())
     if arguments.markdown is not None:
         _write_tables(arguments.markdown, records)
+    elif arguments.render_only:
+        print(render_results(records.all()), end="")
     for record in failures:
         print(f"mallocmuzero-xla: {record['program']}: {record['error']}", file=sys.stderr)
     return 1 if failures else 0
