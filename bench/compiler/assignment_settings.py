@@ -33,7 +33,7 @@ def try_settings(entry: corpus.Entry) -> dict[str, Any]:
         lower_for(capture, Source(entry.name, entry.registry), looker, Budget())
         for item in assignment_settings(capture_chip(capture), looker.base_options):
             try:
-                text = looker.look(options_of([item]), Budget()).text
+                text = looker.look(options_of([item]), Budget())
                 found = binary.readback(entry.program, all_hbm, text, "default")
                 saved[item.kind] = 1 - found.mapped_cycles / found.default_cycles
             except (CompileError, WorkerLostError):

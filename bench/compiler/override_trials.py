@@ -85,7 +85,7 @@ class Recorder:
             if any(trial.items == items for trial in self.trials):
                 return None
             try:
-                text = self._looker.look(options_of(items), budget).text
+                text = self._looker.look(options_of(items), budget)
                 self.trials.append(Trial(items, self._read(text)))
                 return self.trials[-1]
             except CompileError as error:

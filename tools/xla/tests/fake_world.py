@@ -120,12 +120,11 @@ def run(world: dict[str, Any], action: str, asked: list[str], output: str) -> di
     if action == "compile" and asked:
         time.sleep(world.get("slow_compiles", 0))
     text = json.dumps({"asked": asked, "compiled": action == "compile"})
-    if action == "look":
-        content = json.dumps({"text": text, "tables": {}}).encode()
-    else:
+    content = text.encode()
+    if action == "compile":
         import zstandard
 
-        content = zstandard.compress(text.encode())
+        content = zstandard.compress(content)
     pathlib.Path(output).write_bytes(content)
     return {}
 

@@ -37,7 +37,6 @@ def compile_to_text(program, devices, options):
         while not pathlib.Path(options["other"]).exists():
             time.sleep(0.01)
         return "HloModule of " + options["mine"]
-    (folder / "1-TLP-01-memory-space-assignment-allocinfo.txt").write_text("buffer_id,size")
     (folder / "2-TLP-hlo.txt").write_text("HloModule placed by " + os.environ["LIBTPU_INIT_ARGS"])
     if how == "places":
         (folder / "2-TLP-00-deduplication-map.txt").write_text("")
@@ -81,17 +80,16 @@ def test_look_takes_the_placement_and_ends_the_compile(
 ) -> None:
     monkeypatch.setenv("LIBTPU_INIT_ARGS", "--the_users_own=1")
     look = looker.look(options(tmp_path, "places"), Budget())
-    assert look.text.startswith("HloModule placed by --the_users_own=1 --xla_jf_dump_to=")
-    assert look.tables == {"allocinfo": "buffer_id,size"}
+    assert look.startswith("HloModule placed by --the_users_own=1 --xla_jf_dump_to=")
     assert gone(tmp_path / "pid")
     left = sorted(path.name for path in looker.lowered.parent.iterdir())
-    assert left == ["look_0.json", "lowered.json"]
+    assert left == ["look_0.hlo", "lowered.json"]
 
 
 def test_compiler_that_writes_no_placement_is_left_to_finish(
     tmp_path: pathlib.Path, looker: Looker
 ) -> None:
-    assert looker.look(options(tmp_path, "finishes"), Budget()).text == "HloModule whole"
+    assert looker.look(options(tmp_path, "finishes"), Budget()) == "HloModule whole"
 
 
 def test_refusal_is_the_compilers_on_one_line(tmp_path: pathlib.Path, looker: Looker) -> None:
@@ -104,7 +102,7 @@ def test_abort_is_told_with_its_last_words_and_the_next_look_works(
 ) -> None:
     with pytest.raises(WorkerLostError, match=r"status -6.*Check failed: made up"):
         looker.look(options(tmp_path, "aborts"), Budget())
-    assert looker.look(options(tmp_path, "finishes"), Budget()).text == "HloModule whole"
+    assert looker.look(options(tmp_path, "finishes"), Budget()) == "HloModule whole"
 
 
 def test_compile_under_way_dies_with_its_look_process(
@@ -120,7 +118,7 @@ def test_looks_of_two_threads_run_at_once(tmp_path: pathlib.Path, looker: Looker
     budget = Budget(60.0, looks=2)
 
     def look(mine: str, other: str) -> str:
-        return looker.look({"how": "meets", "mine": mine, "other": other}, budget).text
+        return looker.look({"how": "meets", "mine": mine, "other": other}, budget)
 
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         texts = list(threads.map(look, files, reversed(files)))

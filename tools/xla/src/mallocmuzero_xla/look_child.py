@@ -29,13 +29,12 @@ from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text
 _MODULE_SUFFIX = "-TLP-hlo.txt"
 # Written next, once the module's text is complete.
 _MARKER_SUFFIX = "-TLP-00-deduplication-map.txt"
-_TABLE_INFIX = "-memory-space-assignment-"
 
-# The passes whose texts are written: without a choice they are gigabytes of machine code.
+# The pass whose text is written: without a choice they are gigabytes of machine code.
 _DUMP_FLAGS = (
     "--xla_jf_dump_hlo_text=true",
     "--xla_jf_dump_llo_text=false",
-    "--xla_jf_dump_llo_pass_label_regex=memory-space-assignment|deduplication-map",
+    "--xla_jf_dump_llo_pass_label_regex=deduplication-map",
 )
 _ERROR, _TEXT = "error.txt", "compiled.txt"
 _POLL_SECONDS = 0.005
@@ -43,7 +42,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def run_look(job: dict[str, Any]) -> dict[str, Any]:
-    """Runs one look and writes {"text", "tables"} to the job's output; returns the answer."""
+    """Runs one look and writes the placed module to the job's output; returns the answer."""
     started = time.monotonic()
     folder = pathlib.Path(job["dump"])
     shutil.rmtree(folder, ignore_errors=True)
@@ -55,7 +54,7 @@ def run_look(job: dict[str, Any]) -> dict[str, Any]:
         error, lost = _wait(child, folder)
         if error is None:
             output = pathlib.Path(job["output"])
-            output.write_text(json.dumps(_read_dump(folder)), encoding="utf-8")
+            output.write_text(_read_dump(folder), encoding="utf-8")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return {
@@ -108,16 +107,12 @@ def _wait(child: int, folder: pathlib.Path) -> tuple[str | None, bool]:
     return f"the compile process ended (status {os.waitstatus_to_exitcode(status)})", True
 
 
-def _read_dump(folder: pathlib.Path) -> dict[str, Any]:
-    """Returns the module's text, and the compiler's tables of what it placed where, by name."""
+def _read_dump(folder: pathlib.Path) -> str:
+    """Returns the module's text."""
     whole = folder / _TEXT
     modules = sorted(folder.glob(f"*{_MODULE_SUFFIX}"), key=lambda path: path.stat().st_size)
     text = (whole if whole.is_file() else modules[-1]).read_text(encoding="utf-8")
-    tables = {
-        path.stem.rpartition(_TABLE_INFIX)[2]: path.read_text(encoding="utf-8")
-        for path in folder.glob(f"*{_TABLE_INFIX}*.txt")
-    }
-    return {"text": strip_source_locations(text), "tables": tables}
+    return strip_source_locations(text)
 
 
 def _import_compiler() -> None:

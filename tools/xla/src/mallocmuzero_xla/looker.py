@@ -32,21 +32,6 @@ def looks_at_once() -> int:
 
 
 @dataclasses.dataclass(frozen=True)
-class Look:
-    """A placement as the compiler decided it.
-
-    Attributes:
-        text: the scheduled module, without estimated cycles.
-        tables: the compiler's own, as comma-separated values by name: "bufferinfo" (tensors),
-            "allocinfo" (which is where in fast memory from when to when), "scheduleinfo" (the
-            instruction at each time). Empty if the compiler wrote none.
-    """
-
-    text: str
-    tables: dict[str, str]
-
-
-@dataclasses.dataclass(frozen=True)
 class _Lane:
     """A process, and where what it compiles is written."""
 
@@ -76,7 +61,7 @@ class Looker:
         self._lanes = [
             _Lane(
                 Worker(worker.LOOK_COMMAND),
-                self._path(f"look_{number}.json"),
+                self._path(f"look_{number}.hlo"),
                 self._path(f"dump_{number}"),
             )
             for number in range(width)
@@ -87,7 +72,7 @@ class Looker:
             self._idle.put(lane)
         self._compiling = _Lane(Worker(), self._path("compiled.hlo.zst"), self._path("dump"))
         self._lock = threading.Lock()  # guards _seen, looks, and the budget's looks
-        self._seen: dict[str, Look | CompileError | WorkerLostError] = {}
+        self._seen: dict[str, str | CompileError | WorkerLostError] = {}
         self.looks = 0
         self.compiles = 0
         self.last_compile = 0.0
@@ -120,8 +105,8 @@ class Looker:
         self._compiling.worker.run(job, min(budget.remaining(), self._timeout))
         return LoweredProgram.read(self.lowered)
 
-    def look(self, options: dict[str, str], budget: Budget) -> Look:
-        """Returns the placement under `options`.
+    def look(self, options: dict[str, str], budget: Budget) -> str:
+        """Returns the placement under `options`: the scheduled module, without estimated cycles.
 
         Raises:
             CompileError: the compiler refused the options.
@@ -141,7 +126,7 @@ class Looker:
             with self._lock:
                 self._seen[key] = seen
                 self.looks += 1  # one that the budget or Ctrl-C cuts short has shown nothing
-        if isinstance(seen, Look):
+        if isinstance(seen, str):
             return seen
         raise seen
 
@@ -156,11 +141,11 @@ class Looker:
         self.slowest_compile = max(self.slowest_compile, self.last_compile)
         return read_text(self._compiling.output)
 
-    def _look(self, options: dict[str, str], budget: Budget) -> Look:
+    def _look(self, options: dict[str, str], budget: Budget) -> str:
         lane = self._idle.get()
         try:
             self._run(lane, "look", options, budget)
-            return Look(**json.loads(lane.output.read_text(encoding="utf-8")))
+            return lane.output.read_text(encoding="utf-8")
         finally:
             self._idle.put(lane)
 

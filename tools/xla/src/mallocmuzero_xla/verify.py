@@ -189,7 +189,7 @@ class Loop:
 
         def judge(items: Overrides) -> Placement:
             nonlocal best
-            text = self._looker.look(options_of(items), part).text
+            text = self._looker.look(options_of(items), part)
             with self._pricing:
                 placement = self._price(text)
                 best = min(best, placement.cycles)
