@@ -21,6 +21,7 @@
 #include "actor/demonstrations.h"
 #include "actor/role/actor_role.h"
 #include "actor/role/synthetic_actor.h"
+#include "env/testing/random_program_set.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/role/testing/small_cluster.h"
@@ -30,6 +31,7 @@
 #include "model/checkpoint.h"
 #include "replay/testing/shards.h"
 #include "rpc/channel.h"
+#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {
@@ -174,6 +176,23 @@ TEST_F(Cluster, AnActorFollowsTheLearnerThatTakesAnothersPlace) {
   StartLearner();
   EXPECT_TRUE(Await([&] { return actor->network_step() == 0; }));
   EXPECT_TRUE(Await([&] { return LearnerStatus().peers_size() == 1; }));
+}
+
+TEST_F(Cluster, AnActorPlaysTheProgramsOfALearnerThatStartsAgainWithOthers) {
+  StartShard();
+  StartLearner();
+  const std::unique_ptr<ActorRole> actor = StartActor(0);
+  ASSERT_TRUE(Learns(4));
+  learner_ = nullptr;
+  const ProgramSet others = testing::RandomProgramSet(12, 1);
+  const std::string path = folder_ + "/another.program";
+  ASSERT_TRUE(WriteMessage(path, others[0].program().proto()).ok());
+  config_.mutable_learner()->set_workloads(0, path);
+  // An empty one: games of the programs before would be refused.
+  shard_ = nullptr;
+  StartShard();
+  StartLearner();
+  EXPECT_TRUE(Learns(4));
 }
 
 TEST_F(Cluster, TheNewestWeightsAreThoseOfTheCheckpointAfterALearnersDeath) {

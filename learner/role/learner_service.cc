@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "rpc/protocol.h"
 #include "rpc/status.h"
+#include "simulator/core/file_io.h"
 #include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {
@@ -32,6 +34,15 @@ grpc::Status Superseded() {
 }
 
 grpc::Status Ending() { return {grpc::StatusCode::UNAVAILABLE, "the learner is stopping"}; }
+
+// Not a count: that of a learner that starts again would begin where the last one's did.
+uint64_t VersionOf(v1::Assignment assignment) {
+  assignment.clear_version();
+  const std::string hash = Sha256(SerializeDeterministically(assignment));
+  uint64_t version = 0;
+  std::memcpy(&version, hash.data(), sizeof(version));
+  return version;
+}
 
 }  // namespace
 
@@ -157,8 +168,8 @@ LearnerService::LearnerService(std::shared_ptr<const Security> security, Reporte
 LearnerService::~LearnerService() = default;
 
 void LearnerService::SetAssignment(v1::Assignment assignment, Files programs) {
+  assignment.set_version(VersionOf(assignment));
   const absl::MutexLock lock(&mutex_);
-  assignment.set_version(assignment_.version() + 1);
   assignment_ = std::move(assignment);
   programs_ = std::move(programs);
 }

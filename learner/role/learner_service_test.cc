@@ -160,19 +160,36 @@ TEST_F(LearnerServiceTest, ATransferFarBehindTheNewestEnds) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(LearnerServiceTest, TheAssignmentsVersionGoesUpWithEachChange) {
+TEST_F(LearnerServiceTest, AssignmentsThatDifferHaveOtherVersionsInEveryLife) {
   v1::Assignment assignment;
   assignment.add_programs()->set_name("a");
   const auto file = std::make_shared<const std::string>("bytes of a");
   service_.SetAssignment(assignment, {{"sha of a", file}});
   v1::Assignment got;
   ASSERT_TRUE(stub_->GetAssignment(Context().get(), {}, &got).ok());
-  EXPECT_EQ(got.version(), 1);
   EXPECT_EQ(got.programs(0).name(), "a");
   EXPECT_EQ(Fetch("sha of a", 6).first, "of a");
-  service_.SetAssignment(assignment, {});
-  ASSERT_TRUE(stub_->GetAssignment(Context().get(), {}, &got).ok());
-  EXPECT_EQ(got.version(), 2);
+  const auto version_of_next_life = [&](const v1::Assignment& next) {
+    LearnerService service(security_, [](const v1::ActorReport&) { return v1::ActorOrders(); });
+    service.SetAssignment(next, {});
+    const auto server = *RpcServer::Start(
+        {.address = "127.0.0.1:0", .security = security_, .services = {&service}});
+    const auto stub = v1::Learner::NewStub(MakeChannel(server->address(), *security_));
+    v1::Assignment answer;
+    EXPECT_TRUE(stub->GetAssignment(Context().get(), {}, &answer).ok());
+    v1::ActorOrders orders;
+    EXPECT_TRUE(stub->Report(Context().get(), {}, &orders).ok());
+    EXPECT_EQ(orders.assignment_version(), answer.version());
+    return answer.version();
+  };
+  EXPECT_EQ(version_of_next_life(assignment), got.version());
+  EXPECT_EQ(version_of_next_life(got), got.version());
+  v1::Assignment other = assignment;
+  other.mutable_programs(0)->set_sha256("of another a");
+  EXPECT_NE(version_of_next_life(other), got.version());
+  other = assignment;
+  other.mutable_search()->set_simulations(8);
+  EXPECT_NE(version_of_next_life(other), got.version());
 }
 
 TEST_F(LearnerServiceTest, AReportIsAnsweredWithOrders) {
