@@ -137,8 +137,10 @@ bool BatchSource::MakeBlock() {
   const bool drawn = DrawRows(v1::PRIORITIZED, kBatchesInBlock * latest, prioritized) &&
                      DrawRows(v1::BEST, kBatchesInBlock * best, imitated);
   const absl::Time made_since = absl::Now();
+  uint64_t generation = 0;  // as of before the baselines are looked at
   {
     const absl::MutexLock lock(&mutex_);
+    generation = generation_;
     draw_seconds_ += absl::ToDoubleSeconds(made_since - start);
   }
   if (!drawn) return false;
@@ -176,12 +178,12 @@ bool BatchSource::MakeBlock() {
       return false;
     }
   }
-  Enqueue(block, kBatchesInBlock, prioritized);
+  Enqueue(block, kBatchesInBlock, prioritized, generation);
   return true;
 }
 
 void BatchSource::Enqueue(const std::shared_ptr<UnrollBatch>& block, size_t batches,
-                          const std::vector<SampledPosition>& prioritized) {
+                          const std::vector<SampledPosition>& prioritized, uint64_t generation) {
   const size_t latest = prioritized.size() / batches;
   const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || queue_.size() < std::max(1U, options_.queued_batches);
@@ -191,7 +193,7 @@ void BatchSource::Enqueue(const std::shared_ptr<UnrollBatch>& block, size_t batc
     // Woken by Next, which takes one; by the destructor within the patience.
     while (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), kPatience)) {
     }
-    if (stopping_) return;
+    if (stopping_ || generation != generation_) return;
     queue_.push_back(
         {.block = block,
          .first = b * options_.rows,
@@ -203,6 +205,7 @@ void BatchSource::Enqueue(const std::shared_ptr<UnrollBatch>& block, size_t batc
 
 void BatchSource::DropQueued() {
   const absl::MutexLock lock(&mutex_);
+  ++generation_;
   queue_.clear();
 }
 

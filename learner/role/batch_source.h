@@ -69,7 +69,7 @@ class BatchSource {
   // The oldest one, or none if there is none in time.
   std::optional<PreparedBatch> Next(absl::Duration timeout);
 
-  // Empties the queue: its batches were made by baselines that no longer hold.
+  // Drops all batches that were made, or are being made, by now: by baselines that no longer hold.
   void DropQueued();
 
   // Batches in the queue.
@@ -88,8 +88,9 @@ class BatchSource {
   bool MakeBlock();
   void ImitateTheBest(std::vector<SampledPosition>& imitated);
   bool DrawRows(v1::Selection selection, size_t count, std::vector<SampledPosition>& drawn);
+  // Batches of a generation that was dropped meanwhile are let go.
   void Enqueue(const std::shared_ptr<UnrollBatch>& block, size_t batches,
-               const std::vector<SampledPosition>& prioritized);
+               const std::vector<SampledPosition>& prioritized, uint64_t generation);
   bool Pause(absl::Duration duration) const;
 
   const BatchSourceOptions options_;
@@ -107,6 +108,7 @@ class BatchSource {
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, BestGame> best_ ABSL_GUARDED_BY(mutex_);  // by program
   std::deque<PreparedBatch> queue_ ABSL_GUARDED_BY(mutex_);
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of batches; goes up when they are dropped
   double draw_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   double make_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t refused_rows_ ABSL_GUARDED_BY(mutex_) = 0;

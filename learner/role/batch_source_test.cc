@@ -152,6 +152,29 @@ TEST_F(BatchSourceTest, HoldsNoMoreBatchesThanItIsTold) {
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(source->Next(kTimeout).has_value());
 }
 
+TEST_F(BatchSourceTest, DropsTheRestOfABlockWithWhatIsQueuedOfIt) {
+  const std::shared_ptr<v1::Trajectory> newer = Play(2);
+  std::atomic<bool> dropped = false;
+  const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
+    std::vector<SampledPosition> drawn = Draw(count);
+    for (SampledPosition& row : drawn) {
+      row.position = 0;
+      if (dropped) row.trajectory = newer;
+    }
+    return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
+  });
+  const absl::Time start = absl::Now();
+  while (source->depth() < 2 && absl::Now() - start < kTimeout) absl::SleepFor(kTimeout / 1000);
+  // Two of the block's four are queued, two are to follow.
+  dropped = true;
+  source->DropQueued();
+  for (int i = 0; i < 4; ++i) {
+    const std::optional<PreparedBatch> batch = source->Next(kTimeout);
+    ASSERT_TRUE(batch.has_value());
+    EXPECT_EQ(batch->prioritized[0].trajectory, newer);
+  }
+}
+
 TEST_F(BatchSourceTest, LeavesOutGamesThatAreNotOfTheRun) {
   auto foreign = std::make_shared<v1::Trajectory>(*game_);
   foreign->set_rules_version(999);
