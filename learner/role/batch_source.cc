@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,21 @@ constexpr absl::Duration kPatience = absl::Milliseconds(500);
 constexpr absl::Duration kRefusedPause = absl::Milliseconds(10);
 
 }  // namespace
+
+double PreparedBatch::LargestWeight() const {
+  if (prioritized.empty()) return 0;
+  const auto weights = block->weights.begin() + static_cast<int64_t>(first);
+  return *std::max_element(weights, weights + static_cast<int64_t>(prioritized.size())) *
+         divided_by;
+}
+
+void PreparedBatch::DivideWeights(double largest) {
+  const double factor = divided_by / largest;
+  for (size_t i = 0; i < prioritized.size(); ++i) {
+    block->weights[first + i] = static_cast<float>(block->weights[first + i] * factor);
+  }
+  divided_by = largest;
+}
 
 BatchSource::BatchSource(const BatchSourceOptions& options, const ProgramSet& programs,
                          GameBook& book, DrawPositions draw, std::function<uint64_t()> positions)

@@ -47,8 +47,15 @@ struct PreparedBatch {
   size_t rows = 0;
 
   // The leading ones were drawn by priority, and want theirs back; their weights in `block` are
-  // (1 / (N x probability)) ^ exponent, not yet divided by a maximum. The others are imitated.
+  // (1 / (N x probability)) ^ exponent / divided_by. The others are imitated.
   std::vector<SampledPosition> prioritized;
+  double divided_by = 1;
+
+  // The largest of those weights, undivided; 0: there are none.
+  double LargestWeight() const;
+
+  // Divides those weights, as they were at first, by `largest`.
+  void DivideWeights(double largest);
 };
 
 // Where positions come from: ReplaySampler::Draw.

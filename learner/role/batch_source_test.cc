@@ -103,6 +103,27 @@ TEST_F(BatchSourceTest, BatchesHaveDrawnRowsFirstAndImitatedOnesBehind) {
   EXPECT_FLOAT_EQ(batch->block->policies[batch->first * 3 * 3], 0);
 }
 
+TEST_F(BatchSourceTest, ABatchThatIsTriedAgainIsDividedByTheLargestWeightOfTheNewGroup) {
+  const auto source = Start([this](v1::Selection, size_t count, absl::Duration) {
+    return absl::StatusOr<std::vector<SampledPosition>>(Draw(count));
+  });
+  std::optional<PreparedBatch> batch = source->Next(kTimeout);
+  ASSERT_TRUE(batch.has_value());
+  const float* weights = &batch->block->weights[batch->first];
+  EXPECT_FLOAT_EQ(weights[0], 0.5F);
+  EXPECT_DOUBLE_EQ(batch->LargestWeight(), 1);
+  batch->DivideWeights(4);  // another process has a larger one
+  EXPECT_FLOAT_EQ(weights[0], 0.125F);
+  EXPECT_FLOAT_EQ(weights[1], 0.25F);
+  EXPECT_FLOAT_EQ(weights[7], 1);  // imitated
+  EXPECT_DOUBLE_EQ(batch->LargestWeight(), 1);
+  // That one is lost.
+  batch->DivideWeights(batch->LargestWeight());
+  EXPECT_FLOAT_EQ(weights[0], 0.5F);
+  EXPECT_FLOAT_EQ(weights[1], 1);
+  EXPECT_FLOAT_EQ(weights[7], 1);
+}
+
 TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
   // Three games whose first decisions and returns differ.
   std::vector<std::shared_ptr<v1::Trajectory>> games = {game_};

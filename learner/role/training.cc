@@ -170,13 +170,8 @@ absl::Status Training::ShareBook() {
 
 // Whether every process has a batch; then largest_weight_ is that of all.
 absl::StatusOr<bool> Training::AllAreReady(const std::optional<PreparedBatch>& batch) {
-  double largest = 0;
-  if (batch.has_value()) {
-    const auto first = batch->block->weights.begin() + static_cast<int64_t>(batch->first);
-    const auto end = first + static_cast<int64_t>(batch->prioritized.size());
-    if (first != end) largest = *std::max_element(first, end);
-  }
-  double numbers[] = {batch.has_value() ? 0.0 : 1.0, largest};
+  double numbers[] = {batch.has_value() ? 0.0 : 1.0,
+                      batch.has_value() ? batch->LargestWeight() : 0.0};
   if (group_ != nullptr) {
     const absl::Time start = absl::Now();
     MMZ_RETURN_IF_ERROR(group_->Maximum(absl::MakeSpan(numbers)));
@@ -188,10 +183,7 @@ absl::StatusOr<bool> Training::AllAreReady(const std::optional<PreparedBatch>& b
 
 absl::Status Training::Update(PreparedBatch& batch) {
   const absl::Time start = absl::Now();
-  // A batch that comes again after a lost process has been divided before: that changes nothing.
-  for (size_t i = 0; i < batch.prioritized.size(); ++i) {
-    batch.block->weights[batch.first + i] /= static_cast<float>(largest_weight_);
-  }
+  batch.DivideWeights(largest_weight_);
   absl::StatusOr<UpdateResult> result;
   if (group_ == nullptr) {
     result = learner_->Update(*batch.block, batch.first, batch.rows);
