@@ -67,6 +67,7 @@ struct ActorMetrics::Families {
   Gauge& blocked_learner = blocked.Add({{"on", "learner"}});
   Gauge& blocked_replay = blocked.Add({{"on", "replay"}});
   Gauge& blocked_spool = blocked.Add({{"on", "spool"}});
+  Gauge& blocked_solvers = blocked.Add({{"on", "solvers"}});
   Counter& notices =
       MakeCounter(registry, "mallocmuzero_actor_versions_total", "Newer weights heard of.");
   Counter& fetched_bytes = MakeCounter(registry, "mallocmuzero_actor_fetched_bytes_total",
@@ -111,6 +112,7 @@ void ActorMetrics::Update(const ActorFigures& figures) {
   f.blocked_learner.Set(figures.blocked_on == PlayBlock::On::kLearner ? 1 : 0);
   f.blocked_replay.Set(figures.blocked_on == PlayBlock::On::kReplay ? 1 : 0);
   f.blocked_spool.Set(figures.blocked_on == PlayBlock::On::kSpool ? 1 : 0);
+  f.blocked_solvers.Set(figures.blocked_on == PlayBlock::On::kSolvers ? 1 : 0);
   Raise(f.notices, static_cast<double>(figures.learner.notices));
   Raise(f.fetched_bytes, static_cast<double>(figures.learner.fetched_bytes));
   Raise(f.fetch_seconds, figures.learner.fetch_seconds);

@@ -20,6 +20,8 @@ absl::string_view NameOf(PlayBlock::On on) {
       return "replay";
     case PlayBlock::On::kSpool:
       return "spool";
+    case PlayBlock::On::kSolvers:
+      return "showing solvers' games";
   }
   return "";
 }
@@ -33,6 +35,8 @@ std::string ToString(const PlayBlock& block) {
 PlayBlock HeldBackBlock() {
   return {.on = PlayBlock::On::kSpool, .why = "the shards take no more", .flow_control = true};
 }
+
+PlayBlock ShowingBlock() { return {.on = PlayBlock::On::kSolvers, .flow_control = true}; }
 
 PlayBlock SpoolBlock(const ReplayWriter& writer) {
   std::string trouble = writer.trouble();

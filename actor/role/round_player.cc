@@ -95,7 +95,7 @@ absl::StatusOr<bool> RoundPlayer::Demonstrate(const absl::Notification& stop) {
   const AssignedPrograms& assigned = *inputs_.assigned;
   const PlayedProgram* program = state_.TakeUndemonstrated(assigned);
   if (program == nullptr) return false;
-  state_.SetBlocked(options_.thread, {});
+  state_.SetBlocked(options_.thread, ShowingBlock());
   SolveOptions options;
   options.deadline = absl::Now() + absl::Seconds(assigned.assignment.demonstration_seconds());
   options.stop = [&stop] { return stop.HasBeenNotified(); };

@@ -135,6 +135,18 @@ TEST_F(Cluster, ActorsShowWhatSolversPlay) {
   EXPECT_TRUE(Learns(20));
 }
 
+TEST_F(Cluster, AnActorThatShowsSolversGamesSaysSo) {
+  config_.mutable_learner()->set_demonstration_seconds(1000);
+  StartShard();
+  StartLearner();
+  const std::unique_ptr<ActorRole> actor = StartActor(0);
+  EXPECT_TRUE(Await([&] {
+    const v1::RoleStatus status = LearnerStatus();
+    return status.peers_size() == 1 && status.peers(0).blocked_on() == "showing solvers' games";
+  }));
+  EXPECT_TRUE(LearnerStatus().peers(0).flow_control());  // no trouble
+}
+
 TEST_F(Cluster, EveryPartMayStartAgain) {
   StartShard();
   StartLearner();
