@@ -43,14 +43,12 @@ void ActorState::SetOrders(const v1::ActorOrders& orders, absl::Time now) {
   }
   inputs_.program_weights = {orders.program_weights().begin(), orders.program_weights().end()};
   undemonstrated_ = {orders.demonstrate().begin(), orders.demonstrate().end()};
-  // A learner that went on from an earlier checkpoint does not know any more.
+  // The learner knows what was reported. It wants what was lost, such as with a shard, again.
   const ProgramSet& programs = inputs_.assigned->programs;
   for (const uint32_t p : undemonstrated_) {
     if (p >= programs.size()) continue;
     const auto shown = shown_.find(programs[p].sha256());
-    if (shown != shown_.end() && shown->second == Shown::kReported) {
-      shown->second = Shown::kHandedOver;
-    }
+    if (shown != shown_.end() && shown->second == Shown::kReported) shown_.erase(shown);
   }
 }
 

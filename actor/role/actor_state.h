@@ -74,9 +74,9 @@ class ActorState {
   // Why there is no contact with the learner; empty: there is.
   void SetLearnerTrouble(std::string trouble);
 
-  // A program that the learner wants demonstrations of and that has not been taken before; null:
-  // there is none, or `assigned` is no longer what is assigned. Whoever takes it shows them, and
-  // says so once they are handed over.
+  // A program that the learner wants demonstrations of and that has not been taken since it said
+  // so; null: there is none, or `assigned` is no longer what is assigned. Whoever takes it shows
+  // them, and says so once they are handed over.
   const PlayedProgram* TakeUndemonstrated(const AssignedPrograms& assigned);
   void AddDemonstrated(const std::string& program);
 

@@ -185,9 +185,26 @@ TEST_F(ActorStateTest, ShowsEachProgramOnceAndSaysSoUntilTheLearnerKnows) {
   EXPECT_EQ(reported().demonstrated_size(), 0);
   state_.PutBackOutcomes(lost);
   EXPECT_EQ(reported().demonstrated_size(), 1);
-  // The learner has gone back to a checkpoint from before.
+  EXPECT_EQ(state_.TakeUndemonstrated(*assigned), nullptr);
+  // They have not come, says a learner that was told.
   state_.SetOrders(orders, now_);
-  EXPECT_EQ(reported().demonstrated_size(), 1);
+  EXPECT_EQ(state_.TakeUndemonstrated(*assigned), program);
+  EXPECT_EQ(state_.TakeUndemonstrated(*assigned), nullptr);
+}
+
+TEST_F(ActorStateTest, WhatIsBeingShownOrNotYetReportedIsNotShownAgain) {
+  Assign(1);
+  SetNetwork(5);
+  v1::ActorOrders orders = Orders(5, 1);
+  orders.add_demonstrate(0);
+  state_.SetOrders(orders, now_);
+  const std::shared_ptr<const AssignedPrograms> assigned = state_.NextRound(now_)->assigned;
+  const PlayedProgram* program = state_.TakeUndemonstrated(*assigned);
+  ASSERT_NE(program, nullptr);
+  state_.SetOrders(orders, now_);
+  EXPECT_EQ(state_.TakeUndemonstrated(*assigned), nullptr);
+  state_.AddDemonstrated(program->sha256());
+  state_.SetOrders(orders, now_);
   EXPECT_EQ(state_.TakeUndemonstrated(*assigned), nullptr);
 }
 

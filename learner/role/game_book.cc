@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "env/game_rules.h"
 #include "env/recorded_game.h"
 #include "simulator/core/status_macros.h"
@@ -99,12 +100,13 @@ absl::Status GameBook::Take(const v1::Trajectory& game) {
   Record& record = records_[programs_.IndexOf(program->sha256())];
   const bool own = game.source() == v1::Trajectory::SELF_PLAY;
   if (NoteIfBest(game, own ? kAgent : kDemonstration, record.progress)) record.has_new_best = true;
+  if (game.source() == v1::Trajectory::DEMONSTRATION) record.demonstrated = true;
   // Demonstrations say nothing of how the agent plays.
   if (own && !follows_) record.baseline.Add(game);
   return absl::OkStatus();
 }
 
-void GameBook::TakeReport(const v1::ActorReport& report, uint64_t newest_step) {
+void GameBook::TakeReport(const v1::ActorReport& report, uint64_t newest_step, absl::Time now) {
   const absl::MutexLock lock(&mutex_);
   for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
     if (programs_.Find(evaluation.program_sha256()) == nullptr) continue;
@@ -116,15 +118,17 @@ void GameBook::TakeReport(const v1::ActorReport& report, uint64_t newest_step) {
   }
   for (const std::string& program : report.demonstrated()) {
     if (programs_.Find(program) == nullptr) continue;
-    records_[programs_.IndexOf(program)].demonstrated = true;
+    records_[programs_.IndexOf(program)].demonstration_due = now + kDemonstrationPatience;
   }
 }
 
-std::vector<uint32_t> GameBook::Undemonstrated(uint64_t first, size_t most) const {
+std::vector<uint32_t> GameBook::Undemonstrated(uint64_t first, size_t most, absl::Time now) const {
   const absl::MutexLock lock(&mutex_);
   std::vector<uint32_t> left;
   for (size_t p = 0; p < records_.size(); ++p) {
-    if (!records_[p].demonstrated) left.push_back(static_cast<uint32_t>(p));
+    const Record& record = records_[p];
+    if (record.demonstrated || now < record.demonstration_due) continue;
+    left.push_back(static_cast<uint32_t>(p));
   }
   if (left.empty()) return left;
   std::rotate(left.begin(), left.begin() + static_cast<int64_t>(first % left.size()), left.end());

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "env/program_set.h"
 #include "learner/batch_maker.h"
 #include "learner/program_progress.h"
@@ -26,6 +27,10 @@
 #include "mallocmuzero/v1/trajectory.pb.h"
 
 namespace mallocmuzero {
+
+// From an actor's word that it has shown games of a program until one must have been drawn: longer
+// than spools wait for shards, and than one actor takes for all programs there are.
+inline constexpr absl::Duration kDemonstrationPatience = absl::Hours(1);
 
 // Checks every game before it is learned from, counts each once in its program's baseline, and
 // remembers the best. Thread-safe.
@@ -43,12 +48,13 @@ class GameBook {
 
   // Takes what an actor says of evaluation games and demonstrations of the set's programs. Of
   // evaluations the one by the newest weights counts; none by newer ones than `newest_step`, which
-  // were lost with an earlier life of the learner.
-  void TakeReport(const v1::ActorReport& report, uint64_t newest_step);
+  // were lost with an earlier life of the learner. Demonstrations are only on their way then.
+  void TakeReport(const v1::ActorReport& report, uint64_t newest_step, absl::Time now);
 
-  // Up to `most` programs, by their index, that no actor has shown games of: those from the
-  // `first`-th on, around the end.
-  std::vector<uint32_t> Undemonstrated(uint64_t first, size_t most) const;
+  // Up to `most` programs, by their index, of which no demonstration has been taken and none is on
+  // its way: those from the `first`-th on, around the end. What has not come after
+  // kDemonstrationPatience was lost.
+  std::vector<uint32_t> Undemonstrated(uint64_t first, size_t most, absl::Time now) const;
 
   // What to measure values by, of every program, as of the last refresh. Never null.
   std::shared_ptr<const Baselines> baselines() const;
@@ -82,7 +88,8 @@ class GameBook {
     bool has_new_best = false;
     uint64_t refreshed_games = 0;  // that the baseline in use is made of
     uint64_t policy_step = 0;      // of the weights that progress.policy_return is of
-    bool demonstrated = false;
+    bool demonstrated = false;     // a demonstration was taken
+    absl::Time demonstration_due = absl::InfinitePast();  // of what an actor has shown
   };
 
   // A game by its id, and what its decisions hash to.

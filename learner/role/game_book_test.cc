@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "actor/game_recorder.h"
 #include "env/game.h"
 #include "env/game_rules.h"
@@ -29,18 +30,24 @@ using ::testing::IsEmpty;
 
 class GameBookTest : public ::testing::Test {
  protected:
-  v1::Trajectory Play(uint64_t seed) const {
+  static v1::Trajectory Play(uint64_t seed, const PlayedProgram& program,
+                             v1::Trajectory::Source source) {
     Player player(PlayerKind::kRandom, seed);
     player.StartGame();
-    GameRecorder recorder(programs_[0], TrajectoryId(1, 2, seed), v1::Trajectory::SELF_PLAY, 0);
-    Game game(programs_[0].rules());
+    GameRecorder recorder(program, TrajectoryId(1, 2, seed), source, 0);
+    Game game(program.rules());
     recorder.Start(game);
     while (!game.finished()) recorder.Apply(game, player.Choose(game), {}, 0);
     return std::move(recorder).Finish();
   }
 
+  v1::Trajectory Play(uint64_t seed) const {
+    return Play(seed, programs_[0], v1::Trajectory::SELF_PLAY);
+  }
+
   uint64_t BaselineGames() const { return book_->baselines()->at(programs_[0].sha256()).games(); }
 
+  const absl::Time now_ = absl::FromUnixSeconds(1'000'000);
   const ProgramSet programs_ = testing::RandomProgramSet(11, 1);
   const std::unique_ptr<GameBook> book_ = *GameBook::Create(programs_, false);
 };
@@ -115,7 +122,7 @@ TEST_F(GameBookTest, KeepsTheEvaluationByTheNewestWeights) {
     evaluation.set_program_sha256(program);
     evaluation.set_network_step(step);
     evaluation.set_policy_return(value);
-    book_->TakeReport(report, 25);
+    book_->TakeReport(report, 25, now_);
   };
   take(program, 20, 0.5);
   take(program, 10, 0.25);   // of an actor that was slow
@@ -131,24 +138,40 @@ TEST_F(GameBookTest, KeepsTheEvaluationByTheNewestWeights) {
   EXPECT_EQ(other->Describe()[0].policy_return(), 0.375);
 }
 
-TEST_F(GameBookTest, RemembersWhichProgramsWereDemonstrated) {
+TEST_F(GameBookTest, RemembersWhichProgramsItHasTakenDemonstrationsOf) {
   const ProgramSet programs = testing::RandomProgramSet(5, 4);
   const std::unique_ptr<GameBook> book = *GameBook::Create(programs, false);
-  EXPECT_THAT(book->Undemonstrated(0, 9), ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(book->Undemonstrated(7, 2), ElementsAre(3, 0));
-  v1::ActorReport report;
-  report.add_demonstrated(programs[1].sha256());
-  report.add_demonstrated("another program");
-  book->TakeReport(report, 0);
-  EXPECT_THAT(book->Undemonstrated(0, 9), ElementsAre(0, 2, 3));
+  EXPECT_THAT(book->Undemonstrated(0, 9, now_), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(book->Undemonstrated(7, 2, now_), ElementsAre(3, 0));
+  EXPECT_EQ(book->Take(Play(1, programs[1], v1::Trajectory::DEMONSTRATION)), absl::OkStatus());
+  EXPECT_EQ(book->Take(Play(2, programs[2], v1::Trajectory::SELF_PLAY)), absl::OkStatus());
+  EXPECT_THAT(book->Undemonstrated(0, 9, now_), ElementsAre(0, 2, 3));
   v1::TrainState state;
   book->SaveTo(state);
   const std::unique_ptr<GameBook> other = *GameBook::Create(programs, false);
   EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());
-  EXPECT_THAT(other->Undemonstrated(0, 9), ElementsAre(0, 2, 3));
-  for (const uint32_t p : {0, 2, 3}) report.add_demonstrated(programs[p].sha256());
-  other->TakeReport(report, 0);
-  EXPECT_THAT(other->Undemonstrated(5, 9), IsEmpty());
+  EXPECT_THAT(other->Undemonstrated(0, 9, now_), ElementsAre(0, 2, 3));
+  for (const uint32_t p : {0, 2, 3}) {
+    EXPECT_EQ(other->Take(Play(3 + p, programs[p], v1::Trajectory::DEMONSTRATION)),
+              absl::OkStatus());
+  }
+  EXPECT_THAT(other->Undemonstrated(5, 9, now_), IsEmpty());
+}
+
+TEST_F(GameBookTest, AsksForDemonstrationsAgainThatAnActorHasShownAndThatNeverCame) {
+  v1::ActorReport report;
+  report.add_demonstrated(programs_[0].sha256());
+  report.add_demonstrated("another program");
+  book_->TakeReport(report, 0, now_);
+  const absl::Time due = now_ + kDemonstrationPatience;
+  EXPECT_THAT(book_->Undemonstrated(0, 9, due - absl::Seconds(1)), IsEmpty());
+  EXPECT_THAT(book_->Undemonstrated(0, 9, due), ElementsAre(0));
+  // What was only said to be on its way is not known in a learner's next life.
+  v1::TrainState state;
+  book_->SaveTo(state);
+  EXPECT_FALSE(state.programs(0).demonstrated());
+  EXPECT_EQ(book_->Take(Play(1, programs_[0], v1::Trajectory::DEMONSTRATION)), absl::OkStatus());
+  EXPECT_THAT(book_->Undemonstrated(0, 9, due), IsEmpty());
 }
 
 TEST_F(GameBookTest, KeepsWhatIsKnownOfProgramsThatAreNotTrainedOnNow) {

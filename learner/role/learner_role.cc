@@ -303,13 +303,14 @@ void LearnerRole::Impl::Tick() {
 }
 
 absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::TakeReport(const v1::ActorReport& report) {
-  MMZ_RETURN_IF_ERROR(actors_.Report(report, absl::Now()));
-  book_->TakeReport(report, service_->published_step());
+  const absl::Time now = absl::Now();
+  MMZ_RETURN_IF_ERROR(actors_.Report(report, now));
+  book_->TakeReport(report, service_->published_step(), now);
   v1::ActorOrders orders;
   const absl::MutexLock lock(&mutex_);
   if (config_.learner().demonstration_seconds() > 0) {
     // Each actor begins elsewhere.
-    const auto wanted = book_->Undemonstrated(reports_++, kMostDemonstrations);
+    const auto wanted = book_->Undemonstrated(reports_++, kMostDemonstrations, now);
     orders.mutable_demonstrate()->Add(wanted.begin(), wanted.end());
   }
   orders.mutable_program_weights()->Add(weights_.begin(), weights_.end());
