@@ -26,7 +26,7 @@ struct ProgramProgress {
   const PlayedProgram* program = nullptr;
   double greedy_return = 0;          // of the greedy solver's game
   double best_return = 0;            // of the best game, if there is one
-  std::string best_player;           // "agent", or the solver whose demonstration it was
+  std::string best_player;           // "agent", or a solver; in a cluster just "demonstration"
   std::vector<Action> best_actions;  // empty before the first game
 
   // At the last evaluation; NaN before the first.
