@@ -10,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "view/format.h"
 #include "view/line_chart.h"
 
@@ -37,8 +39,36 @@ struct Gains {
   double greedy = kMissing;
 };
 
-Gains GainsOf(const v1::TrainMetrics& metrics, const Program& wanted) {
-  const Program* found = FindProgram(metrics, wanted);
+// Whether two iterations, either of which may not say for which chip, mean the same program.
+bool IsSame(const Program& a, const Program& b) {
+  const bool same_chip =
+      a.hardware() == b.hardware() || a.hardware().empty() || b.hardware().empty();
+  return same_chip && a.name() == b.name();
+}
+
+// FindProgram for all programs of an iteration, however many there are.
+class ProgramIndex {
+ public:
+  explicit ProgramIndex(const v1::TrainMetrics& metrics) {
+    for (const Program& program : metrics.programs()) by_name_[program.name()].push_back(&program);
+  }
+
+  const Program* Find(const Program& program) const {
+    const auto found = by_name_.find(program.name());
+    if (found == by_name_.end()) return nullptr;
+    for (const Program* candidate : found->second) {
+      if (IsSame(*candidate, program)) return candidate;
+    }
+    return nullptr;
+  }
+
+ private:
+  // One of each chip.
+  absl::flat_hash_map<absl::string_view, std::vector<const Program*>> by_name_;
+};
+
+// `found` may be null: it was not there.
+Gains GainsOf(const Program* found) {
   if (found == nullptr) return {};
   const Program& program = *found;
   const auto percent = [&](bool known, double value) {
@@ -55,16 +85,17 @@ Gains GainsOf(const v1::TrainMetrics& metrics, const Program& wanted) {
 // played.
 Gains MeanGains(const v1::TrainMetrics& metrics, const v1::TrainMetrics& last,
                 std::vector<double>& self_play) {
+  const ProgramIndex index(metrics);
   const bool all_there =
       std::all_of(last.programs().begin(), last.programs().end(),
-                  [&](const Program& program) { return FindProgram(metrics, program) != nullptr; });
+                  [&](const Program& program) { return index.Find(program) != nullptr; });
   if (!all_there) return {};
   Gains mean = {0, 0, 0, 0};
   self_play.resize(last.programs_size(), kMissing);
   const double share = 1.0 / last.programs_size();
   int played = 0;
   for (int p = 0; p < last.programs_size(); ++p) {
-    const Gains gains = GainsOf(metrics, last.programs(p));
+    const Gains gains = GainsOf(index.Find(last.programs(p)));
     if (!std::isnan(gains.self_play)) self_play[p] = gains.self_play;
     if (!std::isnan(self_play[p])) {
       mean.self_play += self_play[p];
@@ -158,9 +189,7 @@ double CyclesSaved(const Program& program, double value) {
 
 const Program* FindProgram(const v1::TrainMetrics& metrics, const Program& program) {
   for (const Program& candidate : metrics.programs()) {
-    const bool same_chip = candidate.hardware() == program.hardware() ||
-                           candidate.hardware().empty() || program.hardware().empty();
-    if (same_chip && candidate.name() == program.name()) return &candidate;
+    if (IsSame(candidate, program)) return &candidate;
   }
   return nullptr;
 }
@@ -205,7 +234,8 @@ std::string ReturnsSvg(absl::string_view run, Iterations iterations) {
     const Program& program = iterations.back().programs(p);
     charts.push_back(ReturnsChart(NameOnChip(program.name(), program.hardware()),
                                   program.has_default_return() ? "default" : "all in HBM",
-                                  iterations, [&](const auto& m) { return GainsOf(m, program); }));
+                                  iterations,
+                                  [&](const auto& m) { return GainsOf(FindProgram(m, program)); }));
   }
   if (charts.empty()) {
     charts.push_back(ReturnsChart("", "default", {}, [](const auto&) { return Gains{}; }));

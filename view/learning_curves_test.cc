@@ -158,6 +158,26 @@ TEST(ReturnsSvg, ShowsTheMeanAndTheTwelveProgramsWithMostGain) {
   EXPECT_THAT(Texts(root), Contains("best +16.25 %"));
 }
 
+TEST(ReturnsSvg, TheMeanTellsProgramsOfOneNameApartByTheirChips) {
+  std::vector<v1::TrainMetrics> run = MakeRun(2, 2);
+  for (v1::TrainMetrics& metrics : run) {
+    for (Program& program : *metrics.mutable_programs()) program.set_name("gpt");
+    metrics.mutable_programs(0)->set_hardware("tpu_v4i");
+    metrics.mutable_programs(1)->set_hardware("tpu_v5e");
+    metrics.mutable_programs(0)->set_best_return(0.2);
+    metrics.mutable_programs(1)->set_best_return(0.36);
+  }
+  run.back().mutable_programs()->SwapElements(0, 1);
+  // 0 and 0.16 of 0.8 that are left of all-HBM cycles.
+  EXPECT_THAT(Texts(Parse(ReturnsSvg("run", run))), Contains("best +10.00 %"));
+  // A chip that was not there before: the mean begins with it.
+  run[0].mutable_programs(1)->set_hardware("tpu_v6e");
+  const testing::Element root = Parse(ReturnsSvg("run", run));
+  const std::string& path =
+      root.Find("g", "chart")[0]->Find("path", "line dot green")[0]->attributes.at("d");
+  EXPECT_EQ(std::count(path.begin(), path.end(), 'L'), 0);
+}
+
 TEST(ReturnsSvg, NamesWhatAProgramWithoutDefaultIsComparedWith) {
   std::vector<v1::TrainMetrics> run = MakeRun(2, 1);
   run.back().mutable_programs(0)->clear_default_return();
