@@ -129,6 +129,7 @@ class TrainingRun {
   v1::TrainState state_;          // counters; the rest is filled in by Capture
   uint64_t saved_iteration_ = 0;  // of the latest checkpoint
   std::vector<ProgramProgress> progress_;
+  std::vector<double> written_returns_;  // that best/ has mappings of; NaN: not known
 };
 
 }  // namespace mallocmuzero

@@ -66,6 +66,30 @@ TEST(TrainingRun, LeavesMetricsACheckpointAndMappings) {
   }
 }
 
+TEST(TrainingRun, WritesAMappingWhenThereIsABetterOne) {
+  const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("mappings"), SmallConfig());
+  ASSERT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
+  const auto path = [&](const ProgramProgress& progress) {
+    return run->directory().BestPath(progress.program->program().hardware().name(),
+                                     progress.program->name());
+  };
+  std::vector<double> before;
+  for (const ProgramProgress& progress : run->progress()) {
+    before.push_back(progress.best_return);
+    EXPECT_TRUE(std::filesystem::remove(path(progress)));
+  }
+  // Saved again without another game.
+  ASSERT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
+  for (const ProgramProgress& progress : run->progress()) {
+    EXPECT_FALSE(std::filesystem::exists(path(progress)));
+  }
+  ASSERT_TRUE(run->Run({.iterations = 6}, nullptr).ok());
+  for (size_t p = 0; p < before.size(); ++p) {
+    const ProgramProgress& progress = run->progress()[p];
+    EXPECT_EQ(std::filesystem::exists(path(progress)), progress.best_return > before[p]);
+  }
+}
+
 void ExpectExactResume(const v1::TrainConfig& config) {
   const std::unique_ptr<TrainingRun> unbroken = StartRun(NewFolder("unbroken"), config);
   ASSERT_TRUE(unbroken->Run({.iterations = 7}, nullptr).ok());

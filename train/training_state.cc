@@ -1,6 +1,7 @@
 // TrainingRun: set-up, saving and resuming.
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -162,8 +163,12 @@ absl::Status TrainingRun::Save(const Saved& saved) {
   saved_iteration_ = saved.iteration;
   // Only now does nothing need the older games.
   directory_.RemoveOtherGames(saved.iteration);
-  for (const ProgramProgress& progress : progress_) {
-    MMZ_RETURN_IF_ERROR(WriteBestMapping(directory_, progress));
+  // Of hundreds of programs few have got a better game since.
+  written_returns_.resize(progress_.size(), std::numeric_limits<double>::quiet_NaN());
+  for (size_t p = 0; p < progress_.size(); ++p) {
+    if (progress_[p].best_return == written_returns_[p]) continue;
+    MMZ_RETURN_IF_ERROR(WriteBestMapping(directory_, progress_[p]));
+    if (!progress_[p].best_actions.empty()) written_returns_[p] = progress_[p].best_return;
   }
   return absl::OkStatus();
 }
