@@ -48,6 +48,17 @@ void PrintError(std::string_view message) {
   std::fputs(absl::StrCat("mallocmuzero: ", line, "\n").c_str(), stderr);
 }
 
+// Whoever gives an empty value, such as of a variable that is not set, does not mean the default.
+void RefuseEmptyValues(CLI::App& command) {
+  const CLI::Validator not_empty(
+      [](const std::string& text) -> std::string {
+        return text.empty() ? "expected a value, found ''" : "";
+      },
+      /*validator_desc=*/"");
+  for (CLI::Option* option : command.get_options()) option->check(not_empty);
+  for (CLI::App* subcommand : command.get_subcommands({})) RefuseEmptyValues(*subcommand);
+}
+
 // --help and --version arrive here too, as errors with exit code 0.
 ExitCode ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() != 0) {
@@ -68,6 +79,7 @@ ExitCode ParseAndRun(int argc, const char* const* argv) {
   app.footer("Exit codes: 0 success, 1 failure or an invalid mapping, 2 bad usage or input.");
   Action action;
   for (const AddCommand add : kCommands) add(app, action);
+  RefuseEmptyValues(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -127,6 +127,10 @@ TEST_F(Cluster, BadUsageIsOneLine) {
       {{"actor", "--config", config_, "--games-per-second", "3"}, "--synthetic"},
       {{"actor", "--config", config_, "--synthetic", "2", "--reanalyse"}, "--reanalyse"},
       {{"up", "--config", config_, "--for", "0s"}, "--for"},
+      {{"up", "--config", config_, "--for", ""}, "--for: expected a value, found ''"},
+      {{"up", "--config", config_, "--for="}, "--for: "},
+      {{"replay", "--config", config_, "--shard", "a", "--rate-limit", ""},
+       "--rate-limit: expected a value, found ''"},
   };
   for (const auto& test : cases) {
     const RunResult result = RunMallocmuzero(test.arguments);

@@ -191,6 +191,7 @@ TEST_F(Train, BadUsageIsOneLineAndLeavesNothing) {
     const char* says;
   } cases[] = {
       {{"--budget", "0s"}, "--budget"},
+      {{"--budget", ""}, "--budget: expected a value, found ''"},
       {{"--network", "huge"}, "huge"},
       {{"--resume"}, "no training run here"},
       {{"--demonstrations", "-1"}, "--demonstrations: expected a number of 0 or more, found '-1'"},
