@@ -207,8 +207,9 @@ void AddTrainCommand(CLI::App& app, Action& action) {
                    "iterations to train, those of earlier sittings counted")
       ->check(WholeNumber(1));
   CLI::Option* resume = command->add_flag("--resume", flags->resume, "go on with the run in RUN");
-  command->add_option("--config", flags->config, "TrainConfig to start a run with")
-      ->type_name("FILE");
+  CLI::Option* config =
+      command->add_option("--config", flags->config, "TrainConfig to start a run with")
+          ->type_name("FILE");
   command
       ->add_option("--set", flags->settings,
                    "a setting of the run, such as search.simulations=8; may be repeated; "
@@ -216,8 +217,11 @@ void AddTrainCommand(CLI::App& app, Action& action) {
       ->type_name("FIELD=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  CLI::Option* network = command->add_option(
-      "--network", flags->network, "size of the networks: tiny, small or base; default: tiny");
+  CLI::Option* network =
+      command
+          ->add_option("--network", flags->network,
+                       "size of the networks: tiny, small or base; default: tiny")
+          ->excludes(config);
   command
       ->add_option("--from", flags->from,
                    "checkpoint whose networks a new run trains further; default: fresh ones")

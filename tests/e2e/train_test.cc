@@ -193,6 +193,7 @@ TEST_F(Train, BadUsageIsOneLineAndLeavesNothing) {
       {{"--budget", "0s"}, "--budget"},
       {{"--budget", ""}, "--budget: expected a value, found ''"},
       {{"--network", "huge"}, "huge"},
+      {{"--network", "base", "--config", "c"}, "--network"},
       {{"--resume"}, "no training run here"},
       {{"--demonstrations", "-1"}, "--demonstrations: expected a number of 0 or more, found '-1'"},
       {{"--demonstrations", "nan"}, "--demonstrations: "},
