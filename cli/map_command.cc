@@ -79,6 +79,17 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
     return absl::InvalidArgumentError(
         absl::StrCat("--solver: expected one of ", KnownSolvers(), ", found '", flags.solver, "'"));
   }
+  if (!flags.checkpoint.empty() && flags.solver != kAgent && flags.solver != kPortfolio) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoint: --solver ", flags.solver,
+                     " plays no networks; --solver agent or portfolio expected"));
+  }
+  std::error_code ignored;
+  if (!flags.plot.empty() && std::filesystem::weakly_canonical(flags.output, ignored) ==
+                                 std::filesystem::weakly_canonical(flags.plot, ignored)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--plot: ", flags.plot, ": another file than that of --output expected"));
+  }
   if (flags.explain && !HasDefault(program)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--explain: ", flags.program, " has no default mapping to compare with"));

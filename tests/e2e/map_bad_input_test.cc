@@ -138,6 +138,10 @@ TEST_F(MapBadInput, FlagsThatMakeNoSenseAreNamed) {
   }
   ExpectOneErrorLine(Map(program_, {"--seed", "-1"}), "--seed");
   ExpectOneErrorLine(Map(program_, {"--threads", "0"}), "--threads");
+  ExpectOneErrorLine(Map(program_, {"--solver", "local_search", "--checkpoint", program_}),
+                     "--checkpoint: --solver local_search plays no networks");
+  ExpectOneErrorLine(Map(program_, {"--plot", mapping_}), "--plot: .*m\\.mapping: another file");
+  ExpectOneErrorLine(Map(program_, {"--plot", folder_.Path("./m.mapping")}), "--plot: ");
   ExpectOneErrorLine(Map(program_, {"--solver", "magic"}),
                      "--solver: .*local_search.*agent, found .magic");
 }
