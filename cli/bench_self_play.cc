@@ -1,5 +1,6 @@
 #include "cli/bench_self_play.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -44,12 +45,10 @@ struct SelfPlayFlags {
   bool json = false;
 };
 
-// More games than can be played in the time, every decision of them searched.
+// Every decision is searched.
 std::vector<GameTask> MakeTasks(const PlayedProgram& program, const SelfPlayFlags& flags) {
-  constexpr uint64_t kDecisionsPerSecond = 1'000'000;  // more than a network allows
-  const auto games = static_cast<uint64_t>(flags.seconds * kDecisionsPerSecond * flags.threads /
-                                           program.decisions()) +
-                     uint64_t{flags.batch} * flags.threads;
+  const uint64_t games =
+      GamesToHaveReady(flags.seconds, flags.threads, flags.batch, program.decisions());
   std::vector<GameTask> tasks;
   for (uint64_t game = 0; game < games; ++game) {
     tasks.push_back({.program = &program,
@@ -147,6 +146,14 @@ absl::StatusOr<ExitCode> RunSelfPlay(const SelfPlayFlags& flags) {
 }
 
 }  // namespace
+
+uint64_t GamesToHaveReady(double seconds, uint32_t threads, uint32_t batch, uint32_t decisions) {
+  constexpr double kDecisionsPerSecond = 1e6;  // of a thread; more than a network allows
+  constexpr double kMostGames = 1e6;
+  return static_cast<uint64_t>(
+             std::min(kMostGames, seconds * kDecisionsPerSecond * threads / decisions)) +
+         uint64_t{batch} * threads;
+}
 
 void AddBenchSelfPlay(CLI::App& bench, Action& action) {
   const CLI::Range large(1U, 1U << 16);
