@@ -20,6 +20,7 @@
 #include "cli/duration_flag.h"
 #include "cli/print_json.h"
 #include "cli/replay_load.h"
+#include "cli/solve_progress.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -57,10 +58,10 @@ v1::ReplayShard::Mode ModeOf(const std::string& name) {
 
 absl::StatusOr<v1::ReplayBenchReport> MakeReport(const ReplayFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckSeconds(flags.seconds, kMostSeconds));
-  const std::filesystem::path folder = flags.data_dir.empty()
-                                           ? std::filesystem::temp_directory_path()
-                                           : std::filesystem::path(flags.data_dir);
-  const std::string data_dir = (folder / absl::StrCat("bench-replay-", getpid())).string();
+  const absl::StatusOr<std::string> folder = FolderForItems(flags.data_dir);
+  if (!folder.ok()) return folder.status();
+  const std::string data_dir = absl::StrCat(*folder, "/bench-replay-", getpid());
+  const InterruptGuard guard;
   const absl::Cleanup remove = [&] {
     std::error_code error;
     std::filesystem::remove_all(data_dir, error);
@@ -71,7 +72,8 @@ absl::StatusOr<v1::ReplayBenchReport> MakeReport(const ReplayFlags& flags) {
                                                              .item_bytes = flags.item_bytes,
                                                              .clients = flags.clients,
                                                              .items = items,
-                                                             .seconds = flags.seconds});
+                                                             .seconds = flags.seconds,
+                                                             .stop = InterruptGuard::interrupted});
   if (!load.ok()) return load.status();
   v1::ReplayBenchReport report;
   report.set_item_bytes(static_cast<double>(flags.item_bytes));
@@ -119,6 +121,17 @@ absl::StatusOr<ExitCode> RunReplay(const ReplayFlags& flags) {
 
 }  // namespace
 
+absl::StatusOr<std::string> FolderForItems(const std::string& data_dir) {
+  if (!data_dir.empty()) return data_dir;
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (!error) return folder.string();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--data-dir: a folder expected, as the system's for temporary files (TMPDIR) "
+                   "cannot be used: ",
+                   error.message()));
+}
+
 void AddBenchReplay(CLI::App& bench, Action& action) {
   CLI::App* command = bench.add_subcommand(
       "replay", "Insert into and sample from a replay shard, over loopback, with random items");
@@ -148,6 +161,7 @@ void AddBenchReplay(CLI::App& bench, Action& action) {
                    "temporary files if not given")
       ->type_name("FOLDER");
   command->add_flag("--json", flags->json, "print one JSON object (ReplayBenchReport)");
+  command->footer("Ctrl-C ends it without a result; its files are removed.");
   command->callback([flags, &action] { action = [flags] { return RunReplay(*flags); }; });
 }
 

@@ -3,13 +3,20 @@
 #ifndef MALLOCMUZERO_CLI_BENCH_REPLAY_H_
 #define MALLOCMUZERO_CLI_BENCH_REPLAY_H_
 
+#include <string>
+
 #include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
 #include "cli/command.h"
 
 namespace mallocmuzero::cli {
 
 // Adds it to `bench`.
 void AddBenchReplay(CLI::App& bench, Action& action);
+
+// `data_dir`, or the system's folder for temporary files if that is empty; InvalidArgument if there
+// is none.
+absl::StatusOr<std::string> FolderForItems(const std::string& data_dir);
 
 }  // namespace mallocmuzero::cli
 

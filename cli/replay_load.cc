@@ -1,5 +1,6 @@
 #include "cli/replay_load.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +30,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
@@ -48,6 +51,9 @@ namespace mallocmuzero::cli {
 namespace {
 
 constexpr absl::Duration kWarmUp = absl::Seconds(1);
+
+// How often the first process looks whether it is to stop.
+constexpr int kLookMilliseconds = 100;
 
 // Bytes on their way from one client: as many as a program that does not wait for each would have.
 constexpr size_t kInFlightBytes = size_t{4} << 20;
@@ -97,6 +103,23 @@ bool SendAll(int socket, const void* data, size_t bytes) {
 
 bool ReceiveAll(int socket, void* data, size_t bytes) {
   return recv(socket, data, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
+}
+
+// The same in the process that may be stopped; then it is false.
+bool AwaitAll(const ReplayLoadOptions& options, int socket, void* data, size_t bytes) {
+  pollfd wait = {.fd = socket, .events = POLLIN, .revents = 0};
+  while (!options.stop()) {
+    const int ready = poll(&wait, 1, kLookMilliseconds);
+    if (ready > 0) return ReceiveAll(socket, data, bytes);
+    if (ready < 0 && errno != EINTR) return false;
+  }
+  return false;
+}
+
+// Why AwaitAll was false.
+absl::Status HasEnded(const ReplayLoadOptions& options, absl::string_view process) {
+  if (options.stop()) return absl::CancelledError("interrupted");
+  return absl::UnavailableError(absl::StrCat("the ", process, " process has ended"));
 }
 
 std::string RandomBytes(size_t bytes, uint64_t seed) {
@@ -272,6 +295,10 @@ class Child {
     if (pid < 0) return absl::UnavailableError("fork failed");
     if (pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
+      // The parent notes signals and ends this one.
+      for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        if (signal(number, SIG_DFL) == SIG_IGN) signal(number, SIG_IGN);
+      }
       close(sockets[0]);
       _exit(body(sockets[1]));
     }
@@ -331,7 +358,8 @@ double OtherSeconds(const Child& server, const Children& clients) {
   return seconds;
 }
 
-absl::StatusOr<LoadRate> Measure(Order order, const Child& server, const Children& clients) {
+absl::StatusOr<LoadRate> Measure(const ReplayLoadOptions& options, Order order, const Child& server,
+                                 const Children& clients) {
   const double others = OtherSeconds(server, clients);
   const absl::Time start = absl::Now();
   for (const std::unique_ptr<Child>& client : clients) {
@@ -341,8 +369,8 @@ absl::StatusOr<LoadRate> Measure(Order order, const Child& server, const Childre
   TimeHistogram times;
   for (const std::unique_ptr<Child>& client : clients) {
     ClientResult result;
-    if (!ReceiveAll(client->socket(), &result, sizeof(result))) {
-      return absl::UnavailableError("a client process has ended");
+    if (!AwaitAll(options, client->socket(), &result, sizeof(result))) {
+      return HasEnded(options, "client");
     }
     rate.per_second += result.per_second;
     times.Add(result.times);
@@ -362,9 +390,9 @@ absl::StatusOr<ReplayLoad> MeasureReplayLoad(const ReplayLoadOptions& options) {
   if (!server.ok()) return server.status();
   std::array<char, 64> address{};
   char filled = 0;
-  if (!ReceiveAll((*server)->socket(), address.data(), address.size()) ||
-      !ReceiveAll((*server)->socket(), &filled, sizeof(filled))) {
-    return absl::UnavailableError("the server process has ended");
+  if (!AwaitAll(options, (*server)->socket(), address.data(), address.size()) ||
+      !AwaitAll(options, (*server)->socket(), &filled, sizeof(filled))) {
+    return HasEnded(options, "server");
   }
   Children clients;
   for (uint32_t i = 0; i < options.clients; ++i) {
@@ -374,10 +402,10 @@ absl::StatusOr<ReplayLoad> MeasureReplayLoad(const ReplayLoadOptions& options) {
     clients.push_back(*std::move(client));
   }
   ReplayLoad load{.batch = BatchOf(options.item_bytes)};
-  absl::StatusOr<LoadRate> inserts = Measure(Order::kInsert, **server, clients);
+  absl::StatusOr<LoadRate> inserts = Measure(options, Order::kInsert, **server, clients);
   if (!inserts.ok()) return inserts.status();
   load.inserts = *inserts;
-  absl::StatusOr<LoadRate> samples = Measure(Order::kSample, **server, clients);
+  absl::StatusOr<LoadRate> samples = Measure(options, Order::kSample, **server, clients);
   if (!samples.ok()) return samples.status();
   load.samples = *samples;
   load.server_rss_bytes = static_cast<double>(ResidentBytesOf((*server)->pid()));

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -19,6 +20,7 @@ struct ReplayLoadOptions {
   uint32_t clients = 0;
   uint64_t items = 0;  // that the shard holds, and has before it is measured
   double seconds = 0;  // of each of the two measurements, after one of warming up
+  std::function<bool()> stop = [] { return false; };  // asked often; true: as soon as possible
 };
 
 struct LoadRate {
@@ -39,7 +41,8 @@ struct ReplayLoad {
   double server_rss_bytes = 0;
 };
 
-// Forks: call it before gRPC or threads are in use. Unavailable if a process fails, saying why.
+// Forks: call it before gRPC or threads are in use. Unavailable if a process fails, saying why;
+// Cancelled if `stop` has ended it.
 absl::StatusOr<ReplayLoad> MeasureReplayLoad(const ReplayLoadOptions& options);
 
 }  // namespace mallocmuzero::cli

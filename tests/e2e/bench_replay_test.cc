@@ -1,9 +1,12 @@
 // The speed of a replay shard, measured through the binary.
 
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -37,6 +40,25 @@ TEST(BenchReplay, MeasuresInsertsAndSamplesOfEachMode) {
     // It clears up behind it.
     EXPECT_TRUE(std::filesystem::is_empty(folder.Path("data")));
   }
+}
+
+TEST(BenchReplay, ClearsUpBehindItWhenItIsInterrupted) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.Path("data"));
+  RunningMallocmuzero bench({"bench", "replay", "--item-bytes", "1000", "--mode", "durable",
+                             "--items", "500", "--seconds", "600", "--data-dir",
+                             folder.Path("data")});
+  const absl::Time start = absl::Now();
+  while (std::filesystem::is_empty(folder.Path("data")) &&
+         absl::Now() - start < absl::Seconds(60)) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  ASSERT_FALSE(std::filesystem::is_empty(folder.Path("data")));
+  bench.Signal(SIGINT);
+  const RunResult result = bench.Wait();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err, "mallocmuzero: interrupted\n");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.Path("data")));
 }
 
 TEST(BenchReplay, RefusesATimeThatCannotBe) {
