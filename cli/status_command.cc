@@ -102,7 +102,8 @@ void AddStatusCommand(CLI::App& app, Action& action) {
   AddConfigOption(*command, flags->config);
   command->add_flag("--json", flags->json, "print one JSON object (ClusterStatus)");
   command->footer(
-      "Exit code 1: a role is away or blocked, or there are fewer actors than actor.count.");
+      "Exit code 1: a role is away, blocked or degraded, or there are fewer actors than "
+      "actor.count.");
   command->callback([flags, &action] { action = [flags] { return RunStatus(*flags); }; });
 }
 

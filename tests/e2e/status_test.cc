@@ -43,6 +43,12 @@ TEST_F(Status, RolesThatAreAwayAreRows) {
   EXPECT_NE(status["roles"][1]["error"], "");
 }
 
+TEST_F(Status, HelpSaysEverythingThatIsNotHealthy) {
+  const RunResult help = RunMallocmuzero({"status", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, ContainsRegex("Exit code 1: .*away, blocked or degraded"));
+}
+
 TEST_F(Status, OfNothingIsNotHealthy) {
   const RunResult result = RunMallocmuzero({"status", "--config", config_, "--json"});
   EXPECT_EQ(result.exit_code, 1);
