@@ -71,6 +71,12 @@ std::string KnownSolvers() {
   return absl::StrCat(absl::StrJoin(SolverNames(), ", "), ", ", kAgent);
 }
 
+// However it is written, and whether or not there is such a file.
+std::filesystem::path WholePath(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+}
+
 // A search may take hours: what would make its end useless is said before.
 absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   const absl::Span<const absl::string_view> solvers = SolverNames();
@@ -84,9 +90,7 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
         absl::StrCat("--checkpoint: --solver ", flags.solver,
                      " plays no networks; --solver agent or portfolio expected"));
   }
-  std::error_code ignored;
-  if (!flags.plot.empty() && std::filesystem::weakly_canonical(flags.output, ignored) ==
-                                 std::filesystem::weakly_canonical(flags.plot, ignored)) {
+  if (!flags.plot.empty() && WholePath(flags.plot) == WholePath(flags.output)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--plot: ", flags.plot, ": another file than that of --output expected"));
   }

@@ -142,6 +142,9 @@ TEST_F(MapBadInput, FlagsThatMakeNoSenseAreNamed) {
                      "--checkpoint: --solver local_search plays no networks");
   ExpectOneErrorLine(Map(program_, {"--plot", mapping_}), "--plot: .*m\\.mapping: another file");
   ExpectOneErrorLine(Map(program_, {"--plot", folder_.Path("./m.mapping")}), "--plot: ");
+  ExpectOneErrorLine(RunMallocmuzero({"map", "--program", program_, "--output", "no_such.mapping",
+                                      "--plot", "./no_such.mapping", "--budget", "10m"}),
+                     "--plot: ");
   ExpectOneErrorLine(Map(program_, {"--solver", "magic"}),
                      "--solver: .*local_search.*agent, found .magic");
 }
