@@ -43,9 +43,6 @@ class DataParallel {
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
-  uint32_t rank() const { return options_.rank; }
-  uint32_t processes() const { return options_.processes; }
-
   // Sets the gradients of all parameters, and `numbers`, to their means over the processes. After
   // an error the gradients are of no use.
   absl::Status Average(Network& network, absl::Span<double> numbers);

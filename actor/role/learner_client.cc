@@ -104,7 +104,6 @@ class LearnerClient::Impl {
   void NoteWeights(const absl::Status& status);
   void NoteFailure(const absl::Status& status, std::string& trouble)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NoteStep(uint64_t step);
 
   const LearnerClientOptions options_;
   const LearnerClientHooks hooks_;
@@ -185,12 +184,6 @@ void LearnerClient::Impl::NoteWeights(const absl::Status& status) {
   weights_trouble_.clear();
 }
 
-// A learner that has started again may be behind what it was.
-void LearnerClient::Impl::NoteStep(uint64_t step) {
-  const absl::MutexLock lock(&mutex_);
-  figures_.newest_step = step;
-}
-
 void LearnerClient::Impl::ReportAgainAndAgain() {
   Backoff backoff(options_.seed);
   while (!stop_.HasBeenNotified()) {
@@ -208,17 +201,12 @@ absl::Status LearnerClient::Impl::Report() {
   PrepareCall(context, *options_.security, options_.timeout);
   const RunningCall running(this, kReporter, &context);
   v1::ActorOrders orders;
-  const absl::Time start = absl::Now();
   const absl::Status status = FromGrpc(stub_->Report(&context, report, &orders));
   {
     const absl::MutexLock lock(&mutex_);
     ++(status.ok() ? figures_.reports : figures_.failed_reports);
-    figures_.last_report_seconds = absl::ToDoubleSeconds(absl::Now() - start);
   }
-  if (status.ok()) {
-    NoteStep(orders.step());
-    wanted_version_ = orders.assignment_version();
-  }
+  if (status.ok()) wanted_version_ = orders.assignment_version();
   hooks_.reported(report, status, orders);
   return status;
 }
@@ -263,7 +251,6 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
     while (!stop_.HasBeenNotified() && !watch.done()) {
       if (watch.Await(kLook)) {
         wanted = watch.Take();
-        NoteStep(wanted->step());
         // Read once: the next one may come at any time.
         const uint64_t notices = watch.notices();
         const absl::MutexLock lock(&mutex_);
@@ -313,7 +300,6 @@ absl::Status LearnerClient::Impl::Fetch(Thread thread, const std::string& sha256
   v1::FetchRequest request;
   request.set_sha256(sha256);
   request.set_offset(partial.bytes.size());
-  const bool resumed = !partial.bytes.empty();
   grpc::ClientContext context;
   PrepareCall(context, *options_.security, kFetchTimeout);
   const RunningCall running(this, thread, &context);
@@ -328,7 +314,6 @@ absl::Status LearnerClient::Impl::Fetch(Thread thread, const std::string& sha256
   const absl::Status status = FromGrpc(stream->Finish());
   const absl::MutexLock lock(&mutex_);
   figures_.fetched_bytes += received;
-  figures_.resumed_fetches += resumed && received > 0 ? 1 : 0;
   if (partial.bytes.size() < bytes) {
     return status.ok() ? absl::UnavailableError("a file from the learner was cut short") : status;
   }

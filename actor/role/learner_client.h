@@ -56,20 +56,16 @@ struct LearnerClientHooks {
 
 // All of it since the client began.
 struct LearnerClientFigures {
-  // Of the newest weights there are, as far as is known; 0: nothing is.
-  uint64_t newest_step = 0;
   absl::Time last_contact = absl::InfinitePast();
 
   uint64_t reports = 0;
   uint64_t failed_reports = 0;
   uint64_t notices = 0;
   uint64_t fetched_bytes = 0;
-  uint64_t resumed_fetches = 0;  // that went on where they had been cut
   uint64_t damaged_fetches = 0;  // whose SHA-256 was wrong
   double fetch_seconds = 0;
-  double last_report_seconds = 0;  // that the last answer took
-  std::string last_error;          // of the last call that failed, in a few words
-  std::string trouble;             // the same, while it lasts; empty: the learner answers
+  std::string last_error;  // of the last call that failed, in a few words
+  std::string trouble;     // the same, while it lasts; empty: the learner answers
 };
 
 // Keeps in touch for as long as it lives, however often the learner goes away: attempts come with

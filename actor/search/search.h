@@ -119,7 +119,6 @@ class Search {
   Search(Search&&) noexcept;
   Search& operator=(Search&&) noexcept;
 
-  const SearchConfig& config() const { return config_; }
   uint32_t games() const { return games_; }
   uint32_t actions() const { return actions_; }
 

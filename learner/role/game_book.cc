@@ -72,11 +72,7 @@ absl::Status GameBook::Take(const v1::Trajectory& game) {
   absl::Status status = program == nullptr
                             ? absl::NotFoundError("a game of a program that is not trained on")
                             : CheckTrajectory(*program, game);
-  if (!status.ok()) {
-    const absl::MutexLock lock(&mutex_);
-    ++refused_;
-    return status;
-  }
+  if (!status.ok()) return status;
   // A game searched again comes with new policies, and with the decisions that were checked before.
   const Id id = Halves(game.id());
   const size_t hash = absl::HashOf(game.actions(), game.program_sha256());
@@ -85,11 +81,8 @@ absl::Status GameBook::Take(const v1::Trajectory& game) {
     if (IsKnown(id, hash)) return absl::OkStatus();
   }
   status = CheckRecordedGame(*program, game);
+  if (!status.ok()) return status;
   const absl::MutexLock lock(&mutex_);
-  if (!status.ok()) {
-    ++refused_;
-    return status;
-  }
   if (IsKnown(id, hash)) return absl::OkStatus();  // another thread was faster
   if (seen_.size() >= kSeenGames) {
     seen_before_ = std::move(seen_);
@@ -177,11 +170,6 @@ void GameBook::RefreshNewPrograms() {
 uint64_t GameBook::taken() const {
   const absl::MutexLock lock(&mutex_);
   return taken_;
-}
-
-uint64_t GameBook::refused() const {
-  const absl::MutexLock lock(&mutex_);
-  return refused_;
 }
 
 void GameBook::SaveTo(v1::TrainState& state) const {

@@ -63,9 +63,8 @@ class GameBook {
   void Refresh();
   void RefreshNewPrograms();
 
-  // Games that were taken for the first time, and those refused.
+  // Games that were taken for the first time.
   uint64_t taken() const;
-  uint64_t refused() const;
 
   // Parts of a checkpoint: everything but which games were seen. Programs that the state does not
   // know start anew; what it knows of programs that are not trained on now is saved again as it is,
@@ -114,7 +113,6 @@ class GameBook {
   Seen seen_ ABSL_GUARDED_BY(mutex_);
   Seen seen_before_ ABSL_GUARDED_BY(mutex_);
   uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace mallocmuzero
