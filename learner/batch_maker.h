@@ -64,10 +64,9 @@ class BatchMaker {
   // decisions of a game are not what its program allows. Both name the program.
   absl::Status Fill(absl::Span<const BatchRow> rows, UnrollBatch& batch) const;
 
-  // Values and rewards of a game's decisions.
+ private:
   class Targets;
 
- private:
   absl::Status FillFromGame(absl::Span<const BatchRow> rows, absl::Span<const size_t> same_game,
                             UnrollBatch& batch) const;
   absl::Status WriteObservations(const PlayedProgram& program, absl::Span<const BatchRow> rows,
