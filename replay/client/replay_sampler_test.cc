@@ -167,9 +167,14 @@ TEST(ReplaySampler, AShardThatHoldsDrawsBackIsLeftOutHoweverShortDrawsWait) {
   Fill({shards[1]}, 2, 4, 5);
   const auto sampler =
       StartSampler({.shards = shards, .prefetch = 16, .patience = absl::Milliseconds(200)});
-  while (sampler->positions() < 20) ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
-  // 10 x 1 + 10 draws are all that b allows; of fifty at once some are always to be b's.
   const absl::Time end = absl::Now() + kLong;
+  // Until both are known. No more than one draw: all could be b's, which would be left out then.
+  ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
+  while (sampler->positions() < 20) {
+    ASSERT_LT(absl::Now(), end);
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  // 10 x 1 + 10 draws are all that b allows; of fifty at once some are always to be b's.
   int draws = 0;
   while (draws < 10) {
     ASSERT_LT(absl::Now(), end);
