@@ -48,7 +48,7 @@ class CaptureStore:
 
     def path(self, variant: Variant) -> pathlib.Path:
         """Returns where the text of `variant` is, or will be."""
-        return self.folder / f"{variant.name}{SUFFIX}"
+        return self._text_of(variant.name)
 
     def has(self, variant: Variant) -> bool:
         """Whether `variant` has been captured."""
@@ -134,9 +134,12 @@ class CaptureStore:
         whole = {name: entry for name, entry in record["variants"].items() if self._is_whole(name)}
         return {**record, "variants": whole}
 
+    def _text_of(self, name: str) -> pathlib.Path:
+        return self.folder / f"{name}{SUFFIX}"
+
     def _is_whole(self, name: str) -> bool:
         try:
-            read_text(self.folder / f"{name}{SUFFIX}")
+            read_text(self._text_of(name))
         except UsageError:
             return False
         return True
