@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "build_info.h"
 #include "cli/actor_command.h"
 #include "cli/bench_command.h"
 #include "cli/corpus_command.h"
@@ -59,6 +60,11 @@ void RefuseEmptyValues(CLI::App& command) {
   for (CLI::App* subcommand : command.get_subcommands({})) RefuseEmptyValues(*subcommand);
 }
 
+std::string Version() {
+  const absl::string_view commit = *kGitCommit == '\0' ? "unknown" : kGitCommit;
+  return absl::StrCat("mallocmuzero ", kVersion, " (commit ", commit, ")");
+}
+
 // --help and --version arrive here too, as errors with exit code 0.
 ExitCode ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() != 0) {
@@ -74,7 +80,7 @@ ExitCode ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
 
 ExitCode ParseAndRun(int argc, const char* const* argv) {
   CLI::App app("Learns where the tensors of a compiled XLA program should live.", "mallocmuzero");
-  app.set_version_flag("--version", "mallocmuzero " MALLOCMUZERO_VERSION);
+  app.set_version_flag("--version", Version());
   app.require_subcommand(1);
   app.footer("Exit codes: 0 success, 1 failure or an invalid mapping, 2 bad usage or input.");
   Action action;

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "metrics/build_info.h"
+#include "build_info.h"
 
 namespace mallocmuzero {
 namespace {
@@ -85,7 +85,7 @@ MetricFamily MakeFamily(const char* name, const char* help, MetricType type, dou
 MetricFamily MakeBuildInfo() {
   MetricFamily family = MakeFamily("mallocmuzero_build_info", "1; the labels say what was built.",
                                    MetricType::Gauge, 1);
-  family.metric[0].label = {{"commit", kBuildCommit}, {"version", kVersion}};
+  family.metric[0].label = {{"commit", kGitCommit}, {"version", kVersion}};
   return family;
 }
 

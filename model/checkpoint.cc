@@ -7,9 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "build_info.h"
 #include "env/observation_layout.h"
 #include "google/protobuf/stubs/logging.h"
-#include "model/git_commit.h"
 #include "model/network_config.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/fingerprint.h"
@@ -210,13 +210,11 @@ NamedTensor ToTensor(const TensorProto& entry, absl::string_view payload) {
 
 }  // namespace
 
-std::string BuildGitCommit() { return kGitCommit; }
-
 Checkpoint MakeCheckpoint(const Network& network) {
   Checkpoint checkpoint;
   checkpoint.network = network.config();
   checkpoint.weights = network.ExportWeights();
-  checkpoint.git_commit = BuildGitCommit();
+  checkpoint.git_commit = kGitCommit;
   return checkpoint;
 }
 

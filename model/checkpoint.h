@@ -26,11 +26,8 @@ struct Checkpoint {
   std::vector<NamedTensor> optimizer;  // empty in an exported checkpoint
   uint64_t step = 0;                   // updates of the weights so far
   std::string training_state;          // the training loop's own; empty in an exported checkpoint
-  std::string git_commit;              // of the program that wrote it, empty if unknown
+  std::string git_commit;              // of the program that wrote it, 40 digits, or empty
 };
-
-// Commit that the build was configured from, 40 digits; empty if unknown.
-std::string BuildGitCommit();
 
 // The network's config and weights, copied, and this build's commit.
 Checkpoint MakeCheckpoint(const Network& network);

@@ -1,5 +1,6 @@
-# MMZ_GIT_COMMIT: the commit of the sources; empty if unknown. A commit makes CMake configure again,
-# so that what is built after it says its name. Where there is no .git, MALLOCMUZERO_COMMIT may tell.
+# mmz_build_info: build_info.h, which says the version and the commit of the sources, empty if
+# unknown. A commit makes CMake configure again, so that what is built after it says its name. Where
+# there is no .git, MALLOCMUZERO_COMMIT may tell.
 set(MALLOCMUZERO_COMMIT "" CACHE STRING "The commit of the sources, where git cannot tell")
 set(MMZ_GIT_COMMIT "${MALLOCMUZERO_COMMIT}")
 find_package(Git QUIET)
@@ -15,3 +16,8 @@ if(GIT_FOUND AND NOT MMZ_GIT_COMMIT)
       "${head_log}")
   endif()
 endif()
+
+configure_file(${CMAKE_CURRENT_LIST_DIR}/build_info.h.in
+  ${CMAKE_BINARY_DIR}/generated/build_info.h @ONLY)
+add_library(mmz_build_info INTERFACE)
+target_include_directories(mmz_build_info INTERFACE ${CMAKE_BINARY_DIR}/generated)
