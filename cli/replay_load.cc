@@ -10,20 +10,16 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
-#include <deque>
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <random>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,66 +29,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "cli/replay_load_client.h"
 #include "mallocmuzero/v1/cluster.pb.h"
-#include "mallocmuzero/v1/replay.pb.h"
 #include "metrics/process_usage.h"
-#include "replay/client/item_codec.h"
-#include "replay/client/item_sampler.h"
-#include "replay/client/item_writer.h"
-#include "replay/client/metrics.h"
-#include "replay/client/replay_sampler.h"
 #include "replay/service/replay_shard.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr absl::Duration kWarmUp = absl::Seconds(1);
-
 // How often the first process looks whether it is to stop.
 constexpr int kLookMilliseconds = 100;
 
-// Bytes on their way from one client: as many as a program that does not wait for each would have.
-constexpr size_t kInFlightBytes = size_t{4} << 20;
-
-// Payloads used in turn.
-constexpr uint64_t kPayloads = 32;
-
-// Counts of times, in steps of 5% from a microsecond on.
-class TimeHistogram {
- public:
-  void Add(absl::Duration time) {
-    const double steps = std::log(std::max(1.0, absl::ToDoubleMicroseconds(time))) / kStep;
-    ++counts_[std::min<size_t>(counts_.size() - 1, static_cast<size_t>(steps))];
-  }
-
-  void Add(const TimeHistogram& other) {
-    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
-  }
-
-  // The middle of the step in which it is.
-  double QuantileMs(double quantile) const {
-    uint64_t sum = 0;
-    for (const uint64_t count : counts_) sum += count;
-    uint64_t left = static_cast<uint64_t>(quantile * static_cast<double>(sum));
-    size_t i = 0;
-    while (i + 1 < counts_.size() && left >= counts_[i]) left -= counts_[i++];
-    return std::exp((static_cast<double>(i) + 0.5) * kStep) / 1000;
-  }
-
- private:
-  static constexpr double kStep = 0.04879;  // ln 1.05
-  std::array<uint64_t, 400> counts_{};
-};
-
-// What a client says of one measurement, as bytes over a socket between processes.
-struct ClientResult {
-  double per_second = 0;
-  TimeHistogram times;
-};
+// It goes from process to process as bytes.
+static_assert(std::is_trivially_copyable_v<ClientResult>);
 
 // What a client is told.
 enum class Order : char { kInsert = 'i', kSample = 's', kQuit = 'q' };
@@ -122,107 +74,6 @@ absl::Status HasEnded(const ReplayLoadOptions& options, absl::string_view proces
   return absl::UnavailableError(absl::StrCat("the ", process, " process has ended"));
 }
 
-std::string RandomBytes(size_t bytes, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::string text(bytes, '\0');
-  for (char& c : text) c = static_cast<char>(random());
-  return text;
-}
-
-uint32_t BatchOf(size_t item_bytes) {
-  if (item_bytes <= 1000) return 256;
-  return item_bytes <= 40000 ? 64 : 16;
-}
-
-// Inserts without end, and counts what is acknowledged.
-class InsertClient {
- public:
-  InsertClient(const std::string& address, size_t item_bytes, uint32_t client)
-      : next_(uint64_t{client + 1} << 48),
-        writer_({.shards = {{.name = "bench", .address = address}},
-                 .security = std::make_shared<Security>(),
-                 .spool_bytes = std::max(kInFlightBytes, 2 * item_bytes),
-                 .on_settled = [this](const SpooledItem&) { OnSettled(); }}) {
-    for (uint64_t i = 0; i < kPayloads; ++i) {
-      payloads_.push_back(RandomBytes(item_bytes, client * kPayloads + i));
-    }
-    fields_.set_program_sha256(std::string(32, 'p'));
-    fields_.set_positions(1);
-    fields_.set_encoding(v1::ReplayItem::TRAJECTORY);
-  }
-
-  void Insert() {
-    std::string id(16, '\0');
-    std::memcpy(id.data(), &next_, sizeof(next_));
-    fields_.set_id(id);
-    SpooledItem item{.wire = EncodeItem(fields_, payloads_[next_++ % kPayloads])};
-    {
-      const absl::MutexLock lock(&mutex_);
-      begun_.push_back(absl::Now());
-    }
-    writer_.Write(id, std::move(item));
-  }
-
-  // Waits for all acknowledgements.
-  void Finish() { writer_.Close(absl::Minutes(1)); }
-
-  ClientResult Measure(double seconds) {
-    const absl::Time start = absl::Now() + kWarmUp;
-    while (absl::Now() < start) Insert();
-    measuring_ = true;
-    const uint64_t before = writer_.acknowledged();
-    const absl::Time begin = absl::Now();
-    while (absl::Now() < begin + absl::Seconds(seconds)) Insert();
-    measuring_ = false;
-    const auto count = static_cast<double>(writer_.acknowledged() - before);
-    ClientResult result{.per_second = count / absl::ToDoubleSeconds(absl::Now() - begin)};
-    const absl::MutexLock lock(&mutex_);
-    result.times = times_;
-    return result;
-  }
-
- private:
-  // Answers come in the order of the items.
-  void OnSettled() {
-    const absl::MutexLock lock(&mutex_);
-    if (measuring_) times_.Add(absl::Now() - begun_.front());
-    begun_.pop_front();
-  }
-
-  uint64_t next_;
-  v1::ReplayItem fields_;
-  std::vector<std::string> payloads_;
-  std::atomic<bool> measuring_ = false;
-  absl::Mutex mutex_;
-  std::deque<absl::Time> begun_ ABSL_GUARDED_BY(mutex_);
-  TimeHistogram times_ ABSL_GUARDED_BY(mutex_);
-  ItemWriter writer_;
-};
-
-absl::StatusOr<ClientResult> MeasureSamples(const std::string& address, size_t item_bytes,
-                                            double seconds) {
-  const ReplaySamplerOptions options{.shards = {{.name = "bench", .address = address}},
-                                     .security = std::make_shared<Security>(),
-                                     .prefetch = 512};
-  SamplerMetrics metrics(nullptr, options.shards);
-  ItemSampler sampler(options, /*decode=*/false, metrics);
-  const uint32_t batch = BatchOf(item_bytes);
-  ClientResult result;
-  uint64_t count = 0;
-  absl::Time begin = absl::Now() + kWarmUp;
-  while (absl::Now() < begin + absl::Seconds(seconds)) {
-    const absl::Time call = absl::Now();
-    const auto draws = sampler.Draw(v1::PRIORITIZED, batch, absl::Minutes(1));
-    if (!draws.ok()) return draws.status();
-    if (call < begin) continue;
-    if (count == 0) begin = call;
-    count += batch;
-    result.times.Add(absl::Now() - call);
-  }
-  result.per_second = static_cast<double>(count) / absl::ToDoubleSeconds(absl::Now() - begin);
-  return result;
-}
-
 // The body of a client process.
 int RunClient(int socket, const std::string& address, const ReplayLoadOptions& options,
               uint32_t client) {
@@ -230,9 +81,7 @@ int RunClient(int socket, const std::string& address, const ReplayLoadOptions& o
   while (ReceiveAll(socket, &order, sizeof(order)) && order != Order::kQuit) {
     ClientResult result;
     if (order == Order::kInsert) {
-      InsertClient inserts(address, options.item_bytes, client);
-      result = inserts.Measure(options.seconds);
-      inserts.Finish();
+      result = MeasureInserts(address, options.item_bytes, client, options.seconds);
     } else {
       const absl::StatusOr<ClientResult> samples =
           MeasureSamples(address, options.item_bytes, options.seconds);
@@ -273,9 +122,7 @@ int RunServer(int socket, const ReplayLoadOptions& options) {
   if (!SendAll(socket, address.data(), address.size())) return 1;
   // All but as many as the first measurement brings in any case.
   if (options.items > 0) {
-    InsertClient filler((*shard)->address(), options.item_bytes, UINT16_MAX);
-    for (uint64_t i = 0; i < options.items; ++i) filler.Insert();
-    filler.Finish();
+    InsertItems((*shard)->address(), options.item_bytes, UINT16_MAX, options.items);
   }
   char byte = 1;
   if (!SendAll(socket, &byte, sizeof(byte))) return 1;
