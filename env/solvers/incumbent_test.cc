@@ -1,0 +1,134 @@
+#include "env/solvers/incumbent.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "env/game.h"
+#include "env/game_rules.h"
+#include "env/solvers/plan.h"
+#include "env/testing/games.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/program.h"
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAreArray;
+
+constexpr Action kActions[] = {Action::kCopy, Action::kNoCopy, Action::kDrop};
+constexpr double kAnything = std::numeric_limits<double>::infinity();
+
+Action AnyAction(std::mt19937_64& random) { return kActions[random() % std::size(kActions)]; }
+
+// Up to three accesses, ascending.
+std::vector<PlanChange> AnyChanges(uint32_t accesses, std::mt19937_64& random) {
+  std::vector<uint32_t> places(1 + random() % 3);
+  for (uint32_t& place : places) place = random() % accesses;
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  std::vector<PlanChange> changes;
+  for (const uint32_t place : places) {
+    changes.push_back({.access = place, .action = AnyAction(random)});
+  }
+  return changes;
+}
+
+Plan Changed(Plan plan, const std::vector<PlanChange>& changes) {
+  for (const PlanChange& change : changes) plan[change.access] = change.action;
+  return plan;
+}
+
+Game Played(const GameRules& rules, const Plan& plan) {
+  Game game(rules);
+  PlayPlan(plan, game);
+  return game;
+}
+
+// What it says of the incumbent is what its plan plays from the beginning.
+void ExpectIsPlanPlayed(const GameRules& rules, const Incumbent& incumbent) {
+  const Game game = Played(rules, incumbent.plan());
+  ASSERT_DOUBLE_EQ(incumbent.cycles(), game.cycles());
+  ASSERT_THAT(incumbent.in_fast_memory(), ElementsAreArray(game.in_fast_memory()));
+}
+
+TEST(Incumbent, IsAtAnyTimeWhatItsPlanPlaysFromTheBeginning) {
+  uint64_t accepted = 0;
+  uint64_t refused = 0;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = testing::RandomGameProgram(random);
+    const GameRules rules = testing::EverythingMatters(program);
+    if (rules.access_count() == 0) continue;
+    Incumbent incumbent(rules);
+    Plan plan(rules.access_count());
+    for (Action& action : plan) action = AnyAction(random);
+    incumbent.Reset(plan);
+    for (int k = 0; k < 60; ++k) {
+      const Plan before = incumbent.plan();
+      const double cycles = incumbent.cycles();
+      const uint64_t version = incumbent.version();
+      const std::vector<PlanChange> changes = AnyChanges(rules.access_count(), random);
+      const double limit = random() % 2 == 0 ? cycles : cycles * 1.05;
+      incumbent.Try(changes, limit);
+      ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent)) << "seed " << seed;
+      ASSERT_LE(incumbent.cycles(), limit);
+      const Plan changed = Changed(before, changes);
+      if (incumbent.version() != version) {
+        ++accepted;
+        ASSERT_EQ(incumbent.plan(), changed);
+      } else if (incumbent.plan() != changed) {
+        ++refused;
+        ASSERT_EQ(incumbent.plan(), before);
+        ASSERT_EQ(incumbent.cycles(), cycles);
+      }
+    }
+  }
+  EXPECT_GE(accepted, 100);
+  EXPECT_GE(refused, 100);
+}
+
+TEST(Incumbent, TakesWhateverIsPlayedIfThereIsNoLimit) {
+  for (uint64_t seed = 100; seed < 120; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = testing::RandomGameProgram(random);
+    const GameRules rules = testing::EverythingMatters(program);
+    if (rules.access_count() == 0) continue;
+    Incumbent incumbent(rules);
+    incumbent.Reset(Plan(rules.access_count(), Action::kDrop));
+    Plan expected = incumbent.plan();
+    for (int k = 0; k < 30; ++k) {
+      const std::vector<PlanChange> changes = AnyChanges(rules.access_count(), random);
+      expected = Changed(expected, changes);
+      incumbent.Try(changes, kAnything);
+      ASSERT_EQ(incumbent.plan(), expected);
+      ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent)) << "seed " << seed;
+    }
+  }
+}
+
+TEST(Incumbent, ChangesWithoutEffectPlayNothing) {
+  testing::ProgramBuilder builder;
+  const uint32_t value = builder.AddBuffer(2048);  // more than there is
+  builder.AddInstruction(50, {testing::Write(value, 5)});
+  builder.AddInstruction(50, {testing::Read(value, 5)});
+  const Program program = builder.Build();
+  const GameRules rules = testing::EverythingMatters(program);
+  Incumbent incumbent(rules);
+  incumbent.Reset(Plan(rules.access_count(), Action::kDrop));
+  const uint64_t version = incumbent.version();
+  const std::vector<PlanChange> changes = {{.access = 0, .action = Action::kNoCopy}};
+  incumbent.Try(changes, kAnything);
+  EXPECT_EQ(incumbent.version(), version);
+  EXPECT_EQ(incumbent.plan()[0], Action::kNoCopy);
+  EXPECT_FALSE(incumbent.IsFast(0));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
