@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,20 +37,30 @@ constexpr double kAnyActionShare = 0.5;
 // all that are left: a search of a few costs nearly as much as one of many.
 constexpr double kSearchedShare = 0.75;
 
+// Which of the actions is taken where the policy has no preference, as a fresh one never has: the
+// first that is legal.
+using ActionOrder = std::array<Action, kActionCount>;
+
+// What the greedy player does, and the same with a copy of everything in HBM. Which of them is the
+// better game depends on the program; a policy learns from the best one that it has seen.
+constexpr ActionOrder kKeepFirst = {Action::kNoCopy, Action::kCopy, Action::kDrop};
+constexpr ActionOrder kCopyFirst = {Action::kCopy, Action::kNoCopy, Action::kDrop};
+
 // The legal action with the highest logit; with noise, one drawn from the policy (Gumbel-max).
-Action ChooseByPolicy(absl::Span<const float> logits, ActionSet legal, Random* noise) {
-  int best = -1;
+Action ChooseByPolicy(absl::Span<const float> logits, ActionSet legal, const ActionOrder& order,
+                      Random* noise) {
+  std::optional<Action> best;
   double most = 0;
-  for (int a = 0; a < kActionCount; ++a) {
-    if (!Contains(legal, static_cast<Action>(a))) continue;
-    double score = logits[a];
+  for (const Action action : order) {
+    if (!Contains(legal, action)) continue;
+    double score = logits[static_cast<int>(action)];
     if (noise != nullptr) score -= std::log(-std::log(noise->Unit() + 1e-300));
-    if (best < 0 || score > most) {
-      best = a;
+    if (!best.has_value() || score > most) {
+      best = action;
       most = score;
     }
   }
-  return static_cast<Action>(best);
+  return best.value_or(Action::kDrop);
 }
 
 Action AnyAction(ActionSet legal, Random& random) {
@@ -118,6 +129,7 @@ struct SelfPlay::Seat {
         game(game_task.program->rules()),
         writer(game_task.program->tables()),
         random(game_task.seed),
+        order(game_task.explored > 0 && random.Below(2) == 0 ? kCopyFirst : kKeepFirst),
         recorder(*game_task.program, game_task.id,
                  game_task.again == nullptr ? v1::Trajectory::SELF_PLAY : game_task.again->source(),
                  network_step) {
@@ -129,6 +141,7 @@ struct SelfPlay::Seat {
   Game game;
   ObservationWriter writer;
   Random random;
+  const ActionOrder& order;
   GameRecorder recorder;
 
   // Of the decision to take.
@@ -259,7 +272,7 @@ void SelfPlay::Decide(uint32_t s, std::vector<v1::Trajectory>& played) {
     policy = result.policy;
     value = ValueOf(result);
   } else {
-    action = ChooseByPolicy(seat.logits, seat.game.legal_actions(),
+    action = ChooseByPolicy(seat.logits, seat.game.legal_actions(), seat.order,
                             seat.explored ? &seat.random : nullptr);
   }
   if (seat.any_action) action = AnyAction(seat.game.legal_actions(), seat.random);

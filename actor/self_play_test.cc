@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "env/game.h"
 #include "env/observation_layout.h"
 #include "env/players.h"
@@ -68,6 +69,17 @@ class FixedModel : public LatentModel {
   }
 
   std::vector<float> states_;
+};
+
+// Prefers nothing, as a fresh network.
+class IndifferentModel final : public FixedModel {
+ public:
+  using FixedModel::FixedModel;
+  void EvaluateRoots(absl::Span<const float> observations, absl::Span<const uint32_t> roots,
+                     const Evaluations& out) override {
+    FixedModel::EvaluateRoots(observations, roots, out);
+    std::fill(out.logits.begin(), out.logits.end(), 0.0F);
+  }
 };
 
 std::vector<std::unique_ptr<PlayedProgram>> SomePrograms(int count) {
@@ -185,6 +197,36 @@ TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
   EXPECT_NEAR(TotalReturn(games[0]), greedy.total_return(), 1e-12);
   EXPECT_EQ(self_play->TakeStats().searches, 0);
   EXPECT_TRUE(std::isnan(games[0].root_values(0)));
+}
+
+TEST(SelfPlay, WithoutAPreferenceSomeGamesKeepAndOthersCopyFirst) {
+  const auto programs = SomePrograms(1);
+  const auto make_model = [](uint32_t slots) { return std::make_unique<IndifferentModel>(slots); };
+  const auto self_play = SelfPlay::Create(SmallSearch(), 4, make_model).value();
+  const auto is_of = [&](const v1::Trajectory& played, const auto& choose) {
+    Game game(programs[0]->rules());
+    while (!game.finished()) game.Apply(choose(game.legal_actions()));
+    return std::equal(game.history().begin(), game.history().end(), played.actions().begin(),
+                      played.actions().end(),
+                      [](Action a, char b) { return a == static_cast<Action>(b); });
+  };
+  const auto copy_first = [](ActionSet legal) {
+    return Contains(legal, Action::kCopy) ? Action::kCopy : GreedyAction(legal);
+  };
+  int keeping = 0;
+  int copying = 0;
+  constexpr int kGames = 20;
+  constexpr float kHardlyEver = 1e-9F;
+  for (const v1::Trajectory& game :
+       self_play->Play(Tasks(programs, kGames, kHardlyEver, 0), 0, nullptr)) {
+    keeping += is_of(game, GreedyAction);
+    copying += is_of(game, copy_first);
+  }
+  EXPECT_EQ(keeping + copying, kGames);
+  EXPECT_GE(keeping, 4);
+  EXPECT_GE(copying, 4);
+  // What is shown to a user does not depend on a draw.
+  EXPECT_TRUE(is_of(self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr)[0], GreedyAction));
 }
 
 TEST(SelfPlay, ExploredGamesDiffer) {

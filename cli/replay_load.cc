@@ -43,7 +43,6 @@ namespace {
 // How often the first process looks whether it is to stop.
 constexpr int kLookMilliseconds = 100;
 
-// It goes from process to process as bytes.
 static_assert(std::is_trivially_copyable_v<ClientResult>);
 
 // What a client is told.
