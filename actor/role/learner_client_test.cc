@@ -17,11 +17,13 @@
 #include "mallocmuzero/v1/learner.grpc.pb.h"
 #include "rpc/security.h"
 #include "rpc/server.h"
+#include "rpc/testing/await.h"
 #include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {
 namespace {
 
+using testing::Await;
 using ::testing::ElementsAre;
 
 constexpr absl::Duration kTimeout = absl::Seconds(20);
@@ -228,10 +230,7 @@ TEST_F(LearnerClientTest, ALearnerThatComesLateOrAgainIsFound) {
   Serve();
   server_ = nullptr;
   const auto client = Connect();
-  const absl::Time start = absl::Now();
-  while (client->figures().failed_reports == 0 && absl::Now() - start < kTimeout) {
-    absl::SleepFor(absl::Milliseconds(5));
-  }
+  EXPECT_TRUE(Await([&] { return client->figures().failed_reports > 0; }));
   EXPECT_EQ(client->figures().last_contact, absl::InfinitePast());
   Serve(address_);
   EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
@@ -253,10 +252,7 @@ TEST_F(LearnerClientTest, SaysWhyThereIsNoContact) {
   server_ = nullptr;
   const auto client = Connect();
   const auto await_trouble = [&](const std::string& wanted) {
-    const absl::Time start = absl::Now();
-    while (client->figures().trouble != wanted && absl::Now() - start < kTimeout) {
-      absl::SleepFor(absl::Milliseconds(5));
-    }
+    Await([&] { return client->figures().trouble == wanted; });
     return client->figures().trouble;
   };
   EXPECT_EQ(await_trouble("Connection refused"), "Connection refused");

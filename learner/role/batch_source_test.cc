@@ -21,10 +21,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "replay/trajectory_buffer.h"
+#include "rpc/testing/await.h"
 
 namespace mallocmuzero {
 namespace {
 
+using testing::Await;
 using ::testing::HasSubstr;
 
 constexpr absl::Duration kTimeout = absl::Seconds(20);
@@ -165,8 +167,7 @@ TEST_F(BatchSourceTest, HoldsNoMoreBatchesThanItIsTold) {
     ++draws;
     return absl::StatusOr<std::vector<SampledPosition>>(Draw(count));
   });
-  const absl::Time start = absl::Now();
-  while (source->depth() < 2 && absl::Now() - start < kTimeout) absl::SleepFor(kTimeout / 1000);
+  ASSERT_TRUE(Await([&] { return source->depth() >= 2; }));
   absl::SleepFor(absl::Milliseconds(50));
   EXPECT_EQ(source->depth(), 2);
   EXPECT_EQ(draws, 2);  // of one block: by priority, and the best
@@ -184,8 +185,7 @@ TEST_F(BatchSourceTest, DropsTheRestOfABlockWithWhatIsQueuedOfIt) {
     }
     return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
   });
-  const absl::Time start = absl::Now();
-  while (source->depth() < 2 && absl::Now() - start < kTimeout) absl::SleepFor(kTimeout / 1000);
+  ASSERT_TRUE(Await([&] { return source->depth() >= 2; }));
   // Two of the block's four are queued, two are to follow.
   dropped = true;
   source->DropQueued();

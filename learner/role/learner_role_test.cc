@@ -31,6 +31,7 @@
 #include "model/checkpoint.h"
 #include "replay/testing/shards.h"
 #include "rpc/channel.h"
+#include "rpc/testing/await.h"
 #include "simulator/core/file_io.h"
 
 namespace mallocmuzero {

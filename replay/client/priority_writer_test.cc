@@ -12,6 +12,7 @@
 #include "replay/testing/shards.h"
 #include "rpc/channel.h"
 #include "rpc/security.h"
+#include "rpc/testing/await.h"
 
 namespace mallocmuzero {
 namespace {
@@ -25,11 +26,8 @@ TEST(PriorityWriter, AnUpdateThatComesLateHasAllItsTime) {
   // As a learner whose updates take longer than a call may.
   absl::SleepFor(1.1 * kTimeout);
   writer.Add({v1::UpdatePrioritiesRequest::Update()});
-  const absl::Time deadline = absl::Now() + absl::Seconds(30);
-  while (metrics.sent_priorities->Value() + metrics.dropped_priorities->Value() == 0) {
-    ASSERT_LT(absl::Now(), deadline);
-    absl::SleepFor(absl::Milliseconds(5));
-  }
+  ASSERT_TRUE(testing::Await(
+      [&] { return metrics.sent_priorities->Value() + metrics.dropped_priorities->Value() > 0; }));
   EXPECT_EQ(metrics.sent_priorities->Value(), 1);
 }
 

@@ -22,10 +22,12 @@
 #include "replay/client/shard_address.h"
 #include "replay/service/replay_shard.h"
 #include "replay/testing/shards.h"
+#include "rpc/testing/await.h"
 
 namespace mallocmuzero {
 namespace {
 
+using testing::Await;
 using ::testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(30);
@@ -170,10 +172,7 @@ TEST(ReplaySampler, AShardThatHoldsDrawsBackIsLeftOutHoweverShortDrawsWait) {
   const absl::Time end = absl::Now() + kLong;
   // Until both are known. No more than one draw: all could be b's, which would be left out then.
   ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
-  while (sampler->positions() < 20) {
-    ASSERT_LT(absl::Now(), end);
-    absl::SleepFor(absl::Milliseconds(1));
-  }
+  ASSERT_TRUE(Await([&] { return sampler->positions() >= 20; }));
   // 10 x 1 + 10 draws are all that b allows; of fifty at once some are always to be b's.
   int draws = 0;
   while (draws < 10) {
@@ -202,11 +201,7 @@ TEST(ReplaySampler, PrioritiesChangeWhatIsDrawn) {
     priorities.push_back(IndexOf(drawn) == 1 && drawn.position == 3 ? 1 : 0);
   }
   sampler->UpdatePriorities(all, priorities);
-  const absl::Time deadline = absl::Now() + kLong;
-  while (shard->Stats().total_weight() > 1.1) {
-    ASSERT_LT(absl::Now(), deadline);
-    absl::SleepFor(absl::Milliseconds(5));
-  }
+  ASSERT_TRUE(Await([&] { return shard->Stats().total_weight() <= 1.1; }));
   // The sampler's own first draws may be older.
   const auto fresh = StartSampler({.shards = {AddressOf(*shard)}});
   const auto draws = fresh->Draw(v1::PRIORITIZED, 100, kLong);
@@ -235,7 +230,7 @@ TEST(ReplaySampler, StopWakesADraw) {
   const auto sampler = StartSampler({.shards = {{.name = "away", .address = "127.0.0.1:1"}}});
   absl::Status status;
   std::thread drawer([&] { status = sampler->Draw(v1::UNIFORM, 1, kLong).status(); });
-  while (sampler->blocked_on().empty()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(Await([&] { return !sampler->blocked_on().empty(); }));
   sampler->Stop();
   drawer.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);

@@ -18,7 +18,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -27,11 +26,13 @@
 #include "replay/client/shard_address.h"
 #include "replay/service/replay_shard.h"
 #include "replay/testing/shards.h"
+#include "rpc/testing/await.h"
 #include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {
 
+using testing::Await;
 using ::testing::HasSubstr;
 
 std::unique_ptr<ReplayWriter> StartWriter(ReplayWriterOptions options) {
@@ -48,21 +49,10 @@ std::string IdOf(uint64_t index) { return MakeTrajectory(index, 1).id(); }
 // An empty folder of the test's own.
 std::string TestFolder() {
   const std::string folder =
-      absl::StrCat(testing::TempDir(), "/replay_writer_",
-                   testing::UnitTest::GetInstance()->current_test_info()->name());
+      absl::StrCat(::testing::TempDir(), "/replay_writer_",
+                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
   std::filesystem::remove_all(folder);
   return folder;
-}
-
-// Waits for what other threads do.
-template <typename Condition>
-bool Eventually(const Condition& condition) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(30);
-  while (!condition()) {
-    if (absl::Now() > deadline) return false;
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  return true;
 }
 
 TEST(ReplayWriter, WhatItWritesIsStored) {
@@ -90,14 +80,14 @@ TEST(ReplayWriter, TellsAShardThatHoldsBackFromOneThatIsAway) {
   auto shard = StartShard(ConfigThatHoldsBack());
   const auto first = StartWriter({.shards = {AddressOf(*shard)}});
   ASSERT_TRUE(first->Write(MakeTrajectory(0, 10)));
-  ASSERT_TRUE(Eventually([&] { return first->acknowledged() == 1; }));
+  ASSERT_TRUE(Await([&] { return first->acknowledged() == 1; }));
   // Nothing that this one writes is ever answered.
   const auto writer = StartWriter({.shards = {AddressOf(*shard)}});
   for (uint64_t i = 1; i < 5; ++i) ASSERT_TRUE(writer->Write(MakeTrajectory(i, 10)));
-  EXPECT_TRUE(Eventually([&] { return writer->held_back() == 4; }));
+  EXPECT_TRUE(Await([&] { return writer->held_back() == 4; }));
   EXPECT_EQ(writer->trouble(), "");
   shard = nullptr;
-  EXPECT_TRUE(Eventually([&] { return !writer->trouble().empty(); }));
+  EXPECT_TRUE(Await([&] { return !writer->trouble().empty(); }));
   EXPECT_EQ(writer->held_back(), 0);
   EXPECT_GT(writer->spooled_bytes(), 0);
   EXPECT_EQ(writer->acknowledged(), 0);
@@ -124,16 +114,16 @@ TEST(ReplayWriter, AttemptsToReachAShardThatHasNeverBeenThereAreNoLostStreams) {
   prometheus::Registry registry;
   const auto writer = StartWriter({.shards = {address}, .registry = &registry});
   ASSERT_TRUE(writer->Write(MakeTrajectory(1, 10)));
-  ASSERT_TRUE(Eventually([&] { return !writer->trouble().empty(); }));
+  ASSERT_TRUE(Await([&] { return !writer->trouble().empty(); }));
   EXPECT_EQ(ValueOf(registry, kLost), 0);
   EXPECT_EQ(ValueOf(registry, kResent), 0);
   v1::ReplayShard config = ConfigThatHoldsBack();
   config.set_address(address.address);
   shard = StartShard(config);
-  ASSERT_TRUE(Eventually([&] { return writer->acknowledged() == 1; }));
+  ASSERT_TRUE(Await([&] { return writer->acknowledged() == 1; }));
   EXPECT_EQ(ValueOf(registry, kConnected), 1);
   shard = nullptr;
-  EXPECT_TRUE(Eventually([&] { return ValueOf(registry, kLost) == 1; }));
+  EXPECT_TRUE(Await([&] { return ValueOf(registry, kLost) == 1; }));
   EXPECT_EQ(ValueOf(registry, kConnected), 0);
 }
 
@@ -195,8 +185,8 @@ TEST(ReplayWriter, AShardThatIsAwayHoldsUpNoOther) {
     EXPECT_TRUE(writer->Write(MakeTrajectory(i, 2)));
     of_here += ShardOfId(IdOf(i), 2) == 0 ? 1 : 0;
   }
-  EXPECT_TRUE(Eventually([&] { return writer->acknowledged() == of_here; }));
-  EXPECT_TRUE(Eventually([&] { return !writer->trouble().empty(); }));
+  EXPECT_TRUE(Await([&] { return writer->acknowledged() == of_here; }));
+  EXPECT_TRUE(Await([&] { return !writer->trouble().empty(); }));
   EXPECT_THAT(writer->trouble(), HasSubstr("shard away"));
   EXPECT_THAT(writer->trouble(), HasSubstr(absl::StrCat(100 - of_here, " trajectories wait")));
 }
@@ -212,7 +202,7 @@ TEST(ReplayWriter, DeliversOnceWhenTheShardIsReplacedByAnother) {
     for (int i = 0; i < 20; ++i) EXPECT_TRUE(writer->Write(MakeTrajectory(next++, 5)));
     shard = StartShard(config);
     ASSERT_NE(shard, nullptr);
-    EXPECT_TRUE(Eventually([&] { return writer->acknowledged() == next; }));
+    EXPECT_TRUE(Await([&] { return writer->acknowledged() == next; }));
     EXPECT_EQ(shard->Stats().items(), 20);  // of a memory shard: since its start
     EXPECT_EQ(shard->Stats().duplicate_items(), 0);
   }
@@ -227,7 +217,7 @@ TEST(ReplayWriter, BlocksWhileTheSpoolIsFullAndSaysSo) {
     while (writer->Write(MakeTrajectory(i++, 50))) {
     }
   });
-  EXPECT_TRUE(Eventually([&] { return writer->blocked(); }));
+  EXPECT_TRUE(Await([&] { return writer->blocked(); }));
   EXPECT_LE(writer->spooled_bytes(), 1000);
   EXPECT_GT(writer->spooled_bytes(), 0);
   EXPECT_EQ(writer->Close(absl::ZeroDuration()).code(), absl::StatusCode::kUnavailable);
@@ -262,11 +252,11 @@ TEST(ReplayWriter, WhatIsLeftAtTheEndIsDeliveredByTheNextOfItsName) {
   next.shards = {AddressOf(*shard)};
   const auto writer = StartWriter(next);
   EXPECT_EQ(writer->found_in_spool(), 10);
-  EXPECT_TRUE(Eventually([&] { return writer->acknowledged() == 10; }));
+  EXPECT_TRUE(Await([&] { return writer->acknowledged() == 10; }));
   EXPECT_EQ(shard->Stats().items(), 10);
   // Else a later writer would bring back what has been forgotten by then.
   EXPECT_TRUE(
-      Eventually([&] { return !std::filesystem::exists(absl::StrCat(folder, "/actor-1.spool")); }));
+      Await([&] { return !std::filesystem::exists(absl::StrCat(folder, "/actor-1.spool")); }));
 }
 
 TEST(ReplayWriter, ASpoolIsOfOneProcessAtATime) {
@@ -302,7 +292,7 @@ TEST(ReplayWriter, WhatIsTakenWhileItClosesIsInTheSpoolFile) {
         for (uint64_t i = 0; writer->Write(MakeTrajectory(p << 32 | i, 1)); ++i) ++taken;
       });
     }
-    EXPECT_TRUE(Eventually([&] { return taken > 0; }));
+    EXPECT_TRUE(Await([&] { return taken > 0; }));
     EXPECT_EQ(writer->Close(absl::ZeroDuration()), absl::OkStatus());
     for (std::thread& player : players) player.join();
     const auto spool =
@@ -316,7 +306,7 @@ TEST(ReplayWriter, ReplacesWhatIsStoredAndPutsNothingBack) {
   const auto shard = StartShard(ShardConfig());
   const auto writer = StartWriter({.shards = {AddressOf(*shard)}});
   EXPECT_TRUE(writer->Write(MakeTrajectory(1, 10)));
-  EXPECT_TRUE(Eventually([&] { return writer->acknowledged() == 1; }));
+  EXPECT_TRUE(Await([&] { return writer->acknowledged() == 1; }));
   const uint64_t bytes = shard->Stats().bytes();
   v1::Trajectory again = MakeTrajectory(1, 10);
   for (int i = 0; i < 30; ++i) again.add_policies(0.37F * static_cast<float>(i));

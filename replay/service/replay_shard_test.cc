@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -38,10 +39,12 @@
 #include "replay/testing/shards.h"
 #include "rpc/channel.h"
 #include "rpc/security.h"
+#include "rpc/testing/await.h"
 
 namespace mallocmuzero {
 namespace {
 
+using testing::Await;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -102,8 +105,8 @@ v1::ReplayShard ConfigWithoutDraws() {
   return config;
 }
 
-void AwaitBlockedSample(const ReplayShard& shard) {
-  while (shard.Stats().blocked_samples() == 0) absl::SleepFor(absl::Milliseconds(1));
+bool AwaitBlockedSample(const ReplayShard& shard) {
+  return Await([&] { return shard.Stats().blocked_samples() > 0; });
 }
 
 TEST(ReplayShard, RandomBytesAndHalfOpenConnectionsDoNoHarm) {
@@ -261,7 +264,7 @@ TEST(ReplayShard, AStreamThatAsksAgainAndAgainWaitsOnce) {
     ASSERT_TRUE(stream->Write(request));
     EXPECT_LE(shard->Stats().blocked_samples(), 1);
   }
-  AwaitBlockedSample(*shard);
+  EXPECT_TRUE(AwaitBlockedSample(*shard));
   EXPECT_EQ(shard->Stats().blocked_samples(), 1);
 }
 
@@ -274,7 +277,7 @@ TEST(ReplayShard, StopEndsStreamsThatWait) {
   request.set_draws(3);
   request.set_selection(v1::UNIFORM);
   ASSERT_TRUE(stream->Write(request));
-  AwaitBlockedSample(*shard);
+  EXPECT_TRUE(AwaitBlockedSample(*shard));
   const absl::Time start = absl::Now();
   shard->Stop(kLong);
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
@@ -314,14 +317,14 @@ TEST(ReplayShard, AMetricSaysWhatItsStreamsWaitFor) {
   v1::DrainResponse drained;
   ASSERT_TRUE(client.replay().Drain(client.Context().get(), drain, &drained).ok());
   const std::string blocked = "mallocmuzero_replay_blocked{on=\"draining\"} 1";
-  while (served().find(blocked) == std::string::npos) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_TRUE(Await([&] { return absl::StrContains(served(), blocked); }));
   EXPECT_THAT(served(), HasSubstr("mallocmuzero_replay_blocked{on=\"disk\"} 0"));
 }
 
 TEST(ReplayShard, ADurableOneHasEverythingAcknowledgedAfterARestart) {
   v1::ReplayShard config = ShardConfig();
   config.set_mode(v1::ReplayShard::DURABLE);
-  config.set_data_dir(absl::StrCat(testing::TempDir(), "/durable_shard"));
+  config.set_data_dir(absl::StrCat(::testing::TempDir(), "/durable_shard"));
   std::filesystem::remove_all(config.data_dir());
   auto shard = StartShard(config);
   config.set_address(shard->address());
@@ -352,7 +355,7 @@ TEST(ReplayShard, ADurableOneHasEverythingAcknowledgedAfterARestart) {
 TEST(ReplayShard, ADamagedGameDoesNotKeepItsStreamFromOthers) {
   v1::ReplayShard config = ShardConfig();
   config.set_mode(v1::ReplayShard::DURABLE);
-  config.set_data_dir(absl::StrCat(testing::TempDir(), "/damaged_shard"));
+  config.set_data_dir(absl::StrCat(::testing::TempDir(), "/damaged_shard"));
   std::filesystem::remove_all(config.data_dir());
   ExpectServes(*StartShard(config), 1);
   std::fstream(config.data_dir() + "/segments/00000001.segment",

@@ -5,19 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "rpc/testing/await.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using testing::Await;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(BenchReplay, MeasuresInsertsAndSamplesOfEachMode) {
   for (const char* mode : {"memory", "durable", "durable_sync"}) {
@@ -48,12 +48,7 @@ TEST(BenchReplay, ClearsUpBehindItWhenItIsInterrupted) {
   RunningMallocmuzero bench({"bench", "replay", "--item-bytes", "1000", "--mode", "durable",
                              "--items", "500", "--seconds", "600", "--data-dir",
                              folder.Path("data")});
-  const absl::Time start = absl::Now();
-  while (std::filesystem::is_empty(folder.Path("data")) &&
-         absl::Now() - start < absl::Seconds(60)) {
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  ASSERT_FALSE(std::filesystem::is_empty(folder.Path("data")));
+  ASSERT_TRUE(Await([&] { return !std::filesystem::is_empty(folder.Path("data")); }));
   bench.Signal(SIGINT);
   const RunResult result = bench.Wait();
   EXPECT_EQ(result.exit_code, 1);

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "env/program_set.h"
 #include "env/testing/random_program_set.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "model/network_config.h"
 #include "rpc/channel.h"
+#include "rpc/testing/await.h"
 #include "simulator/core/file_io.h"
 
 namespace mallocmuzero::testing {
@@ -29,15 +29,6 @@ v1::LearnerOptions SmallLearner() {
 }
 
 }  // namespace
-
-bool Await(const std::function<bool()>& there, absl::Duration timeout) {
-  const absl::Time start = absl::Now();
-  while (!there()) {
-    if (absl::Now() - start > timeout) return false;
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  return true;
-}
 
 SmallCluster::SmallCluster()
     : folder_(absl::StrCat(::testing::TempDir(), "/",

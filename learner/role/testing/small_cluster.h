@@ -22,9 +22,6 @@
 
 namespace mallocmuzero::testing {
 
-// Whether something comes true in time.
-bool Await(const std::function<bool()>& there, absl::Duration timeout = absl::Seconds(60));
-
 // A folder with two small programs, and a configuration for them; no part runs yet.
 class SmallCluster : public ::testing::Test {
  protected:
