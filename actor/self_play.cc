@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "actor/exploration.h"
 #include "actor/game_recorder.h"
 #include "actor/search/stopwatch.h"
 #include "env/action.h"
@@ -28,10 +29,6 @@
 
 namespace mallocmuzero {
 namespace {
-
-// Of the explored decisions, how many take any legal action. A policy that has made up its mind
-// would never again try what it has given up, however noisy its search.
-constexpr double kAnyActionShare = 0.5;
 
 // Games that come to a decision to search wait there until so large a share of the seats does, or
 // all that are left: a search of a few costs nearly as much as one of many.
@@ -61,14 +58,6 @@ Action ChooseByPolicy(absl::Span<const float> logits, ActionSet legal, const Act
     }
   }
   return best.value_or(Action::kDrop);
-}
-
-Action AnyAction(ActionSet legal, Random& random) {
-  uint32_t left = random.Below(CountOf(legal));
-  for (const Action action : kActions) {
-    if (Contains(legal, action) && left-- == 0) return action;
-  }
-  return Action::kDrop;
 }
 
 // What the position is worth if the policy is followed.
@@ -129,6 +118,8 @@ struct SelfPlay::Seat {
         game(game_task.program->rules()),
         writer(game_task.program->tables()),
         random(game_task.seed),
+        exploration(game_task.program->program(), game_task.explored, game_task.explored_until,
+                    random.Next()),
         order(game_task.explored > 0 && random.Below(2) == 0 ? kCopyFirst : kKeepFirst),
         recorder(*game_task.program, game_task.id,
                  game_task.again == nullptr ? v1::Trajectory::SELF_PLAY : game_task.again->source(),
@@ -141,13 +132,13 @@ struct SelfPlay::Seat {
   Game game;
   ObservationWriter writer;
   Random random;
+  Exploration exploration;
   const ActionOrder& order;
   GameRecorder recorder;
 
   // Of the decision to take.
   std::array<float, kActionCount> logits = {};
-  bool explored = false;
-  bool any_action = false;
+  Departure departure = Departure::kNone;
   bool searched = false;
 };
 
@@ -247,17 +238,15 @@ void SelfPlay::PlanDecision(uint32_t s, size_t row, const Evaluations& roots) {
   const absl::Span<const float> logits = roots.logits.subspan(row * kActionCount, kActionCount);
   std::copy(logits.begin(), logits.end(), seat.logits.begin());
   // Drawn whether needed or not, so that one choice does not change the next.
-  const double explore = seat.random.Unit();
   const double search = seat.random.Unit();
   const uint64_t seed = seat.random.Next();
-  const float explored = seat.game.access() < seat.task->explored_until ? seat.task->explored : 0;
-  seat.explored = explore < explored;
-  seat.any_action = explore < kAnyActionShare * explored;
-  seat.searched = seat.task->searched > 0 && (seat.explored || search < seat.task->searched);
+  seat.departure = seat.exploration.Next(seat.game.access());
+  const bool explored = seat.departure != Departure::kNone;
+  seat.searched = seat.task->searched > 0 && (explored || search < seat.task->searched);
   if (!seat.searched) return;
-  batched_.Begin(row, {.legal = seat.game.legal_actions(),
-                       .gumbel_scale = seat.explored ? 1.0F : 0.0F,
-                       .seed = seed});
+  batched_.Begin(
+      row,
+      {.legal = seat.game.legal_actions(), .gumbel_scale = explored ? 1.0F : 0.0F, .seed = seed});
 }
 
 void SelfPlay::Decide(uint32_t s, std::vector<v1::Trajectory>& played) {
@@ -273,9 +262,11 @@ void SelfPlay::Decide(uint32_t s, std::vector<v1::Trajectory>& played) {
     value = ValueOf(result);
   } else {
     action = ChooseByPolicy(seat.logits, seat.game.legal_actions(), seat.order,
-                            seat.explored ? &seat.random : nullptr);
+                            seat.departure == Departure::kNone ? nullptr : &seat.random);
   }
-  if (seat.any_action) action = AnyAction(seat.game.legal_actions(), seat.random);
+  if (seat.departure == Departure::kAction) {
+    action = seat.exploration.Act(seat.game.access(), seat.game.legal_actions());
+  }
   if (seat.task->again != nullptr) {
     action = static_cast<Action>(seat.task->again->actions()[seat.game.history().size()]);
   }

@@ -32,9 +32,9 @@ struct GameTask {
   std::string id;     // of the trajectory
   uint64_t seed = 0;  // of everything random in it
 
-  // Probabilities, for each decision: to explore (Gumbel noise in the search, or a draw from the
-  // policy if there is none), and to search although nothing is explored. An explored decision is
-  // searched.
+  // Shares of the decisions: explored (Exploration; noise is the search's Gumbel noise, or a draw
+  // from the policy if there is none), and searched although nothing is explored. An explored
+  // decision is searched.
   float explored = 0;
   float searched = 1;
 

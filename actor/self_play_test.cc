@@ -243,7 +243,7 @@ TEST(SelfPlay, ExploredGamesDiffer) {
 TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
   const auto programs = SomePrograms(1);
   const auto self_play = MakeSelfPlay(4);
-  std::vector<GameTask> tasks = Tasks(programs, 8, 1, 0);
+  std::vector<GameTask> tasks = Tasks(programs, 40, 1, 0);
   const uint32_t until = programs[0]->rules().access_count() / 2;
   for (GameTask& task : tasks) task.explored_until = until;
   std::vector<std::string> seen;

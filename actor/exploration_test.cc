@@ -1,0 +1,152 @@
+#include "actor/exploration.h"
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "env/action.h"
+#include "gtest/gtest.h"
+#include "simulator/core/program.h"
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero {
+namespace {
+
+using testing::ProgramBuilder;
+using testing::Read;
+using testing::Write;
+
+constexpr uint32_t kToTheEnd = std::numeric_limits<uint32_t>::max();
+constexpr ActionSet kAll = SetOf(Action::kCopy) | SetOf(Action::kNoCopy) | SetOf(Action::kDrop);
+
+// As many accesses, each of a buffer of its own.
+Program ManyBuffers(uint32_t accesses) {
+  ProgramBuilder builder;
+  for (uint32_t k = 0; k < accesses; ++k) {
+    builder.AddInstruction(10, {Read(builder.AddBuffer(100, {.live_in = true}), 1)});
+  }
+  return builder.Build();
+}
+
+// One buffer, written at access 0 and at `accesses` / 2, read in between and after.
+Program OneBuffer(uint32_t accesses) {
+  ProgramBuilder builder;
+  const uint32_t buffer = builder.AddBuffer(100);
+  for (uint32_t k = 0; k < accesses; ++k) {
+    const bool is_written = k % (accesses / 2) == 0;
+    builder.AddInstruction(10, {is_written ? Write(buffer, 1) : Read(buffer, 1)});
+  }
+  return builder.Build();
+}
+
+// How a game departs at each access.
+std::vector<Departure> Departures(const Program& program, float rate, uint32_t until,
+                                  uint64_t seed) {
+  Exploration exploration(program, rate, until, seed);
+  std::vector<Departure> departures;
+  for (uint32_t a = 0; a < program.access_count(); ++a) {
+    departures.push_back(exploration.Next(a));
+    if (departures.back() == Departure::kAction) exploration.Act(a, kAll);
+  }
+  return departures;
+}
+
+TEST(Exploration, OfNothingDepartsNowhere) {
+  const Program program = ManyBuffers(50);
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    for (const Departure departure : Departures(program, 0, kToTheEnd, seed)) {
+      ASSERT_EQ(departure, Departure::kNone);
+    }
+  }
+}
+
+TEST(Exploration, DepartsAsOftenAsItIsToldAndEverywhere) {
+  constexpr uint32_t kAccesses = 200;
+  constexpr int kGames = 20'000;
+  const Program program = ManyBuffers(kAccesses);
+  std::vector<int> departures(kAccesses);
+  int actions = 0;
+  int all = 0;
+  for (uint64_t seed = 0; seed < kGames; ++seed) {
+    const std::vector<Departure> game = Departures(program, 4.0F / kAccesses, kToTheEnd, seed);
+    for (uint32_t a = 0; a < kAccesses; ++a) {
+      departures[a] += game[a] != Departure::kNone;
+      actions += game[a] == Departure::kAction;
+    }
+  }
+  for (const int count : departures) {
+    all += count;
+    // 400 games at each access are expected.
+    EXPECT_GE(count, 250);
+    EXPECT_LE(count, 550);
+  }
+  EXPECT_NEAR(all / double{kGames}, 4, 0.4);
+  EXPECT_NEAR(actions / double{kGames}, 2, 0.2);
+}
+
+TEST(Exploration, DepartsAtNeighbours) {
+  constexpr uint32_t kAccesses = 200;
+  const Program program = ManyBuffers(kAccesses);
+  int pairs = 0;
+  int near = 0;
+  for (uint64_t seed = 0; seed < 5000; ++seed) {
+    const std::vector<Departure> game = Departures(program, 4.0F / kAccesses, kToTheEnd, seed);
+    for (uint32_t a = 0, last = kToTheEnd; a < kAccesses; ++a) {
+      if (game[a] == Departure::kNone) continue;
+      if (last != kToTheEnd) {
+        ++pairs;
+        near += a - last <= 5;
+      }
+      last = a;
+    }
+  }
+  // If they were spread, about a tenth would be so close.
+  EXPECT_GE(near, pairs / 2);
+}
+
+TEST(Exploration, SomeActionsHoldUntilTheValueIsWrittenAnew) {
+  constexpr uint32_t kAccesses = 20;
+  const Program program = OneBuffer(kAccesses);
+  int held = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    Exploration exploration(program, 0.1F, kToTheEnd, seed);
+    int same = 0;  // actions in a row, all at neighbouring accesses and in the same space
+    bool was_fast = false;
+    for (uint32_t a = 0; a < kAccesses; ++a) {
+      if (a == kAccesses / 2) same = 0;
+      if (exploration.Next(a) != Departure::kAction) {
+        same = 0;
+        continue;
+      }
+      const bool is_fast = exploration.Act(a, kAll) != Action::kDrop;
+      same = same > 0 && is_fast == was_fast ? same + 1 : 1;
+      was_fast = is_fast;
+      // Without holding, hardly ever six of them.
+      held += same == 6;
+    }
+  }
+  EXPECT_GE(held, 100);
+}
+
+TEST(Exploration, WhatIsHeldButIllegalIsReplacedByTheNearest) {
+  const Program program = OneBuffer(20);
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Exploration exploration(program, 0.5F, kToTheEnd, seed);
+    for (uint32_t a = 0; a < program.access_count(); ++a) {
+      if (exploration.Next(a) != Departure::kAction) continue;
+      const ActionSet legal = a % 3 == 0 ? SetOf(Action::kDrop) : SetOf(Action::kCopy);
+      EXPECT_TRUE(Contains(legal, exploration.Act(a, legal)));
+    }
+  }
+}
+
+TEST(Exploration, EndsWhereItIsTold) {
+  const Program program = OneBuffer(20);
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const std::vector<Departure> game = Departures(program, 1, 7, seed);
+    for (uint32_t a = 7; a < program.access_count(); ++a) ASSERT_EQ(game[a], Departure::kNone);
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero
