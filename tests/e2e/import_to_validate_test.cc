@@ -190,7 +190,8 @@ TEST(Import, RefusesImpossibleFastMemory) {
 TEST(HumanOutput, VersionAndHelpGoToStdout) {
   const RunResult version = RunMallocmuzero({"--version"});
   EXPECT_EQ(version.exit_code, 0);
-  EXPECT_THAT(version.out, testing::MatchesRegex("mallocmuzero [0-9.]+ \\(commit ([0-9a-f]{40}|unknown)\\)\n"));
+  EXPECT_THAT(version.out,
+              testing::MatchesRegex("mallocmuzero [0-9.]+ \\(commit ([0-9a-f]{40}|unknown)\\)\n"));
   const RunResult help = RunMallocmuzero({"import", "--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.out, HasSubstr("--all-hbm"));
