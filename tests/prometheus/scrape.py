@@ -9,7 +9,6 @@ import argparse
 import json
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,22 +18,13 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
+from loopback_cluster import free_ports
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy" / "prometheus"
 PROGRAM = ROOT / "workloads" / "tpu_v4i" / "dcn_v2_4_b8192.program"
 PATIENCE_SECONDS = 120
 STOP_SECONDS = 30
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def write_cluster(folder: pathlib.Path, ports: list[int]) -> pathlib.Path:
