@@ -5,94 +5,19 @@
 #include <memory>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "mallocmuzero/v1/program.pb.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/simulate.h"
-#include "simulator/core/status_macros.h"
 #include "simulator/import/analyzed_module.h"
-#include "simulator/import/assemble.h"
 #include "simulator/import/baseline.h"
 #include "simulator/import/match.h"
+#include "simulator/import/program_source.h"
 
 namespace mallocmuzero {
 namespace {
 
 // Mismatches listed in a report: the largest ones.
 constexpr size_t kMaxMismatches = 200;
-
-// True if an access of the instruction has both that operand, an array, and the output at
-// `tuple_index`.
-bool SharesBuffer(const v1::Program& program, const v1::Instruction& instruction, int32_t operand,
-                  absl::Span<const int32_t> tuple_index) {
-  for (uint32_t k = 0; k < instruction.access_count(); ++k) {
-    bool reads = false;
-    bool writes = false;
-    const auto index = static_cast<int>(instruction.first_access() + k);
-    for (const v1::Position& position : program.accesses(index).positions()) {
-      const bool same_index =
-          std::equal(position.tuple_index().begin(), position.tuple_index().end(),
-                     tuple_index.begin(), tuple_index.end());
-      reads = reads || (position.operand() == operand && position.tuple_index().empty());
-      writes = writes || (position.operand() < 0 && same_index);
-    }
-    if (reads && writes) return true;
-  }
-  return false;
-}
-
-// The pairs that the all-HBM module lists and that the program has in one buffer. Which of the
-// listed pairs hold was found by comparing all compiles the program was imported from.
-InPlaceHints PairsOfProgram(const v1::Program& program, const hlo::Module& all_hbm) {
-  absl::flat_hash_map<absl::string_view, const v1::Instruction*> by_name;
-  for (const v1::Instruction& instruction : program.instructions()) {
-    by_name[instruction.name()] = &instruction;
-  }
-  InPlaceHints hints;
-  for (const hlo::Computation& computation : all_hbm.computations) {
-    for (const hlo::Instruction& instruction : computation.instructions) {
-      const auto found = by_name.find(absl::string_view(instruction.name));
-      if (found == by_name.end()) continue;
-      const std::vector<InPlacePair> pairs = ListedPairs(instruction);
-      if (pairs.empty()) continue;
-      std::vector<hlo::ShapeIndex> leaves;
-      hlo::ForEachLeaf(instruction.shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
-        leaves.emplace_back(index.begin(), index.end());
-      });
-      for (const InPlacePair& pair : pairs) {
-        if (SharesBuffer(program, *found->second, pair.operand, leaves[pair.output_leaf])) {
-          hints[instruction.name].push_back(pair);
-        }
-      }
-    }
-  }
-  return hints;
-}
-
-// The parts of a program that come from the all-HBM text alone.
-std::string StructureOf(const v1::Program& program) {
-  v1::Program structure;
-  *structure.mutable_instructions() = program.instructions();
-  *structure.mutable_accesses() = program.accesses();
-  *structure.mutable_tensors() = program.tensors();
-  *structure.mutable_buffers() = program.buffers();
-  *structure.mutable_carried_groups() = program.carried_groups();
-  *structure.mutable_loops() = program.loops();
-  return SerializeDeterministically(structure);
-}
-
-absl::Status CheckIsSource(const v1::Program& program, const v1::Program& assembled,
-                           const std::string& all_hbm_path) {
-  if (StructureOf(program) == StructureOf(assembled)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      all_hbm_path, ": expected the all-HBM compile that ", program.name(), " was imported from (",
-      program.instructions_size(), " instructions, ", program.accesses_size(),
-      " accesses), found another module (", assembled.instructions_size(), " instructions, ",
-      assembled.accesses_size(), " accesses)"));
-}
 
 void AddMismatches(const Program& program, const Mapping& wanted, std::vector<uint32_t> accesses,
                    v1::ReadBackReport& report) {
@@ -125,20 +50,19 @@ absl::StatusOr<ReadBack> ReadBackModule(const Program& program, const std::strin
   if (!all_hbm_module.ok()) return all_hbm_module.status();
   absl::StatusOr<hlo::Module> module = ReadModule(hlo_path);
   if (!module.ok()) return module.status();
-  const InPlaceHints hints = PairsOfProgram(program.proto(), *all_hbm_module);
-  const auto all_hbm = AnalyzeModule(*std::move(all_hbm_module), all_hbm_path, hints);
-  if (!all_hbm.ok()) return all_hbm.status();
-  const Assembly assembly = Assemble(**all_hbm, program.hardware());
-  MMZ_RETURN_IF_ERROR(CheckIsSource(program.proto(), assembly.program, all_hbm_path));
-  const auto compiled = AnalyzeModule(*std::move(module), hlo_path, hints);
+  const auto source =
+      AnalyzeProgramSource(program.proto(), *std::move(all_hbm_module), all_hbm_path);
+  if (!source.ok()) return source.status();
+  const AnalyzedModule& all_hbm = *source->all_hbm;
+  const auto compiled = AnalyzeModule(*std::move(module), hlo_path, source->hints);
   if (!compiled.ok()) return compiled.status();
-  const Match match = MatchModules(**all_hbm, **compiled);
+  const Match match = MatchModules(all_hbm, **compiled);
   if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(hlo_path, ": expected a compile of ", program.proto().name(),
                      ", found a module without a single instruction of it"));
   }
-  v1::Baseline placed = MakeBaseline(assembly, **all_hbm, **compiled, match);
+  v1::Baseline placed = MakeBaseline(source->assembly, all_hbm, **compiled, match);
   FillHeader(*placed.mutable_mapping());
   placed.mutable_mapping()->set_program_sha256(program.proto().fingerprint());
   placed.mutable_mapping()->set_solver("read back");

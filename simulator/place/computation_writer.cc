@@ -1,0 +1,140 @@
+#include "simulator/place/computation_writer.h"
+
+#include "simulator/place/shape_edit.h"
+
+namespace mallocmuzero::place {
+
+ComputationWriter::ComputationWriter(ModuleEditor& editor, xla::HloComputationProto& computation)
+    : editor_(editor), computation_(computation) {
+  for (xla::HloInstructionProto& instruction : *computation.mutable_instructions()) {
+    for (const int64_t before : instruction.control_predecessor_ids()) {
+      control_predecessors_.insert(before);
+    }
+    original_by_name_[instruction.name()] = static_cast<int>(originals_.size());
+    originals_.push_back(std::move(instruction));
+  }
+  computation.clear_instructions();
+}
+
+const xla::HloInstructionProto* ComputationWriter::Original(absl::string_view name) const {
+  const auto found = original_by_name_.find(std::string(name));
+  return found == original_by_name_.end() ? nullptr : &originals_[found->second];
+}
+
+bool ComputationWriter::HasControlDependency(const xla::HloInstructionProto& original) const {
+  return original.control_predecessor_ids_size() > 0 ||
+         control_predecessors_.contains(original.id());
+}
+
+int64_t ComputationWriter::Append(xla::HloInstructionProto instruction) {
+  if (written_by_id_.contains(instruction.id())) {
+    instruction.set_id(editor_.NewId());
+    instruction.set_name(editor_.NewName(instruction.opcode()));
+  }
+  const int64_t id = instruction.id();
+  written_by_id_[id] = static_cast<int>(written_.size());
+  written_.push_back(std::move(instruction));
+  return id;
+}
+
+int64_t ComputationWriter::AppendNew(absl::string_view opcode, xla::ShapeProto shape,
+                                     absl::Span<const int64_t> operands) {
+  xla::HloInstructionProto instruction;
+  instruction.set_id(editor_.NewId());
+  instruction.set_name(editor_.NewName(opcode));
+  instruction.set_opcode(std::string(opcode));
+  *instruction.mutable_shape() = std::move(shape);
+  instruction.mutable_operand_ids()->Assign(operands.begin(), operands.end());
+  return Append(std::move(instruction));
+}
+
+const xla::ShapeProto& ComputationWriter::ShapeOf(int64_t id) const {
+  return written_[written_by_id_.at(id)].shape();
+}
+
+int64_t ComputationWriter::Element(int64_t tuple, absl::Span<const int32_t> index,
+                                   const xla::HloInstructionProto* named) {
+  for (size_t i = 0; i < index.size(); ++i) {
+    const auto [found, is_new] = elements_.try_emplace({tuple, index[i]}, 0);
+    if (is_new) {
+      xla::ShapeProto shape = ShapeOf(tuple).tuple_shapes(index[i]);
+      int64_t element = 0;
+      if (named != nullptr && i + 1 == index.size()) {
+        xla::HloInstructionProto instruction = *named;
+        instruction.set_tuple_index(index[i]);
+        *instruction.mutable_shape() = std::move(shape);
+        instruction.clear_operand_ids();
+        instruction.add_operand_ids(tuple);
+        element = Append(std::move(instruction));
+      } else {
+        element = AppendNew("get-tuple-element", std::move(shape), {tuple});
+        written_.back().set_tuple_index(index[i]);
+      }
+      elements_[{tuple, index[i]}] = element;
+      tuple = element;
+    } else {
+      tuple = found->second;
+    }
+  }
+  return tuple;
+}
+
+int64_t ComputationWriter::Tuple(absl::Span<const int64_t> elements,
+                                 const xla::HloInstructionProto* named) {
+  std::vector<int64_t> key(elements.begin(), elements.end());
+  if (const auto found = tuples_.find(key); found != tuples_.end()) return found->second;
+  std::vector<xla::ShapeProto> shapes;
+  for (const int64_t element : elements) shapes.push_back(ShapeOf(element));
+  int64_t id = 0;
+  if (named != nullptr) {
+    xla::HloInstructionProto instruction = *named;
+    *instruction.mutable_shape() = TupleShape(shapes);
+    instruction.mutable_operand_ids()->Assign(elements.begin(), elements.end());
+    id = Append(std::move(instruction));
+  } else {
+    id = AppendNew("tuple", TupleShape(shapes), elements);
+  }
+  tuples_[std::move(key)] = id;
+  return id;
+}
+
+int64_t ComputationWriter::Bitcast(int64_t source, const xla::ShapeProto& shape,
+                                   const xla::HloInstructionProto* named) {
+  xla::ShapeProto wanted = shape;
+  SetMemorySpace(wanted, {}, ShapeOf(source).layout().memory_space());
+  const auto [found, is_new] = bitcasts_.try_emplace({source, wanted.SerializeAsString()}, 0);
+  if (!is_new) return found->second;
+  int64_t id = 0;
+  if (named != nullptr) {
+    xla::HloInstructionProto instruction = *named;
+    *instruction.mutable_shape() = wanted;
+    instruction.clear_operand_ids();
+    instruction.add_operand_ids(source);
+    id = Append(std::move(instruction));
+  } else {
+    id = AppendNew("bitcast", wanted, {source});
+  }
+  bitcasts_[{source, wanted.SerializeAsString()}] = id;
+  return id;
+}
+
+void ComputationWriter::Finish(int64_t root) {
+  xla::HloScheduleProto::InstructionSequence& sequence =
+      (*editor_.module().mutable_schedule()->mutable_sequences())[computation_.id()];
+  sequence.clear_instruction_ids();
+  for (xla::HloInstructionProto& instruction : written_) {
+    sequence.add_instruction_ids(instruction.id());
+    if (instruction.opcode() == "parameter" &&
+        instruction.parameter_number() < computation_.program_shape().parameters_size()) {
+      *computation_.mutable_program_shape()->mutable_parameters(
+          static_cast<int>(instruction.parameter_number())) = instruction.shape();
+    }
+  }
+  *computation_.mutable_program_shape()->mutable_result() = ShapeOf(root);
+  computation_.set_root_id(root);
+  for (xla::HloInstructionProto& instruction : written_) {
+    *computation_.add_instructions() = std::move(instruction);
+  }
+}
+
+}  // namespace mallocmuzero::place

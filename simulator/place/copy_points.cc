@@ -1,0 +1,67 @@
+#include "simulator/place/copy_points.h"
+
+#include <algorithm>
+
+namespace mallocmuzero::place {
+
+CopyPoints::CopyPoints(const Program& program, const Mapping& mapping)
+    : program_(program),
+      mapping_(mapping),
+      events_(program.instruction_count() + 1),
+      intervals_of_(program.buffer_count()) {
+  using Kind = CopyEvent::Kind;
+  const auto add = [&](int32_t point, Kind kind, uint32_t interval) {
+    events_[point].push_back({kind, interval});
+  };
+  const auto for_each = [&](auto visit) {
+    for (uint32_t k = 0; k < mapping.intervals.size(); ++k) visit(k, mapping.intervals[k]);
+  };
+  for_each([&](uint32_t k, const Interval& it) {
+    intervals_of_[it.buffer].push_back(k);
+    if (it.cross_program_prefetch) cross_program_prefetch_ = static_cast<int32_t>(k);
+    if (it.copy_in_done > it.copy_in_start) add(it.copy_in_done, Kind::kDoneIn, k);
+    if (it.copy_out_done > it.copy_out_start) add(it.copy_out_done, Kind::kDoneOut, k);
+  });
+  for_each([&](uint32_t k, const Interval& it) {
+    if (it.copy_in_start >= 0) add(it.copy_in_start, Kind::kStartIn, k);
+    if (it.copy_out_start >= 0) add(it.copy_out_start, Kind::kStartOut, k);
+  });
+  for_each([&](uint32_t k, const Interval& it) {
+    if (it.copy_in_start >= 0 && it.copy_in_done == it.copy_in_start) {
+      add(it.copy_in_done, Kind::kDoneIn, k);
+    }
+    if (it.copy_out_start >= 0 && it.copy_out_done == it.copy_out_start) {
+      add(it.copy_out_done, Kind::kDoneOut, k);
+    }
+  });
+}
+
+bool CopyPoints::Contains(uint32_t buffer, uint32_t instruction) const {
+  return std::any_of(intervals_of_[buffer].begin(), intervals_of_[buffer].end(), [&](uint32_t k) {
+    const Interval& it = mapping_.intervals[k];
+    return it.first <= instruction && instruction <= it.last;
+  });
+}
+
+CopyPoints::Needs CopyPoints::NeedsInside(uint32_t buffer, uint32_t begin, uint32_t end) const {
+  Needs needs;
+  for (const uint32_t k : intervals_of_[buffer]) {
+    const int32_t start = mapping_.intervals[k].copy_in_start;
+    if (start > static_cast<int32_t>(begin) && start <= static_cast<int32_t>(end)) needs.hbm = true;
+  }
+  for (const uint32_t a : program_.AccessesOfBuffer(buffer)) {
+    const uint32_t instruction = program_.accesses()[a].instruction;
+    if (instruction <= begin || instruction > end) continue;
+    if (mapping_.in_fast_memory[a] == 0) {
+      needs.hbm = true;
+      continue;
+    }
+    for (const uint32_t k : intervals_of_[buffer]) {
+      const Interval& it = mapping_.intervals[k];
+      if (it.first <= begin && instruction <= it.last) needs.fast = true;
+    }
+  }
+  return needs;
+}
+
+}  // namespace mallocmuzero::place

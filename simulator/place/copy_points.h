@@ -1,0 +1,56 @@
+// The intervals of a mapping by the points at which they begin, are copied and end.
+
+#ifndef MALLOCMUZERO_SIMULATOR_PLACE_COPY_POINTS_H_
+#define MALLOCMUZERO_SIMULATOR_PLACE_COPY_POINTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero::place {
+
+// One start or end of a copy.
+struct CopyEvent {
+  enum class Kind : uint8_t { kStartIn, kStartOut, kDoneIn, kDoneOut };
+
+  Kind kind;
+  uint32_t interval;  // index into Mapping::intervals
+};
+
+class CopyPoints {
+ public:
+  // The arguments must outlive the points.
+  CopyPoints(const Program& program, const Mapping& mapping);
+
+  // What happens just before an instruction (their number: after the last one), in the order of
+  // Simulate: copies queued earlier are waited for, copies are queued, those that end here are
+  // waited for. The cross-program prefetch is not among them.
+  absl::Span<const CopyEvent> At(uint32_t point) const { return events_[point]; }
+
+  // The interval of the cross-program prefetch, or -1.
+  int32_t cross_program_prefetch() const { return cross_program_prefetch_; }
+
+  // Whether an interval of the buffer contains the instruction.
+  bool Contains(uint32_t buffer, uint32_t instruction) const;
+
+  // What the instructions after `begin` and up to `end` need of a buffer that was there before.
+  struct Needs {
+    bool hbm = false;
+    bool fast = false;
+  };
+  Needs NeedsInside(uint32_t buffer, uint32_t begin, uint32_t end) const;
+
+ private:
+  const Program& program_;
+  const Mapping& mapping_;
+  std::vector<std::vector<CopyEvent>> events_;
+  std::vector<std::vector<uint32_t>> intervals_of_;  // by buffer
+  int32_t cross_program_prefetch_ = -1;
+};
+
+}  // namespace mallocmuzero::place
+
+#endif  // MALLOCMUZERO_SIMULATOR_PLACE_COPY_POINTS_H_

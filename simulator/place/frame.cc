@@ -1,0 +1,133 @@
+#include "simulator/place/frame.h"
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "simulator/place/shape_edit.h"
+
+namespace mallocmuzero::place {
+namespace {
+
+using hlo::Opcode;
+
+// The operand of a tuple that holds the leaf, and which of its leaves that is.
+std::pair<hlo::InstructionIndex, int32_t> TupleOperand(const hlo::Computation& computation,
+                                                       const hlo::Instruction& tuple,
+                                                       int32_t leaf) {
+  for (const hlo::InstructionIndex operand : tuple.operands) {
+    const int32_t count = hlo::LeafCount(computation.instructions[operand].shape);
+    if (leaf < count) return {operand, leaf};
+    leaf -= count;
+  }
+  return {-1, 0};
+}
+
+// The leaf of a get-tuple-element's operand that is its own leaf `leaf`.
+int32_t LeafOfOperand(const hlo::Shape& operand, int32_t element, int32_t leaf) {
+  for (int32_t i = 0; i < element; ++i) leaf += hlo::LeafCount(operand.tuple_shapes[i]);
+  return leaf;
+}
+
+}  // namespace
+
+void Frame::SetName(ValueId value, Memory memory, ArrayName name) {
+  names_[value][static_cast<int>(memory)] = std::move(name);
+}
+
+void Frame::SetOnlyName(ValueId value, Memory memory, ArrayName name) {
+  names_[value] = {};
+  SetName(value, memory, std::move(name));
+}
+
+absl::optional<ArrayName> Frame::NameOf(ValueId value, Memory memory) const {
+  const auto found = names_.find(value);
+  if (found == names_.end()) return absl::nullopt;
+  return found->second[static_cast<int>(memory)];
+}
+
+int64_t Frame::Materialize(const ArrayName& name, const xla::HloInstructionProto* named) {
+  return writer_.Element(name.instruction, name.index, named);
+}
+
+absl::optional<int64_t> Frame::View(hlo::InstructionIndex index, int32_t leaf, Memory memory) {
+  const hlo::Instruction& instruction = computation().instructions[index];
+  const xla::HloInstructionProto* named = nullptr;
+  if (instruction.opcode == Opcode::kTuple) {
+    const auto [operand, operand_leaf] = TupleOperand(computation(), instruction, leaf);
+    return View(operand, operand_leaf, memory);
+  }
+  if (instruction.opcode == Opcode::kGetTupleElement) {
+    const hlo::InstructionIndex operand = instruction.operands[0];
+    const hlo::Instruction& from = computation().instructions[operand];
+    const int32_t from_leaf = LeafOfOperand(from.shape, *instruction.tuple_index, leaf);
+    const bool is_direct = from.opcode != Opcode::kTuple && !instruction.shape.IsTuple() &&
+                           from.opcode != Opcode::kGetTupleElement;
+    if (!is_direct) return View(operand, from_leaf, memory);
+    named = Original(index);
+  }
+  if (instruction.opcode == Opcode::kBitcast) {
+    const absl::optional<int64_t> source = View(instruction.operands[0], 0, memory);
+    if (!source) return absl::nullopt;
+    return writer_.Bitcast(*source, Original(index)->shape(), Original(index));
+  }
+  const ValueId value = ValuesOf(index)[leaf];
+  const absl::optional<ArrayName> name = NameOf(value, memory);
+  if (!name) return absl::nullopt;
+  const int64_t array = Materialize(*name, named);
+  // What a loop or a branch hands on may have another shape where it was made.
+  std::vector<hlo::ShapeIndex> leaves;
+  hlo::ForEachLeaf(instruction.shape, [&](absl::Span<const int32_t> i, const hlo::Shape&) {
+    leaves.emplace_back(i.begin(), i.end());
+  });
+  const xla::ShapeProto& shape = *SubShape(Original(index)->shape(), leaves[leaf]);
+  if (SameButForMemory(shape, writer_.ShapeOf(array))) return array;
+  return writer_.Bitcast(array, shape, nullptr);
+}
+
+// True if one written instruction already has all leaves where they are asked for.
+bool Frame::IsWhole(hlo::InstructionIndex index, absl::FunctionRef<Memory(int32_t)> memory_of,
+                    int64_t& id) const {
+  const hlo::Instruction& instruction = computation().instructions[index];
+  if (instruction.opcode == Opcode::kTuple) return false;
+  bool whole = true;
+  int32_t leaf = 0;
+  hlo::ForEachLeaf(instruction.shape, [&](absl::Span<const int32_t> i, const hlo::Shape&) {
+    const absl::optional<ArrayName> name = NameOf(ValuesOf(index)[leaf], memory_of(leaf));
+    whole = whole && name && absl::MakeConstSpan(name->index) == i &&
+            (leaf == 0 || name->instruction == id);
+    if (whole) id = name->instruction;
+    ++leaf;
+  });
+  return whole && leaf > 0;
+}
+
+absl::optional<int64_t> Frame::Whole(hlo::InstructionIndex index,
+                                     absl::FunctionRef<Memory(int32_t)> memory_of,
+                                     int32_t& missing) {
+  const hlo::Instruction& instruction = computation().instructions[index];
+  int64_t id = 0;
+  if (instruction.shape.IsTuple() && IsWhole(index, memory_of, id)) return id;
+  int32_t leaf = 0;
+  const std::function<absl::optional<int64_t>(const hlo::Shape&, const xla::HloInstructionProto*)>
+      build = [&](const hlo::Shape& shape,
+                  const xla::HloInstructionProto* named) -> absl::optional<int64_t> {
+    if (!shape.IsTuple()) {
+      missing = leaf;
+      const absl::optional<int64_t> array = View(index, leaf, memory_of(leaf));
+      ++leaf;
+      return array;
+    }
+    std::vector<int64_t> elements;
+    for (const hlo::Shape& part : shape.tuple_shapes) {
+      const absl::optional<int64_t> element = build(part, nullptr);
+      if (!element) return absl::nullopt;
+      elements.push_back(*element);
+    }
+    return writer_.Tuple(elements, named);
+  };
+  return build(instruction.shape,
+               instruction.opcode == Opcode::kTuple ? Original(index) : nullptr);
+}
+
+}  // namespace mallocmuzero::place

@@ -1,0 +1,76 @@
+// One computation while it is written: where each value is to be had, by memory.
+
+#ifndef MALLOCMUZERO_SIMULATOR_PLACE_FRAME_H_
+#define MALLOCMUZERO_SIMULATOR_PLACE_FRAME_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "simulator/hlo/module.h"
+#include "simulator/import/program_source.h"
+#include "simulator/place/computation_writer.h"
+
+namespace mallocmuzero::place {
+
+// kHbm also stands for the memories that are not ours to choose (sync flags, scalars).
+enum class Memory : uint8_t { kHbm = 0, kFast = 1 };
+
+// An array in the computation that is being written: an instruction's result or an element of it.
+struct ArrayName {
+  int64_t instruction = 0;
+  hlo::ShapeIndex index;
+
+  friend bool operator==(const ArrayName&, const ArrayName&) = default;
+};
+
+class Frame {
+ public:
+  // The arguments must outlive the frame.
+  Frame(const ProgramSource& source, int32_t instance, ComputationWriter& writer)
+      : source_(source), instance_(instance), writer_(writer) {}
+
+  int32_t instance() const { return instance_; }
+  ComputationWriter& writer() { return writer_; }
+  const hlo::Computation& computation() const {
+    return source_.all_hbm->schedule.ComputationOf(instance_);
+  }
+  absl::Span<const ValueId> ValuesOf(hlo::InstructionIndex instruction) const {
+    return source_.all_hbm->flow.ValuesOf(instance_, instruction);
+  }
+  const xla::HloInstructionProto* Original(hlo::InstructionIndex instruction) const {
+    return writer_.Original(computation().instructions[instruction].name);
+  }
+
+  // Says where a value is from now on. It stays where it is in the other memory.
+  void SetName(ValueId value, Memory memory, ArrayName name);
+  // The value is in no memory but this one.
+  void SetOnlyName(ValueId value, Memory memory, ArrayName name);
+  absl::optional<ArrayName> NameOf(ValueId value, Memory memory) const;
+
+  // The array that leaf `leaf` of an original instruction's result is, in that memory, appending
+  // the forwarding instructions it takes; nullopt if the value is not in that memory.
+  absl::optional<int64_t> View(hlo::InstructionIndex instruction, int32_t leaf, Memory memory);
+
+  // The whole result of an original instruction, its leaves in the memories that `memory_of` says;
+  // nullopt and the leaf in `missing` if one is not there.
+  absl::optional<int64_t> Whole(hlo::InstructionIndex instruction,
+                                absl::FunctionRef<Memory(int32_t)> memory_of, int32_t& missing);
+
+ private:
+  int64_t Materialize(const ArrayName& name, const xla::HloInstructionProto* named);
+  bool IsWhole(hlo::InstructionIndex instruction, absl::FunctionRef<Memory(int32_t)> memory_of,
+               int64_t& id) const;
+
+  const ProgramSource& source_;
+  int32_t instance_;
+  ComputationWriter& writer_;
+  absl::flat_hash_map<ValueId, std::array<absl::optional<ArrayName>, 2>> names_;
+};
+
+}  // namespace mallocmuzero::place
+
+#endif  // MALLOCMUZERO_SIMULATOR_PLACE_FRAME_H_

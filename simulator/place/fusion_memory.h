@@ -1,0 +1,23 @@
+// Carries the memories of a fusion's operands and results into the computation that it calls.
+
+#ifndef MALLOCMUZERO_SIMULATOR_PLACE_FUSION_MEMORY_H_
+#define MALLOCMUZERO_SIMULATOR_PLACE_FUSION_MEMORY_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "mallocmuzero/xla/hlo.pb.h"
+#include "simulator/place/module_editor.h"
+
+namespace mallocmuzero::place {
+
+// Gives the parameters of the fused computation the shapes of the operands, and its root (and the
+// elements of a root that is a tuple) the shape of the result: libtpu refuses a fused computation
+// whose shapes differ from its fusion's. Fusions inside that take a parameter or make a result are
+// followed. `fusion.shape` must be set.
+void SetFusedMemory(ModuleEditor& editor, xla::HloInstructionProto& fusion,
+                    absl::Span<const xla::ShapeProto> operand_shapes);
+
+}  // namespace mallocmuzero::place
+
+#endif  // MALLOCMUZERO_SIMULATOR_PLACE_FUSION_MEMORY_H_

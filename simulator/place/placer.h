@@ -1,0 +1,118 @@
+// Walks a module in the order in which it runs and writes it anew with a mapping's memories and copies.
+
+#ifndef MALLOCMUZERO_SIMULATOR_PLACE_PLACER_H_
+#define MALLOCMUZERO_SIMULATOR_PLACE_PLACER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/import/program_source.h"
+#include "simulator/place/copy_points.h"
+#include "simulator/place/frame.h"
+#include "simulator/place/module_editor.h"
+#include "simulator/place/place.h"
+
+namespace mallocmuzero::place {
+
+class Placer {
+ public:
+  // The arguments must outlive the placer.
+  Placer(const Program& program, const Mapping& mapping, const ProgramSource& source,
+         xla::HloModuleProto module);
+
+  absl::StatusOr<PlacedModule> Run() &&;
+
+ private:
+  // Which leaf of a loop's or a branch's tuple is in which memory, and which values are handed in
+  // once more, in fast memory, behind the elements that the original has.
+  struct Handover {
+    std::vector<Memory> memory;      // by leaf
+    std::vector<ValueId> also_fast;  // extra elements
+  };
+
+  const Schedule& schedule() const { return source_.all_hbm->schedule; }
+  const Dataflow& flow() const { return source_.all_hbm->flow; }
+
+  // --- placer.cc: one computation, one instruction ---
+  absl::Status CheckInstances() const;
+  absl::Status EmitParameters(Frame& frame);
+  absl::Status EmitInstructions(Frame& frame);
+  absl::Status Emit(Frame& frame, hlo::InstructionIndex index);
+  // Emits an instruction with its operands and results in the memories of priced step `step`.
+  absl::Status EmitComputing(Frame& frame, hlo::InstructionIndex index);
+  absl::StatusOr<std::vector<int64_t>> Operands(Frame& frame, hlo::InstructionIndex index);
+  absl::StatusOr<int64_t> Operand(Frame& frame, hlo::InstructionIndex user, int32_t operand);
+  // The memory of one operand's array, or of a result's (operand -1), of the current instruction.
+  Memory MemoryOf(int32_t operand, absl::Span<const int32_t> tuple_index) const;
+  void NameResults(Frame& frame, hlo::InstructionIndex index, int64_t id,
+                   absl::FunctionRef<Memory(int32_t)> memory_of);
+  absl::StatusOr<int64_t> Root(Frame& frame, absl::FunctionRef<Memory(int32_t)> memory_of);
+  void SetCurrent(ValueId value);
+
+  // --- placer_copies.cc ---
+  // Appends what happens just before each instruction that has not been reached yet, up to `point`.
+  absl::Status RunPoints(Frame& frame, int32_t point);
+  absl::Status RunEvent(Frame& frame, const CopyEvent& event);
+  absl::Status StartCopy(Frame& frame, uint32_t interval, Memory from);
+  absl::Status FinishCopy(Frame& frame, uint32_t interval, Memory from);
+  absl::Status StartPrefetch(Frame& frame);
+  absl::Status FinishPrefetch(Frame& frame);
+  absl::Status FinishPrefetchBefore(Frame& frame, const ScheduledLoop& loop);
+
+  // --- placer_calls.cc ---
+  absl::Status EmitWhile(Frame& frame, hlo::InstructionIndex index);
+  absl::Status EmitConditional(Frame& frame, hlo::InstructionIndex index);
+  Handover HandoverOfLoop(const Frame& frame, const ScheduledLoop& loop, int32_t loop_index) const;
+  Memory MemoryInto(const Frame& frame, ValueId value, uint32_t begin, uint32_t end,
+                    bool& also_fast) const;
+  // The operand with the handover's memories and extra elements.
+  absl::StatusOr<int64_t> HandIn(Frame& frame, hlo::InstructionIndex operand,
+                                 const Handover& handover, absl::string_view taker);
+  // Writes the computation of an instance that takes `shape`, and names what it takes by `values`.
+  absl::Status EmitCallee(int32_t instance, const xla::ShapeProto& shape,
+                          absl::Span<const ValueId> values, const Handover& handover,
+                          int32_t last_point, absl::FunctionRef<Memory(int32_t)> root_memory,
+                          bool returns_extra, xla::ShapeProto& result);
+
+  struct PricedRange {
+    uint32_t begin = 0;
+    uint32_t end = 0;  // behind the last
+  };
+  PricedRange RangeOfBranches(const ScheduledCall& call) const;
+
+  absl::Status CannotExpress(uint32_t buffer, absl::string_view why) const;
+  absl::Status NotThere(absl::string_view instruction, ValueId value, Memory memory) const;
+
+  const Program& program_;
+  const Mapping& mapping_;
+  const ProgramSource& source_;
+  ModuleEditor editor_;
+  CopyPoints points_;
+  PlacedModule result_;
+
+  // By instance and instruction: the priced step of a plain instruction.
+  absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> step_of_;
+  int32_t step_ = -1;        // the priced step being written, -1: none
+  int32_t next_point_ = 0;   // the first point whose copies have not been appended
+  std::vector<ValueId> current_;  // by buffer: the value it holds now
+  struct Flight {
+    int32_t instance = 0;
+    int64_t start = 0;  // the copy-start
+    ValueId value = 0;
+  };
+  absl::flat_hash_map<uint32_t, Flight> in_flight_;  // by interval
+  // What the parameter of the computation being written is handed: set while its frame is made.
+  const xla::ShapeProto* parameter_shape_ = nullptr;
+};
+
+}  // namespace mallocmuzero::place
+
+#endif  // MALLOCMUZERO_SIMULATOR_PLACE_PLACER_H_

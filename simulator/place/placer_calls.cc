@@ -1,0 +1,255 @@
+// Loops and conditionals: which values their computations take and give back, and in which memory.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "simulator/core/status_macros.h"
+#include "simulator/place/placer.h"
+#include "simulator/place/shape_edit.h"
+
+namespace mallocmuzero::place {
+namespace {
+
+std::vector<hlo::ShapeIndex> LeafIndices(const hlo::Shape& shape) {
+  std::vector<hlo::ShapeIndex> leaves;
+  hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
+    leaves.emplace_back(index.begin(), index.end());
+  });
+  return leaves;
+}
+
+}  // namespace
+
+// Where a value is handed into a range of instructions that it goes through unchanged.
+Memory Placer::MemoryInto(const Frame& frame, ValueId value, uint32_t begin, uint32_t end,
+                          bool& also_fast) const {
+  const bool in_hbm = frame.NameOf(value, Memory::kHbm).has_value();
+  const int32_t buffer = source_.BufferOf(value);
+  if (buffer < 0) return Memory::kHbm;
+  const CopyPoints::Needs needs = points_.NeedsInside(static_cast<uint32_t>(buffer), begin, end);
+  also_fast = needs.fast && needs.hbm;
+  if (also_fast || needs.hbm) return Memory::kHbm;
+  return needs.fast || !in_hbm ? Memory::kFast : Memory::kHbm;
+}
+
+Placer::Handover Placer::HandoverOfLoop(const Frame& frame, const ScheduledLoop& loop,
+                                        int32_t loop_index) const {
+  const auto& priced_at = source_.all_hbm->priced_at_or_after;
+  const auto begin = static_cast<uint32_t>(priced_at[loop.begin]);
+  const auto end = static_cast<uint32_t>(priced_at[loop.end]);
+  const hlo::Computation& body = schedule().ComputationOf(loop.body);
+  const absl::Span<const ValueId> parameters = flow().ValuesOf(loop.body, body.parameters[0]);
+  absl::flat_hash_map<ValueId, ValueId> result_of;  // of what the loop changes
+  for (const CarriedValue& carried : flow().carried()) {
+    if (carried.loop == loop_index) result_of[carried.parameter] = carried.result;
+  }
+  Handover handover;
+  for (const ValueId parameter : parameters) {
+    if (const auto result = result_of.find(parameter); result != result_of.end()) {
+      const int32_t p = source_.BufferOf(parameter);
+      const int32_t q = source_.BufferOf(result->second);
+      const bool fast = (p >= 0 && points_.Contains(static_cast<uint32_t>(p), begin)) ||
+                        (q >= 0 && points_.Contains(static_cast<uint32_t>(q), end));
+      handover.memory.push_back(fast ? Memory::kFast : Memory::kHbm);
+      continue;
+    }
+    bool also_fast = false;
+    handover.memory.push_back(MemoryInto(frame, parameter, begin, end, also_fast));
+    const auto& extra = handover.also_fast;
+    if (also_fast && std::find(extra.begin(), extra.end(), parameter) == extra.end()) {
+      handover.also_fast.push_back(parameter);
+    }
+  }
+  return handover;
+}
+
+absl::StatusOr<int64_t> Placer::HandIn(Frame& frame, hlo::InstructionIndex operand,
+                                       const Handover& handover, absl::string_view taker) {
+  int32_t missing = 0;
+  const absl::optional<int64_t> id = frame.Whole(
+      operand, [&](int32_t leaf) { return handover.memory[leaf]; }, missing);
+  if (!id) {
+    return NotThere(taker, frame.ValuesOf(operand)[missing], handover.memory[missing]);
+  }
+  if (handover.also_fast.empty()) return *id;
+  const xla::ShapeProto shape = frame.writer().ShapeOf(*id);
+  if (shape.element_type() != kTupleType) {
+    return CannotExpress(static_cast<uint32_t>(source_.BufferOf(handover.also_fast[0])),
+                         absl::StrCat("%", taker, " would have to take it in both memories"));
+  }
+  std::vector<int64_t> elements;
+  for (int32_t i = 0; i < shape.tuple_shapes_size(); ++i) {
+    elements.push_back(frame.writer().Element(*id, {i}, nullptr));
+  }
+  for (const ValueId value : handover.also_fast) {
+    const absl::optional<ArrayName> name = frame.NameOf(value, Memory::kFast);
+    if (!name) return NotThere(taker, value, Memory::kFast);
+    elements.push_back(frame.writer().Element(name->instruction, name->index, nullptr));
+  }
+  return frame.writer().Tuple(elements, nullptr);
+}
+
+absl::Status Placer::EmitCallee(int32_t instance, const xla::ShapeProto& shape,
+                                absl::Span<const ValueId> values, const Handover& handover,
+                                int32_t last_point,
+                                absl::FunctionRef<Memory(int32_t)> root_memory,
+                                bool returns_extra, xla::ShapeProto& result) {
+  xla::HloComputationProto* computation =
+      editor_.FindComputation(schedule().ComputationOf(instance).name);
+  ComputationWriter writer(editor_, *computation);
+  Frame frame(source_, instance, writer);
+  parameter_shape_ = &shape;
+  MMZ_RETURN_IF_ERROR(EmitParameters(frame));
+  parameter_shape_ = nullptr;
+  const hlo::InstructionIndex parameter = frame.computation().parameters[0];
+  const int64_t id = frame.Original(parameter)->id();
+  const hlo::Shape& original = frame.computation().instructions[parameter].shape;
+  const std::vector<hlo::ShapeIndex> leaves = LeafIndices(original);
+  for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    frame.SetName(values[leaf], handover.memory[leaf], {id, leaves[leaf]});
+  }
+  for (size_t i = 0; i < handover.also_fast.size(); ++i) {
+    const auto element = static_cast<int32_t>(original.tuple_shapes.size() + i);
+    frame.SetName(handover.also_fast[i], Memory::kFast, {id, {element}});
+  }
+  MMZ_RETURN_IF_ERROR(EmitInstructions(frame));
+  MMZ_RETURN_IF_ERROR(RunPoints(frame, last_point));
+  absl::StatusOr<int64_t> root = Root(frame, root_memory);
+  if (!root.ok()) return root.status();
+  if (returns_extra && !handover.also_fast.empty()) {
+    std::vector<int64_t> elements;
+    for (int32_t i = 0; i < writer.ShapeOf(*root).tuple_shapes_size(); ++i) {
+      elements.push_back(writer.Element(*root, {i}, nullptr));
+    }
+    for (int32_t i = static_cast<int32_t>(elements.size()); i < shape.tuple_shapes_size(); ++i) {
+      elements.push_back(writer.Element(id, {i}, nullptr));
+    }
+    *root = writer.Tuple(elements, nullptr);
+  }
+  result = writer.ShapeOf(*root);
+  writer.Finish(*root);
+  return absl::OkStatus();
+}
+
+absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
+  const hlo::Instruction& instruction = frame.computation().instructions[index];
+  const auto& loops = schedule().loops;
+  const auto found = std::find_if(loops.begin(), loops.end(), [&](const ScheduledLoop& loop) {
+    return loop.instance == frame.instance() && loop.instruction == index;
+  });
+  const ScheduledLoop& loop = *found;
+  const auto& priced_at = source_.all_hbm->priced_at_or_after;
+  MMZ_RETURN_IF_ERROR(RunPoints(frame, priced_at[loop.begin]));
+  MMZ_RETURN_IF_ERROR(FinishPrefetchBefore(frame, loop));
+  const Handover handover =
+      HandoverOfLoop(frame, loop, static_cast<int32_t>(found - loops.begin()));
+  absl::StatusOr<int64_t> operand =
+      HandIn(frame, instruction.operands[0], handover, instruction.name);
+  if (!operand.ok()) return operand.status();
+  const xla::ShapeProto shape = frame.writer().ShapeOf(*operand);
+
+  const hlo::Computation& body = schedule().ComputationOf(loop.body);
+  const auto memory_of = [&](int32_t leaf) { return handover.memory[leaf]; };
+  const absl::Span<const ValueId> parameters = flow().ValuesOf(loop.body, body.parameters[0]);
+  for (const ValueId value : parameters) SetCurrent(value);
+  xla::ShapeProto body_result;
+  MMZ_RETURN_IF_ERROR(EmitCallee(loop.body, shape, parameters, handover, priced_at[loop.end],
+                                 memory_of, true, body_result));
+  if (!SameShape(body_result, shape)) {
+    return absl::InternalError(
+        absl::StrCat("%", instruction.name, ": its body returns another shape than it takes"));
+  }
+  const absl::Span<const ValueId> roots = flow().ValuesOf(loop.body, body.root);
+  xla::ShapeProto condition_result;
+  MMZ_RETURN_IF_ERROR(EmitCallee(
+      loop.condition, shape, roots, handover, priced_at[loop.end],
+      [](int32_t) { return Memory::kHbm; }, false, condition_result));
+
+  xla::HloInstructionProto written = *frame.Original(index);
+  *written.mutable_shape() = shape;
+  written.set_operand_ids(0, *operand);
+  const int64_t id = frame.writer().Append(std::move(written));
+  const std::vector<hlo::ShapeIndex> leaves = LeafIndices(instruction.shape);
+  const absl::Span<const ValueId> results = frame.ValuesOf(index);
+  for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    if (roots[leaf] == parameters[leaf]) continue;  // still where it was before the loop
+    frame.SetOnlyName(results[leaf], handover.memory[leaf], {id, leaves[leaf]});
+    SetCurrent(results[leaf]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) {
+  const hlo::Instruction& instruction = frame.computation().instructions[index];
+  const auto& calls = schedule().calls;
+  const ScheduledCall& call =
+      *std::find_if(calls.begin(), calls.end(), [&](const ScheduledCall& candidate) {
+        return candidate.instance == frame.instance() && candidate.instruction == index;
+      });
+  if (instruction.opcode == hlo::Opcode::kCall) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("%", instruction.name, ": a call of a computation cannot be placed"));
+  }
+  xla::HloInstructionProto written = *frame.Original(index);
+  const absl::Span<const ValueId> results = frame.ValuesOf(index);
+  const std::vector<hlo::ShapeIndex> leaves = LeafIndices(instruction.shape);
+  const PricedRange range = RangeOfBranches(call);
+  std::vector<Memory> memory;
+  for (const ValueId result : results) {
+    const int32_t buffer = source_.BufferOf(result);
+    const bool fast = buffer >= 0 && range.end > range.begin &&
+                      points_.Contains(static_cast<uint32_t>(buffer), range.end - 1);
+    memory.push_back(fast ? Memory::kFast : Memory::kHbm);
+  }
+  absl::StatusOr<int64_t> selector = Operand(frame, index, 0);
+  if (!selector.ok()) return selector.status();
+  written.set_operand_ids(0, *selector);
+  // All operands stand before the conditional: no branch has begun when they are made.
+  std::vector<Handover> handovers;
+  std::vector<xla::ShapeProto> shapes;
+  for (size_t branch = 0; branch < call.callees.size(); ++branch) {
+    const hlo::InstructionIndex operand = instruction.operands[branch + 1];
+    Handover handover;
+    for (const ValueId value : frame.ValuesOf(operand)) {
+      bool also_fast = false;
+      handover.memory.push_back(
+          MemoryInto(frame, value, range.begin - 1, range.end - 1, also_fast));
+      if (also_fast) handover.also_fast.push_back(value);
+    }
+    absl::StatusOr<int64_t> id = HandIn(frame, operand, handover, instruction.name);
+    if (!id.ok()) return id.status();
+    written.set_operand_ids(static_cast<int>(branch + 1), *id);
+    shapes.push_back(frame.writer().ShapeOf(*id));
+    handovers.push_back(std::move(handover));
+  }
+  for (size_t branch = 0; branch < call.callees.size(); ++branch) {
+    const hlo::InstructionIndex operand = instruction.operands[branch + 1];
+    xla::ShapeProto result;
+    MMZ_RETURN_IF_ERROR(EmitCallee(
+        call.callees[branch], shapes[branch], frame.ValuesOf(operand), handovers[branch],
+        next_point_ - 1, [&](int32_t leaf) { return memory[leaf]; }, false, result));
+    *written.mutable_shape() = result;
+  }
+  const int64_t id = frame.writer().Append(std::move(written));
+  NameResults(frame, index, id, [&](int32_t leaf) { return memory[leaf]; });
+  return absl::OkStatus();
+}
+
+// The priced steps of all branches, which stand behind each other.
+Placer::PricedRange Placer::RangeOfBranches(const ScheduledCall& call) const {
+  PricedRange range{.begin = program_.instruction_count(), .end = 0};
+  const AnalyzedModule& all_hbm = *source_.all_hbm;
+  for (uint32_t i = 0; i < all_hbm.priced.size(); ++i) {
+    const int32_t instance = all_hbm.StepOf(all_hbm.priced[i]).instance;
+    if (std::find(call.callees.begin(), call.callees.end(), instance) == call.callees.end()) {
+      continue;
+    }
+    range.begin = std::min(range.begin, i);
+    range.end = i + 1;
+  }
+  return range;
+}
+
+}  // namespace mallocmuzero::place

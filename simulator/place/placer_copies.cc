@@ -1,0 +1,128 @@
+// The copies of a mapping: where they start, where they are waited for, and what they leave behind.
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "simulator/core/status_macros.h"
+#include "simulator/place/placer.h"
+#include "simulator/place/shape_edit.h"
+
+namespace mallocmuzero::place {
+
+absl::Status Placer::RunPoints(Frame& frame, int32_t point) {
+  for (; next_point_ <= point; ++next_point_) {
+    for (const CopyEvent& event : points_.At(next_point_)) {
+      MMZ_RETURN_IF_ERROR(RunEvent(frame, event));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Placer::RunEvent(Frame& frame, const CopyEvent& event) {
+  switch (event.kind) {
+    case CopyEvent::Kind::kStartIn:
+      return StartCopy(frame, event.interval, Memory::kHbm);
+    case CopyEvent::Kind::kStartOut:
+      return StartCopy(frame, event.interval, Memory::kFast);
+    case CopyEvent::Kind::kDoneIn:
+      return FinishCopy(frame, event.interval, Memory::kHbm);
+    case CopyEvent::Kind::kDoneOut:
+      return FinishCopy(frame, event.interval, Memory::kFast);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Placer::StartCopy(Frame& frame, uint32_t interval, Memory from) {
+  const Interval& it = mapping_.intervals[interval];
+  if (!it.copy_in_slices.empty() && from == Memory::kHbm) {
+    return CannotExpress(it.buffer,
+                         "its copy into fast memory is in pieces; the compiler would not join them");
+  }
+  const ValueId value = current_[it.buffer];
+  const absl::optional<ArrayName> name =
+      value < 0 ? absl::nullopt : frame.NameOf(value, from);
+  if (!name) {
+    return CannotExpress(it.buffer,
+                         absl::StrCat("the computation in which its copy ",
+                                      from == Memory::kHbm ? "into fast memory" : "to HBM",
+                                      " starts does not have the value"));
+  }
+  const int64_t source = frame.writer().Element(name->instruction, name->index, nullptr);
+  const xla::ShapeProto source_shape = frame.writer().ShapeOf(source);
+  xla::ShapeProto target_shape = source_shape;
+  SetMemorySpace(target_shape, {},
+                 from == Memory::kHbm ? program_.hardware().fast_memory_space() : 0);
+  const int64_t start = frame.writer().AppendNew(
+      "copy-start", TupleShape({target_shape, source_shape, CopyContextShape()}), {source});
+  in_flight_[interval] = {frame.instance(), start, value};
+  ++(from == Memory::kHbm ? result_.copies_in : result_.copies_out);
+  return absl::OkStatus();
+}
+
+absl::Status Placer::FinishCopy(Frame& frame, uint32_t interval, Memory from) {
+  const auto flight = in_flight_.find(interval);
+  const Interval& it = mapping_.intervals[interval];
+  if (flight == in_flight_.end() || flight->second.instance != frame.instance()) {
+    return CannotExpress(it.buffer, "its copy starts and ends in different computations");
+  }
+  const xla::ShapeProto target_shape =
+      frame.writer().ShapeOf(flight->second.start).tuple_shapes(0);
+  const int64_t done =
+      frame.writer().AppendNew("copy-done", target_shape, {flight->second.start});
+  const Memory to = from == Memory::kHbm ? Memory::kFast : Memory::kHbm;
+  frame.SetName(flight->second.value, to, {done, {}});
+  in_flight_.erase(flight);
+  return absl::OkStatus();
+}
+
+// The cross-program prefetch is queued before everything else; it is waited for by its first use.
+absl::Status Placer::StartPrefetch(Frame& frame) {
+  const int32_t interval = points_.cross_program_prefetch();
+  if (interval < 0) return absl::OkStatus();
+  MMZ_RETURN_IF_ERROR(StartCopy(frame, static_cast<uint32_t>(interval), Memory::kHbm));
+  --result_.copies_in;
+  const Flight& flight = in_flight_[static_cast<uint32_t>(interval)];
+  const HloValue& definition = flow().values()[flight.value];
+  const hlo::Instruction& parameter =
+      frame.computation().instructions[definition.instruction];
+  if (definition.instance != 0 || parameter.opcode != hlo::Opcode::kParameter) {
+    return CannotExpress(mapping_.intervals[interval].buffer,
+                         "the prefetch from before the program is not of a parameter");
+  }
+  frame.writer().Written(flight.start).set_cross_program_prefetch_index(0);
+  xla::CrossProgramPrefetch& prefetch = *editor_.module().add_cross_program_prefetches();
+  prefetch.set_parameter(*parameter.parameter_number);
+  return absl::OkStatus();
+}
+
+absl::Status Placer::FinishPrefetch(Frame& frame) {
+  const int32_t interval = points_.cross_program_prefetch();
+  if (interval < 0 || step_ < 0 || !in_flight_.contains(static_cast<uint32_t>(interval))) {
+    return absl::OkStatus();
+  }
+  const uint32_t buffer = mapping_.intervals[interval].buffer;
+  const Instruction& instruction = program_.instructions()[step_];
+  for (uint32_t k = 0; k < instruction.access_count; ++k) {
+    const uint32_t access = instruction.first_access + k;
+    if (program_.accesses()[access].buffer == buffer && mapping_.in_fast_memory[access] != 0) {
+      return FinishCopy(frame, static_cast<uint32_t>(interval), Memory::kHbm);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Inside a loop it would be waited for in each pass.
+absl::Status Placer::FinishPrefetchBefore(Frame& frame, const ScheduledLoop& loop) {
+  const int32_t interval = points_.cross_program_prefetch();
+  if (interval < 0 || !in_flight_.contains(static_cast<uint32_t>(interval))) {
+    return absl::OkStatus();
+  }
+  const auto& priced_at = source_.all_hbm->priced_at_or_after;
+  const CopyPoints::Needs needs = points_.NeedsInside(
+      mapping_.intervals[interval].buffer, static_cast<uint32_t>(priced_at[loop.begin]),
+      static_cast<uint32_t>(priced_at[loop.end]));
+  if (!needs.fast) return absl::OkStatus();
+  return FinishCopy(frame, static_cast<uint32_t>(interval), Memory::kHbm);
+}
+
+}  // namespace mallocmuzero::place
