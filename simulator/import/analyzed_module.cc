@@ -8,6 +8,7 @@
 #include "simulator/core/file_io.h"
 #include "simulator/core/status_macros.h"
 #include "simulator/core/utf8.h"
+#include "simulator/hlo/read_module.h"
 #include "simulator/import/saturate.h"
 
 namespace mallocmuzero {
@@ -78,7 +79,9 @@ absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
 }  // namespace
 
 absl::StatusOr<hlo::Module> ReadModule(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path);
+  absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) return bytes.status();
+  absl::StatusOr<std::string> text = hlo::HloTextOf(*std::move(bytes), path);
   if (!text.ok()) return text.status();
   return hlo::ParseModule(ToUtf8(*std::move(text)), path);
 }
