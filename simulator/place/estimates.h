@@ -7,9 +7,9 @@
 
 namespace mallocmuzero::place {
 
-// Removes what the compiler must work out anew for a placement: the tiles of a fusion and the cycles
-// that it estimated for them. Left in place they would be carried over as they are. Settings that
-// decide what is computed (flags, trip counts, integer configurations) stay.
+// Removes what the compiler must work out anew for a placement: the tiles of a fusion and the
+// cycles that it estimated for them. Left in place they would be carried over as they are. Settings
+// that decide what is computed (flags, trip counts, integer configurations) stay.
 void StripEstimates(xla::HloInstructionProto& instruction);
 
 }  // namespace mallocmuzero::place

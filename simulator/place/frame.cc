@@ -126,8 +126,7 @@ absl::optional<int64_t> Frame::Whole(hlo::InstructionIndex index,
     }
     return writer_.Tuple(elements, named);
   };
-  return build(instruction.shape,
-               instruction.opcode == Opcode::kTuple ? Original(index) : nullptr);
+  return build(instruction.shape, instruction.opcode == Opcode::kTuple ? Original(index) : nullptr);
 }
 
 }  // namespace mallocmuzero::place

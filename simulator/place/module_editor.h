@@ -45,8 +45,8 @@ class ModuleEditor {
   int64_t last_name_ = 0;
   absl::flat_hash_map<int64_t, int> computation_by_id_;  // index into the module's computations
   absl::flat_hash_map<std::string, int> computation_by_name_;
-  absl::flat_hash_set<std::string> names_;         // of instructions and computations
-  absl::flat_hash_set<int64_t> owned_;             // fused computations that were handed out
+  absl::flat_hash_set<std::string> names_;  // of instructions and computations
+  absl::flat_hash_set<int64_t> owned_;      // fused computations that were handed out
 };
 
 }  // namespace mallocmuzero::place

@@ -1,5 +1,5 @@
-// A mapping written into the compiled module itself: a placed module, which the compiler takes as it
-// stands, with its assignment of memory spaces switched off.
+// A mapping written into the compiled module itself: a placed module, which the compiler takes as
+// it stands, with its assignment of memory spaces switched off.
 //
 // The module of the compile with everything in HBM is walked in the order in which it runs. Every
 // array that the mapping has in fast memory gets that memory space, in the instruction that makes

@@ -62,7 +62,8 @@ absl::Status Placer::CheckInstances() const {
     const hlo::Computation& computation = schedule().ComputationOf(i);
     if (seen.try_emplace(schedule().instances[i].computation, i).second) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat("%", computation.name, ": runs in two places of the program; a module has one "
+        absl::StrCat("%", computation.name,
+                     ": runs in two places of the program; a module has one "
                      "placement for both"));
   }
   return absl::OkStatus();
@@ -125,8 +126,7 @@ Memory Placer::MemoryOf(int32_t operand, absl::Span<const int32_t> tuple_index) 
   return Memory::kHbm;
 }
 
-absl::StatusOr<int64_t> Placer::Operand(Frame& frame, hlo::InstructionIndex user,
-                                        int32_t operand) {
+absl::StatusOr<int64_t> Placer::Operand(Frame& frame, hlo::InstructionIndex user, int32_t operand) {
   const hlo::Instruction& instruction = frame.computation().instructions[user];
   const hlo::InstructionIndex index = instruction.operands[operand];
   const hlo::Instruction& source = frame.computation().instructions[index];
@@ -138,8 +138,8 @@ absl::StatusOr<int64_t> Placer::Operand(Frame& frame, hlo::InstructionIndex user
     memories.push_back(MemoryOf(operand, leaf));
   });
   int32_t missing = 0;
-  const absl::optional<int64_t> id =
-      frame.Whole(index, [&](int32_t leaf) { return memories[leaf]; }, missing);
+  const absl::optional<int64_t> id = frame.Whole(
+      index, [&](int32_t leaf) { return memories[leaf]; }, missing);
   if (id) return *id;
   return NotThere(instruction.name, frame.ValuesOf(index)[missing], memories[missing]);
 }
@@ -227,8 +227,7 @@ absl::Status Placer::NotThere(absl::string_view instruction, ValueId value, Memo
   if (buffer >= 0) return CannotExpress(static_cast<uint32_t>(buffer), why);
   const HloValue& definition = flow().values()[value];
   return absl::FailedPreconditionError(absl::StrCat(
-      "%",
-      schedule().ComputationOf(definition.instance).instructions[definition.instruction].name,
+      "%", schedule().ComputationOf(definition.instance).instructions[definition.instruction].name,
       ": ", why));
 }
 

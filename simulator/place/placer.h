@@ -1,4 +1,5 @@
-// Walks a module in the order in which it runs and writes it anew with a mapping's memories and copies.
+// Walks a module in the order in which it runs and writes it anew with a mapping's memories and
+// copies.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_PLACER_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_PLACER_H_
@@ -100,8 +101,8 @@ class Placer {
 
   // By instance and instruction: the priced step of a plain instruction.
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> step_of_;
-  int32_t step_ = -1;        // the priced step being written, -1: none
-  int32_t next_point_ = 0;   // the first point whose copies have not been appended
+  int32_t step_ = -1;             // the priced step being written, -1: none
+  int32_t next_point_ = 0;        // the first point whose copies have not been appended
   std::vector<ValueId> current_;  // by buffer: the value it holds now
   struct Flight {
     int32_t instance = 0;

@@ -93,8 +93,7 @@ absl::StatusOr<int64_t> Placer::HandIn(Frame& frame, hlo::InstructionIndex opera
 
 absl::Status Placer::EmitCallee(int32_t instance, const xla::ShapeProto& shape,
                                 absl::Span<const ValueId> values, const Handover& handover,
-                                int32_t last_point,
-                                absl::FunctionRef<Memory(int32_t)> root_memory,
+                                int32_t last_point, absl::FunctionRef<Memory(int32_t)> root_memory,
                                 bool returns_extra, xla::ShapeProto& result) {
   xla::HloComputationProto* computation =
       editor_.FindComputation(schedule().ComputationOf(instance).name);

@@ -35,12 +35,11 @@ absl::Status Placer::RunEvent(Frame& frame, const CopyEvent& event) {
 absl::Status Placer::StartCopy(Frame& frame, uint32_t interval, Memory from) {
   const Interval& it = mapping_.intervals[interval];
   if (!it.copy_in_slices.empty() && from == Memory::kHbm) {
-    return CannotExpress(it.buffer,
-                         "its copy into fast memory is in pieces; the compiler would not join them");
+    return CannotExpress(
+        it.buffer, "its copy into fast memory is in pieces; the compiler would not join them");
   }
   const ValueId value = current_[it.buffer];
-  const absl::optional<ArrayName> name =
-      value < 0 ? absl::nullopt : frame.NameOf(value, from);
+  const absl::optional<ArrayName> name = value < 0 ? absl::nullopt : frame.NameOf(value, from);
   if (!name) {
     return CannotExpress(it.buffer,
                          absl::StrCat("the computation in which its copy ",
@@ -65,10 +64,8 @@ absl::Status Placer::FinishCopy(Frame& frame, uint32_t interval, Memory from) {
   if (flight == in_flight_.end() || flight->second.instance != frame.instance()) {
     return CannotExpress(it.buffer, "its copy starts and ends in different computations");
   }
-  const xla::ShapeProto target_shape =
-      frame.writer().ShapeOf(flight->second.start).tuple_shapes(0);
-  const int64_t done =
-      frame.writer().AppendNew("copy-done", target_shape, {flight->second.start});
+  const xla::ShapeProto target_shape = frame.writer().ShapeOf(flight->second.start).tuple_shapes(0);
+  const int64_t done = frame.writer().AppendNew("copy-done", target_shape, {flight->second.start});
   const Memory to = from == Memory::kHbm ? Memory::kFast : Memory::kHbm;
   frame.SetName(flight->second.value, to, {done, {}});
   in_flight_.erase(flight);
@@ -83,8 +80,7 @@ absl::Status Placer::StartPrefetch(Frame& frame) {
   --result_.copies_in;
   const Flight& flight = in_flight_[static_cast<uint32_t>(interval)];
   const HloValue& definition = flow().values()[flight.value];
-  const hlo::Instruction& parameter =
-      frame.computation().instructions[definition.instruction];
+  const hlo::Instruction& parameter = frame.computation().instructions[definition.instruction];
   if (definition.instance != 0 || parameter.opcode != hlo::Opcode::kParameter) {
     return CannotExpress(mapping_.intervals[interval].buffer,
                          "the prefetch from before the program is not of a parameter");
@@ -118,9 +114,9 @@ absl::Status Placer::FinishPrefetchBefore(Frame& frame, const ScheduledLoop& loo
     return absl::OkStatus();
   }
   const auto& priced_at = source_.all_hbm->priced_at_or_after;
-  const CopyPoints::Needs needs = points_.NeedsInside(
-      mapping_.intervals[interval].buffer, static_cast<uint32_t>(priced_at[loop.begin]),
-      static_cast<uint32_t>(priced_at[loop.end]));
+  const CopyPoints::Needs needs = points_.NeedsInside(mapping_.intervals[interval].buffer,
+                                                      static_cast<uint32_t>(priced_at[loop.begin]),
+                                                      static_cast<uint32_t>(priced_at[loop.end]));
   if (!needs.fast) return absl::OkStatus();
   return FinishCopy(frame, static_cast<uint32_t>(interval), Memory::kHbm);
 }
