@@ -79,7 +79,19 @@ absl::Status Placer::EmitParameters(Frame& frame) {
   return absl::OkStatus();
 }
 
+// They stand first: a copy may start before the place that the compiler gave them.
+absl::Status Placer::EmitConstants(Frame& frame) {
+  const auto count = static_cast<int32_t>(frame.computation().instructions.size());
+  for (hlo::InstructionIndex index = 0; index < count; ++index) {
+    if (frame.computation().instructions[index].opcode != Opcode::kConstant) continue;
+    MMZ_RETURN_IF_ERROR(EmitComputing(frame, index));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Placer::EmitInstructions(Frame& frame) {
+  step_ = -1;
+  MMZ_RETURN_IF_ERROR(EmitConstants(frame));
   const auto count = static_cast<int32_t>(frame.computation().instructions.size());
   for (hlo::InstructionIndex index = 0; index < count; ++index) {
     MMZ_RETURN_IF_ERROR(Emit(frame, index));
@@ -94,6 +106,7 @@ absl::Status Placer::Emit(Frame& frame, hlo::InstructionIndex index) {
   if (step_ >= 0) MMZ_RETURN_IF_ERROR(RunPoints(frame, step_));
   switch (instruction.opcode) {
     case Opcode::kParameter:
+    case Opcode::kConstant:
       return absl::OkStatus();
     case Opcode::kWhile:
       return EmitWhile(frame, index);
@@ -185,11 +198,17 @@ absl::Status Placer::EmitComputing(Frame& frame, hlo::InstructionIndex index) {
 void Placer::NameResults(Frame& frame, hlo::InstructionIndex index, int64_t id,
                          absl::FunctionRef<Memory(int32_t)> memory_of) {
   const absl::Span<const ValueId> values = frame.ValuesOf(index);
+  const Opcode opcode = frame.computation().instructions[index].opcode;
   int32_t leaf = 0;
   hlo::ForEachLeaf(frame.computation().instructions[index].shape,
                    [&](absl::Span<const int32_t> i, const hlo::Shape&) {
                      const ArrayName name{id, hlo::ShapeIndex(i.begin(), i.end())};
-                     frame.SetOnlyName(values[leaf], memory_of(leaf), name);
+                     // A constant may have been copied before the loop that it stands in.
+                     if (opcode == Opcode::kConstant) {
+                       frame.SetName(values[leaf], memory_of(leaf), name);
+                     } else {
+                       frame.SetOnlyName(values[leaf], memory_of(leaf), name);
+                     }
                      SetCurrent(values[leaf]);
                      ++leaf;
                    });

@@ -45,6 +45,7 @@ class Placer {
   // --- placer.cc: one computation, one instruction ---
   absl::Status CheckInstances() const;
   absl::Status EmitParameters(Frame& frame);
+  absl::Status EmitConstants(Frame& frame);
   absl::Status EmitInstructions(Frame& frame);
   absl::Status Emit(Frame& frame, hlo::InstructionIndex index);
   // Emits an instruction with its operands and results in the memories of priced step `step`.
@@ -64,6 +65,9 @@ class Placer {
   absl::Status RunEvent(Frame& frame, const CopyEvent& event);
   absl::Status StartCopy(Frame& frame, uint32_t interval, Memory from);
   absl::Status FinishCopy(Frame& frame, uint32_t interval, Memory from);
+  // Makes a constant of a computation inside available in `frame`, for a copy that serves all passes
+  // of a loop. False if the buffer holds no constant.
+  bool HoistConstant(Frame& frame, uint32_t buffer);
   absl::Status StartPrefetch(Frame& frame);
   absl::Status FinishPrefetch(Frame& frame);
   absl::Status FinishPrefetchBefore(Frame& frame, const ScheduledLoop& loop);
@@ -110,6 +114,7 @@ class Placer {
     ValueId value = 0;
   };
   absl::flat_hash_map<uint32_t, Flight> in_flight_;  // by interval
+  std::vector<ValueId> hoisted_constants_;
   // What the parameter of the computation being written is handed: set while its frame is made.
   const xla::ShapeProto* parameter_shape_ = nullptr;
 };

@@ -62,6 +62,12 @@ Placer::Handover Placer::HandoverOfLoop(const Frame& frame, const ScheduledLoop&
       handover.also_fast.push_back(parameter);
     }
   }
+  for (const ValueId constant : hoisted_constants_) {
+    const auto buffer = static_cast<uint32_t>(source_.BufferOf(constant));
+    if (frame.NameOf(constant, Memory::kFast) && points_.NeedsInside(buffer, begin, end).fast) {
+      handover.also_fast.push_back(constant);
+    }
+  }
   return handover;
 }
 

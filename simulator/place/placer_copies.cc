@@ -38,6 +38,7 @@ absl::Status Placer::StartCopy(Frame& frame, uint32_t interval, Memory from) {
     return CannotExpress(
         it.buffer, "its copy into fast memory is in pieces; the compiler would not join them");
   }
+  if (current_[it.buffer] < 0) HoistConstant(frame, it.buffer);
   const ValueId value = current_[it.buffer];
   const absl::optional<ArrayName> name = value < 0 ? absl::nullopt : frame.NameOf(value, from);
   if (!name) {
@@ -70,6 +71,29 @@ absl::Status Placer::FinishCopy(Frame& frame, uint32_t interval, Memory from) {
   frame.SetName(flight->second.value, to, {done, {}});
   in_flight_.erase(flight);
   return absl::OkStatus();
+}
+
+bool Placer::HoistConstant(Frame& frame, uint32_t buffer) {
+  for (ValueId value = 0; value < flow().values().size(); ++value) {
+    const HloValue& definition = flow().values()[value];
+    if (source_.BufferOf(value) != static_cast<int32_t>(buffer)) continue;
+    const hlo::Computation& home = schedule().ComputationOf(definition.instance);
+    const hlo::Instruction& constant = home.instructions[definition.instruction];
+    if (constant.opcode != hlo::Opcode::kConstant) continue;
+    for (const xla::HloInstructionProto& original :
+         editor_.FindComputation(home.name)->instructions()) {
+      if (original.name() != constant.name) continue;
+      xla::HloInstructionProto copy = original;
+      copy.set_id(editor_.NewId());
+      copy.set_name(editor_.NewName("constant"));
+      copy.clear_control_predecessor_ids();
+      frame.SetName(value, Memory::kHbm, {frame.writer().Append(std::move(copy)), {}});
+      hoisted_constants_.push_back(value);
+      current_[buffer] = value;
+      return true;
+    }
+  }
+  return false;
 }
 
 // The cross-program prefetch is queued before everything else; it is waited for by its first use.
