@@ -21,6 +21,7 @@
 #include "cli/learner_command.h"
 #include "cli/map_command.h"
 #include "cli/overrides_command.h"
+#include "cli/place_command.h"
 #include "cli/plot_command.h"
 #include "cli/readback_command.h"
 #include "cli/replay_command.h"
@@ -35,12 +36,12 @@
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {AddImportCommand, AddSimulateCommand,  AddValidateCommand,
-                                    AddCorpusCommand, AddOverridesCommand, AddReadbackCommand,
-                                    AddPlotCommand,   AddExplainCommand,   AddBenchCommand,
-                                    AddMapCommand,    AddTrainCommand,     AddReportCommand,
-                                    AddReplayCommand, AddStatusCommand,    AddLearnerCommand,
-                                    AddActorCommand,  AddUpCommand,        AddVariantCommand};
+constexpr AddCommand kCommands[] = {
+    AddImportCommand,    AddSimulateCommand, AddValidateCommand, AddCorpusCommand,
+    AddOverridesCommand, AddReadbackCommand, AddPlaceCommand,    AddPlotCommand,
+    AddExplainCommand,   AddBenchCommand,    AddMapCommand,      AddTrainCommand,
+    AddReportCommand,    AddReplayCommand,   AddStatusCommand,   AddLearnerCommand,
+    AddActorCommand,     AddUpCommand,       AddVariantCommand};
 
 // One line whatever `message` holds, so that a caller can take stderr line by line.
 void PrintError(std::string_view message) {

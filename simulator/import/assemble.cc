@@ -77,6 +77,9 @@ class Assembler {
       StorageInfo& info = StorageOf(id);
       info.bytes = std::max(info.bytes, hlo::ShapeByteSize(*value.shape));
       info.placeable = info.placeable && IsPlaceable(*value.shape, hardware_);
+      // The compiler never puts a scalar into fast memory: loop counters and indices steer the
+      // copies.
+      info.pinned = info.pinned || value.shape->dims.empty();
     }
     touches_.resize(source_.priced.size());
     for (size_t i = 0; i < source_.priced.size(); ++i) {

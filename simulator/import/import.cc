@@ -63,6 +63,8 @@ class Importer {
     std::vector<std::string> paths = {options_.all_hbm_path};
     if (!options_.default_path.empty()) paths.push_back(options_.default_path);
     paths.insert(paths.end(), options_.sample_paths.begin(), options_.sample_paths.end());
+    first_placed_ = paths.size();
+    paths.insert(paths.end(), options_.placed_paths.begin(), options_.placed_paths.end());
     std::vector<hlo::Module> modules;
     for (const std::string& path : paths) {
       absl::StatusOr<hlo::Module> module = ReadModule(path);
@@ -96,6 +98,7 @@ class Importer {
   absl::Status Observe(const AnalyzedModule& compile) {
     Match match = MatchModules(all_hbm(), compile);
     placements_.push_back(mallocmuzero::Observe(program(), compile, match));
+    placements_.back().of_placed_module = placements_.size() > first_placed_;
     if (placements_.size() == 1) return absl::OkStatus();
     if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
       return absl::InvalidArgumentError(
@@ -145,6 +148,7 @@ class Importer {
   const ImportOptions& options_;
   const v1::Hardware& hardware_;
   std::vector<std::unique_ptr<AnalyzedModule>> compiles_;  // all HBM, default, samples
+  size_t first_placed_ = 0;  // of the compiles: those from here on are of placed modules
   Assembly assembly_;
   std::vector<Placement> placements_;
 };

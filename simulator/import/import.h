@@ -21,6 +21,10 @@ struct ImportOptions {
   std::string default_path;
   // Compiles under other placements, for the latency table.
   std::vector<std::string> sample_paths;
+  // Compiles of placed modules (simulator/place). Where one has a set of an instruction's accesses
+  // in fast memory that other compiles have, too, its estimate stands: the compiler chose the tiles
+  // for it.
+  std::vector<std::string> placed_paths;
   // Empty: the name of the HLO module.
   std::string program_name;
 };

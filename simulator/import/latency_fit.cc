@@ -142,13 +142,23 @@ class TableFitter {
   }
 
  private:
+  // What compiles of placed modules say of a set of accesses stands for what others say of it.
   void Collect() {
+    CollectFrom(/*of_placed_modules=*/true);
+    const std::vector<ObservedSets> of_placed_modules = by_class_;
+    CollectFrom(/*of_placed_modules=*/false, of_placed_modules);
+  }
+
+  void CollectFrom(bool of_placed_modules, absl::Span<const ObservedSets> known = {}) {
     for (size_t p = 0; p < placements_.size(); ++p) {
       if (static_cast<int>(p) == left_out_) continue;
+      if (placements_[p].of_placed_module != of_placed_modules) continue;
       for (int i = 0; i < program_.instructions_size(); ++i) {
         const auto& observation = placements_[p].observations[i];
         if (!observation || !observation->cycles) continue;
-        for (Mean* mean : {&by_class_[classes_.class_of[i]][observation->fast_accesses],
+        const uint32_t c = classes_.class_of[i];
+        if (!known.empty() && known[c].contains(observation->fast_accesses)) continue;
+        for (Mean* mean : {&by_class_[c][observation->fast_accesses],
                            &by_instruction_[i][observation->fast_accesses]}) {
           mean->sum += *observation->cycles;
           ++mean->count;

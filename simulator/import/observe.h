@@ -23,6 +23,9 @@ struct Observation {
 
 struct Placement {
   std::string name;  // file name without folders
+  // The compile of a placed module: the compiler chose the tiles of each instruction for its
+  // placement. In other compiles it chooses them before it knows the placement.
+  bool of_placed_module = false;
   // By instruction of the program; nullopt where the compile has no such instruction.
   std::vector<absl::optional<Observation>> observations;
 };

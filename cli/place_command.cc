@@ -1,0 +1,147 @@
+#include "cli/place_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/print_json.h"
+#include "cli/program_inputs.h"
+#include "cli/table.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/xla/hlo.pb.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/core/simulate.h"
+#include "simulator/core/status_macros.h"
+#include "simulator/place/packing.h"
+#include "simulator/place/place.h"
+#include "simulator/validate/validate.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct PlaceFlags {
+  std::string program;
+  std::string mapping;
+  std::string module;
+  std::string output;
+  bool json = false;
+};
+
+absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path) {
+  absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) return bytes.status();
+  xla::HloModuleProto module;
+  if (!module.ParseFromString(*bytes) || module.computations().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": expected a serialised HloModuleProto, as `compile --no-assignment --module` "
+        "writes it"));
+  }
+  return module;
+}
+
+absl::Status CheckMapping(const PlaceFlags& flags, const Program& program, const Mapping& mapping) {
+  const std::vector<Violation> violations = Validate(program, mapping);
+  if (violations.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(flags.mapping, ": breaks ", violations.size(), " rules, the first ",
+                   RuleName(violations[0].rule), ": ", violations[0].message));
+}
+
+v1::PlaceReport MakeReport(const Program& program, const Mapping& mapping,
+                           const place::PlacedModule& placed) {
+  v1::PlaceReport report;
+  report.set_program(program.proto().name());
+  report.set_arrays_in_fast_memory(placed.arrays_in_fast_memory);
+  report.set_copies_in(placed.copies_in);
+  report.set_copies_out(placed.copies_out);
+  report.set_packed_bytes(static_cast<double>(place::PackedBytes(program, mapping)));
+  report.set_live_bytes(
+      static_cast<double>(place::LiveBytes(place::PackedArrays(program, mapping))));
+  report.set_fast_memory_bytes(static_cast<double>(program.hardware().fast_memory_bytes()));
+  report.set_mapping_cycles(Simulate(program, mapping).total_cycles);
+  if (program.proto().has_baseline()) {
+    report.set_default_cycles(program.proto().baseline().total_cycles());
+  }
+  return report;
+}
+
+std::string PlaceText(const v1::PlaceReport& report, const std::string& output) {
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"in fast memory",
+       absl::StrCat(FormatCount(report.arrays_in_fast_memory()), " arrays are made there, ",
+                    FormatCount(report.copies_in()), " copied in, ",
+                    FormatCount(report.copies_out()), " copied out")},
+      {"fast memory", absl::StrCat(FormatMebibytes(report.packed_bytes()), " MiB packed, ",
+                                   FormatMebibytes(report.live_bytes()), " MiB live at once, of ",
+                                   FormatMebibytes(report.fast_memory_bytes()), " MiB")}};
+  std::string price = FormatCycles(report.mapping_cycles());
+  if (report.has_default_cycles()) {
+    absl::StrAppend(&price, ", ", FormatChange(report.mapping_cycles(), report.default_cycles()),
+                    " the default");
+  }
+  facts.push_back({"promised", std::move(price)});
+  return absl::StrCat(report.program(), " as placed\n\n", FactList(facts), "\nwrote ", output,
+                      "\n");
+}
+
+absl::StatusOr<ExitCode> RunPlace(const PlaceFlags& flags) {
+  MMZ_RETURN_IF_ERROR(
+      CheckOutputIsNotRead(flags.output, {flags.program, flags.mapping, flags.module}));
+  const absl::StatusOr<Program> program = LoadProgram(flags.program);
+  if (!program.ok()) return program.status();
+  const absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);
+  if (!mapping.ok()) return mapping.status();
+  MMZ_RETURN_IF_ERROR(CheckMapping(flags, *program, *mapping));
+  absl::StatusOr<xla::HloModuleProto> module = LoadModule(flags.module);
+  if (!module.ok()) return module.status();
+  const absl::StatusOr<place::PlacedModule> placed =
+      place::PlaceModule(*program, *mapping, *std::move(module), flags.module);
+  if (!placed.ok()) return placed.status();
+  const absl::Status written =
+      WriteFileAtomically(flags.output, SerializeDeterministically(placed->module));
+  if (!written.ok()) return OutputError(written);
+  const v1::PlaceReport report = MakeReport(*program, *mapping, *placed);
+  if (flags.json) return PrintJson(report);
+  std::fputs(PlaceText(report, flags.output).c_str(), stdout);
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddPlaceCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "place", "Write a mapping into the compiled module, for the compiler to take as it stands");
+  const auto flags = std::make_shared<PlaceFlags>();
+  command->add_option("--program", flags->program, "program that `import` wrote")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--mapping", flags->mapping, kMappingHelp)
+      ->type_name("NAME|FILE")
+      ->required();
+  command
+      ->add_option("--module", flags->module,
+                   "the compile with everything in HBM that the program was imported from, as a "
+                   "serialised HloModuleProto")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--output", flags->output,
+                   "file to write: the placed module, a serialised HloModuleProto (compressed if "
+                   "it ends in .zst)")
+      ->type_name("FILE")
+      ->required();
+  command->add_flag("--json", flags->json, "print one JSON object (PlaceReport)");
+  command->callback([flags, &action] { action = [flags] { return RunPlace(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli
