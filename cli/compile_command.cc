@@ -167,12 +167,10 @@ absl::StatusOr<ExitCode> RunCompile(const CompileFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckOutputs(flags));
   const absl::StatusOr<v1::CompileRequest> request = MakeRequest(flags);
   if (!request.ok()) return request.status();
-  absl::StatusOr<v1::CompileResponse> response;
-  {
-    // Later, while files are written, a signal may end the process as it always does.
-    const StopSignal signal;
-    response = Compile(*request, {.timeout = *timeout, .stop_fd = signal.fd()});
-  }
+  // For the files as well: a signal that comes while they are written does not leave half of one.
+  const StopSignal signal;
+  const absl::StatusOr<v1::CompileResponse> response =
+      Compile(*request, {.timeout = *timeout, .stop_fd = signal.fd()});
   absl::Status status = response.status();
   if (status.ok()) status = CompileStatus(response->programs(0));
   if (!status.ok()) {

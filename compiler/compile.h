@@ -29,7 +29,7 @@ struct CompileControl {
 // the compiler aborts. The response has as many programs as the request: see CompileStatus.
 // FailedPrecondition or InvalidArgument if the library cannot be loaded, or does not know the
 // topology; Aborted if it aborts before the first program; DeadlineExceeded and Cancelled if time
-// is up or stop_fd readable before then. No process is left when it returns.
+// is up or stop_fd readable before then. The child is gone when it returns.
 absl::StatusOr<v1::CompileResponse> Compile(const v1::CompileRequest& request,
                                             const CompileControl& control);
 

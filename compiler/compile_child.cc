@@ -1,6 +1,7 @@
 #include "compiler/compile_child.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -68,6 +69,9 @@ void RunCompileChild(const std::string& request, const std::string& response) {
     std::fputs("no request to compile\n", stderr);
     _exit(1);
   }
+  // An abort is an answer; it is not to leave gigabytes of core behind.
+  const rlimit no_core = {};
+  setrlimit(RLIMIT_CORE, &no_core);
   for (const Setting& setting : kSettings) setenv(setting.name, setting.value, /*overwrite=*/0);
   const Responses responses(response);
   const auto start = std::chrono::steady_clock::now();

@@ -1,6 +1,8 @@
 #include "compiler/find_library.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -16,8 +18,23 @@ constexpr char kOtherFile[] = MALLOCMUZERO_SOURCE_DIR "/LICENSE";
 
 class FindCompilerLibraryTest : public testing::Test {
  protected:
-  ~FindCompilerLibraryTest() override { unsetenv("TPU_LIBRARY_PATH"); }
+  FindCompilerLibraryTest() { unsetenv("TPU_LIBRARY_PATH"); }
+  ~FindCompilerLibraryTest() override {
+    unsetenv("TPU_LIBRARY_PATH");
+    unsetenv("PYTHONPATH");
+  }
 };
+
+TEST_F(FindCompilerLibraryTest, AsksPythonForItsPackage) {
+  std::string folder = testing::TempDir() + "libtpu-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::filesystem::create_directory(folder + "/libtpu");
+  std::ofstream(folder + "/libtpu/__init__.py") << "raise Exception('not to be imported')\n";
+  std::ofstream(folder + "/libtpu/libtpu.so") << "library";
+  setenv("PYTHONPATH", folder.c_str(), 1);
+  EXPECT_EQ(*FindCompilerLibrary(""), folder + "/libtpu/libtpu.so");
+  std::filesystem::remove_all(folder);
+}
 
 TEST_F(FindCompilerLibraryTest, TakesWhatIsGivenBeforeTheVariable) {
   setenv("TPU_LIBRARY_PATH", kOtherFile, 1);
