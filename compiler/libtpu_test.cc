@@ -57,7 +57,7 @@ TEST_F(LibtpuTest, CompilesStableHloAndItsOwnModuleAgain) {
   const absl::StatusOr<v1::CompileResponse> first = Compile(request_, Control());
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(CompileStatus(first->programs(0)).ok()) << CompileStatus(first->programs(0));
-  EXPECT_THAT(first->compiler().version(), HasSubstr("libtpu"));
+  EXPECT_THAT(first->compiler().version(), HasSubstr("TPU"));
   EXPECT_GT(first->programs(0).memory().arguments(), 0);
   xla::HloModuleProto module;
   ASSERT_TRUE(module.ParseFromString(first->programs(0).module()));
