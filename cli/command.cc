@@ -15,6 +15,7 @@
 #include "build_info.h"
 #include "cli/actor_command.h"
 #include "cli/bench_command.h"
+#include "cli/compile_command.h"
 #include "cli/corpus_command.h"
 #include "cli/explain_command.h"
 #include "cli/import_command.h"
@@ -36,12 +37,13 @@
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {
-    AddImportCommand,    AddSimulateCommand, AddValidateCommand, AddCorpusCommand,
-    AddOverridesCommand, AddReadbackCommand, AddPlaceCommand,    AddPlotCommand,
-    AddExplainCommand,   AddBenchCommand,    AddMapCommand,      AddTrainCommand,
-    AddReportCommand,    AddReplayCommand,   AddStatusCommand,   AddLearnerCommand,
-    AddActorCommand,     AddUpCommand,       AddVariantCommand};
+constexpr AddCommand kCommands[] = {AddImportCommand,  AddSimulateCommand,  AddValidateCommand,
+                                    AddCorpusCommand,  AddOverridesCommand, AddReadbackCommand,
+                                    AddPlaceCommand,   AddPlotCommand,      AddExplainCommand,
+                                    AddBenchCommand,   AddMapCommand,       AddTrainCommand,
+                                    AddReportCommand,  AddReplayCommand,    AddStatusCommand,
+                                    AddLearnerCommand, AddActorCommand,     AddUpCommand,
+                                    AddVariantCommand, AddCompileCommand,   AddCompileChildCommand};
 
 // One line whatever `message` holds, so that a caller can take stderr line by line.
 void PrintError(std::string_view message) {

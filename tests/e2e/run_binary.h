@@ -43,6 +43,9 @@ class RunningMallocmuzero {
 
   void Signal(int signal) const;
 
+  // -1 once it has been waited for.
+  pid_t pid() const { return child_; }
+
   // Waits for the end. stderr is what WaitForLine has not read.
   RunResult Wait();
 

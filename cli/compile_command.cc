@@ -1,0 +1,248 @@
+#include "cli/compile_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "cli/command.h"
+#include "cli/duration_flag.h"
+#include "cli/print_json.h"
+#include "cli/table.h"
+#include "cluster/stop_signal.h"
+#include "compiler/chip.h"
+#include "compiler/compile.h"
+#include "compiler/compile_child.h"
+#include "compiler/compiler_message.h"
+#include "compiler/find_library.h"
+#include "compiler/module_format.h"
+#include "compiler/options.h"
+#include "mallocmuzero/v1/compile.pb.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct CompileFlags {
+  std::string hlo;
+  std::string chip;
+  std::string topology;
+  std::string library;
+  std::vector<std::string> options;
+  std::string compile_options;
+  bool no_assignment = false;
+  std::string module;
+  std::string executable;
+  std::string timeout = "10m";
+  bool json = false;
+};
+
+absl::StatusOr<std::string> SerializedOptions(const CompileFlags& flags, const CompilerChip& chip) {
+  xla::CompileOptionsProto options = DefaultCompileOptions();
+  if (!flags.compile_options.empty()) {
+    const absl::StatusOr<std::string> bytes = ReadFile(flags.compile_options);
+    if (!bytes.ok()) return bytes.status();
+    absl::StatusOr<xla::CompileOptionsProto> parsed =
+        ParseCompileOptions(*bytes, flags.compile_options);
+    if (!parsed.ok()) return parsed.status();
+    options = *std::move(parsed);
+  }
+  if (flags.no_assignment) {
+    MMZ_RETURN_IF_ERROR(SetCompilerOption(absl::StrCat(chip.assignment_option, "=false"), options));
+  }
+  for (const std::string& option : flags.options) {
+    MMZ_RETURN_IF_ERROR(SetCompilerOption(option, options));
+  }
+  return SerializeDeterministically(options);
+}
+
+absl::StatusOr<v1::CompileRequest> MakeRequest(const CompileFlags& flags) {
+  const absl::StatusOr<CompilerChip> chip = FindCompilerChip(flags.chip);
+  if (!chip.ok()) return chip.status();
+  v1::CompileRequest request;
+  request.set_topology(flags.topology.empty() ? chip->topology : flags.topology);
+  v1::CompileProgram& program = *request.add_programs();
+  absl::StatusOr<std::string> options = SerializedOptions(flags, *chip);
+  if (!options.ok()) return options.status();
+  program.set_options(*std::move(options));
+  absl::StatusOr<std::string> code = ReadFile(flags.hlo);
+  if (!code.ok()) return code.status();
+  absl::StatusOr<std::string> format = ModuleFormat(*code, flags.hlo);
+  if (!format.ok()) return format.status();
+  program.set_format(*std::move(format));
+  program.set_code(*std::move(code));
+  absl::StatusOr<std::string> library = FindCompilerLibrary(flags.library);
+  if (!library.ok()) return library.status();
+  request.set_library(*std::move(library));
+  return request;
+}
+
+absl::Status CheckOutputs(const CompileFlags& flags) {
+  for (const std::string& output : {flags.module, flags.executable}) {
+    if (output.empty()) continue;
+    MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(output, {flags.hlo, flags.compile_options}));
+  }
+  if (flags.module.empty() || flags.module != flags.executable) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flags.module, ": --module and --executable are to be two files"));
+}
+
+absl::Status WriteOutputs(const CompileFlags& flags, const v1::CompiledProgram& program) {
+  const std::pair<const std::string&, const std::string&> files[] = {
+      {flags.module, program.module()}, {flags.executable, program.executable()}};
+  for (const auto& [path, bytes] : files) {
+    if (path.empty()) continue;
+    const absl::Status written = WriteFileAtomically(path, bytes);
+    if (!written.ok()) return OutputError(written);
+  }
+  return absl::OkStatus();
+}
+
+v1::CompileReport MakeReport(const CompileFlags& flags, const v1::CompileRequest& request,
+                             const v1::CompileResponse& response) {
+  const v1::CompilerInfo& compiler = response.compiler();
+  const v1::CompiledProgram& program = response.programs(0);
+  v1::CompileReport report;
+  report.set_hlo(flags.hlo);
+  report.set_chip(flags.chip);
+  report.set_topology(request.topology());
+  report.set_format(request.programs(0).format());
+  report.set_library(request.library());
+  report.set_library_version(FirstParagraph(compiler.version()));
+  report.set_pjrt_version(
+      absl::StrCat(compiler.pjrt_major_version(), ".", compiler.pjrt_minor_version()));
+  report.set_start_seconds(compiler.start_seconds());
+  report.set_seconds(program.seconds());
+  report.set_module_bytes(static_cast<double>(program.module().size()));
+  report.set_executable_bytes(static_cast<double>(program.executable().size()));
+  report.set_fingerprint(program.fingerprint());
+  if (program.has_memory()) *report.mutable_memory() = program.memory();
+  *report.mutable_costs() = program.costs();
+  return report;
+}
+
+std::string ReportText(const v1::CompileReport& report, const CompileFlags& flags) {
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"compiler", absl::StrCat(report.library_version(), " (PJRT ", report.pjrt_version(), ")")},
+      {"time", absl::StrFormat("%.2f s, and %.2f s to start the compiler", report.seconds(),
+                               report.start_seconds())},
+      {"module", FormatBytes(report.module_bytes())},
+      {"executable", FormatBytes(report.executable_bytes())},
+      {"fingerprint", report.fingerprint()}};
+  if (report.has_memory()) {
+    const v1::CompiledMemory& memory = report.memory();
+    facts.emplace_back("arguments", FormatBytes(memory.arguments()));
+    facts.emplace_back("outputs", FormatBytes(memory.outputs()));
+    facts.emplace_back("  of it in arguments", FormatBytes(memory.aliased()));
+    facts.emplace_back("temporaries", FormatBytes(memory.temporaries()));
+    facts.emplace_back("generated code", FormatBytes(memory.generated_code()));
+    if (memory.has_peak()) facts.emplace_back("peak", FormatBytes(memory.peak()));
+  }
+  for (const char* cost : {"flops", "bytes accessed"}) {
+    const auto found = report.costs().find(cost);
+    if (found != report.costs().end()) {
+      facts.emplace_back(cost, absl::StrFormat("%.4g", found->second));
+    }
+  }
+  std::string text =
+      absl::StrCat(report.hlo(), " compiled for ", report.topology(), "\n\n", FactList(facts));
+  for (const std::string& output : {flags.module, flags.executable}) {
+    if (!output.empty()) absl::StrAppend(&text, "\nwrote ", output);
+  }
+  if (!flags.module.empty() || !flags.executable.empty()) text += "\n";
+  return text;
+}
+
+absl::StatusOr<ExitCode> RunCompile(const CompileFlags& flags) {
+  const absl::StatusOr<absl::Duration> timeout = ParseDuration("--timeout", flags.timeout);
+  if (!timeout.ok()) return timeout.status();
+  MMZ_RETURN_IF_ERROR(CheckOutputs(flags));
+  const absl::StatusOr<v1::CompileRequest> request = MakeRequest(flags);
+  if (!request.ok()) return request.status();
+  // For the files as well: a signal that comes while they are written does not leave half of one.
+  const StopSignal signal;
+  const absl::StatusOr<v1::CompileResponse> response =
+      Compile(*request, {.timeout = *timeout, .stop_fd = signal.fd()});
+  absl::Status status = response.status();
+  if (status.ok()) status = CompileStatus(response->programs(0));
+  if (!status.ok()) {
+    return absl::Status(status.code(), absl::StrCat(flags.hlo, ": ", status.message()));
+  }
+  MMZ_RETURN_IF_ERROR(WriteOutputs(flags, response->programs(0)));
+  const v1::CompileReport report = MakeReport(flags, *request, *response);
+  if (flags.json) return PrintJson(report);
+  std::fputs(ReportText(report, flags).c_str(), stdout);
+  return ExitCode::kSuccess;
+}
+
+void AddOptions(CLI::App& command, CompileFlags& flags) {
+  command
+      .add_option("--hlo", flags.hlo,
+                  "what to compile: a serialized HloModuleProto, or StableHLO as bytecode or text")
+      ->type_name("FILE")
+      ->required();
+  command.add_option("--chip", flags.chip, "chip to compile for, such as tpu_v6e")
+      ->type_name("NAME")
+      ->required();
+  command
+      .add_option("--topology", flags.topology,
+                  "chips and how they are connected, as the compiler names it, such as v6e:2x4; "
+                  "default: the chip's smallest")
+      ->type_name("NAME");
+  command
+      .add_option("--libtpu", flags.library,
+                  "the compiler, libtpu.so; default: TPU_LIBRARY_PATH, or python3's package libtpu")
+      ->type_name("PATH");
+  command
+      .add_option("--option", flags.options,
+                  "compiler option, such as xla_tpu_scoped_vmem_limit_kib=49152; may be repeated")
+      ->type_name("NAME=VALUE");
+  command
+      .add_option("--compile-options", flags.compile_options,
+                  "serialized CompileOptionsProto to start from, such as jax makes for a program "
+                  "of several devices; default: one device")
+      ->type_name("FILE");
+  command.add_flag("--no-assignment", flags.no_assignment,
+                   "leave every tensor in the memory space that the module says: for modules that "
+                   "have been placed already");
+  command.add_option("--module", flags.module, "writes the compiled module (HloModuleProto)")
+      ->type_name("FILE");
+  command
+      .add_option("--executable", flags.executable,
+                  "writes the executable, for a libtpu of the same version to load")
+      ->type_name("FILE");
+  command
+      .add_option("--timeout", flags.timeout,
+                  "how long the compiler may take, such as 60s or 10m (default)")
+      ->type_name("TIME");
+  command.add_flag("--json", flags.json, "print one JSON object (CompileReport)");
+}
+
+}  // namespace
+
+void AddCompileCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "compile", "Compile a module with the TPU compiler (libtpu); no TPU is needed");
+  const auto flags = std::make_shared<CompileFlags>();
+  AddOptions(*command, *flags);
+  command->callback([flags, &action] { action = [flags] { return RunCompile(*flags); }; });
+}
+
+void AddCompileChildCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("compile-child", "what `compile` starts")->group("");
+  const auto files = std::make_shared<std::vector<std::string>>();
+  command->add_option("files", *files, "request and response")->required()->expected(2);
+  command->callback([files, &action] {
+    action = [files]() -> absl::StatusOr<ExitCode> { RunCompileChild((*files)[0], (*files)[1]); };
+  });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,50 @@
+#include "compiler/module_format.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "mallocmuzero/xla/hlo.pb.h"
+
+namespace mallocmuzero {
+namespace {
+
+// A message, which the request to the child process is, has at most 2 GiB.
+constexpr size_t kMostBytes = size_t{2000} << 20;
+
+constexpr absl::string_view kBytecodeMagic = "ML\xEFR";
+
+// What a text of MLIR can begin with: the module, attributes that it names, a location, a comment.
+constexpr absl::string_view kTextBeginnings[] = {"module", "\"builtin.module\"", "#", "//",
+                                                 "func.func"};
+
+bool IsHloModule(absl::string_view bytes) {
+  xla::HloModuleProto module;
+  return module.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) &&
+         !module.entry_computation_name().empty() && !module.computations().empty();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ModuleFormat(absl::string_view bytes, absl::string_view name) {
+  if (bytes.size() > kMostBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": longer than the ", kMostBytes, " bytes that the compiler is given"));
+  }
+  if (absl::StartsWith(bytes, kBytecodeMagic)) return "mlir";
+  const absl::string_view text = absl::StripLeadingAsciiWhitespace(bytes);
+  if (absl::StartsWith(text, "HloModule")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name,
+                     ": is HLO text, which the compiler does not take: a serialized "
+                     "HloModuleProto or StableHLO expected"));
+  }
+  for (const absl::string_view beginning : kTextBeginnings) {
+    if (absl::StartsWith(text, beginning)) return "mlir";
+  }
+  if (IsHloModule(bytes)) return "hlo";
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": a serialized HloModuleProto or StableHLO expected, found neither"));
+}
+
+}  // namespace mallocmuzero
