@@ -86,8 +86,9 @@ absl::Status ComputationPrinter::IndexInstructions() {
   for (int slot = 0; slot < computation_.instructions_size(); ++slot) {
     const HloInstructionProto& instruction = computation_.instructions(slot);
     if (!IsPrintableName(instruction.name())) {
-      return Error("instructions.name", "letters, digits, '_', '.' and '-', at most 4096, in each",
-                   slot);
+      return absl::InvalidArgumentError(absl::StrCat(
+          "instructions[", slot, "].name: expected letters, digits, '_', '.' and '-', at most ",
+          kMaxNameBytes));
     }
     if (!slot_of_id_.emplace(instruction.id(), slot).second) {
       return Error("instructions.id", "a number that is not taken yet", instruction.id());
