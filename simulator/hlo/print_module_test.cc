@@ -231,15 +231,17 @@ TEST(PrintModule, SaysWhatIsWrongWithAComputation) {
             "%main: schedule: expected 3 instructions, found 2");
 }
 
-// 4096 bytes of name, each told 2^20 times by an operand list of 1 MiB.
+// 4096 bytes of name that an operand list names 1024 times, which would be 4 MiB.
 TEST(PrintModule, RefusesTextBeyondItsBound) {
   xla::HloModuleProto module = Proto(kSum);
   auto& computation = *module.mutable_computations(0);
   computation.mutable_instructions(0)->set_name(std::string(4096, 'a'));
   auto& operands = *computation.mutable_instructions(2)->mutable_operand_ids();
   operands.Clear();
-  operands.Resize(1 << 20, 10);
-  EXPECT_THAT(PrintError(module), HasSubstr("%c: text: expected at most 2147483648 bytes, found"));
+  operands.Resize(1024, 10);
+  EXPECT_TRUE(PrintModule(module, 1 << 23).ok());
+  EXPECT_THAT(std::string(PrintModule(module, 1 << 16).status().message()),
+              HasSubstr("%c: text: expected at most 65536 bytes, found"));
 }
 
 }  // namespace
