@@ -89,21 +89,20 @@ absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
 
 void AddImportCommand(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "import",
-      "Turn the HLO text of one program, compiled under several placements, into a program");
+      "import", "Turn the HLO of one program, compiled under several placements, into a program");
   const auto flags = std::make_shared<ImportFlags>();
   command
       ->add_option("--all-hbm", flags->inputs.all_hbm_path,
-                   "HLO text of the compile with everything in HBM")
+                   "HLO, text or protobuf, of the compile with everything in HBM")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--default", flags->inputs.default_path,
-                   "HLO text of the compile as the compiler would do it: the baseline")
+                   "HLO of the compile as the compiler would do it: the baseline")
       ->type_name("FILE");
   command
       ->add_option("--sample", flags->inputs.sample_paths,
-                   "HLO text of a compile under another placement, repeatable; more samples make a "
+                   "HLO of a compile under another placement, repeatable; more samples make a "
                    "better latency table")
       ->type_name("FILE");
   command->add_option("--hardware", flags->hardware, "chip name or hardware file")

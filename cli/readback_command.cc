@@ -175,13 +175,13 @@ void AddReadbackCommand(CLI::App& app, Action& action) {
       ->required();
   command
       ->add_option("--all-hbm", flags->all_hbm,
-                   "HLO text of the compile with everything in HBM that the program was imported "
-                   "from")
+                   "HLO, text or protobuf, of the compile with everything in HBM that the program "
+                   "was imported from")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--hlo", flags->hlo,
-                   "HLO text of the recompiled module; a dumped schedule without estimates will "
+                   "HLO of the recompiled module; a dumped schedule without estimates will "
                    "do; -: names of such files on standard input, one a line")
       ->type_name("FILE|-")
       ->required();

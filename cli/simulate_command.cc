@@ -66,7 +66,8 @@ void AddSimulateCommand(CLI::App& app, Action& action) {
       "simulate", "Price a compiled module as it stands, or a program under a mapping");
   const auto flags = std::make_shared<SimulateFlags>();
   CLI::Option* hlo =
-      command->add_option("--hlo", flags->hlo, "HLO text of a compiled module")->type_name("FILE");
+      command->add_option("--hlo", flags->hlo, "HLO of a compiled module, text or protobuf")
+          ->type_name("FILE");
   CLI::Option* hardware =
       command->add_option("--hardware", flags->hardware, "chip name or hardware file; with --hlo")
           ->type_name("NAME|FILE");

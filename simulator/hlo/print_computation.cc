@@ -9,7 +9,6 @@
 #include "absl/strings/strip.h"
 #include "simulator/hlo/opcode.h"
 #include "simulator/hlo/print_attributes.h"
-#include "simulator/hlo/print_module.h"
 #include "simulator/hlo/shape_from_proto.h"
 
 namespace mallocmuzero::hlo {
@@ -86,8 +85,9 @@ absl::Status ComputationPrinter::IndexInstructions() {
   for (int slot = 0; slot < computation_.instructions_size(); ++slot) {
     const HloInstructionProto& instruction = computation_.instructions(slot);
     if (!IsPrintableName(instruction.name())) {
-      return Error("instructions.name", "letters, digits, '_', '.' and '-', at most 4096, in each",
-                   slot);
+      return absl::InvalidArgumentError(absl::StrCat(
+          "instructions[", slot, "].name: expected letters, digits, '_', '.' and '-', at most ",
+          kMaxNameBytes));
     }
     if (!slot_of_id_.emplace(instruction.id(), slot).second) {
       return Error("instructions.id", "a number that is not taken yet", instruction.id());
@@ -157,8 +157,8 @@ absl::Status ComputationPrinter::PrintInstruction(int slot) {
   if (!status.ok()) return status;
   AppendCompilerNotes(instruction, out_);
   out_.push_back('\n');
-  if (out_.size() <= kMaxPrintedBytes) return absl::OkStatus();
-  return Error("text", absl::StrCat("at most ", kMaxPrintedBytes, " bytes"), out_.size());
+  if (out_.size() <= module_.max_bytes) return absl::OkStatus();
+  return Error("text", absl::StrCat("at most ", module_.max_bytes, " bytes"), out_.size());
 }
 
 // An async-start takes it from its computation, what follows takes it from its first operand.
@@ -211,7 +211,7 @@ absl::Status ComputationPrinter::PrintNames(absl::string_view field,
     }
     absl::StrAppend(&out_, separator, "%", computation_.instructions(slot->second).name());
     separator = ", ";
-    if (out_.size() > kMaxPrintedBytes) break;  // an error in PrintInstruction
+    if (out_.size() > module_.max_bytes) break;  // an error in PrintInstruction
   }
   return absl::OkStatus();
 }
@@ -248,7 +248,7 @@ absl::Status ComputationPrinter::PrintCalls(const HloInstructionProto& instructi
     absl::StrAppend(&out_, std::exchange(separator, ", "));
     absl::Status status = PrintCallee(id);
     if (!status.ok()) return status;
-    if (out_.size() > kMaxPrintedBytes) break;  // an error in PrintInstruction
+    if (out_.size() > module_.max_bytes) break;  // an error in PrintInstruction
   }
   if (ids.size() != 1) out_.push_back('}');
   return absl::OkStatus();

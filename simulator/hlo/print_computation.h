@@ -17,6 +17,7 @@ namespace mallocmuzero::hlo {
 // instruction. Points into `proto`, which must outlive it.
 struct ProtoModule {
   const xla::HloModuleProto& proto;
+  size_t max_bytes;                                     // of the text
   absl::flat_hash_map<int64_t, int> computation_of_id;  // into proto.computations()
   // Of each computation its root if all other instructions are parameters, or else nullptr: what an
   // async-start that calls it is printed as.

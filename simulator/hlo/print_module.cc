@@ -31,8 +31,8 @@ const HloInstructionProto* OnlyInstruction(const HloComputationProto& computatio
   return root;
 }
 
-absl::StatusOr<ProtoModule> IndexComputations(const HloModuleProto& proto) {
-  ProtoModule module{.proto = proto};
+absl::StatusOr<ProtoModule> IndexComputations(const HloModuleProto& proto, size_t max_bytes) {
+  ProtoModule module{.proto = proto, .max_bytes = max_bytes};
   for (int i = 0; i < proto.computations_size(); ++i) {
     const HloComputationProto& computation = proto.computations(i);
     if (!IsPrintableName(computation.name())) {
@@ -103,8 +103,8 @@ std::string Header(const HloModuleProto& module) {
 
 }  // namespace
 
-absl::StatusOr<std::string> PrintModule(const HloModuleProto& proto) {
-  const absl::StatusOr<ProtoModule> module = IndexComputations(proto);
+absl::StatusOr<std::string> PrintModule(const HloModuleProto& proto, size_t max_bytes) {
+  const absl::StatusOr<ProtoModule> module = IndexComputations(proto, max_bytes);
   if (!module.ok()) return module.status();
   if (!module->computation_of_id.contains(proto.entry_computation_id())) {
     return absl::InvalidArgumentError(

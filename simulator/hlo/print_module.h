@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_PRINT_MODULE_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_PRINT_MODULE_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -10,7 +11,7 @@
 
 namespace mallocmuzero::hlo {
 
-// Bytes of text that a module may have.
+// Bytes of text that a module may have: a name that is used often is a short number in the message.
 inline constexpr size_t kMaxPrintedBytes = size_t{1} << 31;
 
 // Text that ParseModule reads as it reads what XLA prints of the module: computations and
@@ -23,8 +24,9 @@ inline constexpr size_t kMaxPrintedBytes = size_t{1} << 31;
 // InvalidArgument, one line that names computation and instruction, if an id names nothing or
 // something twice, a name is none, an operand does not stand before its use or a callee before its
 // caller (as XLA stores them), the schedule is not a permutation, or the text would be longer than
-// kMaxPrintedBytes. Names that are taken twice, layouts and sizes are left to ParseModule.
-absl::StatusOr<std::string> PrintModule(const xla::HloModuleProto& module);
+// `max_bytes`. Names that are taken twice, layouts and sizes are left to ParseModule.
+absl::StatusOr<std::string> PrintModule(const xla::HloModuleProto& module,
+                                        size_t max_bytes = kMaxPrintedBytes);
 
 }  // namespace mallocmuzero::hlo
 

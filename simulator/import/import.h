@@ -1,4 +1,4 @@
-// HLO text of several compiles of one function to a program.
+// HLO, text or messages, of several compiles of one function to a program.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_IMPORT_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_IMPORT_H_
@@ -29,7 +29,7 @@ struct ImportOptions {
   std::string program_name;
 };
 
-// Reads the files (plain or zstd) and builds a complete program: structure, latency table,
+// Reads the files (text or messages, plain or zstd) and builds a complete program: structure, latency table,
 // calibration, baseline, fingerprint. Errors name file, line, column and what was expected.
 absl::StatusOr<v1::Program> ImportProgram(const ImportOptions& options,
                                           const v1::Hardware& hardware);

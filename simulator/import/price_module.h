@@ -30,7 +30,7 @@ struct ModulePrice {
 // queued at its start and waited for at its done; the cross-program prefetch is free.
 ModulePrice PriceSchedule(const AnalyzedModule& analyzed, const v1::Hardware& hardware);
 
-// Reads an HLO text file (plain or zstd) and prices it. Errors name file, line and column.
+// Reads a file (as ReadModule does) and prices it. Errors name file, line and column.
 absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::Hardware& hardware);
 
 }  // namespace mallocmuzero

@@ -201,5 +201,15 @@ TEST(PriceModule, NamesTheFileItCannotRead) {
               HasSubstr("bad_module.hlo:3:"));
 }
 
+TEST(PriceModule, MessageCostsWhatItsTextCosts) {
+  const std::string path = MALLOCMUZERO_SOURCE_DIR "/tests/data/hlo_proto/lstm";
+  const absl::StatusOr<v1::PriceReport> text = PriceModule(path + ".hlo.zst", SmallHardware());
+  const absl::StatusOr<v1::PriceReport> message = PriceModule(path + ".pb.zst", SmallHardware());
+  ASSERT_TRUE(text.ok()) << text.status();
+  ASSERT_TRUE(message.ok()) << message.status();
+  EXPECT_GT(text->total_cycles(), 0);
+  EXPECT_EQ(message->SerializeAsString(), text->SerializeAsString());
+}
+
 }  // namespace
 }  // namespace mallocmuzero

@@ -32,14 +32,15 @@ absl::StatusOr<std::string> ReadZstd(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<CorpusFile>> ReadCorpus(const std::string& folder) {
+absl::StatusOr<std::vector<CorpusFile>> ReadCorpus(const std::string& folder,
+                                                   absl::string_view ending) {
   std::error_code error;
   std::filesystem::recursive_directory_iterator entries(folder, error);
   if (error) return absl::NotFoundError(absl::StrCat(folder, ": ", error.message()));
   std::vector<CorpusFile> corpus;
   for (const auto& entry : entries) {
     std::string path = entry.path().string();
-    if (!absl::EndsWith(path, ".hlo.zst")) continue;
+    if (!absl::EndsWith(path, ending)) continue;
     absl::StatusOr<std::string> text = ReadZstd(path);
     if (!text.ok()) return text.status();
     corpus.push_back({std::move(path), *std::move(text)});

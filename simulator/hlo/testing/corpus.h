@@ -1,4 +1,4 @@
-// The compiled programs under tests/data/hlo, for tests and benchmarks.
+// The compiled programs under tests/data, for tests and benchmarks.
 
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_TESTING_CORPUS_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_TESTING_CORPUS_H_
@@ -7,16 +7,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace mallocmuzero::hlo {
 
 struct CorpusFile {
   std::string path;
-  std::string text;  // decompressed
+  std::string text;  // decompressed; of a message its bytes
 };
 
-// All *.hlo.zst files below `folder`, sorted by path.
-absl::StatusOr<std::vector<CorpusFile>> ReadCorpus(const std::string& folder);
+// All files below `folder` whose names end with `ending`, which must end with .zst, sorted by path.
+absl::StatusOr<std::vector<CorpusFile>> ReadCorpus(const std::string& folder,
+                                                   absl::string_view ending = ".hlo.zst");
 
 }  // namespace mallocmuzero::hlo
 

@@ -19,10 +19,11 @@ std::string OrNone(const absl::optional<Value>& value) {
   return value.has_value() ? absl::StrCat(*value) : "none";
 }
 
-absl::string_view Countable(absl::string_view literal) {
+// Of -0, too: XLA's own parser of text makes 0 of it.
+std::string Countable(absl::string_view literal) {
+  if (literal == "true" || literal == "false") return std::string(literal);
   int64_t number;
-  const bool counts = literal == "true" || literal == "false" || absl::SimpleAtoi(literal, &number);
-  return counts ? literal : "";
+  return absl::SimpleAtoi(literal, &number) ? absl::StrCat(number) : "";
 }
 
 std::string Names(const Computation& computation, const auto& indices) {
