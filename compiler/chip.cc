@@ -9,15 +9,19 @@
 namespace mallocmuzero {
 namespace {
 
+constexpr int64_t kMebibyte = 1 << 20;
+
 constexpr char kCmemAssignment[] = "xla_tpu_cmem_memory_space_assignment";
 constexpr char kVfVmemAssignment[] = "xla_vf_vmem_memory_space_assignment";
 constexpr char kGfVmemAssignment[] = "xla_gf_vmem_memory_space_assignment";
 
 // The same as CHIPS of tools/xla/src/mallocmuzero_xla/chips.py.
 constexpr CompilerChip kChips[] = {
-    {"tpu_v4", "v4:2x2x1", kCmemAssignment},   {"tpu_v4i", "v4 lite:1x1", kCmemAssignment},
-    {"tpu_v5e", "v5e:1x1", kVfVmemAssignment}, {"tpu_v5p", "v5p:2x2x1", kVfVmemAssignment},
-    {"tpu_v6e", "v6e:1x1", kGfVmemAssignment},
+    {"tpu_v4", "v4:2x2x1", kCmemAssignment, 0},
+    {"tpu_v4i", "v4 lite:1x1", kCmemAssignment, 0},
+    {"tpu_v5e", "v5e:1x1", kVfVmemAssignment, 16 * kMebibyte},
+    {"tpu_v5p", "v5p:2x2x1", kVfVmemAssignment, 0},
+    {"tpu_v6e", "v6e:1x1", kGfVmemAssignment, 32 * kMebibyte},
 };
 
 }  // namespace

@@ -1,0 +1,27 @@
+// A mapping that the compiler can pack: the game packs in the order of time, the compiler does not.
+
+#ifndef MALLOCMUZERO_OPTIMIZE_PACKED_SOLVE_H_
+#define MALLOCMUZERO_OPTIMIZE_PACKED_SOLVE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "env/solvers/solver.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero {
+
+struct PackedSolution {
+  Solution solution;
+  int64_t packed_bytes = 0;  // that the compiler is expected to need
+};
+
+// A mapping by local search whose arrays the compiler can pack into the program's fast memory
+// (simulator/place/packing.h). A search has half of the time that is left up to `options.deadline`;
+// while what it finds does not pack, the next one plays with less fast memory. If none packs, or
+// none is faster, everything is in HBM.
+absl::StatusOr<PackedSolution> SolveToPack(const Program& program, const SolveOptions& options);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_OPTIMIZE_PACKED_SOLVE_H_
