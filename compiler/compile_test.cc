@@ -108,14 +108,14 @@ TEST_F(CompileTest, GoesOnAfterAProgramOnWhichTheCompilerAborts) {
 
 TEST_F(CompileTest, EndsWhenTimeIsUp) {
   CompileControl control = Control();
-  control.timeout = absl::Milliseconds(1500);
+  control.timeout = absl::Seconds(5);
   const absl::StatusOr<v1::CompileResponse> response =
       Compile(Request({"first", "@hang", "third"}), control);
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->programs(0).module(), "first");
   const absl::Status late = CompileStatus(response->programs(1));
   EXPECT_TRUE(absl::IsDeadlineExceeded(late));
-  EXPECT_EQ(Text(late), "the compiler has not finished within 1.5s");
+  EXPECT_EQ(Text(late), "the compiler has not finished within 5s");
   EXPECT_TRUE(absl::IsDeadlineExceeded(CompileStatus(response->programs(2))));
 }
 
