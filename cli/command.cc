@@ -21,6 +21,7 @@
 #include "cli/import_command.h"
 #include "cli/learner_command.h"
 #include "cli/map_command.h"
+#include "cli/optimize_command.h"
 #include "cli/overrides_command.h"
 #include "cli/place_command.h"
 #include "cli/plot_command.h"
@@ -37,13 +38,13 @@
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {AddImportCommand,  AddSimulateCommand,  AddValidateCommand,
-                                    AddCorpusCommand,  AddOverridesCommand, AddReadbackCommand,
-                                    AddPlaceCommand,   AddPlotCommand,      AddExplainCommand,
-                                    AddBenchCommand,   AddMapCommand,       AddTrainCommand,
-                                    AddReportCommand,  AddReplayCommand,    AddStatusCommand,
-                                    AddLearnerCommand, AddActorCommand,     AddUpCommand,
-                                    AddVariantCommand, AddCompileCommand,   AddCompileChildCommand};
+constexpr AddCommand kCommands[] = {
+    AddImportCommand,    AddSimulateCommand,    AddValidateCommand, AddCorpusCommand,
+    AddOverridesCommand, AddReadbackCommand,    AddOptimizeCommand, AddPlaceCommand,
+    AddPlotCommand,      AddExplainCommand,     AddBenchCommand,    AddMapCommand,
+    AddTrainCommand,     AddReportCommand,      AddReplayCommand,   AddStatusCommand,
+    AddLearnerCommand,   AddActorCommand,       AddUpCommand,       AddVariantCommand,
+    AddCompileCommand,   AddCompileChildCommand};
 
 // One line whatever `message` holds, so that a caller can take stderr line by line.
 void PrintError(std::string_view message) {

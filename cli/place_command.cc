@@ -36,19 +36,6 @@ struct PlaceFlags {
   bool json = false;
 };
 
-absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path) {
-  absl::StatusOr<std::string> bytes = ReadFile(path);
-  if (!bytes.ok()) return bytes.status();
-  xla::HloModuleProto module;
-  if (!module.ParseFromString(*bytes) || module.computations().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path,
-        ": expected a serialised HloModuleProto, as `compile --no-assignment --module` "
-        "writes it"));
-  }
-  return module;
-}
-
 absl::Status CheckMapping(const PlaceFlags& flags, const Program& program, const Mapping& mapping) {
   const std::vector<Violation> violations = Validate(program, mapping);
   if (violations.empty()) return absl::OkStatus();
@@ -102,7 +89,7 @@ absl::StatusOr<ExitCode> RunPlace(const PlaceFlags& flags) {
   const absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);
   if (!mapping.ok()) return mapping.status();
   MMZ_RETURN_IF_ERROR(CheckMapping(flags, *program, *mapping));
-  absl::StatusOr<xla::HloModuleProto> module = LoadModule(flags.module);
+  absl::StatusOr<xla::HloModuleProto> module = place::LoadModule(flags.module);
   if (!module.ok()) return module.status();
   const absl::StatusOr<place::PlacedModule> placed =
       place::PlaceModule(*program, *mapping, *std::move(module), flags.module);

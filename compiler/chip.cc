@@ -20,7 +20,7 @@ constexpr CompilerChip kChips[] = {
     {"tpu_v4", "v4:2x2x1", kCmemAssignment, 0},
     {"tpu_v4i", "v4 lite:1x1", kCmemAssignment, 0},
     {"tpu_v5e", "v5e:1x1", kVfVmemAssignment, 16 * kMebibyte},
-    {"tpu_v5p", "v5p:2x2x1", kVfVmemAssignment, 0},
+    {"tpu_v5p", "v5p:2x2x1", kVfVmemAssignment, 16 * kMebibyte},
     {"tpu_v6e", "v6e:1x1", kGfVmemAssignment, 32 * kMebibyte},
 };
 

@@ -1,7 +1,6 @@
 #include "optimize/placed_search.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -30,9 +29,6 @@
 
 namespace mallocmuzero {
 namespace {
-
-constexpr char kAllHbmFile[] = "all_hbm.pb";
-constexpr char kDefaultFile[] = "default.pb";
 
 // What a placed module may take for instructions beyond what the compile with everything in HBM
 // takes.
@@ -125,20 +121,23 @@ class PlacedSearch {
   }
 
   absl::Status CompileUnplaced() {
-    std::error_code ignored;
-    std::filesystem::create_directories(request_.folder, ignored);
-    if (std::filesystem::exists(Path(kAllHbmFile)) && std::filesystem::exists(Path(kDefaultFile))) {
+    all_hbm_path_ = request_.all_hbm_path;
+    default_path_ = request_.default_path;
+    if (!all_hbm_path_.empty()) return absl::OkStatus();
+    all_hbm_path_ = Path("all_hbm.pb");
+    absl::StatusOr<v1::CompileResponse> response =
+        CompileAll({{request_.code, false}, {request_.code, true}}, request_.format);
+    if (!response.ok()) return response.status();
+    MMZ_RETURN_IF_ERROR(CompileStatus(response->programs(0)));
+    MMZ_RETURN_IF_ERROR(WriteFileAtomically(all_hbm_path_, response->programs(0).module()));
+    const v1::CompiledProgram& by_default = response->programs(1);
+    if (const absl::Status status = CompileStatus(by_default); !status.ok()) {
+      report().set_default_error(std::string(status.message()));
       return absl::OkStatus();
     }
-    absl::StatusOr<v1::CompileResponse> response =
-        CompileAll({{request_.code, true}, {request_.code, false}}, request_.format);
-    if (!response.ok()) return response.status();
-    for (const v1::CompiledProgram& program : response->programs()) {
-      MMZ_RETURN_IF_ERROR(CompileStatus(program));
-    }
-    KeepBest(response->programs(0));
-    MMZ_RETURN_IF_ERROR(WriteFileAtomically(Path(kDefaultFile), response->programs(0).module()));
-    return WriteFileAtomically(Path(kAllHbmFile), response->programs(1).module());
+    KeepBest(by_default);
+    default_path_ = Path("default.pb");
+    return WriteFileAtomically(default_path_, by_default.module());
   }
 
   void KeepBest(const v1::CompiledProgram& program) {
@@ -149,13 +148,10 @@ class PlacedSearch {
   }
 
   absl::Status ReadAllHbm() {
-    absl::StatusOr<std::string> bytes = ReadFile(Path(kAllHbmFile));
-    if (!bytes.ok()) return bytes.status();
-    if (!all_hbm_.ParseFromString(*bytes)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(Path(kAllHbmFile), ": expected a serialised HloModuleProto"));
-    }
-    const absl::StatusOr<hlo::Module> module = ReadModule(Path(kAllHbmFile));
+    absl::StatusOr<xla::HloModuleProto> proto = place::LoadModule(all_hbm_path_);
+    if (!proto.ok()) return proto.status();
+    all_hbm_ = *std::move(proto);
+    const absl::StatusOr<hlo::Module> module = ReadModule(all_hbm_path_);
     if (!module.ok()) return module.status();
     memory_bytes_ = request_.hardware.fast_memory_bytes();
     if (request_.chip.scoped_reserve_bytes > 0) {
@@ -171,6 +167,7 @@ class PlacedSearch {
     if (!program.ok()) return program.status();
     report().set_program(program->proto().name());
     report().set_chip(request_.hardware.name());
+    if (!program->proto().has_baseline()) return absl::OkStatus();
     report().set_default_cycles(program->proto().baseline().total_cycles());
     report().set_optimized_cycles(report().default_cycles());
     return absl::OkStatus();
@@ -181,8 +178,8 @@ class PlacedSearch {
     const int64_t alignment = hardware.fast_memory_alignment_bytes();
     hardware.set_fast_memory_bytes(memory_bytes_ / alignment * alignment);
     ImportOptions options;
-    options.all_hbm_path = Path(kAllHbmFile);
-    options.default_path = Path(kDefaultFile);
+    options.all_hbm_path = all_hbm_path_;
+    options.default_path = default_path_;
     options.sample_paths = request_.sample_paths;
     options.placed_paths = placed_paths_;
     options.program_name = request_.program_name;
@@ -230,7 +227,7 @@ class PlacedSearch {
   absl::StatusOr<bool> CompileMapping(const Program& program, const Mapping& mapping,
                                       v1::PlacedRound& round) {
     const absl::StatusOr<place::PlacedModule> placed =
-        place::PlaceModule(program, mapping, all_hbm_, Path(kAllHbmFile));
+        place::PlaceModule(program, mapping, all_hbm_, all_hbm_path_);
     if (!placed.ok()) return placed.status();
     absl::StatusOr<v1::CompileResponse> response =
         CompileAll({{SerializeDeterministically(placed->module), false}}, "hlo");
@@ -248,7 +245,7 @@ class PlacedSearch {
     MMZ_RETURN_IF_ERROR(WriteMessage(Path(absl::StrCat("placed_", round.number(), ".mapping")),
                                      MappingToProto(mapping, program)));
     placed_paths_.push_back(path);
-    const absl::StatusOr<ReadBack> read_back = ReadBackModule(program, Path(kAllHbmFile), path);
+    const absl::StatusOr<ReadBack> read_back = ReadBackModule(program, all_hbm_path_, path);
     if (!read_back.ok()) return read_back.status();
     const v1::ReadBackReport compared = MakeReadBackReport(program, *read_back, &mapping);
     round.set_accesses_elsewhere(compared.mismatch_count());
@@ -256,7 +253,10 @@ class PlacedSearch {
       return absl::InternalError(absl::StrCat(path, ": the compiler gave no estimates"));
     }
     round.set_compiled_cycles(compared.compiled_cycles());
-    if (compared.compiled_cycles() >= report().optimized_cycles()) return false;
+    if (report().has_optimized_cycles() &&
+        compared.compiled_cycles() >= report().optimized_cycles()) {
+      return false;
+    }
     report().set_optimized_cycles(compared.compiled_cycles());
     report().set_best_round(round.number());
     KeepBest(compiled);
@@ -265,6 +265,8 @@ class PlacedSearch {
 
   const PlacedSearchRequest& request_;
   PlacedSearchResult result_;
+  std::string all_hbm_path_;
+  std::string default_path_;  // empty: the compiler refuses the program by default
   xla::HloModuleProto all_hbm_;
   int64_t memory_bytes_ = 0;  // for tensors in the next round
   std::vector<std::string> placed_paths_;

@@ -31,14 +31,17 @@ struct PlacedSearchRequest {
   std::string topology;  // as the compiler names it
   xla::CompileOptionsProto options;
 
-  // A folder of its own: every module that the search compiles is kept there. One that is there
-  // already (all_hbm.pb, default.pb) is not compiled again.
+  // An existing folder: every module that the search compiles is kept there.
   std::string folder;
 
-  // What to compile, and its PJRT format: "mlir" or "hlo". Not needed if the folder has both
-  // modules.
+  // What to compile, and its PJRT format: "mlir" or "hlo".
   std::string code;
   std::string format;
+
+  // Instead of `code`: what the compiler made of it with everything in HBM, as a serialised
+  // HloModuleProto, and by default, as such or as text.
+  std::string all_hbm_path;
+  std::string default_path;
 
   // More compiles of the program under placements of the compiler's own, for the latency table.
   std::vector<std::string> sample_paths;
@@ -67,8 +70,9 @@ struct PlacedSearchResult {
 
 // Searches until the deadline, the number of rounds or `stop`. Never worse than the default: that
 // is the answer if nothing is better by the compiler's own estimates. A round whose module the
-// compiler refuses is reported, and the search goes on with less fast memory. Errors of the first
-// two compiles, and of modules that cannot be imported, are returned.
+// compiler refuses is reported, and the search goes on with less fast memory. If the compiler
+// refuses the program by default, as it does with some that need too much scoped memory, there is
+// no default to compare with. Other errors are returned.
 absl::StatusOr<PlacedSearchResult> SearchPlacements(const PlacedSearchRequest& request);
 
 }  // namespace mallocmuzero

@@ -19,6 +19,10 @@
 
 namespace mallocmuzero::place {
 
+// Reads a serialised HloModuleProto (plain or zstd). InvalidArgument, starting with `path`, if it is
+// something else.
+absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path);
+
 struct PlacedModule {
   xla::HloModuleProto module;
   uint32_t arrays_in_fast_memory = 0;  // that instructions of the program make there

@@ -1,0 +1,278 @@
+#include "cli/optimize_command.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "actor/thread_count.h"
+#include "cli/command.h"
+#include "cli/duration_flag.h"
+#include "cli/number_flag.h"
+#include "cli/print_json.h"
+#include "cli/table.h"
+#include "cluster/stop_signal.h"
+#include "compiler/chip.h"
+#include "compiler/find_library.h"
+#include "compiler/module_format.h"
+#include "compiler/options.h"
+#include "mallocmuzero/v1/optimize.pb.h"
+#include "optimize/placed_search.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/hardware.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr uint64_t kMostRounds = 1000;
+
+struct OptimizeFlags {
+  std::string hlo;
+  std::string all_hbm;
+  std::string by_default;
+  std::vector<std::string> samples;
+  std::string chip;
+  std::string topology;
+  std::string library;
+  std::vector<std::string> options;
+  std::string compile_options;
+  std::string output;
+  std::string budget = "5m";
+  std::string solve = "5s";
+  uint32_t rounds = 8;
+  uint32_t threads = 0;
+  uint64_t seed = 0;
+  bool json = false;
+};
+
+absl::Status ReadProgram(const OptimizeFlags& flags, PlacedSearchRequest& request) {
+  if (flags.hlo.empty() == flags.all_hbm.empty()) {
+    return absl::InvalidArgumentError(
+        "--hlo: expected either a program to compile, or --all-hbm and --default of one compiled");
+  }
+  if (flags.hlo.empty()) {
+    request.all_hbm_path = flags.all_hbm;
+    request.default_path = flags.by_default;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::string> code = ReadFile(flags.hlo);
+  if (!code.ok()) return code.status();
+  absl::StatusOr<std::string> format = ModuleFormat(*code, flags.hlo);
+  if (!format.ok()) return format.status();
+  request.code = *std::move(code);
+  request.format = *std::move(format);
+  return absl::OkStatus();
+}
+
+absl::Status ReadOptions(const OptimizeFlags& flags, PlacedSearchRequest& request) {
+  request.options = DefaultCompileOptions();
+  if (!flags.compile_options.empty()) {
+    const absl::StatusOr<std::string> bytes = ReadFile(flags.compile_options);
+    if (!bytes.ok()) return bytes.status();
+    absl::StatusOr<xla::CompileOptionsProto> parsed =
+        ParseCompileOptions(*bytes, flags.compile_options);
+    if (!parsed.ok()) return parsed.status();
+    request.options = *std::move(parsed);
+  }
+  for (const std::string& option : flags.options) {
+    MMZ_RETURN_IF_ERROR(SetCompilerOption(option, request.options));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlacedSearchRequest> MakeRequest(const OptimizeFlags& flags) {
+  PlacedSearchRequest request;
+  const absl::StatusOr<CompilerChip> chip = FindCompilerChip(flags.chip);
+  if (!chip.ok()) return chip.status();
+  request.chip = *chip;
+  absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.chip);
+  if (!hardware.ok()) return hardware.status();
+  request.hardware = *std::move(hardware);
+  request.topology = flags.topology.empty() ? chip->topology : flags.topology;
+  MMZ_RETURN_IF_ERROR(ReadProgram(flags, request));
+  MMZ_RETURN_IF_ERROR(ReadOptions(flags, request));
+  absl::StatusOr<std::string> library = FindCompilerLibrary(flags.library);
+  if (!library.ok()) return library.status();
+  request.library = *std::move(library);
+  std::error_code error;
+  std::filesystem::create_directories(flags.output, error);
+  if (!std::filesystem::is_directory(flags.output, error)) {
+    return OutputError(
+        absl::FailedPreconditionError(absl::StrCat(flags.output, ": cannot make this folder")));
+  }
+  request.folder = flags.output;
+  request.sample_paths = flags.samples;
+  request.most_rounds = flags.rounds;
+  request.threads = ThreadCount(flags.threads);
+  request.seed = flags.seed;
+  return request;
+}
+
+void PrintRound(const v1::PlacedRound& round) {
+  std::fputs(absl::StrCat("round ", round.number(), ": promised ",
+                          FormatCycles(round.promised_cycles()), ", ",
+                          round.has_compiled_cycles()
+                              ? absl::StrCat("compiled ", FormatCycles(round.compiled_cycles()))
+                              : round.error(),
+                          "\n")
+                 .c_str(),
+             stderr);
+}
+
+std::string RoundTable(const v1::OptimizeReport& report) {
+  Table table({{"round", Table::Align::kRight},
+               {"promised", Table::Align::kRight},
+               {"compiled", Table::Align::kRight},
+               {"elsewhere", Table::Align::kRight},
+               {"MiB packed", Table::Align::kRight},
+               {"of MiB", Table::Align::kRight},
+               {"compile, s", Table::Align::kRight}});
+  for (const v1::PlacedRound& round : report.rounds()) {
+    table.AddRow({absl::StrCat(round.number()), FormatCycles(round.promised_cycles()),
+                  round.has_compiled_cycles() ? FormatCycles(round.compiled_cycles()) : "refused",
+                  FormatCount(round.accesses_elsewhere()), FormatMebibytes(round.packed_bytes()),
+                  FormatMebibytes(round.fast_memory_bytes()),
+                  absl::StrFormat("%.1f", round.compile_seconds())});
+  }
+  return table.ToText();
+}
+
+std::string ReportText(const v1::OptimizeReport& report, const OptimizeFlags& flags) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  facts.push_back({"by default", report.has_default_cycles()
+                                     ? FormatCycles(report.default_cycles())
+                                     : absl::StrCat("refused: ", report.default_error())});
+  std::string best = "the default is kept";
+  if (report.has_best_round()) {
+    best = FormatCycles(report.optimized_cycles());
+    if (report.has_default_cycles()) {
+      absl::StrAppend(&best, ", ", FormatChange(report.optimized_cycles(), report.default_cycles()),
+                      " the default");
+    }
+  }
+  facts.push_back({"placed", std::move(best)});
+  return absl::StrCat(report.program(), " for ", report.chip(), "\n\n", FactList(facts), "\n",
+                      RoundTable(report), "\nwrote ", flags.output, "\n");
+}
+
+absl::Status WriteResult(const OptimizeFlags& flags, const PlacedSearchResult& result) {
+  if (result.module.empty()) return absl::OkStatus();
+  const std::pair<const char*, const std::string&> files[] = {
+      {"module.pb", result.module}, {"executable.bin", result.executable}};
+  for (const auto& [name, bytes] : files) {
+    const absl::Status written = WriteFileAtomically(absl::StrCat(flags.output, "/", name), bytes);
+    if (!written.ok()) return OutputError(written);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ExitCode> RunOptimize(const OptimizeFlags& flags) {
+  const absl::StatusOr<absl::Duration> budget = ParseDuration("--budget", flags.budget);
+  if (!budget.ok()) return budget.status();
+  const absl::StatusOr<absl::Duration> solve = ParseDuration("--solve", flags.solve);
+  if (!solve.ok()) return solve.status();
+  absl::StatusOr<PlacedSearchRequest> request = MakeRequest(flags);
+  if (!request.ok()) return request.status();
+  const StopSignal signal;
+  request->deadline = absl::Now() + *budget;
+  request->solve_time = *solve;
+  request->stop_fd = signal.fd();
+  request->stop = [&signal] { return signal.Wait(absl::ZeroDuration()); };
+  request->progress = PrintRound;
+  const absl::StatusOr<PlacedSearchResult> result = SearchPlacements(*request);
+  if (!result.ok()) return result.status();
+  MMZ_RETURN_IF_ERROR(WriteResult(flags, *result));
+  if (flags.json) return PrintJson(result->report);
+  std::fputs(ReportText(result->report, flags).c_str(), stdout);
+  return ExitCode::kSuccess;
+}
+
+void AddInputs(CLI::App& command, OptimizeFlags& flags) {
+  command
+      .add_option("--hlo", flags.hlo,
+                  "program to compile: StableHLO as bytecode or text, or a serialised "
+                  "HloModuleProto")
+      ->type_name("FILE");
+  command
+      .add_option("--all-hbm", flags.all_hbm,
+                  "instead of --hlo: the program compiled with everything in HBM, a serialised "
+                  "HloModuleProto")
+      ->type_name("FILE");
+  command
+      .add_option("--default", flags.by_default,
+                  "with --all-hbm: the program compiled by default, HLO text or HloModuleProto")
+      ->type_name("FILE")
+      ->needs("--all-hbm");
+  command
+      .add_option("--sample", flags.samples,
+                  "the program compiled under another placement, for the latency table; repeatable")
+      ->type_name("FILE");
+  command.add_option("--chip", flags.chip, "chip to compile for, such as tpu_v6e")
+      ->type_name("NAME")
+      ->required();
+  command
+      .add_option("--topology", flags.topology,
+                  "chips and how they are connected, as the compiler names it, such as v6e:2x4; "
+                  "default: the chip's smallest")
+      ->type_name("NAME");
+  command
+      .add_option("--libtpu", flags.library,
+                  "the compiler, libtpu.so; default: TPU_LIBRARY_PATH, or python3's package libtpu")
+      ->type_name("PATH");
+  command
+      .add_option("--option", flags.options,
+                  "compiler option for every compile, such as xla_tpu_scoped_vmem_limit_kib=49152; "
+                  "repeatable")
+      ->type_name("NAME=VALUE");
+  command
+      .add_option("--compile-options", flags.compile_options,
+                  "serialised CompileOptionsProto to start from, such as jax makes for a program "
+                  "of several devices; default: one device")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void AddOptimizeCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "optimize", "Search for a placement, have it compiled as it stands, and keep the fastest");
+  const auto flags = std::make_shared<OptimizeFlags>();
+  AddInputs(*command, *flags);
+  command
+      ->add_option("--output", flags->output,
+                   "folder to write: module.pb and executable.bin of the fastest, and what every "
+                   "round had compiled")
+      ->type_name("FOLDER")
+      ->required();
+  command->add_option("--budget", flags->budget, "time for everything, such as 90s; default: 5m")
+      ->type_name("TIME");
+  command->add_option("--solve", flags->solve, "time of local search in each round; default: 5s")
+      ->type_name("TIME");
+  command
+      ->add_option("--rounds", flags->rounds,
+                   "most compiles of placed modules; two in a row without gain end the search; "
+                   "default: 8")
+      ->type_name("N")
+      ->check(WholeNumber(1, kMostRounds));
+  command
+      ->add_option("--threads", flags->threads,
+                   "threads that climb in local search; default: one a core")
+      ->type_name("N")
+      ->check(WholeNumber(1, kMostThreads));
+  command->add_option("--seed", flags->seed, "of local search's random choices; default: 0")
+      ->check(WholeNumber(0));
+  command->add_flag("--json", flags->json, "print one JSON object (OptimizeReport)");
+  command->callback([flags, &action] { action = [flags] { return RunOptimize(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli
