@@ -15,6 +15,7 @@
 #include "build_info.h"
 #include "cli/actor_command.h"
 #include "cli/bench_command.h"
+#include "cli/check_placed_command.h"
 #include "cli/corpus_command.h"
 #include "cli/explain_command.h"
 #include "cli/import_command.h"
@@ -40,7 +41,8 @@ constexpr AddCommand kCommands[] = {AddImportCommand, AddSimulateCommand,  AddVa
                                     AddPlotCommand,   AddExplainCommand,   AddBenchCommand,
                                     AddMapCommand,    AddTrainCommand,     AddReportCommand,
                                     AddReplayCommand, AddStatusCommand,    AddLearnerCommand,
-                                    AddActorCommand,  AddUpCommand,        AddVariantCommand};
+                                    AddActorCommand,  AddUpCommand,        AddVariantCommand,
+                                    AddCheckPlacedCommand};
 
 // One line whatever `message` holds, so that a caller can take stderr line by line.
 void PrintError(std::string_view message) {
