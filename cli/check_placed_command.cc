@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
+#include "google/protobuf/stubs/logging.h"
 #include "mallocmuzero/v1/hardware.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/xla/hlo.pb.h"
@@ -33,6 +34,7 @@ absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path) {
   const absl::StatusOr<std::string> bytes = ReadFile(path);
   if (!bytes.ok()) return bytes.status();
   xla::HloModuleProto module;
+  const google::protobuf::LogSilencer silencer;  // errors are one line, and that is below
   if (!module.ParseFromString(*bytes) || module.computations().empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": a module of the compiler (HloModuleProto, binary) expected"));

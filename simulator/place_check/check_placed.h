@@ -116,6 +116,11 @@ struct PlacedCheckOptions {
   // Kept instructions may stand in another order that respects what they need, except those with
   // effects outside the program.
   bool allow_reordering = false;
+
+  // ConcatBitcast may name pieces in another order than that of their bytes, as in the compiler's
+  // own modules, where each piece knows its place. Whether the compiler takes that from a module
+  // that it has not placed itself is not known.
+  bool allow_pieces_in_any_order = false;
 };
 
 struct PlacedCheck {

@@ -41,8 +41,12 @@ class Terms {
 class Naming {
  public:
   // Reports kSliceTiling if there is a report.
-  Naming(const Flow& flow, Terms& terms, Report* report)
-      : flow_(flow), terms_(terms), report_(report), term_of_(flow.size(), kUnknown) {}
+  Naming(const Flow& flow, Terms& terms, bool any_piece_order, Report* report)
+      : flow_(flow),
+        terms_(terms),
+        any_piece_order_(any_piece_order),
+        report_(report),
+        term_of_(flow.size(), kUnknown) {}
 
   // Values come in an order in which sources come first. `base` gives the term of a value that no
   // other one of the module explains.
@@ -97,49 +101,56 @@ class Naming {
 
   const Flow& flow_;
   Terms& terms_;
+  const bool any_piece_order_;
   Report* report_;
   std::vector<Term> term_of_;
 };
 
 Term Naming::Join(const Value& value) {
   const Instruction& concat = flow_.graph().At(value.computation, value.instruction);
-  Term whole = kUnknown;
-  int64_t end = 0;
+  std::vector<const Value*> pieces;
   for (const int operand : concat.operands) {
     const LeafValues leaves = flow_.Of(value.computation, operand);
-    const Value* piece = leaves.size() == 1 ? &flow_.value(leaves[0]) : nullptr;
-    if (piece == nullptr || piece->kind != ValueKind::kPiece) {
+    pieces.push_back(leaves.size() == 1 ? &flow_.value(leaves[0]) : nullptr);
+    if (pieces.back() == nullptr || pieces.back()->kind != ValueKind::kPiece ||
+        Of(pieces.back()->source) < 0) {
       Add(value, " joins '", flow_.graph().At(value.computation, operand).name(),
           "', which is no piece");
       return kUnknown;
     }
-    const Term source = Of(piece->source);
-    if (piece->range.begin != end || source < 0 || (end > 0 && source != whole)) {
-      Add(value, ": the piece '", flow_.graph().At(value.computation, operand).name(),
+  }
+  if (any_piece_order_) {
+    std::stable_sort(pieces.begin(), pieces.end(), [](const Value* a, const Value* b) {
+      return a->range.begin < b->range.begin;
+    });
+  }
+  const ValueId whole = pieces[0]->source;
+  int64_t end = 0;
+  for (const Value* piece : pieces) {
+    if (piece->range.begin != end || Of(piece->source) != Of(whole)) {
+      Add(value, ": the piece of '",
+          flow_.graph().At(piece->computation, piece->instruction).name(),
           "' does not follow the ", end, " bytes before it");
       return kUnknown;
     }
-    whole = source;
     end = piece->range.end;
-    if (operand == concat.operands.back() && end != ByteSize(*flow_.value(piece->source).shape)) {
-      Add(value, " joins ", end, " bytes of ", ByteSize(*flow_.value(piece->source).shape));
-      return kUnknown;
-    }
   }
-  if (end == ByteSize(*value.shape)) return whole;
-  Add(value, " is ", ByteSize(*value.shape), " bytes, its pieces ", end);
+  const int64_t all = ByteSize(*flow_.value(flow_.Resolve(whole)).shape);
+  if (end == all && end == ByteSize(*value.shape)) return Of(whole);
+  Add(value, " joins ", end, " of ", all, " bytes to ", ByteSize(*value.shape));
   return kUnknown;
 }
 
 class ValueCheck {
  public:
-  ValueCheck(const Flow& original, const Flow& placed, const Match& match, Report& report)
+  ValueCheck(const Flow& original, const Flow& placed, const Match& match, bool any_piece_order,
+             Report& report)
       : original_(original),
         placed_(placed),
         match_(match),
         report_(report),
-        was_(original, terms_, nullptr),
-        is_(placed, terms_, &report) {
+        was_(original, terms_, any_piece_order, nullptr),
+        is_(placed, terms_, any_piece_order, &report) {
     was_.Name([this](ValueId) { return terms_.New(); });
     is_.Name([this](ValueId id) { return Base(id); });
   }
@@ -283,8 +294,9 @@ void ValueCheck::CheckRoot(int original, int placed) {
 
 }  // namespace
 
-void CheckValues(const Flow& original, const Flow& placed, const Match& match, Report& report) {
-  ValueCheck(original, placed, match, report).Run();
+void CheckValues(const Flow& original, const Flow& placed, const Match& match, bool any_piece_order,
+                 Report& report) {
+  ValueCheck(original, placed, match, any_piece_order, report).Run();
 }
 
 }  // namespace mallocmuzero::place_check

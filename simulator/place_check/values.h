@@ -10,7 +10,8 @@
 namespace mallocmuzero::place_check {
 
 // Reports kOperandValue, kRootValue, kCarriedValue, kSliceTiling.
-void CheckValues(const Flow& original, const Flow& placed, const Match& match, Report& report);
+void CheckValues(const Flow& original, const Flow& placed, const Match& match, bool any_piece_order,
+                 Report& report);
 
 }  // namespace mallocmuzero::place_check
 
