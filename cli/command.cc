@@ -15,6 +15,7 @@
 #include "build_info.h"
 #include "cli/actor_command.h"
 #include "cli/bench_command.h"
+#include "cli/check_placed_command.h"
 #include "cli/compile_command.h"
 #include "cli/corpus_command.h"
 #include "cli/explain_command.h"
@@ -39,12 +40,12 @@ namespace mallocmuzero::cli {
 namespace {
 
 constexpr AddCommand kCommands[] = {
-    AddImportCommand,    AddSimulateCommand,    AddValidateCommand, AddCorpusCommand,
-    AddOverridesCommand, AddReadbackCommand,    AddOptimizeCommand, AddPlaceCommand,
-    AddPlotCommand,      AddExplainCommand,     AddBenchCommand,    AddMapCommand,
-    AddTrainCommand,     AddReportCommand,      AddReplayCommand,   AddStatusCommand,
-    AddLearnerCommand,   AddActorCommand,       AddUpCommand,       AddVariantCommand,
-    AddCompileCommand,   AddCompileChildCommand};
+    AddImportCommand,    AddSimulateCommand,     AddValidateCommand,   AddCorpusCommand,
+    AddOverridesCommand, AddReadbackCommand,     AddOptimizeCommand,   AddPlaceCommand,
+    AddPlotCommand,      AddExplainCommand,      AddBenchCommand,      AddMapCommand,
+    AddTrainCommand,     AddReportCommand,       AddReplayCommand,     AddStatusCommand,
+    AddLearnerCommand,   AddActorCommand,        AddUpCommand,         AddVariantCommand,
+    AddCompileCommand,   AddCompileChildCommand, AddCheckPlacedCommand};
 
 // One line whatever `message` holds, so that a caller can take stderr line by line.
 void PrintError(std::string_view message) {

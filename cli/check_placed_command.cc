@@ -1,0 +1,117 @@
+#include "cli/check_placed_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/print_json.h"
+#include "cli/table.h"
+#include "google/protobuf/stubs/logging.h"
+#include "mallocmuzero/v1/hardware.pb.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/xla/hlo.pb.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/hardware.h"
+#include "simulator/place_check/check_placed.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct CheckPlacedFlags {
+  std::string original;
+  std::string placed;
+  std::string hardware;
+  bool allow_reordering = false;
+  bool json = false;
+};
+
+absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path) {
+  const absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) return bytes.status();
+  xla::HloModuleProto module;
+  const google::protobuf::LogSilencer silencer;  // errors are one line, and that is below
+  if (!module.ParseFromString(*bytes) || module.computations().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": a module of the compiler (HloModuleProto, binary) expected"));
+  }
+  return module;
+}
+
+v1::PlacedCheckReport MakeReport(const PlacedCheck& check, const PlacedCheckOptions& options) {
+  v1::PlacedCheckReport report;
+  report.set_valid(check.violations.empty());
+  for (const PlacedViolation& violation : check.violations) {
+    v1::ValidationReport::Violation* entry = report.add_violations();
+    entry->set_rule(std::string(PlacedRuleName(violation.rule)));
+    entry->set_message(violation.message);
+  }
+  report.set_peak_bytes(check.peak_bytes);
+  report.set_peak_instruction(check.peak_instruction);
+  report.set_capacity_bytes(options.capacity_bytes);
+  return report;
+}
+
+std::string CheckText(const PlacedCheck& check, const PlacedCheckOptions& options) {
+  std::string text;
+  for (const PlacedViolation& violation : check.violations) {
+    absl::StrAppend(&text, PlacedRuleName(violation.rule), ": ", violation.message, "\n");
+  }
+  if (check.violations.size() >= kMaxPlacedViolations) {
+    absl::StrAppend(&text, "more violations are not listed\n");
+  }
+  if (!text.empty()) return text;
+  absl::StrAppend(&text, "valid: the placed module computes what the original does\n",
+                  "fast memory  ", FormatCount(check.peak_bytes), " of ",
+                  FormatCount(options.capacity_bytes), " bytes at most");
+  if (check.peak_bytes > 0) absl::StrAppend(&text, ", at ", check.peak_instruction);
+  return text + "\n";
+}
+
+absl::StatusOr<ExitCode> RunCheckPlaced(const CheckPlacedFlags& flags) {
+  const absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
+  if (!hardware.ok()) return hardware.status();
+  const absl::StatusOr<xla::HloModuleProto> original = LoadModule(flags.original);
+  if (!original.ok()) return original.status();
+  const absl::StatusOr<xla::HloModuleProto> placed = LoadModule(flags.placed);
+  if (!placed.ok()) return placed.status();
+  const PlacedCheckOptions options = {
+      .fast_memory_space = hardware->fast_memory_space(),
+      .capacity_bytes = hardware->fast_memory_bytes(),
+      .alignment_bytes = hardware->fast_memory_alignment_bytes(),
+      .allow_reordering = flags.allow_reordering,
+  };
+  const PlacedCheck check = ExaminePlaced(*original, *placed, options);
+  const ExitCode verdict = check.violations.empty() ? ExitCode::kSuccess : ExitCode::kFailure;
+  if (flags.json) return PrintJson(MakeReport(check, options), verdict);
+  std::fputs(CheckText(check, options).c_str(), stdout);
+  return verdict;
+}
+
+}  // namespace
+
+void AddCheckPlacedCommand(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "check-placed", "Check that a placed module computes what the original does");
+  const auto flags = std::make_shared<CheckPlacedFlags>();
+  command->add_option("--original", flags->original, "module with everything in HBM, as a message")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--placed", flags->placed, "the same module, placed")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--hardware", flags->hardware, "chip, such as tpu_v6e, or its file")
+      ->type_name("NAME|FILE")
+      ->required();
+  command->add_flag("--allow-reordering", flags->allow_reordering,
+                    "instructions may stand in another order that respects what they need");
+  command->add_flag("--json", flags->json, "print one JSON object (PlacedCheckReport)");
+  command->footer("Prints one line for each violation; exits 1 if there is one.");
+  command->callback([flags, &action] { action = [flags] { return RunCheckPlaced(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

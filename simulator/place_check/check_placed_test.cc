@@ -1,0 +1,196 @@
+#include "simulator/place_check/check_placed.h"
+
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/stubs/logging.h"
+
+#include "simulator/place_check/test_util.h"
+
+namespace mallocmuzero::place_check {
+namespace {
+
+using testing::IsEmpty;
+
+class RightPlacements : public testing::TestWithParam<const PlacedCase*> {};
+
+TEST_P(RightPlacements, BreakNoRule) {
+  EXPECT_THAT(Check(GetParam()->original, GetParam()->placed), IsEmpty());
+}
+
+TEST_P(RightPlacements, AreTheOriginalWhereNothingMoves) {
+  EXPECT_THAT(Check(GetParam()->original, GetParam()->original), IsEmpty());
+}
+
+TEST_P(RightPlacements, MayBePlacedFurther) {
+  EXPECT_THAT(Check(GetParam()->placed, GetParam()->placed), IsEmpty());
+}
+
+// Any single number or name of the message may be something else: there is an answer, not a crash.
+TEST_P(RightPlacements, SurviveDamage) {
+  const std::string bytes = ModuleFromText(GetParam()->placed).SerializeAsString();
+  const xla::HloModuleProto original = ModuleFromText(GetParam()->original);
+  const google::protobuf::LogSilencer silencer;  // of strings that are not UTF-8
+  std::mt19937 random(1);
+  int parsed = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = bytes;
+    for (int k = 0; k < 1 + i % 3; ++k) {
+      damaged[random() % damaged.size()] = static_cast<char>(random() % 128);
+    }
+    xla::HloModuleProto module;
+    if (!module.ParseFromString(damaged)) continue;
+    ++parsed;
+    ExaminePlaced(original, module, TestOptions());
+    ExaminePlaced(module, module, TestOptions());
+  }
+  EXPECT_GT(parsed, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(CheckPlaced, RightPlacements, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+TEST(CheckPlaced, CountsWhatIsLiveAtOneTime) {
+  // In kChain wd (4096 bytes) lives until f3; f1 and then f2 beside it, both while f2 runs.
+  const PlacedCheck check = Examine(kChain.original, kChain.placed);
+  EXPECT_EQ(check.peak_bytes, 3 * 4096);
+  EXPECT_EQ(check.peak_instruction, "'f2' in 'main'");
+}
+
+TEST(CheckPlaced, CountsUpdatesAndCarriedValuesOnce) {
+  EXPECT_EQ(Examine(kUpdate.original, kUpdate.placed).peak_bytes, 4096);
+  // The carried value and the copy of the invariant; nx takes over bx's buffer.
+  EXPECT_EQ(Examine(kLoop.original, kLoop.placed).peak_bytes, 2 * 4096);
+}
+
+TEST(CheckPlaced, CountsPiecesFromTheirStart) {
+  // While `a` runs: the joined 4096 bytes, and the 1024 + 1024 of the first two byte ranges; then
+  // both arrays do not live together, the first one ends with `a`.
+  EXPECT_EQ(Examine(kSlices.original, kSlices.placed).peak_bytes, 4096 + 2048);
+}
+
+TEST(CheckPlaced, RoundsBuffersUpToTheAlignment) {
+  PlacedCheckOptions options = TestOptions();
+  options.alignment_bytes = 5000;
+  EXPECT_EQ(Examine(kChain.original, kChain.placed, options).peak_bytes, 3 * 5000);
+}
+
+TEST(CheckPlaced, WantsRoomForScopedMemory) {
+  PlacedCheckOptions options = TestOptions();
+  options.capacity_bytes = 3 * 4096 + 100;
+  options.scoped_bytes = 100;
+  EXPECT_THAT(Check(kChain.original, kChain.placed, options), IsEmpty());
+  options.scoped_bytes = 101;
+  EXPECT_THAT(Check(kChain.original, kChain.placed, options), Breaks(PlacedRule::kCapacity));
+}
+
+TEST(CheckPlaced, HoldsCrossProgramPrefetchesFromTheStart) {
+  // Even if the copy starts late: another program has left it there.
+  const std::string late = std::string(kPrefetch.placed) + "swap main ws a\n";
+  PlacedCheckOptions options = TestOptions();
+  EXPECT_THAT(Check(kPrefetch.original, late, options), IsEmpty());
+  EXPECT_EQ(Examine(kPrefetch.original, late, options).peak_bytes, 4096);
+}
+
+TEST(CheckPlaced, TakesAnotherOrderWhereItIsAllowed) {
+  PlacedCheckOptions options = TestOptions();
+  options.allow_reordering = true;
+  // g moves down to where the eviction starts, behind f2; nothing says that it may not.
+  const std::string later =
+      Replaced(Replaced(kChain.placed, "  g = f32[1024] negate(x)\n", ""),
+               "  ed = f32[1024] copy-done(es)\n",
+               "  g = f32[1024] negate(x)\n  ed = f32[1024] copy-done(es)\n");
+  EXPECT_THAT(Check(kChain.original, later), Breaks(PlacedRule::kOrderChanged));
+  EXPECT_THAT(Check(kChain.original, later, options), IsEmpty());
+  EXPECT_THAT(Check(kChain.original, absl::StrCat(kChain.placed, "swap main f1 g\n"), options),
+              Breaks(PlacedRule::kControlDependency));
+}
+
+TEST(CheckPlaced, FindsReadsAfterOverwritesInAnotherOrder) {
+  PlacedCheckOptions options = TestOptions();
+  options.allow_reordering = true;
+  // In HBM only, `before` would read the buffer after `up` has written it.
+  EXPECT_THAT(Check(kUpdate.original, std::string(kUpdate.original) + "swap main before up\n", options),
+              Breaks(PlacedRule::kStaleRead));
+}
+
+TEST(CheckPlaced, KeepsTheOrderOfSideEffects) {
+  const std::string original = R"(
+entry main
+  x = f32[8] parameter() number=0
+  a = f32[8] custom-call(x) target=Log effect=1
+  b = f32[8] custom-call(x) target=Log effect=1
+  ROOT r = f32[8] add(a, b)
+)";
+  PlacedCheckOptions options = TestOptions();
+  options.allow_reordering = true;
+  EXPECT_THAT(Check(original, original + "swap main a b\n", options),
+              Breaks(PlacedRule::kOrderChanged));
+}
+
+TEST(CheckPlaced, TakesEveryPassesFreshCopyOfAnInvariant) {
+  // The added element is written anew at the end of each pass, with the same value.
+  const std::string fresh = Replaced(
+      Replaced(kLoop.placed, "tuple(ni, nx, bw, bf)", "tuple(ni, nx, bw, fd)"),
+      "  nx = f32[1024]S1 multiply(bx, bf)\n",
+      "  nx = f32[1024]S1 multiply(bx, bf)\n"
+      "  fs = (f32[1024]S1, f32[1024], u32[]S2) copy-start(bw)\n"
+      "  fd = f32[1024]S1 copy-done(fs)\n");
+  EXPECT_THAT(Check(kLoop.original, fresh), IsEmpty());
+  // Not while the old copy is still read.
+  const std::string early = fresh + "swap body nx fd\nswap body nx fs\n";
+  EXPECT_FALSE(Check(kLoop.original, early).empty());
+}
+
+TEST(CheckPlaced, SaysWhichModuleIsMalformed) {
+  const xla::HloModuleProto good = ModuleFromText(kChain.original);
+  xla::HloModuleProto bad = good;
+  bad.mutable_computations(2)->mutable_instructions(3)->set_operand_ids(0, 12345);
+  EXPECT_THAT(CheckPlaced(bad, good, TestOptions()), Breaks(PlacedRule::kMalformedOriginal));
+  EXPECT_THAT(CheckPlaced(good, bad, TestOptions()), Breaks(PlacedRule::kMalformedPlaced));
+  EXPECT_THAT(CheckPlaced({}, {}, TestOptions()), Breaks(PlacedRule::kMalformedPlaced));
+}
+
+TEST(CheckPlaced, RefusesCyclesAndRecursion) {
+  const xla::HloModuleProto good = ModuleFromText(kChain.original);
+  xla::HloModuleProto self = good;
+  auto& instruction = *self.mutable_computations(2)->mutable_instructions(3);
+  instruction.set_operand_ids(0, instruction.id());
+  EXPECT_THAT(CheckPlaced(good, self, TestOptions()), Breaks(PlacedRule::kMalformedPlaced));
+  xla::HloModuleProto recursive = good;
+  recursive.mutable_computations(2)->mutable_instructions(3)->set_called_computation_ids(0, 3);
+  EXPECT_THAT(CheckPlaced(good, recursive, TestOptions()), Breaks(PlacedRule::kMalformedPlaced));
+}
+
+TEST(CheckPlaced, FindsAProgramShapeThatIsNotThere) {
+  xla::HloModuleProto placed = ModuleFromText(kChain.placed);
+  placed.mutable_computations(0)->mutable_program_shape()->mutable_result()->add_dimensions(2);
+  placed.mutable_computations(0)->mutable_program_shape()->mutable_result()->clear_layout();
+  EXPECT_THAT(CheckPlaced(ModuleFromText(kChain.original), placed, TestOptions()),
+              Breaks(PlacedRule::kStatedShape));
+}
+
+TEST(CheckPlaced, FindsAMissingSequence) {
+  xla::HloModuleProto placed = ModuleFromText(kLoop.placed);
+  placed.mutable_schedule()->mutable_sequences()->erase(1);
+  EXPECT_THAT(CheckPlaced(ModuleFromText(kLoop.original), placed, TestOptions()),
+              Breaks(PlacedRule::kSchedule));
+}
+
+TEST(CheckPlaced, FindsABodyThatTwoLoopsShare) {
+  const std::string twice = Replaced(
+      kLoop.original, "  ROOT r = f32[1024] get-tuple-element(loop) index=1",
+      "  more = (s32[], f32[1024], f32[1024]) while(loop) calls=body,condition\n"
+      "  ROOT r = f32[1024] get-tuple-element(more) index=1");
+  EXPECT_THAT(Check(twice, twice), Breaks(PlacedRule::kMalformedOriginal));
+}
+
+TEST(CheckPlaced, NamesEveryRule) {
+  for (int i = 0; i < kPlacedRuleCount; ++i) {
+    EXPECT_NE(PlacedRuleName(static_cast<PlacedRule>(i)), "unknown");
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero::place_check

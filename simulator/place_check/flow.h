@@ -1,0 +1,84 @@
+// Which value every leaf of every scheduled instruction is: what moves, tuples, loops and branches
+// pass on, followed through a module.
+
+#ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_FLOW_H_
+#define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_FLOW_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "mallocmuzero/xla/hlo.pb.h"
+#include "simulator/place_check/graph.h"
+#include "simulator/place_check/shapes.h"
+
+namespace mallocmuzero::place_check {
+
+using ValueId = int;
+inline constexpr ValueId kNoValue = -1;
+
+enum class ValueKind : uint8_t {
+  kParameter,     // of the entry
+  kResult,        // of an instruction that computes, and what no rule below explains
+  kCarried,       // a loop's parameter, where passes change it
+  kLoopResult,    // and what the loop leaves
+  kBranchResult,  // of a conditional
+  kMoved,         // a copy's destination: the bytes of `source`
+  kPiece,         // a slice's destination: `range` of the bytes of `source`
+  kJoined,        // of ConcatBitcast
+  kViewed,        // a bitcast to another number of bytes
+};
+
+struct Value {
+  ValueKind kind = ValueKind::kResult;
+  int computation = -1;  // where it is defined: for kCarried, the loop itself
+  int instruction = -1;
+  int leaf = -1;              // of that instruction's shape
+  ValueId source = kNoValue;  // of kMoved, kPiece, kViewed; the initial one of kCarried, kLoopResult
+  ByteRange range;
+  const xla::ShapeProto* shape = nullptr;  // of the leaf
+};
+
+// Leaves of one shape, in order.
+using LeafValues = std::vector<ValueId>;
+
+class Flow {
+ public:
+  // `graph` must outlive the flow.
+  explicit Flow(const Graph& graph);
+
+  const Graph& graph() const { return graph_; }
+  int size() const { return static_cast<int>(values_.size()); }
+  const Value& value(ValueId id) const { return values_[id]; }
+
+  // Values of the leaves of an instruction of a controlled computation, as many as its shape has.
+  LeafValues Of(int computation, int instruction) const;
+  LeafValues OfRoot(int computation) const;
+  ValueId Leaf(int computation, int instruction, size_t leaf) const;
+
+  // A loop's parameter that every pass hands on as it got it is the initial value itself.
+  ValueId Resolve(ValueId id) const;
+
+ private:
+  void Run(int computation, const std::vector<LeafValues>& parameters);
+  LeafValues Evaluate(int computation, int index);
+  LeafValues Element(int computation, const Instruction& element) const;
+  LeafValues CopyStart(int computation, int index);
+  LeafValues SliceStart(int computation, int index);
+  LeafValues Bitcast(int computation, int index);
+  LeafValues Loop(int computation, int index);
+  LeafValues Conditional(int computation, int index);
+  LeafValues Call(int computation, int index);
+  ValueId Add(ValueKind kind, int computation, int instruction, int leaf,
+              ValueId source = kNoValue);
+  LeafValues Fresh(ValueKind kind, int computation, int index);
+  const LeafValues& Operand(int computation, int index, size_t operand) const;
+
+  const Graph& graph_;
+  std::vector<Value> values_;
+  std::vector<ValueId> same_as_;  // by value: what it was found to be, or itself
+  std::vector<std::vector<LeafValues>> leaves_;  // by computation, instruction; before Resolve
+};
+
+}  // namespace mallocmuzero::place_check
+
+#endif  // MALLOCMUZERO_SIMULATOR_PLACE_CHECK_FLOW_H_

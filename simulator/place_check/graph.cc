@@ -1,0 +1,269 @@
+#include "simulator/place_check/graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "simulator/core/status_macros.h"
+#include "simulator/place_check/shapes.h"
+
+namespace mallocmuzero::place_check {
+namespace {
+
+// Calls in calls: the walks recurse over them. Real modules have fewer than ten.
+constexpr int kMaxCallDepth = 100;
+
+template <typename... Parts>
+absl::Status Fault(const Computation& computation, absl::string_view instruction,
+                   const Parts&... parts) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", instruction, "' in '", computation.name(), "': ", parts...));
+}
+
+bool IsOneSlice(const Graph& graph, const Instruction& start) {
+  if (start.calls.size() != 1) return false;
+  const Computation& called = graph.computations[start.calls[0]];
+  if (called.instructions.size() != 2 || called.parameters.size() != 1) return false;
+  const Instruction& root = called.instructions[called.root];
+  return root.proto->opcode() == "slice" && root.operands == called.parameters;
+}
+
+Kind KindOf(const Graph& graph, const Computation& computation, const Instruction& instruction) {
+  const std::string& opcode = instruction.proto->opcode();
+  if (opcode == "parameter") return Kind::kParameter;
+  if (opcode == "tuple") return Kind::kTuple;
+  if (opcode == "get-tuple-element") return Kind::kElement;
+  if (opcode == "bitcast") return Kind::kBitcast;
+  if (opcode == "copy-start") return Kind::kCopyStart;
+  if (opcode == "copy-done") return Kind::kCopyDone;
+  if (opcode == "async-start" && IsOneSlice(graph, instruction)) return Kind::kSliceStart;
+  if (opcode == "async-done" && !instruction.operands.empty() &&
+      computation.instructions[instruction.operands[0]].kind == Kind::kSliceStart) {
+    return Kind::kSliceDone;
+  }
+  if (opcode == "custom-call" && instruction.proto->custom_call_target() == "ConcatBitcast") {
+    return Kind::kConcat;
+  }
+  if (opcode == "optimization-barrier" || opcode == "opt-barrier" || opcode == "add-dependency") {
+    return Kind::kBarrier;
+  }
+  if (opcode == "while") return Kind::kWhile;
+  if (opcode == "conditional") return Kind::kConditional;
+  if (opcode == "call") return Kind::kCall;
+  if (opcode == "fusion") return Kind::kFusion;
+  return Kind::kCompute;
+}
+
+// What the rest takes for granted of operands and calls, by kind. Shapes are checked elsewhere.
+absl::Status CheckArity(const Computation& computation, const Instruction& instruction) {
+  const size_t operands = instruction.operands.size();
+  const size_t calls = instruction.calls.size();
+  bool fine = true;
+  switch (instruction.kind) {
+    case Kind::kParameter:
+      fine = operands == 0;
+      break;
+    case Kind::kElement:
+    case Kind::kBitcast:
+    case Kind::kCopyStart:
+    case Kind::kCopyDone:
+    case Kind::kSliceStart:
+    case Kind::kSliceDone:
+      fine = operands == 1;
+      break;
+    case Kind::kConcat:
+    case Kind::kBarrier:
+      fine = operands >= 1;
+      break;
+    case Kind::kWhile:
+      fine = operands == 1 && calls == 2;
+      break;
+    case Kind::kConditional:
+      fine = calls >= 1 && operands == calls + 1;
+      break;
+    case Kind::kCall:
+    case Kind::kFusion:
+      fine = calls == 1;
+      break;
+    default:
+      break;
+  }
+  if (fine) return absl::OkStatus();
+  return Fault(computation, instruction.name(), instruction.proto->opcode(), " with ", operands,
+               " operands and ", calls, " called computations");
+}
+
+absl::Status ResolveInstruction(Graph& graph, Computation& computation, int index) {
+  Instruction& instruction = computation.instructions[index];
+  const xla::HloInstructionProto& proto = *instruction.proto;
+  std::string fault = ShapeFault(proto.shape());
+  for (const xla::ShapeProto& shape : proto.operand_shapes_with_layout()) {
+    if (fault.empty()) fault = ShapeFault(shape);
+  }
+  if (!fault.empty()) return Fault(computation, proto.name(), "shape: ", fault);
+  for (const int64_t id : proto.operand_ids()) {
+    const auto operand = computation.by_id.find(id);
+    if (operand == computation.by_id.end() || operand->second >= index) {
+      return Fault(computation, proto.name(), "operand ", id, " does not stand before it");
+    }
+    instruction.operands.push_back(operand->second);
+    computation.instructions[operand->second].users.push_back(index);
+  }
+  for (const int64_t id : proto.control_predecessor_ids()) {
+    const auto before = computation.by_id.find(id);
+    if (before == computation.by_id.end()) {
+      return Fault(computation, proto.name(), "unknown control predecessor ", id);
+    }
+    instruction.control.push_back(before->second);
+  }
+  for (const int64_t id : proto.called_computation_ids()) {
+    const auto called = graph.by_id.find(id);
+    if (called == graph.by_id.end()) {
+      return Fault(computation, proto.name(), "called computation ", id,
+                   " does not stand before it");
+    }
+    instruction.calls.push_back(called->second);
+  }
+  instruction.kind = KindOf(graph, computation, instruction);
+  return CheckArity(computation, instruction);
+}
+
+absl::Status CheckParameters(Computation& computation) {
+  for (int i = 0; i < computation.instructions.size(); ++i) {
+    const Instruction& instruction = computation.instructions[i];
+    if (instruction.kind != Kind::kParameter) continue;
+    const int64_t number = instruction.proto->parameter_number();
+    if (number < 0 || number >= computation.parameters.size() ||
+        computation.parameters[number] >= 0) {
+      return Fault(computation, instruction.name(), "parameter number ", number);
+    }
+    computation.parameters[number] = i;
+  }
+  return absl::OkStatus();
+}
+
+// Callees have been built before: their ids are in the graph, so calls have no cycles.
+absl::Status BuildComputation(const xla::HloComputationProto& proto, Graph& graph) {
+  Computation computation{.proto = &proto};
+  computation.instructions.resize(proto.instructions_size());
+  int parameters = 0;
+  for (int i = 0; i < proto.instructions_size(); ++i) {
+    computation.instructions[i].proto = &proto.instructions(i);
+    parameters += proto.instructions(i).opcode() == "parameter" ? 1 : 0;
+    if (!computation.by_id.emplace(proto.instructions(i).id(), i).second) {
+      return Fault(computation, proto.instructions(i).name(), "its id is another one's, too");
+    }
+  }
+  computation.parameters.assign(parameters, -1);
+  for (int i = 0; i < proto.instructions_size(); ++i) {
+    // Parameters come before others only by number, and slices look at theirs: resolve in order.
+    MMZ_RETURN_IF_ERROR(ResolveInstruction(graph, computation, i));
+  }
+  MMZ_RETURN_IF_ERROR(CheckParameters(computation));
+  const auto root = computation.by_id.find(proto.root_id());
+  if (root == computation.by_id.end()) {
+    return Fault(computation, computation.name(), "no instruction has the root's id");
+  }
+  computation.root = root->second;
+  std::string fault = ShapeFault(proto.program_shape().result());
+  for (const xla::ShapeProto& shape : proto.program_shape().parameters()) {
+    if (fault.empty()) fault = ShapeFault(shape);
+  }
+  if (proto.has_program_shape() && !fault.empty()) {
+    return Fault(computation, computation.name(), "program_shape: ", fault);
+  }
+  if (!graph.by_id.emplace(proto.id(), graph.computations.size()).second) {
+    return Fault(computation, computation.name(), "its id is another computation's, too");
+  }
+  graph.computations.push_back(std::move(computation));
+  return absl::OkStatus();
+}
+
+absl::Status CheckCallDepth(const Graph& graph) {
+  std::vector<int> depth(graph.computations.size(), 1);
+  for (size_t c = 0; c < graph.computations.size(); ++c) {
+    for (const Instruction& instruction : graph.computations[c].instructions) {
+      for (const int called : instruction.calls) depth[c] = std::max(depth[c], depth[called] + 1);
+    }
+    if (depth[c] > kMaxCallDepth) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", graph.computations[c].name(), "': calls nested too deep"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Marks what a loop, a conditional or a call runs on the way from the entry, and what is fused.
+absl::Status MarkCallers(Graph& graph) {
+  graph.computations[graph.entry].controlled = true;
+  for (int c = static_cast<int>(graph.computations.size()) - 1; c >= 0; --c) {
+    const Computation& computation = graph.computations[c];
+    for (int i = 0; i < computation.instructions.size(); ++i) {
+      const Instruction& instruction = computation.instructions[i];
+      for (const int callee : instruction.calls) {
+        Computation& called = graph.computations[callee];
+        if (instruction.kind == Kind::kFusion) called.fused = true;
+        if (!computation.controlled || !IsControl(instruction.kind)) continue;
+        if (called.controlled) {
+          return Fault(computation, instruction.name(), "'", called.name(),
+                       "' is called from two places");
+        }
+        called.controlled = true;
+        called.caller = c;
+        called.call_site = i;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Names are how kept instructions are found again.
+absl::Status CheckNames(const Graph& graph) {
+  for (const Computation& computation : graph.computations) {
+    absl::flat_hash_map<absl::string_view, int> seen;
+    for (const Instruction& instruction : computation.instructions) {
+      if (seen.emplace(instruction.name(), 0).second) continue;
+      return Fault(computation, instruction.name(), "its name is another one's, too");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsForwarding(Kind kind) {
+  return kind >= Kind::kTuple && kind <= Kind::kConcat;
+}
+
+bool IsControl(Kind kind) {
+  return kind == Kind::kWhile || kind == Kind::kConditional || kind == Kind::kCall;
+}
+
+const xla::ShapeProto& Graph::RootShape(int computation) const {
+  return ShapeOf(computation, computations[computation].root);
+}
+
+std::string Graph::Describe(int computation, int instruction) const {
+  return absl::StrCat("'", At(computation, instruction).name(), "' in '",
+                      computations[computation].name(), "'");
+}
+
+absl::StatusOr<Graph> BuildGraph(const xla::HloModuleProto& module) {
+  Graph graph{.proto = &module};
+  for (const xla::HloComputationProto& computation : module.computations()) {
+    MMZ_RETURN_IF_ERROR(BuildComputation(computation, graph));
+  }
+  MMZ_RETURN_IF_ERROR(CheckCallDepth(graph));
+  MMZ_RETURN_IF_ERROR(CheckNames(graph));
+  const auto entry = graph.by_id.find(module.entry_computation_id());
+  if (entry == graph.by_id.end()) {
+    return absl::InvalidArgumentError("no computation has the entry's id");
+  }
+  graph.entry = entry->second;
+  MMZ_RETURN_IF_ERROR(MarkCallers(graph));
+  return graph;
+}
+
+}  // namespace mallocmuzero::place_check

@@ -1,0 +1,123 @@
+#include "simulator/place_check/in_place.h"
+
+#include <algorithm>
+
+#include "simulator/place_check/shapes.h"
+
+namespace mallocmuzero::place_check {
+namespace {
+
+// Pairs of an instruction that is no fusion, without looking at shapes of operands.
+std::vector<InPlacePair> OwnPairs(const Graph& graph, int computation,
+                                  const Instruction& instruction) {
+  std::vector<InPlacePair> pairs;
+  const std::string& opcode = instruction.proto->opcode();
+  const size_t operands = instruction.operands.size();
+  if (opcode == "dynamic-update-slice" && operands > 0) pairs.push_back({0, 0, 0});
+  if (opcode == "scatter") {  // n inputs, indices, n updates
+    for (size_t i = 0; i < operands / 2; ++i) pairs.push_back({i, i, 0});
+  }
+  for (const xla::OutputOperandAliasing& alias : instruction.proto->output_operand_aliasing()) {
+    if (alias.operand_index() < 0 || alias.operand_index() >= operands) continue;
+    const size_t operand = alias.operand_index();
+    const xla::ShapeProto& shape = graph.ShapeOf(computation, instruction.operands[operand]);
+    pairs.push_back({LeafAt(instruction.proto->shape(), alias.output_shape_index()), operand,
+                     LeafAt(shape, alias.operand_shape_index())});
+  }
+  return pairs;
+}
+
+}  // namespace
+
+size_t LeafAt(const xla::ShapeProto& shape, const google::protobuf::RepeatedField<int64_t>& index) {
+  size_t leaf = 0;
+  const xla::ShapeProto* part = &shape;
+  for (const int64_t number : index) {
+    if (!IsTuple(*part) || number < 0 || number >= part->tuple_shapes_size()) {
+      return LeafCount(shape);
+    }
+    for (int i = 0; i < number; ++i) leaf += LeafCount(part->tuple_shapes(i));
+    part = &part->tuple_shapes(static_cast<int>(number));
+  }
+  return IsTuple(*part) ? LeafCount(shape) : leaf;
+}
+
+std::vector<InPlacePair> InPlaceRules::Pairs(int computation, int index) {
+  const Instruction& instruction = graph_.At(computation, index);
+  std::vector<InPlacePair> pairs = OwnPairs(graph_, computation, instruction);
+  const size_t leaves = LeafCount(instruction.proto->shape());
+  if (instruction.kind == Kind::kFusion) {
+    const int fused = instruction.calls[0];
+    const size_t known = LeafCount(graph_.RootShape(fused));
+    for (size_t leaf = 0; leaf < std::min(leaves, known); ++leaf) {
+      const Source source = Trace(fused, leaf);
+      if (source.found) pairs.push_back({leaf, source.parameter, source.leaf});
+    }
+  }
+  std::erase_if(pairs, [&](const InPlacePair& pair) {
+    return pair.output_leaf >= leaves || pair.operand >= instruction.operands.size() ||
+           pair.operand_leaf >=
+               LeafCount(graph_.ShapeOf(computation, instruction.operands[pair.operand]));
+  });
+  return pairs;
+}
+
+InPlaceRules::Source InPlaceRules::Trace(int computation, size_t leaf) {
+  const auto known = traced_.find({computation, leaf});
+  if (known != traced_.end()) return known->second;
+  const Source source = TraceUncached(computation, leaf);
+  traced_[{computation, leaf}] = source;
+  return source;
+}
+
+InPlaceRules::Source InPlaceRules::TraceUncached(int computation, size_t leaf) {
+  bool updated = false;
+  for (int index = graph_.computations[computation].root;;) {
+    const Instruction& instruction = graph_.At(computation, index);
+    switch (instruction.kind) {
+      case Kind::kParameter:
+        return {updated, static_cast<size_t>(instruction.proto->parameter_number()), leaf};
+      case Kind::kTuple: {
+        size_t operand = 0;
+        for (; operand < instruction.operands.size(); ++operand) {
+          const size_t count =
+              LeafCount(graph_.ShapeOf(computation, instruction.operands[operand]));
+          if (leaf < count) break;
+          leaf -= count;
+        }
+        if (operand == instruction.operands.size()) return {};
+        index = instruction.operands[operand];
+        break;
+      }
+      case Kind::kElement: {
+        const xla::ShapeProto& tuple = graph_.ShapeOf(computation, instruction.operands[0]);
+        const int64_t number = instruction.proto->tuple_index();
+        if (!IsTuple(tuple) || number < 0 || number >= tuple.tuple_shapes_size()) return {};
+        for (int i = 0; i < number; ++i) leaf += LeafCount(tuple.tuple_shapes(i));
+        index = instruction.operands[0];
+        break;
+      }
+      case Kind::kBitcast:
+        index = instruction.operands[0];
+        break;
+      case Kind::kFusion:
+      case Kind::kCompute: {
+        const InPlacePair* taken = nullptr;
+        const std::vector<InPlacePair> pairs = Pairs(computation, index);
+        for (const InPlacePair& pair : pairs) {
+          if (pair.output_leaf == leaf) taken = &pair;
+        }
+        if (taken == nullptr) return {};
+        updated = true;
+        leaf = taken->operand_leaf;
+        index = instruction.operands[taken->operand];
+        break;
+      }
+      default:
+        return {};
+    }
+    if (leaf >= LeafCount(graph_.ShapeOf(computation, index))) return {};
+  }
+}
+
+}  // namespace mallocmuzero::place_check

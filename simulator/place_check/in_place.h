@@ -1,0 +1,50 @@
+// Which operand an instruction writes its result over.
+
+#ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_IN_PLACE_H_
+#define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_IN_PLACE_H_
+
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "simulator/place_check/graph.h"
+
+namespace mallocmuzero::place_check {
+
+// A leaf of an instruction's shape that takes the buffer of a leaf of an operand.
+struct InPlacePair {
+  size_t output_leaf;
+  size_t operand;
+  size_t operand_leaf;
+};
+
+// The leaf of `shape` at `index` of its message; the number of leaves if there is none.
+size_t LeafAt(const xla::ShapeProto& shape, const google::protobuf::RepeatedField<int64_t>& index);
+
+// Dynamic-update-slice, scatter, output_operand_aliasing, and fusions that end in one of these on a
+// parameter (XLA: HloDataflowAnalysis::GetInPlaceInputOutputPairs).
+class InPlaceRules {
+ public:
+  explicit InPlaceRules(const Graph& graph) : graph_(graph) {}
+
+  std::vector<InPlacePair> Pairs(int computation, int instruction);
+
+ private:
+  struct Source {
+    bool found = false;
+    size_t parameter = 0;
+    size_t leaf = 0;
+  };
+
+  // The parameter over which a fused computation writes leaf `leaf` of its root.
+  Source Trace(int computation, size_t leaf);
+  Source TraceUncached(int computation, size_t leaf);
+
+  const Graph& graph_;
+  std::map<std::pair<int, size_t>, Source> traced_;
+};
+
+}  // namespace mallocmuzero::place_check
+
+#endif  // MALLOCMUZERO_SIMULATOR_PLACE_CHECK_IN_PLACE_H_

@@ -1,0 +1,289 @@
+#include "simulator/place_check/memory.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "simulator/place_check/shapes.h"
+
+namespace mallocmuzero::place_check {
+namespace {
+
+constexpr ValueId kClobbered = -2;  // which value is in the buffer depends on a branch
+
+class Walk {
+ public:
+  Walk(const Flow& flow, const Buffers& buffers, const Order& order, Report& report)
+      : flow_(flow),
+        graph_(flow.graph()),
+        buffers_(buffers),
+        order_(order),
+        report_(report),
+        holder_(flow.size(), kNoValue) {
+    trace_.lives.resize(flow.size());
+  }
+
+  MemoryTrace Run() {
+    const Computation& entry = graph_.computations[graph_.entry];
+    Step(graph_.entry, entry.parameters.empty() ? entry.root : entry.parameters[0]);
+    for (const int parameter : entry.parameters) {
+      for (const ValueId value : flow_.Of(graph_.entry, parameter)) Hold(value);
+    }
+    RunComputation(graph_.entry);
+    ReadRoot(graph_.entry);
+    return std::move(trace_);
+  }
+
+ private:
+  // A copy, or what else runs from a start to a done.
+  struct Flight {
+    int computation;
+    int start;
+    std::vector<int> reads;  // buffers
+    std::vector<int> writes;
+  };
+
+  void RunComputation(int computation);
+  void RunInstruction(int computation, int index);
+  void RunStart(int computation, int index, size_t destination);
+  void RunDone(int computation, int index);
+  void RunConcat(int computation, int index);
+  void RunLoop(int computation, int index);
+  void RunConditional(int computation, int index);
+  void RunCompute(int computation, int index);
+
+  void Step(int computation, int index) { trace_.steps.emplace_back(computation, index); }
+  int now() const { return static_cast<int>(trace_.steps.size()) - 1; }
+
+  void Read(ValueId value, int computation, int index);
+  void ReadOperands(int computation, int index);
+  void ReadRoot(int computation);
+  void Write(ValueId value, int computation, int index);
+
+  // The value is in its buffer from now on, without a write.
+  void Hold(ValueId value);
+  void SetHolder(int buffer, ValueId value);
+  void Touch(ValueId value, int step);
+
+  const Flow& flow_;
+  const Graph& graph_;
+  const Buffers& buffers_;
+  const Order& order_;
+  Report& report_;
+  std::vector<ValueId> holder_;                   // by buffer
+  std::vector<std::pair<int, ValueId>> changes_;  // of holder_: buffer and what was there before
+  std::vector<Flight> flights_;
+  MemoryTrace trace_;
+};
+
+void Walk::Touch(ValueId value, int step) {
+  Life& life = trace_.lives[value];
+  if (life.first < 0) life.first = step;
+  life.last = std::max(life.last, step);
+}
+
+void Walk::SetHolder(int buffer, ValueId value) {
+  changes_.emplace_back(buffer, holder_[buffer]);
+  holder_[buffer] = value;
+}
+
+void Walk::Hold(ValueId value) {
+  value = flow_.Resolve(value);
+  Touch(value, now());
+  SetHolder(buffers_.Of(value), value);
+}
+
+void Walk::Read(ValueId value, int computation, int index) {
+  value = flow_.Resolve(value);
+  Touch(value, now());
+  const ValueId held = holder_[buffers_.Of(value)];
+  if (held == value) return;
+  const Value& wanted = flow_.value(value);
+  const std::string other =
+      held < 0 ? "what a branch left"
+               : graph_.Describe(flow_.value(held).computation, flow_.value(held).instruction);
+  report_.Add(PlacedRule::kStaleRead, graph_.Describe(computation, index),
+              " reads the value of ", graph_.Describe(wanted.computation, wanted.instruction),
+              ", whose buffer then holds that of ", other);
+}
+
+void Walk::ReadOperands(int computation, int index) {
+  for (const int operand : graph_.At(computation, index).operands) {
+    for (const ValueId value : flow_.Of(computation, operand)) Read(value, computation, index);
+  }
+}
+
+void Walk::ReadRoot(int computation) {
+  const int root = graph_.computations[computation].root;
+  for (const ValueId value : flow_.OfRoot(computation)) Read(value, computation, root);
+}
+
+void Walk::Write(ValueId value, int computation, int index) {
+  const int buffer = buffers_.Of(value);
+  for (const Flight& flight : flights_) {
+    for (const std::vector<int>* held : {&flight.reads, &flight.writes}) {
+      if (std::find(held->begin(), held->end(), buffer) == held->end()) continue;
+      report_.Add(PlacedRule::kWriteDuringCopy, graph_.Describe(computation, index),
+                  " writes what ", graph_.Describe(flight.computation, flight.start),
+                  held == &flight.reads ? " is still reading" : " is still writing");
+    }
+  }
+  Hold(value);
+}
+
+void Walk::RunComputation(int computation) {
+  for (const int index : order_.sequences[computation]) {
+    Step(computation, index);
+    RunInstruction(computation, index);
+  }
+  std::erase_if(flights_, [&](const Flight& f) { return f.computation == computation; });
+}
+
+void Walk::RunInstruction(int computation, int index) {
+  switch (graph_.At(computation, index).kind) {
+    case Kind::kParameter:
+    case Kind::kTuple:
+    case Kind::kElement:
+    case Kind::kBitcast:
+    case Kind::kBarrier:
+      return;
+    case Kind::kCopyStart:
+      return RunStart(computation, index, 0);
+    case Kind::kSliceStart:
+      return RunStart(computation, index, 1);
+    case Kind::kCopyDone:
+    case Kind::kSliceDone:
+      return RunDone(computation, index);
+    case Kind::kConcat:
+      return RunConcat(computation, index);
+    case Kind::kWhile:
+      return RunLoop(computation, index);
+    case Kind::kConditional:
+      return RunConditional(computation, index);
+    case Kind::kCall:
+      return RunComputation(graph_.At(computation, index).calls[0]);
+    case Kind::kFusion:
+    case Kind::kCompute:
+      return RunCompute(computation, index);
+  }
+}
+
+void Walk::RunStart(int computation, int index, size_t destination) {
+  ReadOperands(computation, index);
+  const LeafValues parts = flow_.Of(computation, index);
+  const Instruction& start = graph_.At(computation, index);
+  Flight flight{.computation = computation, .start = index};
+  for (const ValueId source : flow_.Of(computation, start.operands[0])) {
+    flight.reads.push_back(buffers_.Of(source));
+  }
+  if (destination < parts.size()) {
+    Write(parts[destination], computation, index);
+    flight.writes.push_back(buffers_.Of(parts[destination]));
+    // A cross-program prefetch has its place from the start of the program.
+    if (start.proto->has_cross_program_prefetch_index()) trace_.lives[parts[destination]].first = 0;
+  }
+  flights_.push_back(std::move(flight));
+}
+
+void Walk::RunDone(int computation, int index) {
+  const int start = graph_.At(computation, index).operands[0];
+  std::erase_if(flights_, [&](const Flight& flight) {
+    return flight.computation == computation && flight.start == start;
+  });
+  // Both ends are held until now.
+  for (const ValueId value : flow_.Of(computation, start)) {
+    if (trace_.lives[value].first >= 0) Touch(value, now());
+  }
+}
+
+void Walk::RunConcat(int computation, int index) {
+  for (const int operand : graph_.At(computation, index).operands) {
+    for (const ValueId piece : flow_.Of(computation, operand)) {
+      // From here on the joined value stands where the pieces are.
+      Life& life = trace_.lives[piece];
+      const Life before = life;
+      Read(piece, computation, index);
+      if (flow_.value(piece).kind == ValueKind::kPiece && before.first >= 0) {
+        life.last = std::max(before.last, now() - 1);
+      }
+    }
+  }
+  for (const ValueId value : flow_.Of(computation, index)) Write(value, computation, index);
+}
+
+void Walk::RunLoop(int computation, int index) {
+  const Instruction& loop = graph_.At(computation, index);
+  ReadOperands(computation, index);
+  const Computation& body = graph_.computations[loop.calls[kBody]];
+  for (const int parameter : body.parameters) {
+    for (const ValueId value : flow_.Of(loop.calls[kBody], parameter)) {
+      const Value& carried = flow_.value(value);
+      const bool own = carried.kind == ValueKind::kCarried && carried.instruction == index &&
+                       carried.computation == computation;
+      if (own) Hold(value);
+    }
+  }
+  RunComputation(loop.calls[kCondition]);
+  ReadRoot(loop.calls[kCondition]);
+  RunComputation(loop.calls[kBody]);
+  ReadRoot(loop.calls[kBody]);
+  for (const ValueId value : flow_.Of(computation, index)) {
+    if (flow_.value(value).kind == ValueKind::kLoopResult &&
+        flow_.value(value).instruction == index &&
+        flow_.value(value).computation == computation) {
+      Hold(value);
+    }
+  }
+}
+
+void Walk::RunConditional(int computation, int index) {
+  const Instruction& conditional = graph_.At(computation, index);
+  ReadOperands(computation, index);
+  std::vector<int> clobbered;
+  for (const int branch : conditional.calls) {
+    const size_t mark = changes_.size();
+    // What other branches read must be there until they run.
+    ReadOperands(computation, index);
+    RunComputation(branch);
+    ReadRoot(branch);
+    absl::flat_hash_map<int, ValueId> left;
+    for (size_t i = mark; i < changes_.size(); ++i) {
+      left[changes_[i].first] = holder_[changes_[i].first];
+    }
+    for (; changes_.size() > mark; changes_.pop_back()) {
+      holder_[changes_.back().first] = changes_.back().second;
+    }
+    for (const auto& [buffer, value] : left) {
+      if (holder_[buffer] != value) clobbered.push_back(buffer);
+    }
+  }
+  for (const int buffer : clobbered) SetHolder(buffer, kClobbered);
+  for (const ValueId value : flow_.Of(computation, index)) Hold(value);
+}
+
+void Walk::RunCompute(int computation, int index) {
+  const Instruction& instruction = graph_.At(computation, index);
+  const std::string& opcode = instruction.proto->opcode();
+  if (absl::EndsWith(opcode, "-done") && !instruction.operands.empty()) {
+    RunDone(computation, index);
+  }
+  ReadOperands(computation, index);
+  for (const ValueId value : flow_.Of(computation, index)) Write(value, computation, index);
+  if (!absl::EndsWith(opcode, "-start")) return;
+  Flight flight{.computation = computation, .start = index};
+  for (const int operand : instruction.operands) {
+    for (const ValueId value : flow_.Of(computation, operand)) {
+      flight.reads.push_back(buffers_.Of(value));
+    }
+  }
+  flights_.push_back(std::move(flight));
+}
+
+}  // namespace
+
+MemoryTrace WalkMemory(const Flow& flow, const Buffers& buffers, const Order& order,
+                       Report& report) {
+  return Walk(flow, buffers, order, report).Run();
+}
+
+}  // namespace mallocmuzero::place_check

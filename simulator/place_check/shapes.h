@@ -1,0 +1,52 @@
+// Shapes of XLA's messages: comparison with and without memory spaces, leaves, bytes.
+
+#ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_SHAPES_H_
+#define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_SHAPES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "mallocmuzero/xla/hlo.pb.h"
+#include "simulator/hlo/shape.h"
+
+namespace mallocmuzero::place_check {
+
+bool IsTuple(const xla::ShapeProto& shape);
+
+// What makes the shape nonsense, as words; empty if nothing does. Every other function wants a
+// shape without.
+std::string ShapeFault(const xla::ShapeProto& shape);
+
+// The parts that are not tuples, in order; an array is its own. They point into `shape`.
+std::vector<const xla::ShapeProto*> Leaves(const xla::ShapeProto& shape);
+
+size_t LeafCount(const xla::ShapeProto& shape);
+
+// The n of S(n) of an array.
+int64_t SpaceOf(const xla::ShapeProto& leaf);
+
+// Bytes of an array as laid out, saturated at INT64_MAX; 0 for a tuple or token.
+int64_t ByteSize(const xla::ShapeProto& shape);
+
+bool SameShape(const xla::ShapeProto& a, const xla::ShapeProto& b);
+bool SameButForSpaces(const xla::ShapeProto& a, const xla::ShapeProto& b);
+
+// Whether two shapes that are the same but for spaces differ only where one has an array in space 0
+// and the other in `fast_space`.
+bool OnlyMoved(const xla::ShapeProto& a, const xla::ShapeProto& b, int64_t fast_space);
+
+// HLO text of the shape.
+std::string Describe(const xla::ShapeProto& shape);
+
+// The range of bytes that a slice of an array (strides 1) is, given in its elements; begin < 0 if
+// it is not one: the slice cuts a dimension that is not the most major one, or a tile.
+struct ByteRange {
+  int64_t begin = -1;
+  int64_t end = -1;
+};
+ByteRange SliceBytes(const xla::ShapeProto& array, const xla::HloInstructionProto& slice);
+
+}  // namespace mallocmuzero::place_check
+
+#endif  // MALLOCMUZERO_SIMULATOR_PLACE_CHECK_SHAPES_H_

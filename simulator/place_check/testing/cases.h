@@ -1,0 +1,31 @@
+// Originals and right placements of them, one for each construct; tests edit them into wrong ones.
+
+#ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_TESTING_CASES_H_
+#define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_TESTING_CASES_H_
+
+#include "absl/strings/string_view.h"
+
+namespace mallocmuzero::place_check {
+
+struct PlacedCase {
+  absl::string_view name;
+  absl::string_view original;
+  absl::string_view placed;
+};
+
+// Texts of ModuleFromText. Fast memory is space 1.
+extern const PlacedCase kChain;     // fusions, bitcasts, copies in and out, a constant
+extern const PlacedCase kUpdate;    // a buffer that is updated in place, copied before and after
+extern const PlacedCase kLoop;      // a carried value in fast memory, a second copy of an invariant
+extern const PlacedCase kBranches;  // a conditional whose operands and result are in fast memory
+extern const PlacedCase kSlices;    // a copy in two pieces, and one of a byte view in three
+extern const PlacedCase kPrefetch;  // a cross-program prefetch
+extern const PlacedCase kNested;    // nested fusions, several outputs, a custom call
+extern const PlacedCase kDonated;   // a parameter that the program writes its result over
+
+inline constexpr const PlacedCase* kCases[] = {&kChain,  &kUpdate,   &kLoop,   &kBranches,
+                                               &kSlices, &kPrefetch, &kNested, &kDonated};
+
+}  // namespace mallocmuzero::place_check
+
+#endif  // MALLOCMUZERO_SIMULATOR_PLACE_CHECK_TESTING_CASES_H_

@@ -1,0 +1,18 @@
+// Do kept instructions get the values that they got in the original?
+
+#ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_VALUES_H_
+#define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_VALUES_H_
+
+#include "simulator/place_check/flow.h"
+#include "simulator/place_check/match.h"
+#include "simulator/place_check/report.h"
+
+namespace mallocmuzero::place_check {
+
+// Reports kOperandValue, kRootValue, kCarriedValue, kSliceTiling.
+void CheckValues(const Flow& original, const Flow& placed, const Match& match, bool any_piece_order,
+                 Report& report);
+
+}  // namespace mallocmuzero::place_check
+
+#endif  // MALLOCMUZERO_SIMULATOR_PLACE_CHECK_VALUES_H_

@@ -1,0 +1,247 @@
+// A list of mistakes that a placer could make. The check must find each, by the rule that it breaks.
+
+#include <ostream>
+#include <string>
+
+#include "simulator/place_check/test_util.h"
+
+namespace mallocmuzero::place_check {
+namespace {
+
+using Rule = PlacedRule;
+
+struct WrongEdit {
+  const char* name;
+  const PlacedCase* base;
+  const char* from;
+  const char* to;
+  Rule rule;
+};
+
+void PrintTo(const WrongEdit& edit, std::ostream* os) { *os << edit.name; }
+
+// `to` instead of `from`; "" stands for the end of the text.
+std::string Apply(const WrongEdit& edit) {
+  const std::string text(edit.base->placed);
+  return *edit.from == '\0' ? text + edit.to + "\n" : Replaced(text, edit.from, edit.to);
+}
+
+const WrongEdit kEdits[] = {
+    // Values.
+    {"OperandOfAnotherValue", &kChain, "fusion(x, wd)", "fusion(w, wd)", Rule::kOperandValue},
+    {"OperandsSwapped", &kChain, "h = f32[1024] add(f3, g)", "h = f32[1024] add(g, f3)",
+     Rule::kOperandValue},
+    {"CopyOfAnotherValue", &kChain, "copy-start(w)", "copy-start(x)", Rule::kOperandValue},
+    {"OperandViewedInAnotherShape", &kChain, "back = f32[1024]S1 bitcast(f1)",
+     "back = f32[32,32]S1 bitcast(f1)", Rule::kOperandValue},
+    {"ResultOfAnotherInstruction", &kChain, "  ROOT r = f32[1024] add(h, c)",
+     "  r = f32[1024] add(h, c)\n  ROOT r.1 = f32[1024] bitcast(h)", Rule::kRootValue},
+    {"StaleVersionUsedAfterUpdate", &kUpdate, "copy-start(up)", "copy-start(buffer)",
+     Rule::kOperandValue},
+    {"ResultTupleSwapped", &kUpdate, "tuple(after, down)", "tuple(down, after)", Rule::kRootValue},
+    {"CarriedValuesSwapped", &kLoop, "tuple(ni, nx, bw, bf)", "tuple(ni, bf, bw, nx)",
+     Rule::kCarriedValue},
+    {"CarriedValueNotUpdated", &kLoop, "tuple(ni, nx, bw, bf)", "tuple(ni, bx, bw, bf)",
+     Rule::kCarriedValue},
+    {"AddedElementChanges", &kLoop, "tuple(ni, nx, bw, bf)", "tuple(ni, nx, bw, nx)",
+     Rule::kCarriedValue},
+    {"AddedElementOfAnotherValue", &kLoop, "tuple(count, start, w, wd)",
+     "tuple(count, start, w, start)", Rule::kOperandValue},
+    {"LoopReadsAnotherElement", &kLoop, "multiply(bx, bf)", "multiply(bf, bx)",
+     Rule::kOperandValue},
+    {"LoopEntersWithAnotherValue", &kLoop, "copy-start(w)", "copy-start(x)", Rule::kOperandValue},
+    {"ConditionComparesOtherwise", &kLoop, "compare(ci, five)", "compare(five, ci)",
+     Rule::kOperandValue},
+    {"LoopResultTakenFromBefore", &kLoop, "copy-start(result)", "copy-start(start)",
+     Rule::kRootValue},
+    {"BranchGetsAnotherValue", &kBranches, "conditional(which, xd, t)",
+     "conditional(which, yd, t)", Rule::kOperandValue},
+    {"BranchReadsAnotherElement", &kBranches, "add(left, right)", "add(right, left)",
+     Rule::kOperandValue},
+    {"BranchGivesAnotherValue", &kBranches, "  ROOT n0 = f32[1024]S1 negate(p0)",
+     "  n0 = f32[1024]S1 negate(p0)\n  ROOT v = f32[1024]S1 bitcast(p0)", Rule::kRootValue},
+    {"BranchTupleSwapped", &kBranches, "tuple(x, y, yd)", "tuple(y, x, yd)", Rule::kOperandValue},
+
+    // Slices.
+    {"SlicesLeaveGap", &kSlices, "ROOT b2.s = s8[2048]S1 slice(b2.p) slice=2048:4096",
+     "ROOT b2.s = s8[2048]S1 slice(b2.p) slice=2047:4095", Rule::kSliceTiling},
+    {"SliceRepeated", &kSlices, "async-start(w) calls=high", "async-start(w) calls=low",
+     Rule::kSliceTiling},
+    {"PiecesSwapped", &kSlices, "custom-call(d.0, d.1)", "custom-call(d.1, d.0)",
+     Rule::kSliceTiling},
+    {"PieceOfAnotherArray", &kSlices, "async-start(w) calls=high", "async-start(x) calls=high",
+     Rule::kSliceTiling},
+    {"LastPieceMissing", &kSlices, "vj = f32[8,128]S1 custom-call(e.0, e.1, e.2)",
+     "vj = f32[8,128]S1 custom-call(e.0, e.1)", Rule::kSliceTiling},
+    {"PieceOfOtherShape", &kSlices, "s.0 = ((f32[8,128]), f32[4,128]S1, s32[]S2)",
+     "s.0 = ((f32[8,128]), f32[5,128]S1, s32[]S2)", Rule::kCopyShape},
+    {"PieceRangeNotItsShape", &kSlices, "slice(h.p) slice=4:8,0:128",
+     "slice(h.p) slice=4:7,0:128", Rule::kCopyShape},
+    {"PieceReadAlone", &kSlices, "a = f32[8,128] add(x, wj)",
+     "a = f32[8,128] add(x, wj)\n  z = f32[4,128]S1 bitcast(d.0)", Rule::kCopyPair},
+    {"PieceInOtherSpaceThanWhole", &kSlices, "wj = f32[8,128]S1", "wj = f32[8,128]",
+     Rule::kCopyShape},
+
+    // What must be as it was.
+    {"InstructionDropped", &kChain, "h = f32[1024] add(f3, g)", "h = f32[1024] bitcast(f3)",
+     Rule::kDropped},
+    {"InstructionAdded", &kChain, "g = f32[1024] negate(x)",
+     "g = f32[1024] negate(x)\n  g.1 = f32[1024] negate(x)", Rule::kExtraInstruction},
+    {"SynchronousCopyAdded", &kChain, "g = f32[1024] negate(x)",
+     "g = f32[1024] negate(x)\n  g.1 = f32[1024]S1 copy(x)", Rule::kExtraInstruction},
+    {"OpcodeChanged", &kChain, "h = f32[1024] add", "h = f32[1024] subtract", Rule::kAttributes},
+    {"ConstantChanged", &kChain, "value=3", "value=4", Rule::kAttributes},
+    {"KernelOfCustomCallChanged", &kNested, "config=kernel", "config=other", Rule::kAttributes},
+    {"ShapeChanged", &kChain, "g = f32[1024] negate", "g = f32[1025] negate", Rule::kShapeChanged},
+    {"FusedInstructionChanged", &kChain, "ROOT q.add = f32[1024]S1 add",
+     "ROOT q.add = f32[1024]S1 multiply", Rule::kCalledComputation},
+    {"FusedOperandsSwapped", &kChain, "add(q.p0, q.p1)", "add(q.p1, q.p0)",
+     Rule::kCalledComputation},
+    {"ReducerChanged", &kNested, "s.add = f32[] add", "s.add = f32[] maximum",
+     Rule::kCalledComputation},
+    {"ReducerInFastMemory", &kNested, "s.p0 = f32[] ", "s.p0 = f32[]S1 ",
+     Rule::kCalledComputation},
+    {"FusedInsideMoved", &kNested, "o.abs = f32[1024] abs", "o.abs = f32[1024]S1 abs",
+     Rule::kFusedSpace},
+    {"DonationLost", &kDonated, "alias 0 0", "", Rule::kModuleChanged},
+    {"DonationOfAnotherResult", &kDonated, "alias 0 0", "alias 0 1", Rule::kModuleChanged},
+
+    // Order.
+    {"UsedBeforeDone", &kChain, "", "swap main wd f1", Rule::kScheduleOrder},
+    {"DoneBeforeStart", &kChain, "", "swap main ws wd", Rule::kScheduleOrder},
+    {"OrderChanged", &kChain, "", "swap main f1 g", Rule::kOrderChanged},
+    {"ControlDependencyBroken", &kChain, "", "swap main f1 g", Rule::kControlDependency},
+    {"NotScheduled", &kChain, "", "unschedule main g", Rule::kSchedule},
+    {"ScheduledTwice", &kChain, "", "repeat main g", Rule::kSchedule},
+    {"BodyNotScheduled", &kLoop, "", "unschedule body nx", Rule::kSchedule},
+    {"BodyInWrongOrder", &kLoop, "", "swap body bx nx", Rule::kScheduleOrder},
+
+    // Pairs.
+    {"DoneWithoutStart", &kChain, "wd = f32[1024]S1 copy-done(ws)",
+     "wd = f32[1024]S1 copy-done(w)", Rule::kCopyPair},
+    {"StartWithoutDone", &kChain, "g = f32[1024] negate(x)",
+     "g = f32[1024] negate(x)\n  xs = (f32[1024]S1, f32[1024], u32[]S2) copy-start(x)",
+     Rule::kCopyPair},
+    {"StartWithTwoDones", &kChain, "g = f32[1024] negate(x)",
+     "g = f32[1024] negate(x)\n  w2 = f32[1024]S1 copy-done(ws)", Rule::kCopyPair},
+    {"DestinationReadFromStart", &kChain, "wd = f32[1024]S1 copy-done(ws)",
+     "wd = f32[1024]S1 get-tuple-element(ws) index=0", Rule::kCopyPair},
+
+    // Shapes and spaces.
+    {"CopyToOtherShape", &kChain, "ws = (f32[1024]S1, f32[1024], u32[]S2)",
+     "ws = (f32[512]S1, f32[1024], u32[]S2)", Rule::kCopyShape},
+    {"CopyFromOtherSpace", &kChain, "es = (f32[1024], f32[1024]S1, u32[]S2)",
+     "es = (f32[1024], f32[1024], u32[]S2)", Rule::kCopyShape},
+    {"DoneInOtherSpace", &kChain, "ed = f32[1024] copy-done", "ed = f32[1024]S1 copy-done",
+     Rule::kCopyShape},
+    {"BitcastChangesSpace", &kChain, "back = f32[1024]S1 bitcast", "back = f32[1024] bitcast",
+     Rule::kForwardedShape},
+    {"ElementOfOtherSpace", &kNested, "f0 = f32[1024]S1 get", "f0 = f32[1024] get",
+     Rule::kForwardedShape},
+    {"TupleOfOtherSpace", &kUpdate, "(f32[1024], f32[1024]) tuple",
+     "(f32[1024]S1, f32[1024]) tuple", Rule::kForwardedShape},
+    {"CopyMissing", &kChain, "f1 = f32[1024]S1 fusion(x, wd)", "f1 = f32[1024]S1 fusion(x, w)",
+     Rule::kFusedSpace},
+    {"FusedParameterInHbm", &kChain, "q.p1 = f32[1024]S1", "q.p1 = f32[1024]", Rule::kFusedSpace},
+    {"FusedRootInHbm", &kChain, "ROOT q.add = f32[1024]S1", "ROOT q.add = f32[1024]",
+     Rule::kFusedSpace},
+    {"NestedParameterInHbm", &kNested, "i.p0 = f32[1024]S1", "i.p0 = f32[1024]",
+     Rule::kFusedSpace},
+    {"NestedRootInHbm", &kNested, "ROOT i.neg = f32[1024]S1", "ROOT i.neg = f32[1024]",
+     Rule::kFusedSpace},
+    {"ElementOfFusedTupleInHbm", &kNested, "o.f = f32[1024]S1", "o.f = f32[1024]",
+     Rule::kFusedSpace},
+    {"FusedTupleInHbm", &kNested, "ROOT o.t = (f32[1024]S1,", "ROOT o.t = (f32[1024],",
+     Rule::kFusedSpace},
+    {"BodyParameterInHbm", &kLoop, "bp = (s32[], f32[1024]S1,", "bp = (s32[], f32[1024],",
+     Rule::kCallShape},
+    {"BodyRootInHbm", &kLoop, "ROOT bt = (s32[], f32[1024]S1,", "ROOT bt = (s32[], f32[1024],",
+     Rule::kCallShape},
+    {"ConditionParameterInHbm", &kLoop, "cp = (s32[], f32[1024]S1,", "cp = (s32[], f32[1024],",
+     Rule::kCallShape},
+    {"LoopOperandInHbm", &kLoop, "  t = (s32[], f32[1024]S1,", "  t = (s32[], f32[1024],",
+     Rule::kCallShape},
+    {"BranchParameterInHbm", &kBranches, "p0 = f32[1024]S1", "p0 = f32[1024]", Rule::kCallShape},
+    {"BranchRootInHbm", &kBranches, "ROOT s1 = f32[1024]S1", "ROOT s1 = f32[1024]",
+     Rule::kCallShape},
+    {"BranchLacksElement", &kBranches, "p1 = (f32[1024], f32[1024], f32[1024]S1)",
+     "p1 = (f32[1024], f32[1024])", Rule::kCallShape},
+    {"ConstantInFastMemory", &kChain, "c = f32[1024] constant", "c = f32[1024]S1 constant",
+     Rule::kSpace},
+    {"UnknownSpace", &kChain, "g = f32[1024] negate", "g = f32[1024]S5 negate", Rule::kSpace},
+    {"ResultInFastMemory", &kChain, "ROOT r = f32[1024] add", "ROOT r = f32[1024]S1 add",
+     Rule::kEntrySpace},
+    {"ParameterInFastMemory", &kChain, "  x = f32[1024] parameter", "  x = f32[1024]S1 parameter",
+     Rule::kEntrySpace},
+
+    // Memory.
+    {"UpdateIntoOtherSpace", &kUpdate, "fusion(buffer, y, i)", "fusion(bd, y, i)",
+     Rule::kAliasSpace},
+    {"CustomCallIntoOtherSpace", &kUpdate, "down = f32[1024] custom", "down = f32[1024]S1 custom",
+     Rule::kAliasSpace},
+    {"SourceOverwrittenDuringCopy", &kUpdate,
+     "  up = f32[1024]S1 fusion(buffer, y, i) calls=update\n",
+     "  zs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(buffer)\n"
+     "  up = f32[1024]S1 fusion(buffer, y, i) calls=update\n"
+     "  zd = f32[1024] copy-done(zs)\n",
+     Rule::kWriteDuringCopy},
+    {"CopyOfOverwrittenValue", &kUpdate,
+     "  up = f32[1024]S1 fusion(buffer, y, i) calls=update\n",
+     "  up = f32[1024]S1 fusion(buffer, y, i) calls=update\n"
+     "  zs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(buffer)\n"
+     "  zd = f32[1024] copy-done(zs)\n",
+     Rule::kStaleRead},
+    {"CopyOfOverwrittenCarriedValue", &kLoop, "  nx = f32[1024]S1 multiply(bx, bf)\n",
+     "  nx = f32[1024]S1 multiply(bx, bf)\n"
+     "  zs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(bx)\n"
+     "  zd = f32[1024] copy-done(zs)\n",
+     Rule::kStaleRead},
+    {"CarriedValueOverwrittenDuringCopy", &kLoop, "  nx = f32[1024]S1 multiply(bx, bf)\n",
+     "  zs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(bx)\n"
+     "  nx = f32[1024]S1 multiply(bx, bf)\n"
+     "  zd = f32[1024] copy-done(zs)\n",
+     Rule::kWriteDuringCopy},
+    {"LoopOverwritesDuringCopyFromOutside", &kLoop,
+     "  loop = (s32[], f32[1024]S1, f32[1024], f32[1024]S1) while(t) calls=body,condition\n",
+     "  zs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(start)\n"
+     "  loop = (s32[], f32[1024]S1, f32[1024], f32[1024]S1) while(t) calls=body,condition\n"
+     "  zd = f32[1024] copy-done(zs)\n",
+     Rule::kWriteDuringCopy},
+    {"InitialValueReadAfterLoop", &kLoop,
+     "  rs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(result)\n",
+     "  rs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(result)\n"
+     "  zs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(start)\n"
+     "  zd = f32[1024] copy-done(zs)\n",
+     Rule::kStaleRead},
+    {"OneBufferCarriedTwice", &kLoop, "tuple(ni, nx, bw, bf)", "tuple(ni, nx, bw, bw)",
+     Rule::kForwardedShape},
+    {"DonatedParameterReadAfterResult", &kDonated,
+     "  ud = f32[1024] copy-done(us)\n",
+     "  zs = (f32[1024]S1, f32[1024], u32[]S2) copy-start(cache)\n"
+     "  zd = f32[1024]S1 copy-done(zs)\n"
+     "  ud = f32[1024] copy-done(us)\n",
+     Rule::kStaleRead},
+
+    // Cross-program prefetches.
+    {"PrefetchNotListed", &kPrefetch, "prefetch 1", "", Rule::kCrossProgramPrefetch},
+    {"PrefetchOfAnotherParameter", &kPrefetch, "prefetch 1", "prefetch 0",
+     Rule::kCrossProgramPrefetch},
+    {"PrefetchListedOnly", &kPrefetch, " prefetch=0", "", Rule::kCrossProgramPrefetch},
+
+    // Statements of shapes.
+    {"OperandStatedElsewhere", &kNested, "k = f32[1024]S1 custom-call(f0, f1) target=Kernel stated=1",
+     "k = f32[1024]S1 custom-call(f0, f1) target=Kernel", Rule::kStatedShape},
+};
+
+class WrongEdits : public testing::TestWithParam<WrongEdit> {};
+
+TEST_P(WrongEdits, AreFound) {
+  const WrongEdit& edit = GetParam();
+  EXPECT_THAT(Check(edit.base->original, Apply(edit)), Breaks(edit.rule));
+}
+
+INSTANTIATE_TEST_SUITE_P(CheckPlaced, WrongEdits, testing::ValuesIn(kEdits),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace mallocmuzero::place_check
