@@ -16,6 +16,7 @@
 #include "cli/table.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/xla/hlo.pb.h"
+#include "optimize/checked_place.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
@@ -89,10 +90,10 @@ absl::StatusOr<ExitCode> RunPlace(const PlaceFlags& flags) {
   const absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);
   if (!mapping.ok()) return mapping.status();
   MMZ_RETURN_IF_ERROR(CheckMapping(flags, *program, *mapping));
-  absl::StatusOr<xla::HloModuleProto> module = place::LoadModule(flags.module);
+  const absl::StatusOr<xla::HloModuleProto> module = place::LoadModule(flags.module);
   if (!module.ok()) return module.status();
   const absl::StatusOr<place::PlacedModule> placed =
-      place::PlaceModule(*program, *mapping, *std::move(module), flags.module);
+      PlaceAndCheck(*program, *mapping, *module, flags.module);
   if (!placed.ok()) return placed.status();
   const absl::Status written =
       WriteFileAtomically(flags.output, SerializeDeterministically(placed->module));

@@ -15,6 +15,7 @@
 #include "compiler/options.h"
 #include "mallocmuzero/v1/compile.pb.h"
 #include "mallocmuzero/xla/hlo.pb.h"
+#include "optimize/checked_place.h"
 #include "optimize/packed_solve.h"
 #include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
@@ -227,7 +228,7 @@ class PlacedSearch {
   absl::StatusOr<bool> CompileMapping(const Program& program, const Mapping& mapping,
                                       v1::PlacedRound& round) {
     const absl::StatusOr<place::PlacedModule> placed =
-        place::PlaceModule(program, mapping, all_hbm_, all_hbm_path_);
+        PlaceAndCheck(program, mapping, all_hbm_, all_hbm_path_);
     if (!placed.ok()) return placed.status();
     absl::StatusOr<v1::CompileResponse> response =
         CompileAll({{SerializeDeterministically(placed->module), false}}, "hlo");
