@@ -147,28 +147,8 @@ void AppendPromises(const HloInstructionProto& instruction, std::string& out) {
   AppendFlag("unique_indices", instruction.unique_indices(), out);
 }
 
-// The little-endian number in `bytes`, which are at most 4.
-uint32_t Number(const std::string& bytes) {
-  uint32_t value = 0;
-  for (auto byte = bytes.rbegin(); byte != bytes.rend(); ++byte) {
-    value = value << 8 | static_cast<uint8_t>(*byte);
-  }
-  return value;
-}
-
-// As XLA prints it: with few digits if they say it all, or else with `most` (RoundTripFpToString in
-// xla/util.cc).
-std::string FloatText(float value, int few, int most) {
-  std::string text = absl::StrFormat("%.*g", few, value);
-  float read;
-  const bool says_all = absl::SimpleAtof(text, &read) && read == value;
-  return says_all ? text : absl::StrFormat("%.*g", most, value);
-}
-
-}  // namespace
-
-absl::Status AppendOwnAttributes(const HloInstructionProto& instruction, std::string& out) {
-  const Opcode opcode = OpcodeFromName(instruction.opcode());
+// Of instructions that are described by numbers of dimensions; false for any other.
+bool AppendDimensions(const HloInstructionProto& instruction, Opcode opcode, std::string& out) {
   switch (opcode) {
     case Opcode::kBroadcast:
     case Opcode::kConcatenate:
@@ -197,15 +177,6 @@ absl::Status AppendOwnAttributes(const HloInstructionProto& instruction, std::st
     case Opcode::kPad:
       AppendPadding(instruction.padding_config(), out);
       break;
-    case Opcode::kGetTupleElement:
-      absl::StrAppend(&out, ", index=", instruction.tuple_index());
-      break;
-    case Opcode::kFusion:
-      AppendFusionKind(instruction, out);
-      break;
-    case Opcode::kCompare:
-      AppendCompare(instruction, out);
-      break;
     case Opcode::kConvolution:
       AppendConvolution(instruction, out);
       break;
@@ -225,6 +196,45 @@ absl::Status AppendOwnAttributes(const HloInstructionProto& instruction, std::st
     case Opcode::kScatter:
       AppendScatter(instruction.scatter_dimension_numbers(), out);
       AppendPromises(instruction, out);
+      break;
+    default:
+      return false;
+  }
+  return true;
+}
+
+// The little-endian number in `bytes`, which are at most 4.
+uint32_t Number(const std::string& bytes) {
+  uint32_t value = 0;
+  for (auto byte = bytes.rbegin(); byte != bytes.rend(); ++byte) {
+    value = value << 8 | static_cast<uint8_t>(*byte);
+  }
+  return value;
+}
+
+// As XLA prints it: with few digits if they say it all, or else with `most` (RoundTripFpToString in
+// xla/util.cc).
+std::string FloatText(float value, int few, int most) {
+  std::string text = absl::StrFormat("%.*g", few, value);
+  float read;
+  const bool says_all = absl::SimpleAtof(text, &read) && read == value;
+  return says_all ? text : absl::StrFormat("%.*g", most, value);
+}
+
+}  // namespace
+
+absl::Status AppendOwnAttributes(const HloInstructionProto& instruction, std::string& out) {
+  const Opcode opcode = OpcodeFromName(instruction.opcode());
+  if (AppendDimensions(instruction, opcode, out)) return absl::OkStatus();
+  switch (opcode) {
+    case Opcode::kGetTupleElement:
+      absl::StrAppend(&out, ", index=", instruction.tuple_index());
+      break;
+    case Opcode::kFusion:
+      AppendFusionKind(instruction, out);
+      break;
+    case Opcode::kCompare:
+      AppendCompare(instruction, out);
       break;
     case Opcode::kCustomCall:
       return AppendCustomCall(instruction, out);

@@ -17,7 +17,6 @@ namespace {
 using xla::HloComputationProto;
 using xla::HloInstructionProto;
 
-constexpr int32_t kPredType = 1;  // in xla.PrimitiveType
 constexpr size_t kMaxNameBytes = 4096;
 
 absl::Status Error(absl::string_view field, absl::string_view expected, int64_t found) {

@@ -48,10 +48,10 @@ struct AnalyzedModule {
   AnalyzedModule& operator=(const AnalyzedModule&) = delete;
 };
 
-// Reads and parses a file (plain or zstd) of HLO text or of XLA's messages, as
-// hlo/read_module.h tells them apart; bytes of text that are not UTF-8 become '?', since the names go
-// into messages. Errors name file, line and column, those of a message the instruction, or the place
-// in the text that it is printed as.
+// Reads and parses a file (plain or zstd) of HLO text or of XLA's messages, as hlo/read_module.h
+// tells them apart; bytes of text that are not UTF-8 become '?', since the names go into messages.
+// Errors name file, line and column; those of XLA's messages name the instruction, or the place in
+// the text that it is printed as.
 absl::StatusOr<hlo::Module> ReadModule(const std::string& path);
 
 // Analyses a module; `path` is used in messages.

@@ -29,7 +29,7 @@ struct ImportOptions {
   std::string program_name;
 };
 
-// Reads the files (text or messages, plain or zstd) and builds a complete program: structure, latency table,
+// Reads the files (as ReadModule does) and builds a complete program: structure, latency table,
 // calibration, baseline, fingerprint. Errors name file, line, column and what was expected.
 absl::StatusOr<v1::Program> ImportProgram(const ImportOptions& options,
                                           const v1::Hardware& hardware);

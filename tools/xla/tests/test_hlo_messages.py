@@ -12,9 +12,9 @@ import zstandard
 hlo = pytest.importorskip("jaxlib._hlo", reason="jaxlib makes messages of texts")
 
 CAPTURES = pathlib.Path(__file__).parents[3] / "workloads" / "captures"
-# Loops, gathers, convolutions of two and three dimensions, scatters, asynchronous copies and slices.
-# Of others jaxlib's parser changes the name of an instruction that has the name of one within an
-# asynchronous slice.
+# Loops, gathers, convolutions in two and three dimensions, scatters, asynchronous copies, slices.
+# In some others jaxlib's parser renames instructions: those with the name of one that it makes for
+# an asynchronous slice.
 MODULES = [
     f"{chip}/{program}/{variant}"
     for chip, program in (
