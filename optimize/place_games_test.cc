@@ -1,0 +1,111 @@
+// Random games of small programs, placed: every module must pass the check, and have each access
+// where the mapping has it.
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "env/game.h"
+#include "env/testing/games.h"
+#include "gtest/gtest.h"
+#include "optimize/checked_place.h"
+#include "simulator/core/file_io.h"
+#include "simulator/import/read_back.h"
+#include "simulator/place/testing/placeable.h"
+#include "simulator/place_check/testing/cases.h"
+#include "simulator/place_check/testing/module_text.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr int kGames = 60;
+
+Mapping RandomMapping(const GameRules& rules, std::mt19937_64& random) {
+  Game game(rules);
+  // Some games copy much, some hold much.
+  const uint64_t taste = random() % 3;
+  while (!game.finished()) {
+    std::vector<Action> legal;
+    for (const Action action : kActions) {
+      if ((game.legal_actions() & SetOf(action)) != 0) legal.push_back(action);
+    }
+    const bool first = taste > 0 && random() % 3 > 0;
+    game.Apply(first ? legal.front() : legal[random() % legal.size()]);
+  }
+  return game.ToMapping();
+}
+
+// What the compiler would return if it changed nothing: the placed module itself.
+uint32_t AccessesElsewhere(const place::Placeable& placeable, const Mapping& mapping,
+                           const xla::HloModuleProto& placed) {
+  const std::string path = placeable.path + ".placed";
+  EXPECT_TRUE(WriteFileAtomically(path, placed.SerializeAsString()).ok());
+  const absl::StatusOr<ReadBack> read_back =
+      ReadBackModule(placeable.program, placeable.path, path);
+  if (!read_back.ok()) {
+    ADD_FAILURE() << read_back.status();
+    return 1;
+  }
+  uint32_t elsewhere = 0;
+  for (size_t a = 0; a < mapping.in_fast_memory.size(); ++a) {
+    elsewhere += mapping.in_fast_memory[a] != read_back->mapping.in_fast_memory[a] ? 1 : 0;
+  }
+  return elsewhere;
+}
+
+void PlaceRandomGames(const place::Placeable& placeable) {
+  const GameRules rules = testing::EverythingMatters(placeable.program);
+  std::mt19937_64 random(1);
+  int placed_games = 0;
+  for (int game = 0; game < kGames; ++game) {
+    SCOPED_TRACE(absl::StrCat("game ", game));
+    const Mapping mapping = RandomMapping(rules, random);
+    const absl::StatusOr<place::PlacedModule> placed =
+        PlaceAndCheck(placeable.program, mapping, placeable.module, placeable.path);
+    if (placed.status().code() == absl::StatusCode::kFailedPrecondition) continue;
+    ASSERT_TRUE(placed.ok()) << placed.status();
+    ++placed_games;
+    if (game % 10 == 0) EXPECT_EQ(AccessesElsewhere(placeable, mapping, placed->module), 0);
+  }
+  EXPECT_EQ(placed_games, kGames) << "a mapping was refused";
+}
+
+class PlaceGames : public ::testing::TestWithParam<const place_check::PlacedCase*> {};
+
+TEST_P(PlaceGames, OfHandMadeModules) {
+  PlaceRandomGames(place::Import(place_check::ModuleFromText(GetParam()->original)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, PlaceGames, ::testing::ValuesIn(place_check::kCases),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+struct CapturedProgram {
+  const char* chip;
+  const char* name;
+};
+
+class PlaceGamesOfPrograms : public ::testing::TestWithParam<CapturedProgram> {};
+
+TEST_P(PlaceGamesOfPrograms, PassTheCheck) {
+  absl::StatusOr<xla::HloModuleProto> module =
+      place::LoadModule(absl::StrCat(MALLOCMUZERO_SOURCE_DIR, "/tests/data/place/", GetParam().chip,
+                                     ".", GetParam().name, ".pb.zst"));
+  ASSERT_TRUE(module.ok()) << module.status();
+  PlaceRandomGames(place::Import(*std::move(module), GetParam().chip));
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, PlaceGamesOfPrograms,
+                         ::testing::Values(CapturedProgram{"tpu_v4i", "lstm_2x2048_b64x128"},
+                                           CapturedProgram{"tpu_v6e", "gpt_scan_12x1024_b8x512"},
+                                           CapturedProgram{"tpu_v4i", "dlrm_4x64_train_b4096"},
+                                           CapturedProgram{"tpu_v6e",
+                                                           "graph_attention_3x256_b32x256"}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace mallocmuzero

@@ -1,0 +1,143 @@
+#include "simulator/place/place.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/hlo/print_module.h"
+#include "simulator/place/testing/placeable.h"
+#include "simulator/place_check/check_placed.h"
+#include "simulator/place_check/testing/cases.h"
+#include "simulator/place_check/testing/module_text.h"
+#include "simulator/validate/validate.h"
+
+namespace mallocmuzero::place {
+namespace {
+
+using place_check::ModuleFromText;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string Text(const xla::HloModuleProto& module) { return *hlo::PrintModule(module); }
+
+// The placed module's text; the mapping must be valid and the check must accept the module.
+std::string Place(const Placeable& placeable, const Mapping& mapping) {
+  for (const Violation& violation : Validate(placeable.program, mapping)) {
+    ADD_FAILURE() << violation.message;
+  }
+  const absl::StatusOr<PlacedModule> placed =
+      PlaceModule(placeable.program, mapping, placeable.module, placeable.path);
+  if (!placed.ok()) {
+    ADD_FAILURE() << placed.status();
+    return "";
+  }
+  const PlacedCheckOptions options{.capacity_bytes = 1 << 30};
+  for (const PlacedViolation& violation :
+       ExaminePlaced(placeable.module, placed->module, options).violations) {
+    ADD_FAILURE() << violation.message;
+  }
+  return Text(placed->module);
+}
+
+TEST(Place, EverythingInHbmIsTheModuleAsItWas) {
+  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
+  const std::string text = Place(chain, AllHbmMapping(chain.program));
+  EXPECT_THAT(text, Not(HasSubstr("S(1)")));
+  EXPECT_THAT(text, Not(HasSubstr("copy-start")));
+}
+
+TEST(Place, AResultInFastMemoryPassesThroughBitcastsIntoTheNextFusion) {
+  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
+  const Program& program = chain.program;
+  const uint32_t f1 = Number(program, "f1");
+  const uint32_t f2 = Number(program, "f2");
+  Mapping mapping = AllHbmMapping(program);
+  const uint32_t buffer = BufferMadeBy(program, "f1");
+  mapping.intervals.push_back({.buffer = buffer, .first = f1, .last = f2});
+  UseFast(program, buffer, f1, f2, mapping);
+  const std::string text = Place(chain, mapping);
+  EXPECT_THAT(text, HasSubstr("%f1 = f32[1024]{0:S(1)} fusion("));
+  EXPECT_THAT(text, HasSubstr("%view = f32[32,32]{1,0:S(1)} bitcast(%f1)"));
+  EXPECT_THAT(text, HasSubstr("%back = f32[1024]{0:S(1)} bitcast(%view)"));
+  EXPECT_THAT(text, HasSubstr("%b.p0 = f32[1024]{0:S(1)} parameter(0)"));
+  EXPECT_THAT(text, HasSubstr("%f2 = f32[1024]{0} fusion(%back)"));
+}
+
+TEST(Place, TwoFusionsOfOneComputationGetOneEach) {
+  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
+  const Program& program = chain.program;
+  const uint32_t f1 = Number(program, "f1");
+  Mapping mapping = AllHbmMapping(program);
+  const uint32_t buffer = BufferMadeBy(program, "f1");
+  mapping.intervals.push_back({.buffer = buffer, .first = f1, .last = Number(program, "f2")});
+  UseFast(program, buffer, f1, Number(program, "f2"), mapping);
+  const std::string text = Place(chain, mapping);
+  EXPECT_THAT(text, HasSubstr("calls=%add\n"));
+  EXPECT_THAT(text, HasSubstr("calls=%add.placed."));
+}
+
+TEST(Place, CopiesStandWhereTheMappingHasThem) {
+  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
+  const Program& program = chain.program;
+  const uint32_t w = BufferMadeBy(program, "w");
+  const uint32_t f3 = Number(program, "f3");
+  Mapping mapping = AllHbmMapping(program);
+  mapping.intervals.push_back({.buffer = w,
+                               .first = 1,
+                               .last = f3,
+                               .copy_in_start = 1,
+                               .copy_in_done = static_cast<int32_t>(f3)});
+  UseFast(program, w, f3, f3, mapping);
+  const std::string text = Place(chain, mapping);
+  const size_t start = text.find("copy-start(%w)");
+  const size_t done = text.find("copy-done(");
+  ASSERT_NE(start, std::string::npos);
+  ASSERT_NE(done, std::string::npos);
+  EXPECT_LT(text.find("%f1 ="), start);
+  EXPECT_LT(start, text.find("%f2 ="));
+  EXPECT_LT(text.find("%f2 ="), done);
+  EXPECT_LT(done, text.find("%f3 ="));
+}
+
+TEST(Place, EstimatesOfAnotherPlacementAreStripped) {
+  const Placeable chain = Import(
+      ModuleFromText(place_check::Replaced(place_check::kChain.original, R"({"estimate":7})",
+                                           R"({"window_config":{"estimated_cycles":"7"}})")));
+  EXPECT_THAT(Text(chain.module), HasSubstr("estimated_cycles"));
+  EXPECT_THAT(Place(chain, AllHbmMapping(chain.program)), Not(HasSubstr("estimated_cycles")));
+}
+
+TEST(Place, ACopyInPiecesIsRefusedWithTheValuesName) {
+  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
+  const Program& program = chain.program;
+  const uint32_t w = BufferMadeBy(program, "w");
+  const uint32_t f3 = Number(program, "f3");
+  Mapping mapping = AllHbmMapping(program);
+  mapping.intervals.push_back({.buffer = w,
+                               .first = 1,
+                               .last = f3,
+                               .copy_in_start = 1,
+                               .copy_in_done = static_cast<int32_t>(f3),
+                               .copy_in_slices = {{1, 2048}, {2, 2048}}});
+  UseFast(program, w, f3, f3, mapping);
+  const absl::StatusOr<PlacedModule> placed =
+      PlaceModule(program, mapping, chain.module, chain.path);
+  EXPECT_EQ(placed.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(placed.status().message()), HasSubstr("(%w, f32[1024]"));
+  EXPECT_THAT(std::string(placed.status().message()), HasSubstr("in pieces"));
+}
+
+TEST(Place, AnotherModuleIsRefused) {
+  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
+  const absl::StatusOr<PlacedModule> placed =
+      PlaceModule(chain.program, AllHbmMapping(chain.program),
+                  ModuleFromText(place_check::kUpdate.original), "other.pb");
+  EXPECT_EQ(placed.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(placed.status().message()), HasSubstr("other.pb: expected"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero::place

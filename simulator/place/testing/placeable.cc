@@ -1,0 +1,58 @@
+#include "simulator/place/testing/placeable.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/hardware.h"
+#include "simulator/import/import.h"
+
+namespace mallocmuzero::place {
+namespace {
+
+template <typename T>
+T Must(absl::StatusOr<T> value) {
+  if (value.ok()) return *std::move(value);
+  std::fprintf(stderr, "%s\n", std::string(value.status().message()).c_str());
+  std::abort();
+}
+
+}  // namespace
+
+Placeable Import(xla::HloModuleProto module, const std::string& chip) {
+  const auto* const info = testing::UnitTest::GetInstance()->current_test_info();
+  std::string name = absl::StrCat(info->test_suite_name(), "_", info->name(), ".pb");
+  for (char& c : name) c = c == '/' ? '_' : c;
+  std::string path = testing::TempDir() + name;
+  if (!WriteFileAtomically(path, module.SerializeAsString()).ok()) std::abort();
+  v1::Program program = Must(ImportProgram({.all_hbm_path = path}, Must(LoadHardware(chip))));
+  return {std::move(path), std::move(module), Must(Program::FromProto(std::move(program)))};
+}
+
+uint32_t Number(const Program& program, absl::string_view instruction) {
+  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+    if (program.proto().instructions(static_cast<int>(i)).name() == instruction) return i;
+  }
+  std::abort();
+}
+
+uint32_t BufferMadeBy(const Program& program, absl::string_view instruction) {
+  for (const v1::Tensor& tensor : program.proto().tensors()) {
+    if (tensor.instruction_name() == instruction) return tensor.buffer();
+  }
+  std::abort();
+}
+
+void UseFast(const Program& program, uint32_t buffer, uint32_t first, uint32_t last,
+             Mapping& mapping) {
+  for (const uint32_t a : program.AccessesOfBuffer(buffer)) {
+    const uint32_t instruction = program.accesses()[a].instruction;
+    if (first <= instruction && instruction <= last) mapping.in_fast_memory[a] = 1;
+  }
+}
+
+}  // namespace mallocmuzero::place
