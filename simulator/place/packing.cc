@@ -11,7 +11,7 @@ namespace mallocmuzero::place {
 namespace {
 
 constexpr PackingOrder kOrders[] = {PackingOrder::kSize, PackingOrder::kDuration,
-                                    PackingOrder::kArea};
+                                    PackingOrder::kArea, PackingOrder::kStart, PackingOrder::kEnd};
 
 int64_t RoundUp(int64_t bytes, int64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
@@ -130,6 +130,16 @@ bool LiveTogether(const PackedArray& a, const PackedArray& b) {
   return false;
 }
 
+// From the begin of an array's first life to the end of its last.
+PackedArray::Life Extent(const PackedArray& array) {
+  PackedArray::Life extent{.first = std::numeric_limits<int64_t>::max(), .last = 0};
+  for (const PackedArray::Life& life : array.lives) {
+    extent.first = std::min(extent.first, life.first);
+    extent.last = std::max(extent.last, life.last);
+  }
+  return extent;
+}
+
 // The lowest of the smallest gaps between `taken` (ascending by offset) that holds `bytes`.
 int64_t BestGap(const std::vector<std::pair<int64_t, int64_t>>& taken, int64_t bytes,
                 int64_t alignment) {
@@ -168,18 +178,9 @@ std::vector<PackedArray> PackedArrays(const Program& program, const Mapping& map
 
 std::vector<int64_t> PackInOrder(absl::Span<const PackedArray> arrays, PackingOrder order,
                                  int64_t alignment, int64_t& heap_bytes) {
-  const auto duration = [](const PackedArray& array) {
-    int64_t first = std::numeric_limits<int64_t>::max();
-    int64_t last = 0;
-    for (const PackedArray::Life& life : array.lives) {
-      first = std::min(first, life.first);
-      last = std::max(last, life.last);
-    }
-    return last - first + 1;
-  };
   const auto key = [&](uint32_t i) {
     const int64_t bytes = arrays[i].bytes;
-    const int64_t life = duration(arrays[i]);
+    const int64_t life = Extent(arrays[i]).last - Extent(arrays[i]).first + 1;
     const double area = static_cast<double>(bytes) * static_cast<double>(life);
     switch (order) {
       case PackingOrder::kSize:
@@ -188,6 +189,10 @@ std::vector<int64_t> PackInOrder(absl::Span<const PackedArray> arrays, PackingOr
         return std::tuple(static_cast<double>(-life), -bytes, i);
       case PackingOrder::kArea:
         return std::tuple(-area, int64_t{0}, i);
+      case PackingOrder::kStart:
+        return std::tuple(static_cast<double>(Extent(arrays[i]).first), -bytes, i);
+      case PackingOrder::kEnd:
+        return std::tuple(static_cast<double>(Extent(arrays[i]).last), -bytes, i);
     }
     return std::tuple(0.0, int64_t{0}, i);
   };

@@ -42,6 +42,8 @@ enum class PackingOrder : uint8_t {
   kSize,      // largest first
   kDuration,  // longest life first
   kArea,      // largest product of both first
+  kStart,     // earliest begin first
+  kEnd,       // earliest end first
 };
 
 // The offset of each array, and the end of the highest in `heap_bytes`.
