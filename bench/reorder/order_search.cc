@@ -17,7 +17,11 @@ namespace mallocmuzero::reorder {
 namespace {
 
 // An order whose first game is worse by this share is not searched.
-constexpr double kHopeless = 0.02;
+constexpr double kHopeless = 0.003;
+
+// Orders tried between two longer local searches for the plan of the current one, and their games.
+constexpr int64_t kTriesBetweenSearches = 32;
+constexpr uint64_t kGamesOfSearch = 512;
 
 // Share of the time for orders that only the crowding judges.
 constexpr double kShareForCrowding = 0.1;
@@ -102,39 +106,47 @@ class OrderSearch {
 
   absl::Status Anneal() {
     const double begin = Elapsed();
-    Order order = best_.order;
-    Plan plan = best_.plan;
-    double cycles = best_.cycles;
+    FoundOrder current = best_;
     while (Elapsed() < options_.cpu_seconds) {
-      Order changed = order;
-      moves_.Change(changed, random_);
-      if (changed == order) continue;
-      const auto playable = Build(changed);
-      if (!playable.ok()) return playable.status();
-      if (*playable == nullptr) continue;
-      const Plan here = (*playable)->FromOriginal(plan);
       const double done = (Elapsed() - begin) / (options_.cpu_seconds - begin);
-      const double temperature = options_.temperature * (1 - done) * cycles;
-      const double limit = cycles - temperature * std::log(1 - random_.Unit());
-      if (CyclesOf(**playable, here) > (1 + kHopeless) * cycles) continue;
-      PricedPlan found = Improve(**playable, here);
-      if (found.cycles > limit) continue;
-      ++best_.accepted;
-      order = std::move(changed);
-      plan = (*playable)->ToOriginal(found.plan);
-      cycles = found.cycles;
-      if (cycles >= best_.cycles) continue;
-      best_.order = order;
-      best_.plan = plan;
-      best_.cycles = cycles;
+      const double temperature = options_.temperature * (1 - done) * current.cycles;
+      const double limit = current.cycles - temperature * std::log(1 - random_.Unit());
+      Order order = current.order;
+      if (++tries_ % kTriesBetweenSearches != 0) moves_.Change(order, random_);
+      const uint64_t games = order == current.order ? kGamesOfSearch : options_.games;
+      const absl::Status status = TryOrder(std::move(order), games, limit, current);
+      if (!status.ok()) return status;
     }
     return absl::OkStatus();
   }
 
-  PricedPlan Improve(const PlayableOrder& playable, const Plan& plan) {
-    const SolveOptions options = {.max_games = options_.games};
-    SearchBudget budget(options);
-    return SearchLocally(playable.rules, {plan}, random_.Next(), budget);
+  // Makes the order the current one if the plan of the current one, or one that is found from there
+  // in some games, takes `limit` cycles at most.
+  absl::Status TryOrder(Order order, uint64_t games, double limit, FoundOrder& current) {
+    const auto playable = Build(order);
+    if (!playable.ok()) return playable.status();
+    if (*playable == nullptr) return absl::OkStatus();
+    const bool moved = order != current.order;
+    Plan plan = (*playable)->FromOriginal(current.plan);
+    double cycles = CyclesOf(**playable, plan);
+    if (cycles > (1 + kHopeless) * current.cycles) return absl::OkStatus();
+    if (!moved || cycles > limit) {
+      const SolveOptions options = {.max_games = games};
+      SearchBudget budget(options);
+      PricedPlan found = SearchLocally((*playable)->rules, {plan}, random_.Next(), budget);
+      plan = std::move(found.plan);
+      cycles = found.cycles;
+    }
+    if (cycles > limit) return absl::OkStatus();
+    best_.accepted += moved ? 1 : 0;
+    current.order = std::move(order);
+    current.plan = (*playable)->ToOriginal(plan);
+    current.cycles = cycles;
+    if (cycles >= best_.cycles) return absl::OkStatus();
+    best_.order = current.order;
+    best_.plan = current.plan;
+    best_.cycles = cycles;
+    return absl::OkStatus();
   }
 
   Reorderer& reorderer_;
@@ -143,6 +155,7 @@ class OrderSearch {
   OrderMoves moves_;
   Random random_;
   double begin_;
+  int64_t tries_ = 0;
   double most_bytes_;
   FoundOrder best_;
 };
