@@ -170,8 +170,7 @@ class GraphBuilder {
       }
       const hlo::InstructionIndex parameter = entry_.parameters[alias.parameter_number];
       const int32_t to = LeafOrdinal(root.shape, alias.output_index);
-      const int32_t from =
-          LeafOrdinal(entry_.instructions[parameter].shape, alias.parameter_index);
+      const int32_t from = LeafOrdinal(entry_.instructions[parameter].shape, alias.parameter_index);
       if (to < 0 || from < 0) continue;
       const int32_t result = Shared(flow_.StorageOf(flow_.ValuesOf(0, entry_.root)[to]));
       same_as_[result] = Shared(flow_.StorageOf(flow_.ValuesOf(0, parameter)[from]));

@@ -53,9 +53,11 @@ void OrderMoves::ShortenLife(Order& order, Random& random) const {
   const std::vector<int32_t> places = Places(order);
   const auto drawn = std::upper_bound(cumulative_bytes_.begin(), cumulative_bytes_.end(),
                                       random.Unit() * cumulative_bytes_.back());
-  const size_t t = std::min<size_t>(drawn - cumulative_bytes_.begin(), cumulative_bytes_.size() - 1);
+  const size_t t =
+      std::min<size_t>(drawn - cumulative_bytes_.begin(), cumulative_bytes_.size() - 1);
   std::vector<int32_t> users = model_.temporaries()[t].units;
-  std::sort(users.begin(), users.end(), [&](int32_t a, int32_t b) { return places[a] < places[b]; });
+  std::sort(users.begin(), users.end(),
+            [&](int32_t a, int32_t b) { return places[a] < places[b]; });
   if (random.Below(2) == 0) {
     MoveUnit(order, places[users.front()], Range(places, users.front()).second);
   } else {

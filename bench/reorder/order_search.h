@@ -26,10 +26,10 @@ double CyclesOf(const PlayableOrder& playable, const Plan& plan);
 
 struct OrderSearchOptions {
   double cpu_seconds = 40;
-  double solve_seconds = 1;    // of local search for each constructed order
-  uint64_t games = 40;         // of local search for an order that is worse with the plan it has
-  double temperature = 5e-4;   // at the start, as a share of the cycles
-  double memory_growth = 1.05; // peak of HBM at most, as a share of the original order's
+  double solve_seconds = 1;     // of local search for each constructed order
+  uint64_t games = 40;          // of local search for an order that is worse with the plan it has
+  double temperature = 5e-4;    // at the start, as a share of the cycles
+  double memory_growth = 1.05;  // peak of HBM at most, as a share of the original order's
   uint64_t seed = 0;
 };
 
@@ -37,10 +37,10 @@ struct FoundOrder {
   Order order;
   Plan plan;  // in the accesses of the original
   double cycles = 0;
-  std::string start;           // the constructed order that the search went on from
-  int64_t evaluated = 0;       // orders played
-  int64_t accepted = 0;        // by the annealing
-  int64_t over_memory = 0;     // orders refused for their peak of HBM
+  std::string start;        // the constructed order that the search went on from
+  int64_t evaluated = 0;    // orders played
+  int64_t accepted = 0;     // by the annealing
+  int64_t over_memory = 0;  // orders refused for their peak of HBM
 };
 
 // Evaluates constructed orders, goes on from the best one with simulated annealing over orders,

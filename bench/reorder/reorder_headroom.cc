@@ -85,8 +85,7 @@ absl::Status SaveOrder(const Flags& flags, const Reorderer& reorderer, const std
   if (flags.output.empty()) return absl::OkStatus();
   std::error_code error;
   std::filesystem::create_directories(flags.output, error);
-  const std::string stem =
-      absl::StrCat(flags.output, "/", absl::StrReplaceAll(name, {{"/", "."}}));
+  const std::string stem = absl::StrCat(flags.output, "/", absl::StrReplaceAll(name, {{"/", "."}}));
   MMZ_RETURN_IF_ERROR(WriteFileAtomically(
       stem + ".order", absl::StrJoin(reorderer.InstructionNames(playable.order), "\n") + "\n"));
   const Solution solution = SolutionOf(playable.rules, plan, "local_search");
@@ -104,8 +103,8 @@ absl::Status Measure(const Flags& flags, const std::string& name) {
 
   Solved before;
   for (int seed = 0; seed < flags.seeds; ++seed) {
-    MMZ_RETURN_IF_ERROR(Solve(**original, {}, static_cast<uint64_t>(seed), flags.solve_seconds,
-                              before));
+    MMZ_RETURN_IF_ERROR(
+        Solve(**original, {}, static_cast<uint64_t>(seed), flags.solve_seconds, before));
   }
   const double search_begin = CpuSeconds();
   const absl::StatusOr<FoundOrder> found =
@@ -132,12 +131,13 @@ absl::Status Measure(const Flags& flags, const std::string& name) {
   absl::PrintF(
       "{\"program\":\"%s\",\"units\":%d,\"mobility\":%.4f,\"default_cycles\":%.0f,"
       "\"gain_original\":%.4f,\"gain_original_best\":%.4f,\"gain_control\":%.4f,"
-      "\"gain_reordered\":%.4f,\"gain_reordered_best\":%.4f,\"gain_bound\":%.4f,\"peak_before\":%d,\"peak_after\":%d,"
+      "\"gain_reordered\":%.4f,\"gain_reordered_best\":%.4f,\"gain_bound\":%.4f,\"peak_before\":%d,"
+      "\"peak_after\":%d,"
       "\"start\":\"%s\",\"moved\":%d,\"evaluated\":%d,\"accepted\":%d,\"over_memory\":%d,"
       "\"search_cpu_seconds\":%.1f}\n",
       name, reorderer.graph().size(), MeanMobility(reorderer.graph()), compiled,
-      gain(before.Mean()), gain(before.best_cycles), gain(control.best_cycles),
-      gain(after.Mean()), gain(after.best_cycles), gain(FewestCyclesOf(**original)), PeakHbmBytes((*original)->program),
+      gain(before.Mean()), gain(before.best_cycles), gain(control.best_cycles), gain(after.Mean()),
+      gain(after.best_cycles), gain(FewestCyclesOf(**original)), PeakHbmBytes((*original)->program),
       PeakHbmBytes((*reordered)->program), found->start, moved, found->evaluated, found->accepted,
       found->over_memory, search_seconds);
   std::fflush(stdout);

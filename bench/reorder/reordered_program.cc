@@ -38,9 +38,9 @@ absl::StatusOr<InPlaceHints> ReadHints(const std::string& captures) {
 bool AreAlike(const v1::Access& a, const v1::Access& b) {
   return a.kind() == b.kind() && a.bytes() == b.bytes() &&
          a.bytes_accessed() == b.bytes_accessed() && a.positions_size() == b.positions_size() &&
-         (a.positions_size() == 0 || (a.positions(0).operand() == b.positions(0).operand() &&
-                                      a.positions(0).tuple_index_size() ==
-                                          b.positions(0).tuple_index_size()));
+         (a.positions_size() == 0 ||
+          (a.positions(0).operand() == b.positions(0).operand() &&
+           a.positions(0).tuple_index_size() == b.positions(0).tuple_index_size()));
 }
 
 }  // namespace
@@ -76,9 +76,9 @@ absl::StatusOr<std::unique_ptr<Reorderer>> Reorderer::Load(const std::string& pr
       AnalyzeModule(*std::move(module), made->path_, made->hints_);
   if (!analyzed.ok()) return analyzed.status();
   if ((*analyzed)->priced.size() != made->original_.instruction_count()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        made->path_, ": expected the ", made->original_.instruction_count(),
-        " instructions of ", program_path, ", found ", (*analyzed)->priced.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(made->path_, ": expected the ", made->original_.instruction_count(),
+                     " instructions of ", program_path, ", found ", (*analyzed)->priced.size()));
   }
   made->graph_ = FindDependencies(**analyzed);
   made->unit_end_.resize((*analyzed)->priced.size());
@@ -154,7 +154,8 @@ absl::StatusOr<std::unique_ptr<PlayableOrder>> Reorderer::Build(const Order& ord
   program.set_name(original_.proto().name());
   const v1::LatencyTable& latency = original_.proto().latency();
   *program.mutable_latency()->mutable_classes() = latency.classes();
-  for (const int32_t i : from) *program.mutable_latency()->add_instructions() = latency.instructions(i);
+  for (const int32_t i : from)
+    *program.mutable_latency()->add_instructions() = latency.instructions(i);
   if (order == OriginalOrder()) {
     *program.mutable_baseline() = original_.proto().baseline();
   } else {

@@ -29,12 +29,13 @@ class LeastMemoryFirst {
   Order Run() && {
     Order order;
     while (!ready_.empty()) {
-      const auto best = std::min_element(ready_.begin(), ready_.end(), [this](int32_t a, int32_t b) {
-        const int64_t growth_a = Growth(a);
-        const int64_t growth_b = Growth(b);
-        if (growth_a != growth_b) return growth_a < growth_b;
-        return backwards_ ? a > b : a < b;
-      });
+      const auto best =
+          std::min_element(ready_.begin(), ready_.end(), [this](int32_t a, int32_t b) {
+            const int64_t growth_a = Growth(a);
+            const int64_t growth_b = Growth(b);
+            if (growth_a != growth_b) return growth_a < growth_b;
+            return backwards_ ? a > b : a < b;
+          });
       const int32_t unit = *best;
       ready_.erase(best);
       order.push_back(unit);
