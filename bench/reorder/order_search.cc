@@ -17,7 +17,10 @@ namespace mallocmuzero::reorder {
 namespace {
 
 // An order whose first game is worse by this share is not searched.
-constexpr double kHopeless = 0.003;
+constexpr double kHopeless = 0.02;
+
+// Draws until one changes the order: in a program that is almost a chain most do not.
+constexpr int kDraws = 100;
 
 // Orders tried between two longer local searches for the plan of the current one, and their games.
 constexpr int64_t kTriesBetweenSearches = 32;
@@ -112,7 +115,9 @@ class OrderSearch {
       const double temperature = options_.temperature * (1 - done) * current.cycles;
       const double limit = current.cycles - temperature * std::log(1 - random_.Unit());
       Order order = current.order;
-      if (++tries_ % kTriesBetweenSearches != 0) moves_.Change(order, random_);
+      if (++tries_ % kTriesBetweenSearches != 0) {
+        for (int k = 0; k < kDraws && order == current.order; ++k) moves_.Change(order, random_);
+      }
       const uint64_t games = order == current.order ? kGamesOfSearch : options_.games;
       const absl::Status status = TryOrder(std::move(order), games, limit, current);
       if (!status.ok()) return status;

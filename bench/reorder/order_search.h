@@ -27,7 +27,7 @@ double CyclesOf(const PlayableOrder& playable, const Plan& plan);
 struct OrderSearchOptions {
   double cpu_seconds = 40;
   double solve_seconds = 1;     // of local search for each constructed order
-  uint64_t games = 40;          // of local search for an order that is worse with the plan it has
+  uint64_t games = 100;         // of local search for an order that is worse with the plan it has
   double temperature = 5e-4;    // at the start, as a share of the cycles
   double memory_growth = 1.05;  // peak of HBM at most, as a share of the original order's
   uint64_t seed = 0;
