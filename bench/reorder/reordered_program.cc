@@ -69,33 +69,40 @@ absl::StatusOr<std::unique_ptr<Reorderer>> Reorderer::Load(const std::string& pr
   absl::StatusOr<InPlaceHints> hints = ReadHints(captures);
   if (!hints.ok()) return hints.status();
   std::unique_ptr<Reorderer> made(new Reorderer(*std::move(program), *std::move(hints)));
-  made->path_ = captures + "/all_hbm.hlo.zst";
-  absl::StatusOr<hlo::Module> module = ReadModule(made->path_);
-  if (!module.ok()) return module.status();
-  absl::StatusOr<std::unique_ptr<AnalyzedModule>> analyzed =
-      AnalyzeModule(*std::move(module), made->path_, made->hints_);
-  if (!analyzed.ok()) return analyzed.status();
-  if ((*analyzed)->priced.size() != made->original_.instruction_count()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(made->path_, ": expected the ", made->original_.instruction_count(),
-                     " instructions of ", program_path, ", found ", (*analyzed)->priced.size()));
-  }
-  made->graph_ = FindDependencies(**analyzed);
-  made->unit_end_.resize((*analyzed)->priced.size());
-  for (const DependencyGraph::Unit& unit : made->graph_.units) {
-    for (int32_t p = unit.first_priced; p < unit.end_priced; ++p) {
-      made->unit_end_[p] = unit.end_priced - 1;
-    }
-  }
-  made->module_ = std::move((*analyzed)->module);
-  made->place_.resize(made->module_.Entry().instructions.size());
-  std::iota(made->place_.begin(), made->place_.end(), 0);
-  for (const hlo::Instruction& instruction : made->module_.Entry().instructions) {
-    made->names_.emplace_back(instruction.name);
-  }
+  MMZ_RETURN_IF_ERROR(made->ReadEntry(captures + "/all_hbm.hlo.zst"));
   const absl::StatusOr<std::unique_ptr<PlayableOrder>> same = made->Build(made->OriginalOrder());
   if (!same.ok()) return same.status();
   return made;
+}
+
+absl::Status Reorderer::ReadEntry(const std::string& path) {
+  path_ = path;
+  absl::StatusOr<hlo::Module> module = ReadModule(path);
+  if (!module.ok()) return module.status();
+  absl::StatusOr<std::unique_ptr<AnalyzedModule>> analyzed =
+      AnalyzeModule(*std::move(module), path, hints_);
+  if (!analyzed.ok()) return analyzed.status();
+  if ((*analyzed)->priced.size() != original_.instruction_count()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": expected the ", original_.instruction_count(), " instructions of the program '",
+        original_.proto().name(), "', found ", (*analyzed)->priced.size()));
+  }
+  graph_ = FindDependencies(**analyzed);
+  unit_end_.resize((*analyzed)->priced.size());
+  for (const DependencyGraph::Unit& unit : graph_.units) {
+    for (int32_t p = unit.first_priced; p < unit.end_priced; ++p)
+      unit_end_[p] = unit.end_priced - 1;
+  }
+  module_ = std::move((*analyzed)->module);
+  for (const hlo::Instruction& instruction : module_.Entry().instructions) {
+    names_.emplace_back(instruction.name);
+    hlo::Instruction& kept = as_read_.instructions.emplace_back();
+    kept.operands = instruction.operands;
+    kept.control_predecessors = instruction.control_predecessors;
+  }
+  place_.resize(names_.size());
+  std::iota(place_.begin(), place_.end(), 0);
+  return absl::OkStatus();
 }
 
 Order Reorderer::OriginalOrder() const {
@@ -105,31 +112,23 @@ Order Reorderer::OriginalOrder() const {
 }
 
 void Reorderer::Permute(const Order& order) {
+  const std::vector<hlo::InstructionIndex> all = EntryOrder(as_read_, graph_, order);
   hlo::Computation& entry = module_.computations[module_.entry];
-  // EntryOrder speaks of the computation as read, and module_ may be in another order by now.
-  hlo::Computation as_read;
-  as_read.instructions.resize(place_.size());
-  std::vector<hlo::InstructionIndex> read_at(place_.size());  // by index in module_
-  for (size_t i = 0; i < place_.size(); ++i) read_at[place_[i]] = static_cast<int32_t>(i);
-  const auto rename = [&](const auto& names) {
-    for (hlo::Instruction& instruction : as_read.instructions) {
-      for (hlo::InstructionIndex& operand : instruction.operands) operand = names[operand];
-      for (hlo::InstructionIndex& p : instruction.control_predecessors) p = names[p];
-    }
-    entry.root = names[entry.root];
-    for (hlo::InstructionIndex& parameter : entry.parameters) parameter = names[parameter];
-    for (auto& [name, index] : entry.by_name) index = names[index];
-  };
-  for (size_t i = 0; i < place_.size(); ++i) {
-    as_read.instructions[i] = std::move(entry.instructions[place_[i]]);
+  std::vector<hlo::Instruction> permuted;
+  std::vector<hlo::InstructionIndex> renamed(all.size());  // by index in module_ until now
+  for (const hlo::InstructionIndex i : all) {
+    renamed[place_[i]] = static_cast<int32_t>(permuted.size());
+    permuted.push_back(std::move(entry.instructions[place_[i]]));
   }
-  rename(read_at);
-  const std::vector<hlo::InstructionIndex> all = EntryOrder(as_read, graph_, order);
-  for (size_t k = 0; k < all.size(); ++k) place_[all[k]] = static_cast<int32_t>(k);
-  rename(place_);
-  for (size_t k = 0; k < all.size(); ++k) {
-    entry.instructions[k] = std::move(as_read.instructions[all[k]]);
+  for (hlo::Instruction& instruction : permuted) {
+    for (hlo::InstructionIndex& operand : instruction.operands) operand = renamed[operand];
+    for (hlo::InstructionIndex& p : instruction.control_predecessors) p = renamed[p];
   }
+  entry.instructions = std::move(permuted);
+  entry.root = renamed[entry.root];
+  for (hlo::InstructionIndex& parameter : entry.parameters) parameter = renamed[parameter];
+  for (auto& [name, index] : entry.by_name) index = renamed[index];
+  for (hlo::InstructionIndex& place : place_) place = renamed[place];
 }
 
 absl::StatusOr<std::unique_ptr<PlayableOrder>> Reorderer::Build(const Order& order) {
@@ -217,18 +216,8 @@ void Reorderer::KeepPrefetch(v1::Program& program, const std::vector<int32_t>& f
 }
 
 std::vector<std::string> Reorderer::InstructionNames(const Order& order) const {
-  hlo::Computation as_read;
-  const hlo::Computation& entry = module_.Entry();
-  std::vector<hlo::InstructionIndex> read_at(place_.size());
-  for (size_t i = 0; i < place_.size(); ++i) read_at[place_[i]] = static_cast<int32_t>(i);
-  for (const hlo::InstructionIndex at : place_) {
-    hlo::Instruction instruction = entry.instructions[at];
-    for (hlo::InstructionIndex& operand : instruction.operands) operand = read_at[operand];
-    for (hlo::InstructionIndex& p : instruction.control_predecessors) p = read_at[p];
-    as_read.instructions.push_back(std::move(instruction));
-  }
   std::vector<std::string> names;
-  for (const hlo::InstructionIndex i : EntryOrder(as_read, graph_, order)) {
+  for (const hlo::InstructionIndex i : EntryOrder(as_read_, graph_, order)) {
     names.push_back(names_[i]);
   }
   return names;

@@ -60,13 +60,18 @@ class Reorderer {
  private:
   Reorderer(Program original, InPlaceHints hints);
 
+  // Reads the module and fills everything below hints_.
+  absl::Status ReadEntry(const std::string& path);
+
   // Brings the entry computation of module_ into this order.
   void Permute(const Order& order);
 
-  // Latencies and baseline of the original for `program`; `from` has the original's number of each
-  // of its instructions. Fills original_access.
+  // By access of `program`, which has been assembled anew: that of the original. `from` has the
+  // original's number of each instruction. InvalidArgument if they are not the same accesses.
   absl::StatusOr<std::vector<uint32_t>> MatchAccesses(const v1::Program& program,
                                                       const std::vector<int32_t>& from) const;
+
+  // Gives `program` a baseline with the cross-program prefetch alone, if the original has one.
   void KeepPrefetch(v1::Program& program, const std::vector<int32_t>& from,
                     const std::vector<uint32_t>& original_access) const;
 
@@ -74,10 +79,12 @@ class Reorderer {
   InPlaceHints hints_;
   DependencyGraph graph_;
   std::vector<int32_t> unit_end_;  // by instruction of the original: the last one of its unit
-  hlo::Module module_;
   std::string path_;
-  std::vector<hlo::InstructionIndex> place_;  // by entry instruction as read: its index in module_
-  std::vector<std::string> names_;            // by entry instruction as read
+  hlo::Module module_;
+  // By entry instruction as read: operands and control predecessors; name; index in module_ now.
+  hlo::Computation as_read_;
+  std::vector<std::string> names_;
+  std::vector<hlo::InstructionIndex> place_;
 };
 
 // Most bytes of HBM in use at a time if nothing is in fast memory: parameters, constants and
