@@ -12,6 +12,7 @@
 #include "env/solvers/portfolio.h"
 #include "env/solvers/random.h"
 #include "env/solvers/search_budget.h"
+#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero::reorder {
 namespace {
@@ -48,13 +49,10 @@ class OrderSearch {
     const auto original = reorderer_.Build(best_.order);
     if (!original.ok()) return original.status();
     best_.cycles = CyclesOf(**original, plan);
-    const Plan first_plan = plan;
     for (const NamedOrder& named : Starts()) {
-      const absl::Status status = TryStart(named, first_plan);
-      if (!status.ok()) return status;
+      MMZ_RETURN_IF_ERROR(TryStart(named, plan));
     }
-    const absl::Status status = Anneal();
-    if (!status.ok()) return status;
+    MMZ_RETURN_IF_ERROR(Anneal());
     return std::move(best_);
   }
 
@@ -119,8 +117,7 @@ class OrderSearch {
         for (int k = 0; k < kDraws && order == current.order; ++k) moves_.Change(order, random_);
       }
       const uint64_t games = order == current.order ? kGamesOfSearch : options_.games;
-      const absl::Status status = TryOrder(std::move(order), games, limit, current);
-      if (!status.ok()) return status;
+      MMZ_RETURN_IF_ERROR(TryOrder(std::move(order), games, limit, current));
     }
     return absl::OkStatus();
   }

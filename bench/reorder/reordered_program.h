@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,7 +21,8 @@ namespace mallocmuzero::reorder {
 
 // A program in some order, ready to be played. Not movable: the rules point to the program.
 struct PlayableOrder {
-  PlayableOrder(Order units, Program reordered) : order(units), program(std::move(reordered)) {}
+  PlayableOrder(Order units, Program reordered)
+      : order(std::move(units)), program(std::move(reordered)) {}
   PlayableOrder(const PlayableOrder&) = delete;
   PlayableOrder& operator=(const PlayableOrder&) = delete;
 
