@@ -1,0 +1,47 @@
+// Random legal changes of an order.
+
+#ifndef MALLOCMUZERO_BENCH_REORDER_ORDER_MOVES_H_
+#define MALLOCMUZERO_BENCH_REORDER_ORDER_MOVES_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "bench/reorder/dependency_graph.h"
+#include "bench/reorder/unit_model.h"
+#include "env/solvers/random.h"
+
+namespace mallocmuzero::reorder {
+
+// Thread-compatible; the arguments must outlive it.
+class OrderMoves {
+ public:
+  OrderMoves(const DependencyGraph& graph, const UnitModel& model);
+
+  // Makes one or a few changes in a row, all legal if the order is. One of:
+  //   - a unit moves to another place;
+  //   - what makes a value moves just before its next use, or the last use to just behind the one
+  //     before: values that are large are drawn more often;
+  //   - some units in a row move together;
+  //   - a unit moves forward with all that it needs of a stretch before it, or back with all that
+  //     needs it.
+  void Change(Order& order, Random& random) const;
+
+ private:
+  // The places that the unit at `place` may move to while all others stay, inclusive.
+  std::pair<int32_t, int32_t> Range(const std::vector<int32_t>& places, int32_t unit) const;
+
+  void MoveUnit(Order& order, int32_t from, int32_t to) const;
+  void MoveAnywhere(Order& order, Random& random) const;
+  void ShortenLife(Order& order, Random& random) const;
+  void MoveRow(Order& order, Random& random) const;
+  void MoveChain(Order& order, Random& random) const;
+
+  const DependencyGraph& graph_;
+  const UnitModel& model_;
+  std::vector<double> cumulative_bytes_;  // of the temporaries
+};
+
+}  // namespace mallocmuzero::reorder
+
+#endif  // MALLOCMUZERO_BENCH_REORDER_ORDER_MOVES_H_
