@@ -36,13 +36,12 @@
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {AddImportCommand, AddSimulateCommand,  AddValidateCommand,
-                                    AddCorpusCommand, AddOverridesCommand, AddReadbackCommand,
-                                    AddPlotCommand,   AddExplainCommand,   AddBenchCommand,
-                                    AddMapCommand,    AddTrainCommand,     AddReportCommand,
-                                    AddReplayCommand, AddStatusCommand,    AddLearnerCommand,
-                                    AddActorCommand,  AddUpCommand,        AddVariantCommand,
-                                    AddCheckPlacedCommand};
+constexpr AddCommand kCommands[] = {
+    AddImportCommand,    AddSimulateCommand, AddValidateCommand,   AddCorpusCommand,
+    AddOverridesCommand, AddReadbackCommand, AddPlotCommand,       AddExplainCommand,
+    AddBenchCommand,     AddMapCommand,      AddTrainCommand,      AddReportCommand,
+    AddReplayCommand,    AddStatusCommand,   AddLearnerCommand,    AddActorCommand,
+    AddUpCommand,        AddVariantCommand,  AddCheckPlacedCommand};
 
 // One line whatever `message` holds, so that a caller can take stderr line by line.
 void PrintError(std::string_view message) {
