@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "cli/command.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
@@ -59,7 +60,9 @@ v1::PlacedCheckReport MakeReport(const PlacedCheck& check, const PlacedCheckOpti
 std::string CheckText(const PlacedCheck& check, const PlacedCheckOptions& options) {
   std::string text;
   for (const PlacedViolation& violation : check.violations) {
-    absl::StrAppend(&text, PlacedRuleName(violation.rule), ": ", violation.message, "\n");
+    // Names come from the modules and may hold anything; each violation stays one line.
+    absl::StrAppend(&text, PlacedRuleName(violation.rule), ": ",
+                    absl::StrReplaceAll(violation.message, {{"\n", " "}}), "\n");
   }
   if (check.violations.size() >= kMaxPlacedViolations) {
     absl::StrAppend(&text, "more violations are not listed\n");

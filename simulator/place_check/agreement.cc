@@ -59,7 +59,8 @@ class Agreement {
   }
 
   void Expect(PlacedRule rule, int index, const ShapeProto& is, const ShapeProto& expected) {
-    if (!SameShape(is, expected)) Add(rule, index, ": ", Describe(expected), " expected, found ", Describe(is));
+    if (!SameShape(is, expected))
+      Add(rule, index, ": ", Describe(expected), " expected, found ", Describe(is));
   }
 
   void CheckTuple(int index) {
@@ -121,10 +122,9 @@ class Agreement {
       return Add(PlacedRule::kCopyShape, index, ": a slice of ", Describe(Operand(index, 0)),
                  " as ", Describe(shape));
     }
-    Expect(PlacedRule::kCopyShape, index,
-           called.instructions[called.parameters[0]].proto->shape(), Operand(index, 0));
-    Expect(PlacedRule::kCopyShape, index, graph_.RootShape(start.calls[0]),
-           shape.tuple_shapes(1));
+    Expect(PlacedRule::kCopyShape, index, called.instructions[called.parameters[0]].proto->shape(),
+           Operand(index, 0));
+    Expect(PlacedRule::kCopyShape, index, graph_.RootShape(start.calls[0]), shape.tuple_shapes(1));
     const ShapeProto& piece = shape.tuple_shapes(1);
     const xla::HloInstructionProto& slice = *called.instructions[called.root].proto;
     ShapeProto expected = Operand(index, 0);
@@ -149,7 +149,8 @@ class Agreement {
   void ExpectParameter(int index, int callee, size_t number, const ShapeProto& expected) {
     const Computation& called = graph_.computations[callee];
     if (number >= called.parameters.size()) {
-      return Add(PlacedRule::kCallShape, index, ": '", called.name(), "' has no parameter ", number);
+      return Add(PlacedRule::kCallShape, index, ": '", called.name(), "' has no parameter ",
+                 number);
     }
     Expect(PlacedRule::kCallShape, index, graph_.ShapeOf(callee, called.parameters[number]),
            expected);

@@ -95,8 +95,7 @@ void Buffers::UniteLoop(int computation, int index) {
   const LeafValues carried = flow_.Of(loop.calls[kBody], body.parameters[0]);
   const LeafValues roots = flow_.OfRoot(loop.calls[kBody]);
   const LeafValues results = flow_.Of(computation, index);
-  const size_t count =
-      std::min({initial.size(), carried.size(), roots.size(), results.size()});
+  const size_t count = std::min({initial.size(), carried.size(), roots.size(), results.size()});
   for (size_t i = 0; i < count; ++i) {
     const std::string what =
         absl::StrCat(flow_.graph().Describe(computation, index), ", array ", i);
@@ -126,8 +125,7 @@ void Buffers::UniteProgramAliases() {
     }
     const int parameter = entry.parameters[alias.parameter_number()];
     const LeafValues given = flow_.Of(graph.entry, parameter);
-    const size_t in =
-        LeafAt(graph.ShapeOf(graph.entry, parameter), alias.parameter_shape_index());
+    const size_t in = LeafAt(graph.ShapeOf(graph.entry, parameter), alias.parameter_shape_index());
     const size_t out = LeafAt(graph.RootShape(graph.entry), alias.output_shape_index());
     if (in >= given.size() || out >= results.size()) continue;
     Unite(given[in], results[out],

@@ -13,7 +13,7 @@
 //   - elements behind the others in a loop's carried tuple or a branch's operand: second copies of
 //     values, the same in every pass;
 //   - ids, names of computations, names inside fused computations, metadata, backend_config (which
-//     a custom call keeps), cross-program prefetches.
+//     a custom call keeps and a loop keeps or loses), cross-program prefetches.
 // All other instructions are kept: each once, by its name, in its computation and in its order.
 //
 // Values. Every array that a kept instruction of the original makes is a value of its own; moves,
@@ -25,9 +25,9 @@
 // Memory. Values that share a buffer: an in-place update and its operand (dynamic-update-slice,
 // scatter, fusions that end in one, output_operand_aliasing), a loop's initial value, parameter,
 // root and result, a branch's root and the conditional's result, input_output_alias. The walk runs
-// the placed schedule, loop bodies and each branch once where they stand, and knows which value each
-// buffer holds. One pass of a body is enough: it sees nothing but what it is handed, and what is
-// handed on must be current at its end as it was at its start.
+// the placed schedule, loop bodies and each branch once where they stand, and knows which value
+// each buffer holds. One pass of a body is enough: it sees nothing but what it is handed, and what
+// is handed on must be current at its end as it was at its start.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_CHECK_PLACED_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_CHECK_PLACED_H_
@@ -58,10 +58,10 @@ enum class PlacedRule : uint8_t {
   kControlDependency,  // control predecessors run first
 
   // Values.
-  kOperandValue,   // a kept instruction gets the values it got
-  kRootValue,      // the results of the program, a condition, a branch, a call
-  kCarriedValue,   // what a pass of a loop hands on; added elements do not change
-  kSliceTiling,    // slices are whole ranges of bytes and join to all of them, in order
+  kOperandValue,  // a kept instruction gets the values it got
+  kRootValue,     // the results of the program, a condition, a branch, a call
+  kCarriedValue,  // what a pass of a loop hands on; added elements do not change
+  kSliceTiling,   // slices are whole ranges of bytes and join to all of them, in order
 
   // Schedule.
   kSchedule,       // a sequence for each computation, each instruction in it once

@@ -97,10 +97,9 @@ TEST(CheckPlaced, TakesAnotherOrderWhereItIsAllowed) {
   PlacedCheckOptions options = TestOptions();
   options.allow_reordering = true;
   // g moves down to where the eviction starts, behind f2; nothing says that it may not.
-  const std::string later =
-      Replaced(Replaced(kChain.placed, "  g = f32[1024] negate(x)\n", ""),
-               "  ed = f32[1024] copy-done(es)\n",
-               "  g = f32[1024] negate(x)\n  ed = f32[1024] copy-done(es)\n");
+  const std::string later = Replaced(Replaced(kChain.placed, "  g = f32[1024] negate(x)\n", ""),
+                                     "  ed = f32[1024] copy-done(es)\n",
+                                     "  g = f32[1024] negate(x)\n  ed = f32[1024] copy-done(es)\n");
   EXPECT_THAT(Check(kChain.original, later), Breaks(PlacedRule::kOrderChanged));
   EXPECT_THAT(Check(kChain.original, later, options), IsEmpty());
   EXPECT_THAT(Check(kChain.original, absl::StrCat(kChain.placed, "swap main f1 g\n"), options),
@@ -111,8 +110,9 @@ TEST(CheckPlaced, FindsReadsAfterOverwritesInAnotherOrder) {
   PlacedCheckOptions options = TestOptions();
   options.allow_reordering = true;
   // In HBM only, `before` would read the buffer after `up` has written it.
-  EXPECT_THAT(Check(kUpdate.original, std::string(kUpdate.original) + "swap main before up\n", options),
-              Breaks(PlacedRule::kStaleRead));
+  EXPECT_THAT(
+      Check(kUpdate.original, std::string(kUpdate.original) + "swap main before up\n", options),
+      Breaks(PlacedRule::kStaleRead));
 }
 
 TEST(CheckPlaced, KeepsTheOrderOfSideEffects) {
@@ -131,12 +131,12 @@ entry main
 
 TEST(CheckPlaced, TakesEveryPassesFreshCopyOfAnInvariant) {
   // The added element is written anew at the end of each pass, with the same value.
-  const std::string fresh = Replaced(
-      Replaced(kLoop.placed, "tuple(ni, nx, bw, bf)", "tuple(ni, nx, bw, fd)"),
-      "  nx = f32[1024]S1 multiply(bx, bf)\n",
-      "  nx = f32[1024]S1 multiply(bx, bf)\n"
-      "  fs = (f32[1024]S1, f32[1024], u32[]S2) copy-start(bw)\n"
-      "  fd = f32[1024]S1 copy-done(fs)\n");
+  const std::string fresh =
+      Replaced(Replaced(kLoop.placed, "tuple(ni, nx, bw, bf)", "tuple(ni, nx, bw, fd)"),
+               "  nx = f32[1024]S1 multiply(bx, bf)\n",
+               "  nx = f32[1024]S1 multiply(bx, bf)\n"
+               "  fs = (f32[1024]S1, f32[1024], u32[]S2) copy-start(bw)\n"
+               "  fd = f32[1024]S1 copy-done(fs)\n");
   EXPECT_THAT(Check(kLoop.original, fresh), IsEmpty());
   // Not while the old copy is still read.
   const std::string early = fresh + "swap body nx fd\nswap body nx fs\n";
@@ -179,10 +179,10 @@ TEST(CheckPlaced, FindsAMissingSequence) {
 }
 
 TEST(CheckPlaced, FindsABodyThatTwoLoopsShare) {
-  const std::string twice = Replaced(
-      kLoop.original, "  ROOT r = f32[1024] get-tuple-element(loop) index=1",
-      "  more = (s32[], f32[1024], f32[1024]) while(loop) calls=body,condition\n"
-      "  ROOT r = f32[1024] get-tuple-element(more) index=1");
+  const std::string twice =
+      Replaced(kLoop.original, "  ROOT r = f32[1024] get-tuple-element(loop) index=1",
+               "  more = (s32[], f32[1024], f32[1024]) while(loop) calls=body,condition\n"
+               "  ROOT r = f32[1024] get-tuple-element(more) index=1");
   EXPECT_THAT(Check(twice, twice), Breaks(PlacedRule::kMalformedOriginal));
 }
 

@@ -32,8 +32,9 @@ struct Value {
   ValueKind kind = ValueKind::kResult;
   int computation = -1;  // where it is defined: for kCarried, the loop itself
   int instruction = -1;
-  int leaf = -1;              // of that instruction's shape
-  ValueId source = kNoValue;  // of kMoved, kPiece, kViewed; the initial one of kCarried, kLoopResult
+  int leaf = -1;  // of that instruction's shape
+  ValueId source =
+      kNoValue;  // of kMoved, kPiece, kViewed; the initial one of kCarried, kLoopResult
   ByteRange range;
   const xla::ShapeProto* shape = nullptr;  // of the leaf
 };
@@ -75,7 +76,7 @@ class Flow {
 
   const Graph& graph_;
   std::vector<Value> values_;
-  std::vector<ValueId> same_as_;  // by value: what it was found to be, or itself
+  std::vector<ValueId> same_as_;                 // by value: what it was found to be, or itself
   std::vector<std::vector<LeafValues>> leaves_;  // by computation, instruction; before Resolve
 };
 

@@ -233,9 +233,7 @@ absl::Status CheckNames(const Graph& graph) {
 
 }  // namespace
 
-bool IsForwarding(Kind kind) {
-  return kind >= Kind::kTuple && kind <= Kind::kConcat;
-}
+bool IsForwarding(Kind kind) { return kind >= Kind::kTuple && kind <= Kind::kConcat; }
 
 bool IsControl(Kind kind) {
   return kind == Kind::kWhile || kind == Kind::kConditional || kind == Kind::kCall;

@@ -18,14 +18,14 @@ namespace mallocmuzero::place_check {
 enum class Kind : uint8_t {
   kParameter,
   kTuple,
-  kElement,      // get-tuple-element
+  kElement,  // get-tuple-element
   kBitcast,
   kCopyStart,
   kCopyDone,
-  kSliceStart,   // an async-start whose computation is one slice
+  kSliceStart,  // an async-start whose computation is one slice
   kSliceDone,
-  kConcat,       // the custom call ConcatBitcast
-  kBarrier,      // optimization-barrier, add-dependency: computes, but passes its operand on
+  kConcat,   // the custom call ConcatBitcast
+  kBarrier,  // optimization-barrier, add-dependency: computes, but passes its operand on
   kWhile,
   kConditional,
   kCall,
@@ -55,9 +55,10 @@ struct Computation {
   std::vector<Instruction> instructions;
   std::vector<int> parameters;  // by number
   int root = -1;
-  bool controlled = false;  // the entry, or what a loop, conditional or call runs: reached from entry
-  bool fused = false;       // called by a fusion
-  int caller = -1;          // of a controlled one but the entry: computation and instruction
+  bool controlled =
+      false;           // the entry, or what a loop, conditional or call runs: reached from entry
+  bool fused = false;  // called by a fusion
+  int caller = -1;     // of a controlled one but the entry: computation and instruction
   int call_site = -1;
   absl::flat_hash_map<int64_t, int> by_id;
 

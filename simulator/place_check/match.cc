@@ -147,8 +147,7 @@ void CompareModuleFields(const Graph& original, const Graph& placed, Report& rep
   }
 }
 
-Match MatchModules(const Graph& original, const Graph& placed, int64_t fast_space,
-                   Report& report) {
+Match MatchModules(const Graph& original, const Graph& placed, int64_t fast_space, Report& report) {
   return Matcher(original, placed, fast_space, report).Run();
 }
 

@@ -32,7 +32,7 @@ Match MatchModules(const Graph& original, const Graph& placed, int64_t fast_spac
 void CompareModuleFields(const Graph& original, const Graph& placed, Report& report);
 
 // Whether instructions do the same: everything but names, ids, operands, called computations,
-// shapes, metadata and, unless a custom call reads it, backend_config.
+// shapes, metadata and backend_config, which a custom call keeps and a loop keeps or loses.
 bool SameAttributes(const Instruction& original, const Instruction& placed);
 
 // Compares computations that are part of an instruction: fused ones, reducers, ...
@@ -47,7 +47,7 @@ class CalleeComparison {
 
  private:
   std::string Compare(int original, int placed, bool fused);
-  std::string CompareInstruction(int original, int placed, int index);
+  std::string CompareInstruction(int original, int placed, int index, bool fused);
 
   const Graph& original_;
   const Graph& placed_;

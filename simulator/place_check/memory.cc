@@ -102,8 +102,8 @@ void Walk::Read(ValueId value, int computation, int index) {
   const std::string other =
       held < 0 ? "what a branch left"
                : graph_.Describe(flow_.value(held).computation, flow_.value(held).instruction);
-  report_.Add(PlacedRule::kStaleRead, graph_.Describe(computation, index),
-              " reads the value of ", graph_.Describe(wanted.computation, wanted.instruction),
+  report_.Add(PlacedRule::kStaleRead, graph_.Describe(computation, index), " reads the value of ",
+              graph_.Describe(wanted.computation, wanted.instruction),
               ", whose buffer then holds that of ", other);
 }
 
@@ -229,8 +229,7 @@ void Walk::RunLoop(int computation, int index) {
   ReadRoot(loop.calls[kBody]);
   for (const ValueId value : flow_.Of(computation, index)) {
     if (flow_.value(value).kind == ValueKind::kLoopResult &&
-        flow_.value(value).instruction == index &&
-        flow_.value(value).computation == computation) {
+        flow_.value(value).instruction == index && flow_.value(value).computation == computation) {
       Hold(value);
     }
   }

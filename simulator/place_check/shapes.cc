@@ -18,17 +18,39 @@ constexpr int64_t kMaxExtent = int64_t{1} << 48;
 // By xla.PrimitiveType, the numbers of xla_data.proto.
 constexpr ElementType kElementTypes[] = {
     ElementType::kTuple,  // 0 is no type
-    ElementType::kPred,       ElementType::kS8,         ElementType::kS16,
-    ElementType::kS32,        ElementType::kS64,        ElementType::kU8,
-    ElementType::kU16,        ElementType::kU32,        ElementType::kU64,
-    ElementType::kF16,        ElementType::kF32,        ElementType::kF64,
-    ElementType::kTuple,      ElementType::kOpaque,     ElementType::kC64,
-    ElementType::kBF16,       ElementType::kToken,      ElementType::kC128,
-    ElementType::kF8E5M2,     ElementType::kF8E4M3FN,   ElementType::kS4,
-    ElementType::kU4,         ElementType::kF8E4M3B11FNUZ, ElementType::kF8E5M2FNUZ,
-    ElementType::kF8E4M3FNUZ, ElementType::kS2,         ElementType::kU2,
-    ElementType::kF8E4M3,     ElementType::kF8E3M4,     ElementType::kS1,
-    ElementType::kU1,         ElementType::kF4E2M1FN,   ElementType::kF8E8M0FNU,
+    ElementType::kPred,
+    ElementType::kS8,
+    ElementType::kS16,
+    ElementType::kS32,
+    ElementType::kS64,
+    ElementType::kU8,
+    ElementType::kU16,
+    ElementType::kU32,
+    ElementType::kU64,
+    ElementType::kF16,
+    ElementType::kF32,
+    ElementType::kF64,
+    ElementType::kTuple,
+    ElementType::kOpaque,
+    ElementType::kC64,
+    ElementType::kBF16,
+    ElementType::kToken,
+    ElementType::kC128,
+    ElementType::kF8E5M2,
+    ElementType::kF8E4M3FN,
+    ElementType::kS4,
+    ElementType::kU4,
+    ElementType::kF8E4M3B11FNUZ,
+    ElementType::kF8E5M2FNUZ,
+    ElementType::kF8E4M3FNUZ,
+    ElementType::kS2,
+    ElementType::kU2,
+    ElementType::kF8E4M3,
+    ElementType::kF8E3M4,
+    ElementType::kS1,
+    ElementType::kU1,
+    ElementType::kF4E2M1FN,
+    ElementType::kF8E8M0FNU,
 };
 constexpr int kElementTypeCount = static_cast<int>(std::size(kElementTypes));
 
@@ -214,7 +236,8 @@ ByteRange SliceBytes(const xla::ShapeProto& array, const xla::HloInstructionProt
   const absl::optional<int64_t> tile = TileExtent(shape, place);
   const xla::SliceDimensions& range = slice.slice_dimensions(cut);
   const int64_t whole = shape.dims[cut];
-  if (!tile || range.start() % *tile != 0 || (range.limit() % *tile != 0 && range.limit() != whole)) {
+  if (!tile || range.start() % *tile != 0 ||
+      (range.limit() % *tile != 0 && range.limit() != whole)) {
     return {};
   }
   // A tile that is more major than the cut, over dimensions of 1, would pad each piece apart.

@@ -130,7 +130,8 @@ void SpaceCheck::CheckInside(int original, int placed) {
 }
 
 void SpaceCheck::CheckEntry() {
-  const auto check = [&](const ShapeProto& before, const ShapeProto& after, absl::string_view what) {
+  const auto check = [&](const ShapeProto& before, const ShapeProto& after,
+                         absl::string_view what) {
     if (SameShape(before, after)) return;
     report_.Add(PlacedRule::kEntrySpace, what, " of the program is ", Describe(after), ", was ",
                 Describe(before));
@@ -156,8 +157,7 @@ void CheckPair(const Graph& placed, int c, int i, Report& report) {
       report.Add(PlacedRule::kCopyPair, placed.Describe(c, i), " has ", instruction.users.size(),
                  " users; one done expected");
     }
-  } else if (copy_done &&
-             placed.At(c, instruction.operands[0]).kind != Kind::kCopyStart) {
+  } else if (copy_done && placed.At(c, instruction.operands[0]).kind != Kind::kCopyStart) {
     report.Add(PlacedRule::kCopyPair, placed.Describe(c, i), " waits for what no copy-start is");
   } else if (instruction.kind == Kind::kSliceDone &&
              (instruction.users.size() != 1 ||

@@ -23,7 +23,9 @@ inline void PrintTo(const PlacedViolation& violation, std::ostream* os) {
 namespace place_check {
 
 // 64 KiB of S(1), buffers of any size.
-inline PlacedCheckOptions TestOptions() { return {.fast_memory_space = 1, .capacity_bytes = 65536}; }
+inline PlacedCheckOptions TestOptions() {
+  return {.fast_memory_space = 1, .capacity_bytes = 65536};
+}
 
 inline PlacedCheck Examine(absl::string_view original, absl::string_view placed,
                            const PlacedCheckOptions& options = TestOptions()) {

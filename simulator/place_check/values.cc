@@ -19,9 +19,7 @@ constexpr Term kUnknown = -1;  // equal to nothing
 class Terms {
  public:
   Term New() { return next_++; }
-  Term Piece(Term source, ByteRange range) {
-    return Intern({0, source, range.begin, range.end});
-  }
+  Term Piece(Term source, ByteRange range) { return Intern({0, source, range.begin, range.end}); }
   Term View(Term source, const xla::ShapeProto& shape) {
     return Intern({1, source, ByteSize(shape), 0});
   }
@@ -74,8 +72,9 @@ class Naming {
       case ValueKind::kJoined:
         return Join(value);
       case ValueKind::kViewed:
-        return value.source < 0 || Of(value.source) < 0 ? kUnknown
-                                                        : terms_.View(Of(value.source), *value.shape);
+        return value.source < 0 || Of(value.source) < 0
+                   ? kUnknown
+                   : terms_.View(Of(value.source), *value.shape);
       default:
         return kUnknown;
     }
@@ -129,8 +128,8 @@ Term Naming::Join(const Value& value) {
   for (const Value* piece : pieces) {
     if (piece->range.begin != end || Of(piece->source) != Of(whole)) {
       Add(value, ": the piece of '",
-          flow_.graph().At(piece->computation, piece->instruction).name(),
-          "' does not follow the ", end, " bytes before it");
+          flow_.graph().At(piece->computation, piece->instruction).name(), "' does not follow the ",
+          end, " bytes before it");
       return kUnknown;
     }
     end = piece->range.end;
@@ -200,7 +199,8 @@ Term ValueCheck::Base(ValueId id) {
   if (value.leaf >= LeafCount(before.proto->shape())) {
     return loop ? is_.Of(value.source) : kUnknown;  // added: must stay what it is at first
   }
-  if (value.kind != ValueKind::kCarried) return was_.Of(original_.Leaf(computation, was, value.leaf));
+  if (value.kind != ValueKind::kCarried)
+    return was_.Of(original_.Leaf(computation, was, value.leaf));
   const int body = before.calls[kBody];
   const Computation& called = original_.graph().computations[body];
   if (called.parameters.empty()) return kUnknown;
@@ -228,8 +228,8 @@ void ValueCheck::CheckInstruction(int computation, int was, int placed_computati
   const Instruction& after = placed_.graph().At(placed_computation, is);
   const std::string name = placed_.graph().Describe(placed_computation, is);
   if (before.operands.size() != after.operands.size()) {
-    report_.Add(PlacedRule::kOperandValue, name, " has ", after.operands.size(),
-                " operands, had ", before.operands.size());
+    report_.Add(PlacedRule::kOperandValue, name, " has ", after.operands.size(), " operands, had ",
+                before.operands.size());
     return;
   }
   const bool grows = after.kind == Kind::kWhile || after.kind == Kind::kConditional;
@@ -242,8 +242,8 @@ void ValueCheck::CheckInstruction(int computation, int was, int placed_computati
       continue;
     }
     CheckLeaves(ShapedOperand(original_, computation, was, i),
-                ShapedOperand(placed_, placed_computation, is, i), grows,
-                PlacedRule::kOperandValue, what);
+                ShapedOperand(placed_, placed_computation, is, i), grows, PlacedRule::kOperandValue,
+                what);
   }
   if (after.kind == Kind::kWhile) {
     CheckLoop(computation, was, placed_computation, is);
@@ -284,8 +284,8 @@ void ValueCheck::CheckRoot(int original, int placed) {
   const std::string what =
       absl::StrCat("the result of '", placed_.graph().computations[placed].name(), "'");
   if (!SameButForSpaces(original_.graph().RootShape(original), placed_.graph().RootShape(placed))) {
-    report_.Add(PlacedRule::kRootValue, what, " is ",
-                Describe(placed_.graph().RootShape(placed)), ", another shape");
+    report_.Add(PlacedRule::kRootValue, what, " is ", Describe(placed_.graph().RootShape(placed)),
+                ", another shape");
     return;
   }
   CheckLeaves(original_.OfRoot(original), placed_.OfRoot(placed), /*prefix=*/false,

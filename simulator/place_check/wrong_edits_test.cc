@@ -1,4 +1,5 @@
-// A list of mistakes that a placer could make. The check must find each, by the rule that it breaks.
+// A list of mistakes that a placer could make. The check must find each, by the rule that it
+// breaks.
 
 #include <ostream>
 #include <string>
@@ -54,8 +55,8 @@ const WrongEdit kEdits[] = {
      Rule::kOperandValue},
     {"LoopResultTakenFromBefore", &kLoop, "copy-start(result)", "copy-start(start)",
      Rule::kRootValue},
-    {"BranchGetsAnotherValue", &kBranches, "conditional(which, xd, t)",
-     "conditional(which, yd, t)", Rule::kOperandValue},
+    {"BranchGetsAnotherValue", &kBranches, "conditional(which, xd, t)", "conditional(which, yd, t)",
+     Rule::kOperandValue},
     {"BranchReadsAnotherElement", &kBranches, "add(left, right)", "add(right, left)",
      Rule::kOperandValue},
     {"BranchGivesAnotherValue", &kBranches, "  ROOT n0 = f32[1024]S1 negate(p0)",
@@ -75,8 +76,8 @@ const WrongEdit kEdits[] = {
      "vj = f32[8,128]S1 custom-call(e.0, e.1)", Rule::kSliceTiling},
     {"PieceOfOtherShape", &kSlices, "s.0 = ((f32[8,128]), f32[4,128]S1, s32[]S2)",
      "s.0 = ((f32[8,128]), f32[5,128]S1, s32[]S2)", Rule::kCopyShape},
-    {"PieceRangeNotItsShape", &kSlices, "slice(h.p) slice=4:8,0:128",
-     "slice(h.p) slice=4:7,0:128", Rule::kCopyShape},
+    {"PieceRangeNotItsShape", &kSlices, "slice(h.p) slice=4:8,0:128", "slice(h.p) slice=4:7,0:128",
+     Rule::kCopyShape},
     {"PieceReadAlone", &kSlices, "a = f32[8,128] add(x, wj)",
      "a = f32[8,128] add(x, wj)\n  z = f32[4,128]S1 bitcast(d.0)", Rule::kCopyPair},
     {"PieceInOtherSpaceThanWhole", &kSlices, "wj = f32[8,128]S1", "wj = f32[8,128]",
@@ -92,6 +93,8 @@ const WrongEdit kEdits[] = {
     {"OpcodeChanged", &kChain, "h = f32[1024] add", "h = f32[1024] subtract", Rule::kAttributes},
     {"ConstantChanged", &kChain, "value=3", "value=4", Rule::kAttributes},
     {"KernelOfCustomCallChanged", &kNested, "config=kernel", "config=other", Rule::kAttributes},
+    {"TripCountChanged", &kLoop, "calls=body,condition", "calls=body,condition config=trips",
+     Rule::kAttributes},
     {"ShapeChanged", &kChain, "g = f32[1024] negate", "g = f32[1025] negate", Rule::kShapeChanged},
     {"FusedInstructionChanged", &kChain, "ROOT q.add = f32[1024]S1 add",
      "ROOT q.add = f32[1024]S1 multiply", Rule::kCalledComputation},
@@ -99,8 +102,7 @@ const WrongEdit kEdits[] = {
      Rule::kCalledComputation},
     {"ReducerChanged", &kNested, "s.add = f32[] add", "s.add = f32[] maximum",
      Rule::kCalledComputation},
-    {"ReducerInFastMemory", &kNested, "s.p0 = f32[] ", "s.p0 = f32[]S1 ",
-     Rule::kCalledComputation},
+    {"ReducerInFastMemory", &kNested, "s.p0 = f32[] ", "s.p0 = f32[]S1 ", Rule::kCalledComputation},
     {"FusedInsideMoved", &kNested, "o.abs = f32[1024] abs", "o.abs = f32[1024]S1 abs",
      Rule::kFusedSpace},
     {"DonationLost", &kDonated, "alias 0 0", "", Rule::kModuleChanged},
@@ -117,8 +119,8 @@ const WrongEdit kEdits[] = {
     {"BodyInWrongOrder", &kLoop, "", "swap body bx nx", Rule::kScheduleOrder},
 
     // Pairs.
-    {"DoneWithoutStart", &kChain, "wd = f32[1024]S1 copy-done(ws)",
-     "wd = f32[1024]S1 copy-done(w)", Rule::kCopyPair},
+    {"DoneWithoutStart", &kChain, "wd = f32[1024]S1 copy-done(ws)", "wd = f32[1024]S1 copy-done(w)",
+     Rule::kCopyPair},
     {"StartWithoutDone", &kChain, "g = f32[1024] negate(x)",
      "g = f32[1024] negate(x)\n  xs = (f32[1024]S1, f32[1024], u32[]S2) copy-start(x)",
      Rule::kCopyPair},
@@ -145,8 +147,7 @@ const WrongEdit kEdits[] = {
     {"FusedParameterInHbm", &kChain, "q.p1 = f32[1024]S1", "q.p1 = f32[1024]", Rule::kFusedSpace},
     {"FusedRootInHbm", &kChain, "ROOT q.add = f32[1024]S1", "ROOT q.add = f32[1024]",
      Rule::kFusedSpace},
-    {"NestedParameterInHbm", &kNested, "i.p0 = f32[1024]S1", "i.p0 = f32[1024]",
-     Rule::kFusedSpace},
+    {"NestedParameterInHbm", &kNested, "i.p0 = f32[1024]S1", "i.p0 = f32[1024]", Rule::kFusedSpace},
     {"NestedRootInHbm", &kNested, "ROOT i.neg = f32[1024]S1", "ROOT i.neg = f32[1024]",
      Rule::kFusedSpace},
     {"ElementOfFusedTupleInHbm", &kNested, "o.f = f32[1024]S1", "o.f = f32[1024]",
@@ -185,8 +186,7 @@ const WrongEdit kEdits[] = {
      "  up = f32[1024]S1 fusion(buffer, y, i) calls=update\n"
      "  zd = f32[1024] copy-done(zs)\n",
      Rule::kWriteDuringCopy},
-    {"CopyOfOverwrittenValue", &kUpdate,
-     "  up = f32[1024]S1 fusion(buffer, y, i) calls=update\n",
+    {"CopyOfOverwrittenValue", &kUpdate, "  up = f32[1024]S1 fusion(buffer, y, i) calls=update\n",
      "  up = f32[1024]S1 fusion(buffer, y, i) calls=update\n"
      "  zs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(buffer)\n"
      "  zd = f32[1024] copy-done(zs)\n",
@@ -213,10 +213,11 @@ const WrongEdit kEdits[] = {
      "  zs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(start)\n"
      "  zd = f32[1024] copy-done(zs)\n",
      Rule::kStaleRead},
-    {"OneBufferCarriedTwice", &kLoop, "tuple(ni, nx, bw, bf)", "tuple(ni, nx, bw, bw)",
+    {"OneBufferCarriedTwice", &kLoop, "tuple(count, start, w, wd)", "tuple(count, start, w, start)",
+     Rule::kStaleRead},
+    {"AddedElementFromOtherSpace", &kLoop, "tuple(ni, nx, bw, bf)", "tuple(ni, nx, bw, bw)",
      Rule::kForwardedShape},
-    {"DonatedParameterReadAfterResult", &kDonated,
-     "  ud = f32[1024] copy-done(us)\n",
+    {"DonatedParameterReadAfterResult", &kDonated, "  ud = f32[1024] copy-done(us)\n",
      "  zs = (f32[1024]S1, f32[1024], u32[]S2) copy-start(cache)\n"
      "  zd = f32[1024]S1 copy-done(zs)\n"
      "  ud = f32[1024] copy-done(us)\n",
@@ -229,7 +230,8 @@ const WrongEdit kEdits[] = {
     {"PrefetchListedOnly", &kPrefetch, " prefetch=0", "", Rule::kCrossProgramPrefetch},
 
     // Statements of shapes.
-    {"OperandStatedElsewhere", &kNested, "k = f32[1024]S1 custom-call(f0, f1) target=Kernel stated=1",
+    {"OperandStatedElsewhere", &kNested,
+     "k = f32[1024]S1 custom-call(f0, f1) target=Kernel stated=1",
      "k = f32[1024]S1 custom-call(f0, f1) target=Kernel", Rule::kStatedShape},
 };
 
