@@ -30,7 +30,8 @@ absl::StatusOr<Solution> SolveWithin(const Program& program, double share,
 
 }  // namespace
 
-absl::StatusOr<PackedSolution> SolveToPack(const Program& program, const SolveOptions& options) {
+absl::StatusOr<PackedSolution> SolveToPack(const Program& program, const SolveOptions& options,
+                                           Packing packing) {
   PackedSolution best;
   best.solution.mapping = AllHbmMapping(program);
   best.solution.cycles = Simulate(program, best.solution.mapping).total_cycles;
@@ -41,11 +42,11 @@ absl::StatusOr<PackedSolution> SolveToPack(const Program& program, const SolveOp
     const absl::Duration left = options.deadline - absl::Now();
     if (search > 0 && (left <= absl::ZeroDuration() || (options.stop && options.stop()))) break;
     SolveOptions part = options;
-    part.deadline = absl::Now() + left / 2;
+    if (packing == Packing::kPredicted) part.deadline = absl::Now() + left / 2;
     absl::StatusOr<Solution> solution = SolveWithin(program, share, part);
     if (!solution.ok()) return solution.status();
     const int64_t packed = place::PackedBytes(program, solution->mapping);
-    if (packed <= capacity) {
+    if (packed <= capacity || packing == Packing::kLeftToCompiler) {
       if (solution->cycles < best.solution.cycles) best = {*std::move(solution), packed};
       break;
     }

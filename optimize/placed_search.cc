@@ -217,7 +217,8 @@ class PlacedSearch {
     options.threads = request_.threads;
     options.seed = request_.seed + round.number();
     options.stop = request_.stop;
-    absl::StatusOr<PackedSolution> found = SolveToPack(program, options);
+    absl::StatusOr<PackedSolution> found =
+        SolveToPack(program, options, must_pack_ ? Packing::kPredicted : Packing::kLeftToCompiler);
     if (!found.ok()) return found.status();
     round.set_promised_cycles(found->solution.cycles);
     round.set_packed_bytes(static_cast<double>(found->packed_bytes));
@@ -237,8 +238,11 @@ class PlacedSearch {
     round.set_compile_seconds(compiled.seconds());
     if (const absl::Status status = CompileStatus(compiled); !status.ok()) {
       round.set_error(std::string(status.message()));
-      // A module that is too large for another reason is not tried again as it is, either.
-      memory_bytes_ -= std::max<int64_t>(ExcessOf(compiled.error()), memory_bytes_ / 32);
+      // The prediction is an upper bound: a mapping that does not keep to it is tried first.
+      if (must_pack_) {
+        memory_bytes_ -= std::max<int64_t>(ExcessOf(compiled.error()), memory_bytes_ / 32);
+      }
+      must_pack_ = true;
       return false;
     }
     const std::string path = Path(absl::StrCat("placed_", round.number(), ".pb"));
@@ -270,6 +274,7 @@ class PlacedSearch {
   std::string default_path_;  // empty: the compiler refuses the program by default
   xla::HloModuleProto all_hbm_;
   int64_t memory_bytes_ = 0;  // for tensors in the next round
+  bool must_pack_ = false;    // a module did not fit
   std::vector<std::string> placed_paths_;
   absl::Duration slowest_compile_;
   int rounds_without_gain_ = 0;
