@@ -1,0 +1,147 @@
+// A mapping written into a module, and the search that has such modules compiled, through the
+// binary.
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/run_binary.h"
+
+namespace mallocmuzero::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Arguments = std::vector<std::string>;
+
+constexpr char kFake[] = MALLOCMUZERO_BINARY_DIR "/testing/fake_pjrt_plugin.so";
+constexpr char kName[] = "tpu_v6e/graph_attention_3x256_b32x256";
+
+class Placed : public testing::Test {
+ protected:
+  void SetUp() override {
+    const RunResult imported =
+        RunMallocmuzero({"import", "--all-hbm", all_hbm_, "--default", default_, "--hardware",
+                         "tpu_v6e", "--output", program_});
+    ASSERT_EQ(imported.exit_code, 0) << imported.err;
+    const RunResult mapped = RunMallocmuzero({"map", "--program", program_, "--solver", "greedy",
+                                              "--budget", "1s", "--output", mapping_});
+    ASSERT_EQ(mapped.exit_code, 0) << mapped.err;
+  }
+
+  Arguments Place(const Arguments& more = {}) const {
+    Arguments arguments = {"place",    "--program", program_,   "--mapping", mapping_,
+                           "--module", all_hbm_,    "--output", placed_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+
+  Arguments Optimize(const std::string& library) const {
+    return {
+        "optimize", "--all-hbm", all_hbm_,   "--default",           default_,   "--chip", "tpu_v6e",
+        "--libtpu", library,     "--output", folder_.Path("found"), "--rounds", "2",      "--solve",
+        "500ms",    "--json"};
+  }
+
+  const TemporaryFolder folder_;
+  const std::string all_hbm_ = absl::StrCat(MALLOCMUZERO_SOURCE_DIR,
+                                            "/tests/data/place/"
+                                            "tpu_v6e.graph_attention_3x256_b32x256.pb.zst");
+  const std::string default_ =
+      absl::StrCat(MALLOCMUZERO_SOURCE_DIR, "/workloads/captures/", kName, "/default.hlo.zst");
+  const std::string program_ = folder_.Path("p.program");
+  const std::string mapping_ = folder_.Path("m.mapping");
+  const std::string placed_ = folder_.Path("placed.pb");
+};
+
+TEST_F(Placed, IsWrittenCheckedAndReadBackAsTheMappingHasIt) {
+  const RunResult placed = RunMallocmuzero(Place({"--json"}));
+  ASSERT_EQ(placed.exit_code, 0) << placed.err;
+  const json report = json::parse(placed.out);
+  EXPECT_GT(report["arrays_in_fast_memory"], 0);
+  EXPECT_LE(report["live_bytes"], report["packed_bytes"]);
+  EXPECT_LE(report["packed_bytes"], report["fast_memory_bytes"]);
+  EXPECT_GT(report["mapping_cycles"], 0);
+
+  const RunResult checked = RunMallocmuzero(
+      {"check-placed", "--original", all_hbm_, "--placed", placed_, "--hardware", "tpu_v6e"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+
+  const RunResult read = RunMallocmuzero({"readback", "--program", program_, "--all-hbm", all_hbm_,
+                                          "--hlo", placed_, "--mapping", mapping_, "--json"});
+  ASSERT_EQ(read.exit_code, 0) << read.err;
+  const json readback = json::parse(read.out);
+  EXPECT_EQ(readback["honoured_share"], 1);
+  EXPECT_EQ(readback.value("mismatch_count", 0), 0);
+}
+
+TEST_F(Placed, EverythingInHbmHasNoCopies) {
+  Arguments arguments = Place({"--json"});
+  arguments[4] = "all_hbm";
+  const RunResult placed = RunMallocmuzero(arguments);
+  ASSERT_EQ(placed.exit_code, 0) << placed.err;
+  const json report = json::parse(placed.out);
+  EXPECT_EQ(report.value("copies_in", 0), 0);
+  EXPECT_EQ(report.value("packed_bytes", 0.0), 0);
+}
+
+TEST_F(Placed, AnotherProgramsModuleIsRefusedInOneLine) {
+  Arguments arguments = Place();
+  arguments[6] =
+      absl::StrCat(MALLOCMUZERO_SOURCE_DIR, "/tests/data/place/tpu_v4i.lstm_2x2048_b64x128.pb.zst");
+  const RunResult placed = RunMallocmuzero(arguments);
+  EXPECT_EQ(placed.exit_code, 2);
+  EXPECT_THAT(placed.err, HasSubstr("expected the all-HBM compile that"));
+  EXPECT_EQ(std::count(placed.err.begin(), placed.err.end(), '\n'), 1);
+}
+
+TEST_F(Placed, AFileThatIsNoModuleIsRefused) {
+  Arguments arguments = Place();
+  arguments[6] = mapping_;
+  EXPECT_EQ(RunMallocmuzero(arguments).exit_code, 2);
+}
+
+TEST_F(Placed, OptimizeNeedsTheCompilersEstimates) {
+  const RunResult result = RunMallocmuzero(Optimize(kFake));  // returns modules as they are
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("the compiler gave no estimates"));
+}
+
+TEST_F(Placed, OptimizeWantsAProgramOnceOnly) {
+  Arguments arguments = Optimize(kFake);
+  arguments.insert(arguments.end(), {"--hlo", all_hbm_});
+  const RunResult result = RunMallocmuzero(arguments);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, StartsWith("mallocmuzero: --hlo: expected either"));
+}
+
+TEST_F(Placed, OptimizeNamesALibraryThatIsNone) {
+  const RunResult result = RunMallocmuzero(Optimize(program_));
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr(program_));
+}
+
+// The real compiler: set MALLOCMUZERO_LIBTPU to a libtpu.so.
+TEST_F(Placed, OptimizeKeepsEveryAccessWhereTheMappingHasIt) {
+  const char* const library = std::getenv("MALLOCMUZERO_LIBTPU");
+  if (library == nullptr) GTEST_SKIP() << "MALLOCMUZERO_LIBTPU names no libtpu.so";
+  const RunResult result = RunMallocmuzero(Optimize(library));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = json::parse(result.out);
+  EXPECT_LE(report["optimized_cycles"], report["default_cycles"]);
+  ASSERT_EQ(report["rounds"].size(), 2);
+  for (const json& round : report["rounds"]) {
+    EXPECT_EQ(round.value("accesses_elsewhere", 0), 0);
+    EXPECT_GT(round.value("compiled_cycles", 0.0), 0);
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero::e2e
