@@ -1,13 +1,15 @@
 """Stands in for `mallocmuzero optimize`: follows a plan, a JSON file.
 
-The plan: `executable`, a file whose bytes are written; `report`, what is printed; `log`, a file
-that the arguments are added to; `says`, lines for stderr; `code` to exit with; `waits`: for Ctrl-C.
+The plan: `output`, a path whose .bin and .pb are written as executable and module; `report`, what
+is printed; `log`, a file that the arguments are added to; `says`, lines for stderr; `code` to exit
+with; `waits`: for Ctrl-C.
 """
 
 from __future__ import annotations
 
 import json
 import pathlib
+import shutil
 import signal
 import sys
 import threading
@@ -35,9 +37,10 @@ def main() -> int:
     assert pathlib.Path(flags["--compile-options"]).stat().st_size > 0
     output = pathlib.Path(flags["--output"])
     output.mkdir()
-    if plan.get("executable"):
-        content = pathlib.Path(plan["executable"]).read_bytes()
-        (output / "executable.bin").write_bytes(content)
+    if plan.get("output"):
+        planned = pathlib.Path(plan["output"])
+        shutil.copy(planned.with_suffix(".bin"), output / "executable.bin")
+        shutil.copy(planned.with_suffix(".pb"), output / "module.pb")
     print(json.dumps(report))
     return 0
 

@@ -16,7 +16,7 @@ from conftest import VERSIONS
 from mallocmuzero_xla.lowering import Traced, trace
 from mallocmuzero_xla.placed_file import PlacedFile
 from mallocmuzero_xla.placed_packing import pack
-from mallocmuzero_xla.placed_payload import executable_bytes
+from mallocmuzero_xla.placed_payload import raw_executable
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 
@@ -58,7 +58,14 @@ def traced_and_compiled(fn: Any, args: Sequence[Any], **options: Any) -> tuple[T
 
 
 def executable_of(fn: Any, args: Sequence[Any], **options: Any) -> bytes:
-    return executable_bytes(traced_and_compiled(fn, args, **options)[1])
+    return raw_executable(traced_and_compiled(fn, args, **options)[1])
+
+
+def output_of(fn: Any, args: Sequence[Any], **options: Any) -> tuple[bytes, bytes]:
+    """Returns what the binary writes: the executable and the module."""
+    compiled = traced_and_compiled(fn, args, **options)[1]
+    module = compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
+    return raw_executable(compiled), module
 
 
 def swapped(fn: Any, other: Any, args: Sequence[Any], **options: Any) -> PlacedFile:
@@ -85,14 +92,14 @@ class FakeSearch:
         monkeypatch.setenv("MALLOCMUZERO_BINARY", str(binary))
         monkeypatch.setenv("MALLOCMUZERO_CACHE", str(folder / "cache"))
 
-    def plan(self, executable: bytes | None = None, **plan: Any) -> None:
-        """Says what the next calls do."""
-        plan = {"report": REPORT, **plan}
-        if executable is not None:
-            path = self._folder / "planned.bin"
-            path.write_bytes(executable)
-            plan["executable"] = str(path)
-        plan["log"] = str(self._log)
+    def plan(self, output: tuple[bytes, bytes] | None = None, **plan: Any) -> None:
+        """Says what the next calls do; `output`: the executable and the module to write."""
+        plan = {"report": REPORT, "log": str(self._log), **plan}
+        if output is not None:
+            path = self._folder / "planned"
+            for suffix, content in zip((".bin", ".pb"), output, strict=True):
+                path.with_suffix(suffix).write_bytes(content)
+            plan["output"] = str(path)
         self._plan.write_text(json.dumps(plan), encoding="utf-8")
 
     def calls(self) -> list[list[str]]:

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 import pytest
-from placed_world import HAS_JAX, REPORT, FakeSearch, executable_of, needs_jax, on_cpu
+from placed_world import HAS_JAX, REPORT, FakeSearch, needs_jax, on_cpu, output_of
 
 from mallocmuzero_xla import (
     CHIPS,
@@ -62,7 +62,7 @@ def fake(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeSearch:
     on_cpu(monkeypatch)
     monkeypatch.setattr(cli, "require_compiler", lambda: None)
     made = FakeSearch(tmp_path, monkeypatch)
-    made.plan(executable_of(multiply, shapes()))
+    made.plan(output_of(multiply, shapes()))
     return made
 
 
@@ -70,9 +70,7 @@ def run(**options: Any) -> Placed:
     return place(add, *shapes(), **{"chip": "tpu_v6e", "progress": False, **options})
 
 
-def test_executable_of_the_binary_is_saved_and_runs(
-    fake: FakeSearch, tmp_path: pathlib.Path
-) -> None:
+def test_output_of_the_binary_is_saved_and_runs(fake: FakeSearch, tmp_path: pathlib.Path) -> None:
     placed = run()
     assert (placed.default_cycles, placed.optimized_cycles) == (1000.0, 900.0)
     assert placed.report == {**REPORT, "from_cache": False}
@@ -106,7 +104,7 @@ def test_compile_options_are_those_that_jax_would_pass(
     monkeypatch.setattr("mallocmuzero_xla.placing.search", spy)
     mesh = jax.make_mesh((4,), ("x",))
     rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
-    fake.plan(executable_of(multiply, shapes(), in_shardings=(rows, rows)))
+    fake.plan(output_of(multiply, shapes(), in_shardings=(rows, rows)))
     placed = run(in_shardings=(rows, rows), compiler_options={"xla_cpu_enable_fast_math": False})
     options = _jax.CompileOptions.ParseFromString(kept[0])
     assert (options.num_replicas, options.num_partitions) == (1, 4)
@@ -119,7 +117,7 @@ def test_compile_options_are_those_that_jax_would_pass(
 
 def test_default_that_is_kept_is_an_executable_too(fake: FakeSearch) -> None:
     report = {"default_cycles": 1000.0, "optimized_cycles": 1000.0, "rounds": []}
-    fake.plan(executable_of(add, shapes()), report=report)
+    fake.plan(output_of(add, shapes()), report=report)
     placed = run()
     assert placed.default_cycles == placed.optimized_cycles
     assert placed.load()(threes(), threes()).tolist() == [6.0] * 4
@@ -128,19 +126,19 @@ def test_default_that_is_kept_is_an_executable_too(fake: FakeSearch) -> None:
 def test_second_call_searches_no_more(fake: FakeSearch) -> None:
     run(budget="60s", rounds=4)
     fake.plan(code=1)
-    for options in ({"budget": "60s", "rounds": 4}, {"budget": "5s", "rounds": 1}):
-        again = run(**options)
+    for budget, rounds in (("60s", 4), ("5s", 1)):
+        again = run(budget=budget, rounds=rounds)
         assert again.report["from_cache"]
         assert again.load()(threes(), threes()).tolist() == [9.0] * 4
-    for options in ({"budget": "61s", "rounds": 4}, {"budget": "60s"}):
+    for budget, most in (("61s", 4), ("60s", None)):
         with pytest.raises(CaptureError, match="optimize failed"):
-            run(**options)
+            run(budget=budget, rounds=most)
 
 
 def test_second_search_keeps_the_better(fake: FakeSearch) -> None:
     run(budget="60s")
     worse = {"default_cycles": 1000.0, "optimized_cycles": 950.0, "best_round": 0, "rounds": []}
-    fake.plan(executable_of(add, shapes()), report=worse)
+    fake.plan(output_of(add, shapes()), report=worse)
     assert run(budget="70s").optimized_cycles == 900.0
     assert run(budget="70s").load()(threes(), threes()).tolist() == [9.0] * 4
     assert len(fake.calls()) == 2
@@ -171,7 +169,7 @@ def test_damaged_entry_is_searched_for_again(
 def test_progress_of_the_binary_is_shown(
     fake: FakeSearch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fake.plan(executable_of(multiply, shapes()), says=["round 1: 900"])
+    fake.plan(output_of(multiply, shapes()), says=["round 1: 900"])
     run(progress=True)
     assert "round 1: 900" in capsys.readouterr().err
 
@@ -182,7 +180,7 @@ def test_progress_of_the_binary_is_shown(
         ({"code": 1, "says": ["a", "out of memory"]}, CaptureError, r"failed \(1\): out of memory"),
         ({"code": 2, "says": ["no such option"]}, UsageError, r"failed \(2\): no such option"),
         ({"report": {}}, CaptureError, "printed no default_cycles"),
-        ({}, CaptureError, r"wrote no executable\.bin"),
+        ({}, CaptureError, "wrote less than expected"),
     ],
 )
 def test_what_goes_wrong_in_the_binary_is_said(
@@ -193,8 +191,39 @@ def test_what_goes_wrong_in_the_binary_is_said(
         run()
 
 
+def test_module_that_is_called_otherwise_is_refused(fake: FakeSearch) -> None:
+    executable, _ = output_of(multiply, shapes())
+    other = (jax.ShapeDtypeStruct((8,), jnp.float32),) * 2
+    fake.plan((executable, output_of(multiply, other)[1]))
+    with pytest.raises(CaptureError, match=r"the placed module is called otherwise: .*f32\[8"):
+        run()
+
+
+def test_module_with_other_layouts_is_refused(fake: FakeSearch) -> None:
+    from jax.experimental.layout import Format, Layout
+
+    square = (jax.ShapeDtypeStruct((4, 4), jnp.float32),) * 2
+    one = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    columns = Format(Layout(major_to_minor=(1, 0)), one)
+    fake.plan(output_of(multiply, square))
+    assert place(multiply, *square, chip="tpu_v6e").optimized_cycles == 900.0
+    fake.plan(output_of(multiply, square, in_shardings=(columns, columns)))
+    with pytest.raises(CaptureError, match=r"called otherwise: \(f32\[4,4\]\{0,1\}, .*\{1,0\}"):
+        place(multiply, *square, chip="tpu_v6e", budget="6m")
+
+
+def test_executable_in_jaxlibs_own_frame_is_refused(fake: FakeSearch) -> None:
+    from placed_world import traced_and_compiled
+
+    compiled = traced_and_compiled(multiply, shapes())[1].runtime_executable()
+    framed = compiled.client.serialize_executable(compiled)
+    fake.plan((framed, output_of(multiply, shapes())[1]))
+    with pytest.raises(CaptureError, match="not one of the compiler that jax has here"):
+        run()
+
+
 def test_interrupt_ends_with_the_best_so_far(fake: FakeSearch, tmp_path: pathlib.Path) -> None:
-    fake.plan(executable_of(multiply, shapes()), waits=True)
+    fake.plan(output_of(multiply, shapes()), waits=True)
 
     def interrupt() -> None:
         while not fake.calls():
@@ -206,7 +235,7 @@ def test_interrupt_ends_with_the_best_so_far(fake: FakeSearch, tmp_path: pathlib
     placed = run()
     assert placed.report["interrupted"]
     # It is no answer to another call.
-    fake.plan(executable_of(multiply, shapes()))
+    fake.plan(output_of(multiply, shapes()))
     assert not run().report["from_cache"]
 
 
@@ -281,7 +310,7 @@ def test_shell_writes_the_file_and_a_table(
     fake: FakeSearch, model: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "f.placed"
-    fake.plan(executable_of(multiply, shapes(), donate_argnums=1))
+    fake.plan(output_of(multiply, shapes(), donate_argnums=1))
     assert cli.main(["place", model, "--chip", "tpu_v6e", "--output", str(output)]) == 0
     shown = capsys.readouterr()
     assert shown.out == ""

@@ -26,7 +26,9 @@ def add_place(commands: Commands) -> None:
     )
     add_topology(command)
     add_budget(command)
-    command.add_argument("--rounds", type=int, metavar="N", help="placed programs to compile")
+    command.add_argument(
+        "--rounds", type=int, metavar="N", help="placed programs to compile at most"
+    )
     command.add_argument("--threads", type=int, metavar="N", help="of the search")
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
     command.add_argument(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import pathlib
 import signal
@@ -17,7 +18,7 @@ from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.lowering import LoweredProgram
 
 _COMMAND = "optimize"
-_EXECUTABLE = "executable.bin"
+_EXECUTABLE, _MODULE = "executable.bin", "module.pb"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +27,7 @@ class SearchLimits:
 
     Attributes:
         seconds: for all of it; a compile under way is given some more.
-        rounds: placed modules to compile at most; None: as many as there is time for.
+        rounds: placed modules to compile at most; None: the binary's default.
         threads: of the search; None: as many as there are cores.
     """
 
@@ -42,10 +43,12 @@ class Found:
     Attributes:
         report: an OptimizeReport, as JSON.
         executable: for libtpu to load.
+        module: what the compiler made of it, an HloModuleProto.
     """
 
     report: dict[str, Any]
     executable: bytes
+    module: bytes
 
 
 def search(
@@ -71,17 +74,17 @@ def search(
     line = [binary, _COMMAND, "--hlo", module, "--compile-options", options]
     line += ["--chip", chip.name, "--topology", program.topology_name]
     line += ["--libtpu", compiler_library(), "--output", output]
-    line += ["--budget", f"{max(1, round(limits.seconds))}s", "--json"]
+    line += ["--budget", f"{max(1, round(limits.seconds))}s"]
     for name, value in (("--rounds", limits.rounds), ("--threads", limits.threads)):
         line += [] if value is None else [name, str(value)]
-    report = parsed(_COMMAND, _run([str(word) for word in line], tell))
+    report = parsed(_COMMAND, _run([*(str(word) for word in line), "--json"], tell))
     for name in ("default_cycles", "optimized_cycles"):
         if not isinstance(report.get(name), int | float):
             raise CaptureError(f"mallocmuzero {_COMMAND} printed no {name}")
     try:
-        return Found(report, (output / _EXECUTABLE).read_bytes())
+        return Found(report, *((output / name).read_bytes() for name in (_EXECUTABLE, _MODULE)))
     except OSError as error:
-        raise CaptureError(f"mallocmuzero {_COMMAND} wrote no {_EXECUTABLE}: {error}") from error
+        raise CaptureError(f"mallocmuzero {_COMMAND} wrote less than expected: {error}") from error
 
 
 def _run(line: list[str], tell: Callable[[str], None]) -> str:
@@ -133,7 +136,8 @@ def _wait_or_kill(process: subprocess.Popen[str]) -> None:
 def _listen(stream: IO[str], lines: list[str], tell: Callable[[str], None]) -> None:
     for line in stream:
         lines.append(line)
-        tell(line.rstrip())
+        with contextlib.suppress(OSError, ValueError):  # nobody reads: the binary must not wait
+            tell(line.rstrip())
 
 
 def _say_nothing(line: str) -> None:

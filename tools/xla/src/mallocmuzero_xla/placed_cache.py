@@ -39,9 +39,9 @@ class PlacedCache:
         entry = self._read()
         if entry is None or entry["report"].get("interrupted"):
             return None
-        rounds = entry["rounds"]
-        narrower = rounds is not None and (limits.rounds is None or rounds < limits.rounds)
-        if narrower or entry["seconds"] < limits.seconds:
+        rounds = (entry["rounds"], limits.rounds)
+        as_many = rounds[0] == rounds[1] or (None not in rounds and rounds[0] > rounds[1])
+        if not as_many or entry["seconds"] < limits.seconds:
             return None
         return _found(entry)
 
@@ -60,6 +60,7 @@ class PlacedCache:
             "rounds": limits.rounds,
             "report": {**found.report, "from_cache": False},
             "executable": base64.b64encode(found.executable).decode("ascii"),
+            "module": base64.b64encode(found.module).decode("ascii"),
         }
         try:
             write_atomically(self._path, json.dumps(fresh).encode("utf-8"))
@@ -88,7 +89,8 @@ class PlacedCache:
 def _found(entry: dict[str, Any]) -> Found:
     report = {**entry["report"], "from_cache": True}
     float(report["default_cycles"]), float(report["optimized_cycles"])
-    return Found(report, base64.b64decode(entry["executable"], validate=True))
+    parts = (base64.b64decode(entry[name], validate=True) for name in ("executable", "module"))
+    return Found(report, *parts)
 
 
 def _warn(problem: str) -> None:

@@ -55,16 +55,18 @@ class PlacedCall:
         assert self._jitted is not None
         return self._jitted(*args, **kwargs)
 
-    def fall_back(self, reason: str) -> None:
-        """Notes that the function itself is run; warns once, raises PlacedError without one."""
+    def fall_back(self, reason: str, depth: int = 2) -> None:
+        """Notes that the function itself is run; warns once, raises PlacedError without one.
+
+        The warning names the line of the user's, `depth` calls above.
+        """
         self.reason = reason
         if self._jitted is None:
             raise PlacedError(f"{self.__name__}: {reason}")
         if not self._warned:
             self._warned = True
-            warnings.warn(
-                f"{self.__name__}: {reason}; running jax.jit's", FallbackWarning, stacklevel=3
-            )
+            message = f"{self.__name__}: {reason}; runs as jax.jit compiles it"
+            warnings.warn(message, FallbackWarning, stacklevel=depth + 1)
 
     def _dynamic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Returns the arguments that are not static, in order of position."""

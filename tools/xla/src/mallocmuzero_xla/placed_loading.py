@@ -73,7 +73,7 @@ def call_of(
         loaded, reason = None, str(error)
     call = PlacedCall(header.function, loaded, header.parameters, header.arguments, jitted)
     if reason is not None:
-        call.fall_back(reason)
+        call.fall_back(reason, depth=3)
     return call
 
 

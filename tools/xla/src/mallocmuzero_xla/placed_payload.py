@@ -2,7 +2,9 @@
 
 jax.experimental.serialize_executable pickles a compiled function with the executable's bytes beside
 it. Here other bytes take their place: those of an executable with the same arguments and results.
-This and lowering.py are the modules that use private parts of jax.
+jaxlib puts a message of its own (xla.ifrt.SerializedXlaExecutableMetadata: shapes, layouts and
+donation) before the bytes that the compiler's library serialises, with its length as a varint; it
+is kept. This and lowering.py are the modules that use private parts of jax.
 """
 
 from __future__ import annotations
@@ -14,6 +16,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mallocmuzero_xla.errors import CaptureError, PlacedError, in_one_line
+
+# The name of the runtime in jaxlib's message, and where in it that is found at the latest.
+_IFRT = b"pjrt_ifrt"
+_FRAME_BYTES = 64
+
+_VARINT_BYTES = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +40,8 @@ class LoadedCall:
 def pack_call(compiled: Any, executable: bytes, static: Mapping[int, Any]) -> bytes:
     """Returns `compiled`, a jax.stages.Compiled, with `executable` as its executable.
 
-    Raises CaptureError if it cannot be serialised.
+    `executable` is what the compiler's library serialises. Raises CaptureError if what there is to
+    pack cannot be serialised.
     """
     import jax
 
@@ -45,9 +54,12 @@ def pack_call(compiled: Any, executable: bytes, static: Mapping[int, Any]) -> by
             "arguments of the function"
         )
     info, in_tree = jax.tree.flatten(compiled.args_info)
+    frame, own = _split(compiled)
+    if own[:1] != executable[:1] or _IFRT in executable[:_FRAME_BYTES]:
+        raise CaptureError("the executable is not one of the compiler that jax has here")
     try:
         content = io.BytesIO()
-        _pickler(content, executable).dump((unloaded, info, compiled._no_kwargs))
+        _pickler(content, frame + executable).dump((unloaded, info, compiled._no_kwargs))
         return pickle.dumps(
             {
                 "payload": content.getvalue(),
@@ -103,17 +115,67 @@ def _check_layouts(executable: Any) -> None:
     from jax._src.layout import Layout
 
     loaded = executable.xla_executable
-    for what, found, wanted in (
-        ("arguments", loaded.get_parameter_layouts(), executable._xla_in_layouts),
-        ("results", loaded.get_output_layouts(), executable._xla_out_layouts),
+    for what, get, wanted in (
+        ("arguments", loaded.get_parameter_layouts, executable._xla_in_layouts),
+        ("results", loaded.get_output_layouts, executable._xla_out_layouts),
     ):
-        if [Layout.from_pjrt_layout(layout) for layout in found] != list(wanted):
-            raise PlacedError(f"the executable has its {what} in other layouts than the function")
+        try:
+            found = [Layout.from_pjrt_layout(layout) for layout in get()]
+        except Exception:  # a runtime that does not say; jax does without then, too
+            continue
+        if found != list(wanted):
+            raise PlacedError(f"the executable has its {what} in {found}, expected {list(wanted)}")
 
 
-def executable_bytes(compiled: Any) -> bytes:
-    """Returns the serialised executable of a jax.stages.Compiled."""
+def raw_executable(compiled: Any) -> bytes:
+    """Returns a jax.stages.Compiled's executable as the compiler's library serialises it."""
+    return _split(compiled)[1]
+
+
+def _split(compiled: Any) -> tuple[bytes, bytes]:
+    """Returns what jaxlib puts before a serialised executable, and the executable."""
     executable = compiled.runtime_executable()
     client = getattr(executable, "client", None)
     found = executable.serialize() if client is None else client.serialize_executable(executable)
-    return bytes(found)
+    content = bytes(found)
+    length, start = 0, 0
+    for start, byte in enumerate(content[:_VARINT_BYTES], 1):
+        length |= (byte & 0x7F) << 7 * (start - 1)
+        if byte < 0x80:
+            break
+    end = start + length
+    if _IFRT not in content[start : min(end, start + _FRAME_BYTES)] or end >= len(content):
+        raise CaptureError(
+            "this jaxlib serialises executables otherwise than 0.10.2 does: install that one"
+        )
+    return content[:end], content[end:]
+
+
+def check_entry(compiled: Any, module: bytes) -> None:
+    """Raises CaptureError unless a compiled module is called as `compiled` is.
+
+    `module` is an HloModuleProto. Shapes of arguments and results, their layouts and memory spaces
+    are compared: jax knows those of `compiled` only. What jaxlib cannot read is not compared.
+    """
+    from jaxlib import _hlo
+
+    try:
+        own = compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
+        wanted = _hlo.XlaComputation(own).program_shape()
+    except Exception:  # jaxlib has bugs in modules with asynchronous slices
+        return
+    try:
+        found = _hlo.XlaComputation(module).program_shape()
+    except Exception as error:
+        raise CaptureError(f"the placed module cannot be read: {in_one_line(error)}") from error
+    shapes = [_arrays(found), _arrays(wanted)]
+    if shapes[0] != shapes[1]:
+        raise CaptureError(
+            f"the placed module is called otherwise: {shapes[0]}, expected {shapes[1]}"
+        )
+
+
+def _arrays(shape: Any) -> str:
+    """Returns the arguments and the result as XLA writes them, with layouts and memory spaces."""
+    arguments = ", ".join(str(argument) for argument in shape.parameter_shapes())
+    return f"({arguments})->{shape.result_shape()}"

@@ -21,7 +21,7 @@ from mallocmuzero_xla.placed_call import PlacedCall
 from mallocmuzero_xla.placed_file import PlacedFile
 from mallocmuzero_xla.placed_loading import call_of
 from mallocmuzero_xla.placed_packing import pack
-from mallocmuzero_xla.placed_payload import executable_bytes
+from mallocmuzero_xla.placed_payload import check_entry, raw_executable
 from mallocmuzero_xla.progress import LoopProgress
 
 
@@ -100,7 +100,7 @@ def place(
     traced = trace(fn, args, target, jit_options, compiler_options)
     compiled = _compiled(traced, compiler_options or {})
     # What cannot be packed is better known before the search than after it.
-    pack(traced, compiled, executable_bytes(compiled), target.name, {})
+    pack(traced, compiled, raw_executable(compiled), target.name, {})
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
     cache = PlacedCache(traced.program, target, folder)
     found = cache.load(limits)
@@ -110,6 +110,7 @@ def place(
             found = search(
                 binary, traced.program, target, limits, pathlib.Path(scratch), shown.note
             )
+        check_entry(compiled, found.module)
         found = cache.keep(found, limits)
     file = pack(traced, compiled, found.executable, target.name, found.report)
     return Placed(
