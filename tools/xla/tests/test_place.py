@@ -24,6 +24,7 @@ from mallocmuzero_xla import (
     place,
 )
 from mallocmuzero_xla.chips import chip_here, chip_of_kind
+from mallocmuzero_xla.place_cli import describe_placed
 from mallocmuzero_xla.placed_file import PlacedFile
 
 if HAS_JAX:
@@ -123,6 +124,31 @@ def test_default_that_is_kept_is_an_executable_too(fake: FakeSearch) -> None:
     assert placed.load()(threes(), threes()).tolist() == [6.0] * 4
 
 
+def test_program_that_compiles_only_when_placed_is_placed(
+    fake: FakeSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    compile_it = jax.stages.Lowered.compile
+
+    def refuse_default(lowered: Any, compiler_options: dict[str, Any]) -> Any:
+        asked.append(compiler_options)
+        if not compiler_options:
+            raise RuntimeError("no room")
+        return compile_it(lowered)
+
+    report = {"default_error": "no room", "optimized_cycles": 900.0, "best_round": 1}
+    fake.plan(output_of(multiply, shapes()), report=report)
+    monkeypatch.setattr(jax.stages.Lowered, "compile", refuse_default)
+    placed = run()
+    assert asked == [{}, {CHIPS["tpu_v6e"].msa_option: False}]
+    assert placed.default_cycles is None
+    assert placed.load()(threes(), threes()).tolist() == [9.0] * 4
+    assert describe_placed(placed.report).splitlines() == [
+        "default  not compiled: no room",
+        "placed   0.001 Mcycles",
+    ]
+
+
 def test_second_call_searches_no_more(fake: FakeSearch) -> None:
     run(budget="60s", rounds=4)
     fake.plan(code=1)
@@ -179,7 +205,7 @@ def test_progress_of_the_binary_is_shown(
     [
         ({"code": 1, "says": ["a", "out of memory"]}, CaptureError, r"failed \(1\): out of memory"),
         ({"code": 2, "says": ["no such option"]}, UsageError, r"failed \(2\): no such option"),
-        ({"report": {}}, CaptureError, "printed no default_cycles"),
+        ({"report": {"default_error": "no room"}}, CaptureError, "add does not compile: no room"),
         ({}, CaptureError, "wrote less than expected"),
     ],
 )
@@ -237,6 +263,12 @@ def test_interrupt_ends_with_the_best_so_far(fake: FakeSearch, tmp_path: pathlib
     # It is no answer to another call.
     fake.plan(output_of(multiply, shapes()))
     assert not run().report["from_cache"]
+
+
+def test_interrupt_before_there_is_anything_is_an_interrupt(fake: FakeSearch) -> None:
+    fake.plan(report={"interrupted": True, "default_error": "stopped by a signal"})
+    with pytest.raises(KeyboardInterrupt):
+        run()
 
 
 @pytest.mark.parametrize(
@@ -410,6 +442,7 @@ def test_real_binary_places_for_a_tpu_that_is_not_there(tmp_path: pathlib.Path) 
         cache_dir=tmp_path / "cache",
         progress=False,
     )
+    assert placed.default_cycles is not None
     assert 0 < placed.optimized_cycles <= placed.default_cycles
     path = tmp_path / "mlp.placed"
     placed.save(path)

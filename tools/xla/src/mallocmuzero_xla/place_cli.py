@@ -64,14 +64,17 @@ def _run_place(arguments: argparse.Namespace) -> int:
 
 def describe_placed(report: dict[str, Any]) -> str:
     """Returns an OptimizeReport as a table; all cycles are the compiler's estimates."""
-    default, optimized = float(report["default_cycles"]), float(report["optimized_cycles"])
-    gain = 1 - optimized / default if default else 0.0
+    default, optimized = report.get("default_cycles"), float(report["optimized_cycles"])
     best = report.get("best_round")
-    rows = [
-        ("default", f"{default / 1e6:,.3f} Mcycles"),
-        ("placed", f"{optimized / 1e6:,.3f} Mcycles"),
-        ("gain", f"{gain:.2%}" if best is not None else "none: the compiler's own is kept"),
-    ]
+    if default is None:
+        rows = [("default", f"not compiled: {report.get('default_error') or 'no reason given'}")]
+    else:
+        rows = [("default", f"{float(default) / 1e6:,.3f} Mcycles")]
+    rows.append(("placed", f"{optimized / 1e6:,.3f} Mcycles"))
+    if best is None:
+        rows.append(("gain", "none: the compiler's own is kept"))
+    elif default:
+        rows.append(("gain", f"{1 - optimized / float(default):.2%}"))
     for entry in report.get("rounds", []):
         number = entry.get("number", 0)
         mark = ", the best" if number == best else ""

@@ -67,6 +67,7 @@ def search(
     Raises:
         UsageError: the binary does not take what it was given.
         CaptureError: the program does not compile, or something else failed.
+        KeyboardInterrupt: Ctrl-C came before there was anything.
     """
     module, options, output = folder / "f.mlir", folder / "options.pb", folder / "placed"
     module.write_bytes(program.module)
@@ -78,9 +79,11 @@ def search(
     for name, value in (("--rounds", limits.rounds), ("--threads", limits.threads)):
         line += [] if value is None else [name, str(value)]
     report = parsed(_COMMAND, _run([*(str(word) for word in line), "--json"], tell))
-    for name in ("default_cycles", "optimized_cycles"):
-        if not isinstance(report.get(name), int | float):
-            raise CaptureError(f"mallocmuzero {_COMMAND} printed no {name}")
+    if "optimized_cycles" not in report:
+        if report.get("interrupted"):
+            raise KeyboardInterrupt
+        reason = report.get("default_error") or "no reason given"
+        raise CaptureError(f"{program.function} does not compile: {reason}")
     try:
         return Found(report, *((output / name).read_bytes() for name in (_EXECUTABLE, _MODULE)))
     except OSError as error:

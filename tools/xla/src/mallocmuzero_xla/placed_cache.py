@@ -88,7 +88,7 @@ class PlacedCache:
 
 def _found(entry: dict[str, Any]) -> Found:
     report = {**entry["report"], "from_cache": True}
-    float(report["default_cycles"]), float(report["optimized_cycles"])
+    float(report["optimized_cycles"])
     parts = (base64.b64decode(entry[name], validate=True) for name in ("executable", "module"))
     return Found(report, *parts)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mallocmuzero_xla.budget import parse_duration
-from mallocmuzero_xla.chips import chip_here, find_chip
+from mallocmuzero_xla.chips import Chip, chip_here, find_chip
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.importer import find_binary
 from mallocmuzero_xla.lowering import Traced, trace
@@ -30,7 +30,7 @@ class Placed:
     """A function's best known executable. Cycles are the compiler's estimates.
 
     Attributes:
-        default_cycles: of the program as the compiler makes it by default.
+        default_cycles: of the program as the compiler makes it by default; None if it refuses to.
         optimized_cycles: of this one; never above the former.
         report: an OptimizeReport as `mallocmuzero optimize --json` prints it, and `from_cache`.
         file: what `save` writes.
@@ -38,7 +38,7 @@ class Placed:
         jit_options: those of jax.jit, as given.
     """
 
-    default_cycles: float
+    default_cycles: float | None
     optimized_cycles: float
     report: dict[str, Any]
     file: PlacedFile = dataclasses.field(repr=False)
@@ -98,7 +98,7 @@ def place(
     target = find_chip(chip or chip_here(), topology)
     binary = find_binary()
     traced = trace(fn, args, target, jit_options, compiler_options)
-    compiled = _compiled(traced, compiler_options or {})
+    compiled = _compiled(traced, target, compiler_options or {})
     # What cannot be packed is better known before the search than after it.
     pack(traced, compiled, raw_executable(compiled), target.name, {})
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
@@ -114,7 +114,7 @@ def place(
         found = cache.keep(found, limits)
     file = pack(traced, compiled, found.executable, target.name, found.report)
     return Placed(
-        default_cycles=float(found.report["default_cycles"]),
+        default_cycles=found.report.get("default_cycles"),
         optimized_cycles=float(found.report["optimized_cycles"]),
         report=found.report,
         file=file,
@@ -130,11 +130,15 @@ def _limits(budget: str | float, rounds: int | None, threads: int | None) -> Sea
     return SearchLimits(parse_duration(budget), rounds, threads)
 
 
-def _compiled(traced: Traced, compiler_options: Mapping[str, Any]) -> Any:
-    """Compiles as jax does: what it notes of arguments and results is needed to call any other."""
-    try:
-        return traced.lowered.compile(compiler_options=dict(compiler_options))
-    except Exception as error:  # the compiler raises several unrelated types
-        raise CaptureError(
-            f"{traced.program.function} does not compile: {in_one_line(error)}"
-        ) from error
+def _compiled(traced: Traced, chip: Chip, compiler_options: Mapping[str, Any]) -> Any:
+    """Compiles as jax does: what it notes of arguments and results is needed to call any other.
+
+    With everything in HBM where the compiler's own placement fails: that changes none of it.
+    """
+    errors = []
+    for placement in ({}, {chip.msa_option: False}):
+        try:
+            return traced.lowered.compile(compiler_options={**compiler_options, **placement})
+        except Exception as error:  # the compiler raises several unrelated types
+            errors.append(in_one_line(error))
+    raise CaptureError(f"{traced.program.function} does not compile: {errors[0]}")
