@@ -126,8 +126,8 @@ class Binary:
         line = [str(self._path), command, *(str(item) for item in arguments), "--json"]
         result = subprocess.run(line, capture_output=True, text=True, check=False)
         if result.returncode != 0:
-            raise _failure(command, result.returncode, result.stderr)
-        return _parsed(command, result.stdout)
+            raise failure(command, result.returncode, result.stderr)
+        return parsed(command, result.stdout)
 
 
 class _Reader:
@@ -158,10 +158,10 @@ class _Reader:
             self._process.stdin.flush()
         line = self._process.stdout.readline()
         if line:
-            return _parsed("readback", line)
+            return parsed("readback", line)
         code = self._process.wait()
         self._errors.seek(0)
-        raise _failure("readback", code, self._errors.read())
+        raise failure("readback", code, self._errors.read())
 
 
 def _version(name: str) -> tuple[str, int]:
@@ -177,13 +177,15 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.communicate()
 
 
-def _failure(command: str, code: int, errors: str) -> CaptureError:
+def failure(command: str, code: int, errors: str) -> CaptureError:
+    """Returns what to raise where a subcommand exited with `code`: its last words."""
     words = (errors.strip().splitlines() or ["no message"])[-1]
     kind = UsageError if code == _BAD_INPUT else CaptureError
     return kind(f"mallocmuzero {command} failed ({code}): {words}")
 
 
-def _parsed(command: str, text: str) -> dict[str, Any]:
+def parsed(command: str, text: str) -> dict[str, Any]:
+    """Returns the object that a subcommand printed; raises CaptureError if it is none."""
     try:
         return dict(json.loads(text))
     except ValueError as error:

@@ -60,6 +60,43 @@ def find_chip(name: str, topology: str | None = None) -> Chip:
     return dataclasses.replace(chip, topology_name=topology) if topology else chip
 
 
+# As jax names the devices of a TPU host, and those of a topology.
+_DEVICE_KINDS = {
+    "TPU v4 lite": "tpu_v4i",
+    "TPU v4": "tpu_v4",
+    "TPU v5 lite": "tpu_v5e",
+    "TPU v5e": "tpu_v5e",
+    "TPU v5": "tpu_v5p",
+    "TPU v5p": "tpu_v5p",
+    "TPU v6 lite": "tpu_v6e",
+    "TPU v6e": "tpu_v6e",
+}
+
+
+def chip_of_kind(device_kind: str) -> str | None:
+    """Returns our name of the chip that jax calls `device_kind`; None if it is none of CHIPS."""
+    return _DEVICE_KINDS.get(device_kind)
+
+
+def chip_here() -> str:
+    """Returns the name of this machine's own chip.
+
+    Raises UsageError, with the names to choose from, if jax does not run on a TPU here, or on one
+    that is none of CHIPS.
+    """
+    prepare_environment()
+    import jax
+
+    device = jax.devices()[0]
+    name = chip_of_kind(device.device_kind) if device.platform == "tpu" else None
+    if name is None:
+        raise UsageError(
+            f"no chip named, and jax runs on {device.device_kind!r} here: expected one of "
+            f"{', '.join(CHIPS)}"
+        )
+    return name
+
+
 def topology_devices(chip: str, topology: str | None = None) -> list[jax.Device]:
     """Returns the compile-only devices of a chip's topology, to build meshes and shardings from."""
     return chip_devices(find_chip(chip, topology))

@@ -1,4 +1,4 @@
-"""Shell front end: mallocmuzero-xla capture, capture-zoo, verify, optimize, results."""
+"""Shell front end: mallocmuzero-xla capture, capture-zoo, verify, optimize, place, results."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.environment import require_compiler
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.importer import find_binary
-from mallocmuzero_xla.loop_cli import add_chip, add_optimize, add_results, add_verify
+from mallocmuzero_xla.loop_cli import (
+    add_chip,
+    add_optimize,
+    add_results,
+    add_topology,
+    add_verify,
+)
 from mallocmuzero_xla.options_file import check_folder, check_output
+from mallocmuzero_xla.place_cli import add_place
 from mallocmuzero_xla.runner import Limits
 from mallocmuzero_xla.variants import parse_variants, standard_variants
 from mallocmuzero_xla.zoo import ZooRequest, capture_zoo
@@ -77,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_capture_zoo(commands)
     add_verify(commands)
     add_optimize(commands)
+    add_place(commands)
     add_results(commands)
     return parser
 
@@ -128,7 +136,7 @@ def _add_capture_zoo(commands: argparse._SubParsersAction[argparse.ArgumentParse
 
 def _add_common(command: argparse.ArgumentParser) -> None:
     add_chip(command)
-    command.add_argument("--topology", help="libtpu's name, instead of the chip's own topology")
+    add_topology(command)
     command.add_argument("--samples", type=int, default=8, help="random placements (default: 8)")
     command.add_argument("--jobs", type=int, default=1, help="compile processes (default: 1)")
     command.add_argument(

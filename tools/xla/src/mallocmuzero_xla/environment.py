@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import os
@@ -40,6 +41,19 @@ def require_compiler() -> None:
         )
 
 
+def compiler_library() -> pathlib.Path:
+    """Returns the libtpu.so that jax loads: TPU_LIBRARY_PATH, or the package's."""
+    require_compiler()
+    named = os.environ.get("TPU_LIBRARY_PATH")
+    if named:
+        return pathlib.Path(named)
+    spec = importlib.util.find_spec("libtpu")
+    folders = spec.submodule_search_locations if spec else None
+    if not folders:
+        raise MissingCompilerError("libtpu has no folder: run `pip install libtpu`")
+    return pathlib.Path(folders[0]) / "libtpu.so"
+
+
 def prepare_environment() -> None:
     """Makes this process fit to load libtpu for ahead-of-time compiles; keeps what is set.
 
@@ -64,6 +78,19 @@ def compiler_versions() -> dict[str, str]:
     """Returns the versions that decide what the compiler makes of a program."""
     require_compiler()
     return {name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "libtpu")}
+
+
+def versions_of(platform: str) -> dict[str, str]:
+    """Returns the versions that an executable for a platform of jax's depends on.
+
+    What is not installed is left out.
+    """
+    names = ("jax", "jaxlib", *(("libtpu",) if platform == "tpu" else ()))
+    versions = {}
+    for name in names:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def recorded_settings() -> dict[str, str]:

@@ -25,6 +25,14 @@ class BudgetSpentError(CaptureError):
     """The seconds, looks or compiles that were granted have been used up."""
 
 
+class PlacedError(CaptureError):
+    """A placed executable cannot be used: the file, this machine or the function do not fit it."""
+
+
+class FallbackWarning(UserWarning):
+    """A function runs as jax.jit compiles it, in place of its placed executable."""
+
+
 def in_one_line(error: Exception) -> str:
     """Returns what an exception of others' code says, with its type, on one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:2000]}"

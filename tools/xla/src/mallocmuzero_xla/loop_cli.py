@@ -38,6 +38,16 @@ def add_chip(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_topology(command: argparse.ArgumentParser) -> None:
+    """Adds --topology."""
+    command.add_argument("--topology", help="libtpu's name, instead of the chip's own topology")
+
+
+def add_budget(command: argparse.ArgumentParser) -> None:
+    """Adds --budget."""
+    command.add_argument("--budget", default="5m", metavar="TIME", help="default: 5m")
+
+
 def add_verify(commands: Commands) -> None:
     """Adds the command verify."""
     command = commands.add_parser("verify", help="recompile with a mapping and keep what helps")
@@ -50,7 +60,7 @@ def add_verify(commands: Commands) -> None:
     command.add_argument("--function", metavar="MODULE:FUNCTION", help="the builder captured")
     command.add_argument("--registry", type=pathlib.Path, metavar="FOLDER")
     command.add_argument("--name", help="of the program in the registry; FOLDER's name by default")
-    command.add_argument("--budget", default="5m", metavar="TIME", help="default: 5m")
+    add_budget(command)
     command.add_argument("--budget-compiles", type=int, metavar="N", help="whole compiles at most")
     command.add_argument("--max-looks", type=int, metavar="N", help="placements looked at at most")
     command.add_argument(
@@ -65,11 +75,11 @@ def add_optimize(commands: Commands) -> None:
     command = commands.add_parser("optimize", help="find compiler options that make it faster")
     command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
     add_chip(command)
-    command.add_argument("--topology", help="libtpu's name, instead of the chip's own topology")
+    add_topology(command)
     command.add_argument(
         "--samples", type=int, default=8, help="random placements at most (default: 8)"
     )
-    command.add_argument("--budget", default="5m", metavar="TIME", help="default: 5m")
+    add_budget(command)
     command.add_argument(
         "--keep-scoped-limit",
         action="store_true",

@@ -3,7 +3,8 @@
 `jax.jit(f).lower(...)` gives a StableHLO module and compile options; a compile with other compiler
 options differs in those options alone. Shipping the two to a compile process gives the text that
 `jax.jit(f).lower(...).compile(compiler_options=...)` gives, byte for byte, without pickling the
-function and without tracing it again. This is the one module that uses private parts of jax.
+function and without tracing it again. This and placed_payload.py are the modules that use private
+parts of jax.
 """
 
 from __future__ import annotations
@@ -60,6 +61,25 @@ class LoweredProgram:
         return LoweredProgram(**fields)
 
 
+@dataclasses.dataclass(frozen=True)
+class Traced:
+    """A function as jax has lowered it, for compiles in this process.
+
+    Attributes:
+        program: the same for compiles elsewhere.
+        jitted: the result of jax.jit.
+        lowered: a jax.stages.Lowered.
+        args: what it was lowered for: shapes in place of arrays, static arguments as they are.
+        static: positions of the static ones.
+    """
+
+    program: LoweredProgram
+    jitted: Any
+    lowered: Any
+    args: tuple[Any, ...]
+    static: frozenset[int]
+
+
 def lower(
     fn: Callable[..., Any],
     args: Sequence[Any],
@@ -67,6 +87,17 @@ def lower(
     jit_options: Mapping[str, Any] | None = None,
     compiler_options: Mapping[str, Any] | None = None,
 ) -> LoweredProgram:
+    """Returns what `trace` makes of `fn(*args)` for compile processes; arguments are the same."""
+    return trace(fn, args, chip, jit_options, compiler_options).program
+
+
+def trace(
+    fn: Callable[..., Any],
+    args: Sequence[Any],
+    chip: Chip,
+    jit_options: Mapping[str, Any] | None = None,
+    compiler_options: Mapping[str, Any] | None = None,
+) -> Traced:
     """Lowers `fn(*args)` for `chip`; loads libtpu into this process, but compiles nothing.
 
     Args:
@@ -82,46 +113,65 @@ def lower(
         CaptureError: it cannot be traced, or calls back to the host.
     """
     prepare_environment()
-    import jax
-
-    options = dict(jit_options or {})
-    try:
-        jitted = fn if hasattr(fn, "lower") and not options else jax.jit(fn, **options)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"jax.jit with {', '.join(options)}: {in_one_line(error)}") from error
+    jitted = jit_of(fn, jit_options or {})
     devices = chip_devices(chip)
     try:
-        lowered = _traced(jitted, args, devices)
+        lowered, abstract = _traced(jitted, args, devices)
     except Exception as error:
         name = getattr(fn, "__name__", "the function")
         raise CaptureError(f"{name} cannot be traced: {in_one_line(error)}") from error
     _check_devices(lowered, chip, devices)
     program = _serialise(lowered, chip, compiler_options or {})
     _check_overrides(program)
-    return program
+    static = frozenset(static_positions(jitted, len(args)))
+    return Traced(program, jitted, lowered, tuple(abstract), static)
 
 
-def _traced(jitted: Any, args: Sequence[Any], devices: Sequence[Any]) -> Any:
+def jit_of(fn: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """Returns jax.jit(fn, **options), `fn` itself if it has been through jax.jit already.
+
+    Raises UsageError if jax.jit does not take the options.
+    """
     import jax
 
-    static = _static_positions(jitted, len(args))
+    try:
+        return fn if hasattr(fn, "lower") and not options else jax.jit(fn, **options)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"jax.jit with {', '.join(options)}: {in_one_line(error)}") from error
+
+
+def text_sha256(lowered: Any) -> str:
+    """Returns the SHA-256 of a jax.stages.Lowered, without source locations."""
+    from jax._src.interpreters import mlir
+
+    text = mlir.module_to_string(lowered._lowering._hlo, enable_debug_info=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _traced(jitted: Any, args: Sequence[Any], devices: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """Returns the lowered function, and the arguments that it was lowered for."""
+    import jax
+
+    static = static_positions(jitted, len(args))
     dynamic = [arg for index, arg in enumerate(args) if index not in static]
     if not jax.tree.leaves(dynamic):
         # No argument says where to: jax would lower it for a device of this machine.
         with jax.default_device(devices[0]):
-            return jitted.lower(*args)
+            return jitted.lower(*args), args
     one_device = jax.sharding.SingleDeviceSharding(devices[0])
     try:
-        return jitted.lower(*_abstract_args(args, static, one_device))
+        abstract = _abstract_args(args, static, one_device)
+        return jitted.lower(*abstract), abstract
     except ValueError:
         if len(devices) == 1:
             raise
         # A function that is sharded by itself (jit options, shard_map) takes no argument on one
         # device; if the error had another reason, it comes again.
-        return jitted.lower(*_abstract_args(args, static, None))
+        abstract = _abstract_args(args, static, None)
+        return jitted.lower(*abstract), abstract
 
 
-def _static_positions(jitted: Any, count: int) -> set[int]:
+def static_positions(jitted: Any, count: int) -> set[int]:
     """Returns which of `count` arguments are static, whether jax was told by number or by name."""
     info = getattr(jitted, "_jit_info", None)  # not of what only looks like a jax.jit
     positions = info.static_argnums if info is not None else ()

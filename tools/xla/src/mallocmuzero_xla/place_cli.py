@@ -1,0 +1,95 @@
+"""Shell command place: a file with an executable out of a function."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import sys
+from typing import Any
+
+from mallocmuzero_xla.budget import parse_duration
+from mallocmuzero_xla.builders import build_function
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.loop_cli import Commands, add_budget, add_topology
+from mallocmuzero_xla.options_file import check_output
+from mallocmuzero_xla.placed_file import check_placed_output
+from mallocmuzero_xla.placing import place
+
+
+def add_place(commands: Commands) -> None:
+    """Adds the command place."""
+    command = commands.add_parser("place", help="make an executable with a better placement")
+    command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
+    command.add_argument(
+        "--chip", help=f"one of {', '.join(CHIPS)} (default: this machine's, where it has one)"
+    )
+    add_topology(command)
+    add_budget(command)
+    command.add_argument(
+        "--rounds", type=int, metavar="N", help="placed programs to compile at most"
+    )
+    command.add_argument("--threads", type=int, metavar="N", help="of the search")
+    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    command.add_argument(
+        "--output", required=True, type=pathlib.Path, metavar="FILE", help="for load_placed"
+    )
+    command.set_defaults(run=_run_place)
+
+
+def _run_place(arguments: argparse.Namespace) -> int:
+    # Minutes of searching must not end in "cannot be written".
+    check_output(arguments.output)
+    check_placed_output(arguments.output)
+    parse_duration(arguments.budget)
+    built = build_function(arguments.function)
+    placed = place(
+        built.fn,
+        *built.args,
+        chip=arguments.chip,
+        budget=arguments.budget,
+        topology=arguments.topology,
+        rounds=arguments.rounds,
+        threads=arguments.threads,
+        **built.jit_options,
+    )
+    placed.save(arguments.output)
+    if arguments.json:
+        print(json.dumps(placed.report), flush=True)
+    else:
+        print(describe_placed(placed.report), file=sys.stderr)
+        print(f"mallocmuzero-xla: wrote {arguments.output}", file=sys.stderr)
+    return 0
+
+
+def describe_placed(report: dict[str, Any]) -> str:
+    """Returns an OptimizeReport as a table; all cycles are the compiler's estimates."""
+    default, optimized = report.get("default_cycles"), float(report["optimized_cycles"])
+    best = report.get("best_round")
+    if default is None:
+        rows = [("default", f"not compiled: {report.get('default_error') or 'no reason given'}")]
+    else:
+        rows = [("default", f"{float(default) / 1e6:,.3f} Mcycles")]
+    rows.append(("placed", f"{optimized / 1e6:,.3f} Mcycles"))
+    if best is None:
+        rows.append(("gain", "none: the compiler's own is kept"))
+    elif default:
+        rows.append(("gain", f"{1 - optimized / float(default):.2%}"))
+    for entry in report.get("rounds", []):
+        number = entry.get("number", 0)
+        mark = ", the best" if number == best else ""
+        rows.append((f"round {number}", f"{_round(entry)}{mark}"))
+    if report.get("interrupted"):
+        rows.append(("ended", "by an interrupt: the best so far"))
+    if report.get("from_cache"):
+        rows.append(("found", "earlier: from the cache; a larger budget searches again"))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:{width}}  {value}" for name, value in rows)
+
+
+def _round(entry: dict[str, Any]) -> str:
+    promised = f"promised {float(entry.get('promised_cycles', 0)) / 1e6:,.3f}"
+    compiled = entry.get("compiled_cycles")
+    if compiled is None:
+        return f"{promised}, not compiled: {entry.get('error') or 'no reason given'}"
+    return f"{promised}, compiled {float(compiled) / 1e6:,.3f} Mcycles"

@@ -1,0 +1,97 @@
+"""Keeps the executables that were found for a function, for the compiler they were found with.
+
+One file an entry: `<cache>/placed/<chip>/<function>-<sha256 of the lowered function>.json`.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import pathlib
+import re
+import sys
+from typing import Any
+
+from mallocmuzero_xla.chips import Chip
+from mallocmuzero_xla.environment import compiler_versions, recorded_settings
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.place_search import Found, SearchLimits
+from mallocmuzero_xla.store import write_atomically
+
+_FORMAT = 1
+
+
+class PlacedCache:
+    """The entry of one function on one chip; what is wrong with it is said on stderr."""
+
+    def __init__(self, program: LoweredProgram, chip: Chip, folder: pathlib.Path) -> None:
+        name = re.sub(r"[^A-Za-z0-9_.]", "_", program.function) or "function"
+        self._path = folder / "placed" / chip.name / f"{name}-{program.sha256}.json"
+        self._key = {
+            "format": _FORMAT,
+            "versions": compiler_versions(),
+            "environment": recorded_settings(),
+        }
+
+    def load(self, limits: SearchLimits) -> Found | None:
+        """Returns what was found under `limits` or wider ones; `from_cache` in its report."""
+        entry = self._read()
+        if entry is None or entry["report"].get("interrupted"):
+            return None
+        rounds = (entry["rounds"], limits.rounds)
+        as_many = rounds[0] == rounds[1] or (None not in rounds and rounds[0] > rounds[1])
+        if not as_many or entry["seconds"] < limits.seconds:
+            return None
+        return _found(entry)
+
+    def keep(self, found: Found, limits: SearchLimits) -> Found:
+        """Keeps the better of `found` and what there is; returns it."""
+        entry = self._read()
+        if entry is not None:
+            earlier = _found(entry)
+            if earlier.report["optimized_cycles"] < found.report["optimized_cycles"]:
+                # Of the search that was asked for, so that it is not run a third time.
+                ended = {"interrupted": found.report.get("interrupted", False)}
+                found = dataclasses.replace(earlier, report={**earlier.report, **ended})
+        fresh = {
+            **self._key,
+            "seconds": limits.seconds,
+            "rounds": limits.rounds,
+            "report": {**found.report, "from_cache": False},
+            "executable": base64.b64encode(found.executable).decode("ascii"),
+            "module": base64.b64encode(found.module).decode("ascii"),
+        }
+        try:
+            write_atomically(self._path, json.dumps(fresh).encode("utf-8"))
+        except OSError as error:
+            _warn(f"{self._path}: not written ({error})")
+        return dataclasses.replace(found, report={"from_cache": False, **found.report})
+
+    def _read(self) -> dict[str, Any] | None:
+        if not self._path.is_file():
+            return None
+        try:
+            entry = dict(json.loads(self._path.read_text(encoding="utf-8")))
+            stale = [name for name, value in self._key.items() if entry[name] != value]
+            if stale:
+                name = stale[0]
+                _warn(f"{self._path}: made with {name} {entry[name]}, here are {self._key[name]}")
+                return None
+            _found(entry)
+            float(entry["seconds"]), entry["rounds"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            _warn(f"{self._path}: damaged ({error!r})")
+            return None
+        return entry
+
+
+def _found(entry: dict[str, Any]) -> Found:
+    report = {**entry["report"], "from_cache": True}
+    float(report["optimized_cycles"])
+    parts = (base64.b64decode(entry[name], validate=True) for name in ("executable", "module"))
+    return Found(report, *parts)
+
+
+def _warn(problem: str) -> None:
+    print(f"mallocmuzero-xla: {problem}; not used", file=sys.stderr)

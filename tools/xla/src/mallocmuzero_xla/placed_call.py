@@ -1,0 +1,91 @@
+"""A function that runs a placed executable where it can, and itself where it cannot."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mallocmuzero_xla.errors import FallbackWarning, PlacedError
+from mallocmuzero_xla.placed_payload import LoadedCall
+
+
+class PlacedCall:
+    """Called as the function that was placed.
+
+    With other shapes, trees, shardings or static arguments than it was placed with, or within a
+    transformation of jax's, the function itself is run, through jax.jit; the first time a
+    FallbackWarning says why. Without a function that is a PlacedError.
+
+    Attributes:
+        compiled: the placed executable as a jax.stages.Compiled; None if it could not be loaded.
+        reason: why the function itself was run last; None if it has not been.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        loaded: LoadedCall | None,
+        parameters: Sequence[str],
+        arguments: int,
+        jitted: Callable[..., Any] | None,
+    ) -> None:
+        """Takes what PlacedHeader has under these names; `jitted` is None or from jax.jit."""
+        self.compiled = loaded.compiled if loaded else None
+        self.reason: str | None = None
+        self.__name__ = name
+        self._static = loaded.static if loaded else {}
+        self._parameters = {parameter: index for index, parameter in enumerate(parameters)}
+        self._wanted = frozenset(range(arguments))
+        self._jitted = jitted
+        self._warned = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the function."""
+        if self.compiled is None:
+            assert self._jitted is not None  # load_placed has seen to it
+            return self._jitted(*args, **kwargs)
+        try:
+            dynamic = self._dynamic(args, kwargs) if kwargs or self._static else args
+            return self.compiled(*dynamic)
+        except (TypeError, ValueError, _OtherArgumentsError) as error:
+            # What jax raises before it runs anything: no argument has been donated yet.
+            reason = " ".join(str(error).split())[:500]
+        self.fall_back(f"called with what it was not placed for: {reason}")
+        assert self._jitted is not None
+        return self._jitted(*args, **kwargs)
+
+    def fall_back(self, reason: str, depth: int = 2) -> None:
+        """Notes that the function itself is run; warns once, raises PlacedError without one.
+
+        The warning names the line of the user's, `depth` calls above.
+        """
+        self.reason = reason
+        if self._jitted is None:
+            raise PlacedError(f"{self.__name__}: {reason}")
+        if not self._warned:
+            self._warned = True
+            message = f"{self.__name__}: {reason}; runs as jax.jit compiles it"
+            warnings.warn(message, FallbackWarning, stacklevel=depth + 1)
+
+    def _dynamic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """Returns the arguments that are not static, in order of position."""
+        slots = dict(enumerate(args))
+        for name, value in kwargs.items():
+            position = self._parameters.get(name)
+            if position is None or position in slots:
+                raise _OtherArgumentsError(f"argument {name!r}")
+            slots[position] = value
+        if slots.keys() != self._wanted:
+            raise _OtherArgumentsError(f"{len(slots)} arguments in place of {len(self._wanted)}")
+        for position, wanted in self._static.items():
+            given = slots.pop(position)
+            if type(given) is not type(wanted) or given != wanted:
+                raise _OtherArgumentsError(
+                    f"static argument {position} is {given!r}, placed with {wanted!r}"
+                )
+        return [slots[position] for position in sorted(slots)]
+
+
+class _OtherArgumentsError(Exception):
+    """The arguments are not those that were placed."""

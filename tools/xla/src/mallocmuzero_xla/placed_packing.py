@@ -1,0 +1,122 @@
+"""Makes the file of a placed executable out of a traced function and the executable's bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mallocmuzero_xla.environment import versions_of
+from mallocmuzero_xla.lowering import Traced, text_sha256
+from mallocmuzero_xla.placed_file import PlacedFile, PlacedHeader
+from mallocmuzero_xla.placed_payload import pack_call
+
+# Options of jax.jit that JSON can hold and that say how the function is called.
+_JIT_OPTIONS = (
+    "donate_argnums",
+    "donate_argnames",
+    "static_argnums",
+    "static_argnames",
+    "keep_unused",
+)
+
+_BUILD = re.compile(r"\bcl/\d+")
+
+
+def pack(
+    traced: Traced, compiled: Any, executable: bytes, chip: str, report: Mapping[str, Any]
+) -> PlacedFile:
+    """Returns the file of `executable`, which takes the place of that of `compiled`.
+
+    `compiled` is what jax makes of `traced` by itself. Raises CaptureError if jax cannot serialise
+    what is needed to call it.
+    """
+    static = {index: traced.args[index] for index in sorted(traced.static)}
+    devices = list(traced.lowered._lowering._device_list)
+    platform = devices[0].platform
+    header = PlacedHeader(
+        function=traced.program.function,
+        platform=platform,
+        chip=chip,
+        topology=traced.program.topology_name,
+        device_kind=devices[0].device_kind,
+        devices=[describe_device(device) for device in devices],
+        build=build_of(devices[0].client),
+        versions=versions_of(platform),
+        lowered_sha256=traced.program.sha256,
+        text_sha256=text_sha256(traced.lowered),
+        inputs=_inputs(traced, compiled),
+        outputs=_outputs(compiled),
+        parameters=_parameters(traced.jitted),
+        arguments=len(traced.args),
+        jit_options=_jit_options(traced.jitted),
+        report=dict(report),
+    )
+    return PlacedFile(header, pack_call(compiled, executable, static))
+
+
+def describe_device(device: Any) -> dict[str, Any]:
+    """Returns the id of a device and, where the platform has such a thing, its place."""
+    place = {name: getattr(device, name, None) for name in ("coords", "core_on_chip")}
+    coords = place["coords"]
+    return {"id": device.id, **place, "coords": None if coords is None else list(coords)}
+
+
+def build_of(client: Any) -> str:
+    """Returns the change that a client's compiler was built from; empty if it does not say."""
+    found = _BUILD.search(client.platform_version)
+    return found.group() if found else ""
+
+
+def _inputs(traced: Traced, compiled: Any) -> list[dict[str, Any]]:
+    import jax
+
+    dynamic = [arg for index, arg in enumerate(traced.args) if index not in traced.static]
+    given = [getattr(leaf, "sharding", None) is not None for leaf in jax.tree.leaves(dynamic)]
+    infos = jax.tree.leaves(compiled.args_info)
+    shardings = jax.tree.leaves(compiled.input_shardings, is_leaf=lambda leaf: leaf is None)
+    return [
+        {
+            "shape": list(info.shape),
+            "dtype": str(info.dtype),
+            "weak_type": bool(info._aval.weak_type),
+            "donated": info.donated,
+            "sharding": str(sharding),
+            "given": has_sharding,
+        }
+        for info, sharding, has_sharding in zip(infos, shardings, given, strict=True)
+    ]
+
+
+def _outputs(compiled: Any) -> list[dict[str, Any]]:
+    import jax
+
+    leaves = jax.tree.leaves(compiled.out_info)
+    shardings = jax.tree.leaves(compiled.output_shardings)
+    return [
+        {"shape": list(leaf.shape), "dtype": str(leaf.dtype), "sharding": str(sharding)}
+        for leaf, sharding in zip(leaves, shardings, strict=True)
+    ]
+
+
+def _parameters(jitted: Any) -> list[str]:
+    """Returns the names by which positional arguments may be given, too."""
+    signature = getattr(getattr(jitted, "_jit_info", None), "fun_signature", None)
+    if signature is None:
+        return []
+    names = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+            break
+        names.append(parameter.name)
+    return names
+
+
+def _jit_options(jitted: Any) -> dict[str, Any]:
+    info = getattr(jitted, "_jit_info", None)
+    found = {name: getattr(info, name, None) for name in _JIT_OPTIONS}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in found.items()
+        if value
+    }

@@ -1,0 +1,181 @@
+"""Packs an executable of others' making with what jax needs to call it, and loads it again.
+
+jax.experimental.serialize_executable pickles a compiled function with the executable's bytes beside
+it. Here other bytes take their place: those of an executable with the same arguments and results.
+jaxlib puts a message of its own (xla.ifrt.SerializedXlaExecutableMetadata: shapes, layouts and
+donation) before the bytes that the compiler's library serialises, with its length as a varint; it
+is kept. This and lowering.py are the modules that use private parts of jax.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mallocmuzero_xla.errors import CaptureError, PlacedError, in_one_line
+
+# The name of the runtime in jaxlib's message, and where in it that is found at the latest.
+_IFRT = b"pjrt_ifrt"
+_FRAME_BYTES = 64
+
+_VARINT_BYTES = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedCall:
+    """A packed executable, loaded.
+
+    Attributes:
+        compiled: a jax.stages.Compiled; it takes the arguments that are not static.
+        static: the static arguments that it was compiled with, by position.
+    """
+
+    compiled: Any
+    static: dict[int, Any]
+
+
+def pack_call(compiled: Any, executable: bytes, static: Mapping[int, Any]) -> bytes:
+    """Returns `compiled`, a jax.stages.Compiled, with `executable` as its executable.
+
+    `executable` is what the compiler's library serialises. Raises CaptureError if what there is to
+    pack cannot be serialised.
+    """
+    import jax
+
+    unloaded = getattr(compiled._executable, "_unloaded_executable", None)
+    if unloaded is None:
+        raise CaptureError("jax does not serialise this function's executable")
+    if compiled._params.const_args or unloaded.mut is not None:
+        raise CaptureError(
+            "the function closes over arrays that jax passes as hidden arguments: make them "
+            "arguments of the function"
+        )
+    info, in_tree = jax.tree.flatten(compiled.args_info)
+    frame, own = _split(compiled)
+    if own[:1] != executable[:1] or _IFRT in executable[:_FRAME_BYTES]:
+        raise CaptureError("the executable is not one of the compiler that jax has here")
+    try:
+        content = io.BytesIO()
+        _pickler(content, frame + executable).dump((unloaded, info, compiled._no_kwargs))
+        return pickle.dumps(
+            {
+                "payload": content.getvalue(),
+                "in_tree": in_tree,
+                "out_tree": compiled.out_tree,
+                "static": dict(static),
+            }
+        )
+    except Exception as error:  # whatever the user's own classes raise
+        raise CaptureError(
+            f"what is needed to call the function cannot be pickled: {in_one_line(error)}"
+        ) from error
+
+
+def _pickler(content: io.BytesIO, executable: bytes) -> pickle.Pickler:
+    from jax.experimental import serialize_executable
+
+    class Swapping(serialize_executable._JaxPjrtPickler):  # type: ignore[misc]
+        """Writes `executable` wherever jax would write the one that it has."""
+
+        def persistent_id(self, obj: Any) -> Any:
+            found = super().persistent_id(obj)
+            return ("exec", executable) if found and found[0] == "exec" else found
+
+    pickler: pickle.Pickler = Swapping(content)
+    return pickler
+
+
+def load_call(call: bytes, devices: Sequence[Any]) -> LoadedCall:
+    """Loads what `pack_call` packed onto `devices`, those it was compiled for, in their order.
+
+    Raises PlacedError if it cannot be loaded.
+    """
+    from jax.experimental import serialize_executable
+
+    try:
+        parts = pickle.loads(call)
+        compiled = serialize_executable.deserialize_and_load(
+            parts["payload"],
+            parts["in_tree"],
+            parts["out_tree"],
+            backend=devices[0].client,
+            execution_devices=list(devices),
+        )
+    except Exception as error:  # pickle and the runtime raise several unrelated types
+        raise PlacedError(f"cannot be loaded: {in_one_line(error)}") from error
+    _check_layouts(compiled._executable)
+    return LoadedCall(compiled, parts["static"])
+
+
+def _check_layouts(executable: Any) -> None:
+    """Raises PlacedError unless arguments and results lie in memory as jax will hand them over."""
+    from jax._src.layout import Layout
+
+    loaded = executable.xla_executable
+    for what, get, wanted in (
+        ("arguments", loaded.get_parameter_layouts, executable._xla_in_layouts),
+        ("results", loaded.get_output_layouts, executable._xla_out_layouts),
+    ):
+        try:
+            found = [Layout.from_pjrt_layout(layout) for layout in get()]
+        except Exception:  # a runtime that does not say; jax does without then, too
+            continue
+        if found != list(wanted):
+            raise PlacedError(f"the executable has its {what} in {found}, expected {list(wanted)}")
+
+
+def raw_executable(compiled: Any) -> bytes:
+    """Returns a jax.stages.Compiled's executable as the compiler's library serialises it."""
+    return _split(compiled)[1]
+
+
+def _split(compiled: Any) -> tuple[bytes, bytes]:
+    """Returns what jaxlib puts before a serialised executable, and the executable."""
+    executable = compiled.runtime_executable()
+    client = getattr(executable, "client", None)
+    found = executable.serialize() if client is None else client.serialize_executable(executable)
+    content = bytes(found)
+    length, start = 0, 0
+    for start, byte in enumerate(content[:_VARINT_BYTES], 1):
+        length |= (byte & 0x7F) << 7 * (start - 1)
+        if byte < 0x80:
+            break
+    end = start + length
+    if _IFRT not in content[start : min(end, start + _FRAME_BYTES)] or end >= len(content):
+        raise CaptureError(
+            "this jaxlib serialises executables otherwise than 0.10.2 does: install that one"
+        )
+    return content[:end], content[end:]
+
+
+def check_entry(compiled: Any, module: bytes) -> None:
+    """Raises CaptureError unless a compiled module is called as `compiled` is.
+
+    `module` is an HloModuleProto. Shapes of arguments and results, their layouts and memory spaces
+    are compared: jax knows those of `compiled` only. What jaxlib cannot read is not compared.
+    """
+    from jaxlib import _hlo
+
+    try:
+        own = compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
+        wanted = _hlo.XlaComputation(own).program_shape()
+    except Exception:  # jaxlib has bugs in modules with asynchronous slices
+        return
+    try:
+        found = _hlo.XlaComputation(module).program_shape()
+    except Exception as error:
+        raise CaptureError(f"the placed module cannot be read: {in_one_line(error)}") from error
+    shapes = [_arrays(found), _arrays(wanted)]
+    if shapes[0] != shapes[1]:
+        raise CaptureError(
+            f"the placed module is called otherwise: {shapes[0]}, expected {shapes[1]}"
+        )
+
+
+def _arrays(shape: Any) -> str:
+    """Returns the arguments and the result as XLA writes them, with layouts and memory spaces."""
+    arguments = ", ".join(str(argument) for argument in shape.parameter_shapes())
+    return f"({arguments})->{shape.result_shape()}"

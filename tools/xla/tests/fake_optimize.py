@@ -1,0 +1,48 @@
+"""Stands in for `mallocmuzero optimize`: follows a plan, a JSON file.
+
+The plan: `output`, a path whose .bin and .pb are written as executable and module; `report`, what
+is printed; `log`, a file that the arguments are added to; `says`, lines for stderr; `code` to exit
+with; `waits`: for Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+import signal
+import sys
+import threading
+
+
+def main() -> int:
+    """Does as the plan says."""
+    plan = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
+    arguments = sys.argv[2:]
+    with pathlib.Path(plan["log"]).open("a", encoding="utf-8") as log:
+        log.write(json.dumps(arguments) + "\n")
+    report = plan["report"]
+    if plan.get("waits"):
+        stopped = threading.Event()
+        signal.signal(signal.SIGINT, lambda *_: stopped.set())
+        print("waiting", file=sys.stderr, flush=True)
+        stopped.wait()
+        report = {**report, "interrupted": True}
+    for line in plan.get("says", []):
+        print(line, file=sys.stderr, flush=True)
+    if plan.get("code"):
+        return int(plan["code"])
+    flags = dict(zip(arguments[1::2], arguments[2::2], strict=False))
+    assert pathlib.Path(flags["--hlo"]).read_bytes().startswith(b"ML\xefR")  # MLIR bytecode
+    assert pathlib.Path(flags["--compile-options"]).stat().st_size > 0
+    output = pathlib.Path(flags["--output"])
+    output.mkdir()
+    if plan.get("output"):
+        planned = pathlib.Path(plan["output"])
+        shutil.copy(planned.with_suffix(".bin"), output / "executable.bin")
+        shutil.copy(planned.with_suffix(".pb"), output / "module.pb")
+    print(json.dumps(report))
+    return 0
+
+
+sys.exit(main())

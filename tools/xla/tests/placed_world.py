@@ -1,0 +1,109 @@
+"""Placed executables on CPU devices: what the tests of place and load_placed have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import pathlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from conftest import VERSIONS
+
+from mallocmuzero_xla.lowering import Traced, trace
+from mallocmuzero_xla.placed_file import PlacedFile
+from mallocmuzero_xla.placed_packing import pack
+from mallocmuzero_xla.placed_payload import raw_executable
+
+HAS_JAX = importlib.util.find_spec("jax") is not None
+
+if HAS_JAX:
+    import jax
+
+    # Before any device is asked for.
+    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_num_cpu_devices", 4)
+
+needs_jax = pytest.mark.skipif(not HAS_JAX, reason="jax not installed")
+
+REPORT = {
+    "default_cycles": 1000.0,
+    "optimized_cycles": 900.0,
+    "best_round": 1,
+    "rounds": [
+        {"number": 0, "promised_cycles": 1200.0, "error": "does not fit"},
+        {"number": 1, "promised_cycles": 890.0, "compiled_cycles": 900.0},
+    ],
+}
+
+
+def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes functions lower for this machine's CPU devices, as if it were the topology."""
+    monkeypatch.setattr("mallocmuzero_xla.lowering.prepare_environment", lambda: None)
+    monkeypatch.setattr("mallocmuzero_xla.chips.prepare_environment", lambda: None)
+    monkeypatch.setattr("mallocmuzero_xla.lowering.chip_devices", lambda _: jax.devices("cpu"))
+    monkeypatch.setattr("mallocmuzero_xla.placed_cache.compiler_versions", lambda: VERSIONS)
+    library = pathlib.Path("libtpu.so")
+    monkeypatch.setattr("mallocmuzero_xla.place_search.compiler_library", lambda: library)
+
+
+def traced_and_compiled(fn: Any, args: Sequence[Any], **options: Any) -> tuple[Traced, Any]:
+    from mallocmuzero_xla.chips import CHIPS
+
+    traced = trace(fn, args, CHIPS["tpu_v6e"], options)
+    return traced, traced.lowered.compile()
+
+
+def executable_of(fn: Any, args: Sequence[Any], **options: Any) -> bytes:
+    return raw_executable(traced_and_compiled(fn, args, **options)[1])
+
+
+def output_of(fn: Any, args: Sequence[Any], **options: Any) -> tuple[bytes, bytes]:
+    """Returns what the binary writes: the executable and the module."""
+    compiled = traced_and_compiled(fn, args, **options)[1]
+    module = compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
+    return raw_executable(compiled), module
+
+
+def swapped(fn: Any, other: Any, args: Sequence[Any], **options: Any) -> PlacedFile:
+    """Returns `fn` placed, with the executable of `other`, by which calls of it are told."""
+    traced, compiled = traced_and_compiled(fn, args, **options)
+    return pack(traced, compiled, executable_of(other, args, **options), "tpu_v6e", REPORT)
+
+
+def with_header(file: PlacedFile, **changes: Any) -> PlacedFile:
+    return dataclasses.replace(file, header=dataclasses.replace(file.header, **changes))
+
+
+class FakeSearch:
+    """A binary whose `optimize` does as it is told; fake_optimize.py says what may be told."""
+
+    def __init__(self, folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._plan, self._log = folder / "plan.json", folder / "optimize.log"
+        script = pathlib.Path(__file__).with_name("fake_optimize.py")
+        binary = folder / "mallocmuzero"
+        line = f'exec {sys.executable} {script} {self._plan} "$@"'
+        binary.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+        binary.chmod(0o755)
+        monkeypatch.setenv("MALLOCMUZERO_BINARY", str(binary))
+        monkeypatch.setenv("MALLOCMUZERO_CACHE", str(folder / "cache"))
+
+    def plan(self, output: tuple[bytes, bytes] | None = None, **plan: Any) -> None:
+        """Says what the next calls do; `output`: the executable and the module to write."""
+        plan = {"report": REPORT, "log": str(self._log), **plan}
+        if output is not None:
+            path = self._folder / "planned"
+            for suffix, content in zip((".bin", ".pb"), output, strict=True):
+                path.with_suffix(suffix).write_bytes(content)
+            plan["output"] = str(path)
+        self._plan.write_text(json.dumps(plan), encoding="utf-8")
+
+    def calls(self) -> list[list[str]]:
+        """Returns the arguments of each call so far."""
+        if not self._log.exists():
+            return []
+        return [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]

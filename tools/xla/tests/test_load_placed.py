@@ -1,0 +1,427 @@
+"""Functions made of placed executables: which executable runs, and what happens where it cannot.
+
+On CPU devices; the executable of one function stands in that of another, so that it shows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import warnings
+import zipfile
+from typing import Any
+
+import pytest
+from placed_world import (
+    HAS_JAX,
+    needs_jax,
+    on_cpu,
+    swapped,
+    traced_and_compiled,
+    with_header,
+)
+
+from mallocmuzero_xla import FallbackWarning, PlacedError, load_placed
+from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.placed_file import PlacedFile
+from mallocmuzero_xla.placed_packing import pack
+from mallocmuzero_xla.placed_payload import raw_executable
+
+if HAS_JAX:
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    @jax.tree_util.register_dataclass
+    @dataclasses.dataclass
+    class State:
+        """A tree of a user's own."""
+
+        weights: Any
+        count: Any
+
+
+pytestmark = needs_jax
+
+
+@pytest.fixture(autouse=True)
+def cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_cpu(monkeypatch)
+    warnings.simplefilter("error", FallbackWarning)
+
+
+@pytest.fixture
+def path(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "f.placed"
+
+
+def shape(*dimensions: int) -> Any:
+    return jax.ShapeDtypeStruct(dimensions, jnp.float32)
+
+
+def add(x: Any, y: Any) -> Any:
+    return x + y
+
+
+def multiply(x: Any, y: Any) -> Any:
+    return x * y
+
+
+def placed_add(path: pathlib.Path, **changes: Any) -> PlacedFile:
+    """Writes add, placed for four numbers; what it runs is multiply."""
+    file = with_header(swapped(add, multiply, (shape(4), shape(4))), **changes)
+    file.write(path)
+    return file
+
+
+THREES = (3.0, 3.0, 3.0, 3.0)
+
+
+def threes(count: int = 4) -> Any:
+    return jnp.full((count,), 3.0)
+
+
+@pytest.mark.parametrize("with_function", [True, False])
+def test_placed_executable_is_what_runs(path: pathlib.Path, with_function: bool) -> None:
+    placed_add(path)
+    call = load_placed(path, add if with_function else None)
+    assert call(threes(), threes()).tolist() == [9.0] * 4
+    assert call(np.full(4, 2, np.float32), threes()).tolist() == [6.0] * 4
+    assert call.reason is None
+    assert call.__name__ == "add"
+
+
+def test_arguments_may_be_given_by_name(path: pathlib.Path) -> None:
+    placed_add(path)
+    call = load_placed(path, add)
+    assert call(threes(), y=threes()).tolist() == [9.0] * 4
+    assert call(y=2 * threes(), x=threes()).tolist() == [18.0] * 4
+
+
+def test_trees_go_in_and_come_out(path: pathlib.Path) -> None:
+    def step(state: Any, batch: Any) -> Any:
+        weights = state.weights + batch["x"][0]
+        return State(weights, state.count + 1), {"loss": (weights.sum(), None)}
+
+    def other(state: Any, batch: Any) -> Any:
+        weights = state.weights * batch["x"][0]
+        return State(weights, state.count + 10), {"loss": (weights.max(), None)}
+
+    args = (State(shape(4), jax.ShapeDtypeStruct((), jnp.int32)), {"x": [shape(4), shape(2)]})
+    swapped(step, other, args).write(path)
+    call = load_placed(path, step)
+    state, aux = call(State(threes(), jnp.int32(0)), {"x": [2 * threes(), threes(2)]})
+    assert isinstance(state, State)
+    assert state.weights.tolist() == [18.0] * 4
+    assert int(state.count) == 10
+    assert float(aux["loss"][0]) == 18.0
+    assert aux["loss"][1] is None
+
+
+@pytest.mark.parametrize("how", ["function", "jit"])
+def test_donated_argument_is_gone(path: pathlib.Path, how: str) -> None:
+    swapped(add, multiply, (shape(4), shape(4)), donate_argnums=0).write(path)
+    fn: Any = add if how == "function" else jax.jit(add, donate_argnums=0)
+    call = load_placed(path, fn)
+    x, y = threes(), threes()
+    assert call(x, y).tolist() == [9.0] * 4
+    assert x.is_deleted()
+    assert not y.is_deleted()
+
+
+def test_argument_survives_a_call_that_does_not_fit(path: pathlib.Path) -> None:
+    swapped(add, multiply, (shape(4), shape(4)), donate_argnums=0).write(path)
+    call = load_placed(path)
+    x = threes()
+    with pytest.raises(PlacedError, match="add: called with what it was not placed for"):
+        call(x, threes(3))
+    assert not x.is_deleted()
+
+
+def scaled(x: Any, by: int, mode: str = "times") -> Any:
+    return x * by if mode == "times" else x + by
+
+
+def scaled_otherwise(x: Any, by: int, mode: str = "times") -> Any:
+    return x - by if mode == "times" else x / by
+
+
+@pytest.mark.parametrize("again", [True, False])
+@pytest.mark.parametrize(
+    "options", [{"static_argnums": (1, 2)}, {"static_argnames": ("by", "mode")}]
+)
+def test_static_arguments_are_those_it_was_placed_with(
+    path: pathlib.Path, options: dict[str, Any], again: bool
+) -> None:
+    swapped(scaled, scaled_otherwise, (shape(4), 2, "times"), **options).write(path)
+    call = load_placed(path, scaled, **(options if again else {}))
+    assert call(threes(), 2, "times").tolist() == [1.0] * 4
+    assert call(threes(), by=2, mode="times").tolist() == [1.0] * 4
+    with pytest.warns(FallbackWarning, match="static argument 1 is 5, placed with 2"):
+        assert call(threes(), 5, "times").tolist() == [15.0] * 4
+    # Said once, and the placed executable is still there.
+    assert call(threes(), 2, "plus").tolist() == [5.0] * 4
+    assert call(threes(), 2, "times").tolist() == [1.0] * 4
+
+
+def test_static_argument_that_cannot_be_pickled_is_an_error(path: pathlib.Path) -> None:
+    apply: Any = lambda x, fn: fn(x)  # noqa: E731
+    twice: Any = lambda x: 2 * x  # noqa: E731
+    with pytest.raises(CaptureError, match="cannot be pickled"):
+        swapped(apply, apply, (shape(4), twice), static_argnums=1)
+
+
+def test_unused_argument_may_have_any_value(path: pathlib.Path) -> None:
+    first: Any = lambda x, unused: x + 1  # noqa: E731
+    second: Any = lambda x, unused: x + 2  # noqa: E731
+    swapped(first, second, (shape(4), shape(7))).write(path)
+    assert load_placed(path, first)(threes(), threes(7)).tolist() == [5.0] * 4
+
+
+def rows(devices: int) -> Any:
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:devices]), ("x",))
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+
+
+@pytest.mark.parametrize("devices", [2, 4])
+@pytest.mark.parametrize("with_function", [True, False])
+def test_program_of_several_devices_runs_on_them(
+    path: pathlib.Path, devices: int, with_function: bool
+) -> None:
+    options = {"in_shardings": (rows(devices), rows(devices)), "out_shardings": rows(devices)}
+    swapped(add, multiply, (shape(8), shape(8)), **options).write(path)
+    fn: Any = jax.jit(add, **options) if with_function else None
+    result = load_placed(path, fn)(threes(8), jax.device_put(threes(8), rows(devices)))
+    assert result.tolist() == [9.0] * 8
+    assert result.sharding == rows(devices)
+    assert len(result.addressable_shards) == devices
+
+
+def test_shard_map_runs(path: pathlib.Path) -> None:
+    spec, whole = jax.sharding.PartitionSpec("x"), jax.sharding.PartitionSpec()
+
+    def summed(operation: Any) -> Any:
+        inner = lambda x, y: jax.lax.psum(operation(x, y).sum(), "x")  # noqa: E731
+        mesh = rows(4).mesh
+        return jax.shard_map(inner, mesh=mesh, in_specs=(spec, spec), out_specs=whole)
+
+    swapped(summed(add), summed(multiply), (shape(8), shape(8))).write(path)
+    call = load_placed(path, summed(add))
+    assert float(call(threes(8), threes(8))) == 72.0
+
+
+def test_arguments_on_other_devices_are_run_by_the_function(path: pathlib.Path) -> None:
+    placed_add(path)
+    call = load_placed(path, add)
+    x = jax.device_put(threes(), jax.devices()[1])
+    with pytest.warns(FallbackWarning, match="called with what it was not placed for: .*sharding"):
+        assert call(x, x).tolist() == [6.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        (lambda: (threes(3), threes(3)), "Argument types differ"),
+        (lambda: (jnp.full((4,), 3), threes()), "Argument types differ"),
+        (lambda: ((threes(), threes()), threes()), "pytree"),
+    ],
+)
+def test_other_arguments_are_run_by_the_function_and_warned_of_once(
+    path: pathlib.Path, args: Any, reason: str
+) -> None:
+    placed_add(path)
+    fn: Any = lambda x, y: (x[0] if isinstance(x, tuple) else x) + y  # noqa: E731
+    fn.__name__ = "add"
+    call = load_placed(path, fn)
+    with pytest.warns(FallbackWarning, match=reason) as caught:
+        assert call(*args()).tolist()[0] == 6.0
+    assert len(caught) == 1
+    assert "runs as jax.jit compiles it" in str(caught[0].message)
+    assert call(*args()).tolist()[0] == 6.0
+    assert reason in (call.reason or "")
+    assert call(threes(), threes()).tolist() == [9.0] * 4
+
+
+def test_too_few_arguments_are_the_functions_own_error(path: pathlib.Path) -> None:
+    placed_add(path)
+    call = load_placed(path, add)
+    with pytest.warns(FallbackWarning), pytest.raises(TypeError, match="missing 1 required"):
+        call(threes())
+
+
+def test_gradient_is_taken_of_the_function(path: pathlib.Path) -> None:
+    placed_add(path)
+    call = load_placed(path, add)
+    with pytest.warns(FallbackWarning, match="transformations"):
+        gradient = jax.grad(lambda x: call(x, threes()).sum())(threes())
+    assert gradient.tolist() == [1.0] * 4
+
+
+def installed(name: str) -> str:
+    return importlib.metadata.version(name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"versions": {"jax": "0.0.1"}}, r"made with jax 0\.0\.1, here is \d.*: install that"),
+        ({"versions": {"libtpu": "0.0.1"}}, r"made with libtpu 0\.0\.1, here is none"),
+        ({"platform": "tpu", "versions": {}}, "no tpu here"),
+        ({"device_kind": "TPU v6 lite"}, "placed for TPU v6 lite, here is cpu"),
+        ({"devices": [{"id": 17}]}, "placed for device 17, which this process does not have"),
+        (
+            {"devices": [{"id": n, "coords": [n], "core_on_chip": 0} for n in (0, 1)]},
+            ".*here it is",
+        ),
+        ({"text_sha256": "0"}, "the function, or its jit options, are not those"),
+    ],
+)
+def test_what_does_not_fit_is_run_by_the_function_with_one_warning(
+    path: pathlib.Path, changes: dict[str, Any], reason: str
+) -> None:
+    placed_add(path, **changes)
+    with pytest.warns(FallbackWarning, match=f"^add: {reason}") as caught:
+        call = load_placed(path, add)
+        assert call(threes(), threes()).tolist() == [6.0] * 4
+        assert call(threes(3), threes(3)).tolist() == [6.0] * 3
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert call.compiled is None
+    if "text_sha256" not in changes:
+        with pytest.raises(PlacedError, match=reason):
+            load_placed(path)
+
+
+def test_compiler_of_another_build_is_another_compiler(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placed_add(path, build="cl/1")
+    monkeypatch.setattr("mallocmuzero_xla.placed_loading.build_of", lambda _: "cl/2")
+    with pytest.raises(PlacedError, match="made by a compiler built from cl/1, here is cl/2"):
+        load_placed(path)
+
+
+def test_function_that_has_changed_is_run_as_it_is_now(path: pathlib.Path) -> None:
+    placed_add(path)
+    subtract: Any = lambda x, y: x - y  # noqa: E731
+    with pytest.warns(FallbackWarning, match="are not those that were placed"):
+        assert load_placed(path, subtract)(threes(), threes()).tolist() == [0.0] * 4
+    assert load_placed(path, subtract, check=False)(threes(), threes()).tolist() == [9.0] * 4
+
+
+def test_arguments_in_other_layouts_are_refused(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jax._src.layout import Layout
+
+    placed_add(path)
+    column = Layout(major_to_minor=(1, 0), tiling=((8, 128),))
+    monkeypatch.setattr(Layout, "from_pjrt_layout", lambda _: column)
+    with pytest.raises(PlacedError, match=r"has its arguments in .*1, 0.*, expected "):
+        load_placed(path)
+
+
+def cut(path: pathlib.Path) -> None:
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def flip(path: pathlib.Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def replace_call(path: pathlib.Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        header = archive.read("header.json")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", header)
+        archive.writestr("call.pickle", b"something else")
+
+
+def raise_format(path: pathlib.Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        header, call = archive.read("header.json"), archive.read("call.pickle")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", header.replace(b'"format": 1', b'"format": 2'))
+        archive.writestr("call.pickle", call)
+
+
+@pytest.mark.parametrize(
+    ("harm", "reason"),
+    [
+        (cut, "not a placed executable, or damaged"),
+        (flip, "damaged"),
+        (replace_call, "call.pickle is not what was written"),
+        (raise_format, "has format 2, expected 1"),
+        (pathlib.Path.unlink, "no such file"),
+    ],
+)
+def test_damaged_file_is_not_unpickled(path: pathlib.Path, harm: Any, reason: str) -> None:
+    placed_add(path)
+    harm(path)
+    with pytest.warns(FallbackWarning, match=reason) as caught:
+        call = load_placed(path, add)
+    assert len(caught) == 1
+    assert call(threes(), threes()).tolist() == [6.0] * 4
+    with pytest.raises(PlacedError, match=reason):
+        load_placed(path)
+
+
+def test_executable_that_the_runtime_refuses_is_a_reason(path: pathlib.Path) -> None:
+    traced, compiled = traced_and_compiled(add, (shape(4), shape(4)))
+    own = raw_executable(compiled)
+    pack(traced, compiled, own[: len(own) // 2], "tpu_v6e", {}).write(path)
+    with pytest.warns(FallbackWarning, match="add: cannot be loaded: "):
+        call = load_placed(path, add)
+    assert call(threes(), threes()).tolist() == [6.0] * 4
+
+
+def test_header_says_what_the_file_is_for(path: pathlib.Path) -> None:
+    swapped(add, multiply, (shape(4), shape(4)), donate_argnums=0).write(path)
+    header = PlacedFile.read(path).header
+    assert (header.function, header.chip, header.platform) == ("add", "tpu_v6e", "cpu")
+    assert header.topology == "v6e:1x1"
+    assert header.versions == {name: installed(name) for name in ("jax", "jaxlib")}
+    assert [(entry["shape"], entry["donated"]) for entry in header.inputs] == [
+        ([4], True),
+        ([4], False),
+    ]
+    assert [(entry["shape"], entry["dtype"]) for entry in header.outputs] == [([4], "float32")]
+    assert header.parameters == ["x", "y"]
+    assert header.jit_options["donate_argnums"] == [0]
+    assert header.report["optimized_cycles"] == 900.0
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_example_compares_and_times(path: pathlib.Path, tmp_path: pathlib.Path, fits: bool) -> None:
+    model = tmp_path / "model_of_example.py"
+    model.write_text(
+        "import jax, jax.numpy as jnp\n"
+        "def add(x, y):\n"
+        "    return x + y\n"
+        "def build():\n"
+        "    shape = jax.ShapeDtypeStruct((4,), jnp.float32)\n"
+        "    return add, (shape, shape), {'donate_argnums': 0}\n",
+        encoding="utf-8",
+    )
+    file = swapped(add, multiply, (shape(4), shape(4)), donate_argnums=0)
+    (file if fits else with_header(file, versions={"jax": "0"})).write(path)
+    script = pathlib.Path(__file__).parents[1] / "examples" / "check_placed.py"
+    done = subprocess.run(
+        [sys.executable, str(script), f"{model}:build", str(path)],
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.match(r"largest difference (\S+); jax\.jit \S+ ms, placed \S+ ms", done.stdout)
+    assert found, done.stderr
+    assert (float(found.group(1)) > 0) == fits
+    assert done.returncode == (0 if fits else 1)
+    assert ("not the placed executable: made with jax 0" in done.stderr) != fits

@@ -1,0 +1,455 @@
+"""place(): with a made-up binary on CPU devices, and with the real one where there is one."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import threading
+import time
+from typing import Any
+
+import pytest
+from placed_world import HAS_JAX, REPORT, FakeSearch, needs_jax, on_cpu, output_of
+
+from mallocmuzero_xla import (
+    CHIPS,
+    CaptureError,
+    FallbackWarning,
+    Placed,
+    UsageError,
+    cli,
+    load_placed,
+    place,
+)
+from mallocmuzero_xla.chips import chip_here, chip_of_kind
+from mallocmuzero_xla.place_cli import describe_placed
+from mallocmuzero_xla.placed_file import PlacedFile
+
+if HAS_JAX:
+    import jax
+    import jax.numpy as jnp
+
+pytestmark = needs_jax
+
+BUILDER = """
+import jax, jax.numpy as jnp
+def add(x, y):
+    return x + y
+def build():
+    return add, (jax.ShapeDtypeStruct((4,), jnp.float32),) * 2, {"donate_argnums": 1}
+"""
+
+
+def add(x: Any, y: Any) -> Any:
+    return x + y
+
+
+def multiply(x: Any, y: Any) -> Any:
+    return x * y
+
+
+def shapes() -> Any:
+    return (jax.ShapeDtypeStruct((4,), jnp.float32),) * 2
+
+
+def threes() -> Any:
+    return jnp.full((4,), 3.0)
+
+
+@pytest.fixture
+def fake(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeSearch:
+    on_cpu(monkeypatch)
+    monkeypatch.setattr(cli, "require_compiler", lambda: None)
+    made = FakeSearch(tmp_path, monkeypatch)
+    made.plan(output_of(multiply, shapes()))
+    return made
+
+
+def run(**options: Any) -> Placed:
+    return place(add, *shapes(), **{"chip": "tpu_v6e", "progress": False, **options})
+
+
+def test_output_of_the_binary_is_saved_and_runs(fake: FakeSearch, tmp_path: pathlib.Path) -> None:
+    placed = run()
+    assert (placed.default_cycles, placed.optimized_cycles) == (1000.0, 900.0)
+    assert placed.report == {**REPORT, "from_cache": False}
+    assert placed.load()(threes(), threes()).tolist() == [9.0] * 4
+    placed.save(tmp_path / "f.placed")
+    assert load_placed(tmp_path / "f.placed", add)(threes(), threes()).tolist() == [9.0] * 4
+
+
+def test_binary_is_told_what_to_do(fake: FakeSearch) -> None:
+    run(budget="90s", rounds=3, threads=2, topology="v6e:2x2")
+    ((command, *words),) = fake.calls()
+    assert command == "optimize"
+    flags = dict(zip(words[::2], words[1::2], strict=False))
+    wanted = {"--chip": "tpu_v6e", "--topology": "v6e:2x2", "--libtpu": "libtpu.so"}
+    assert flags.items() >= {**wanted, "--budget": "90s", "--rounds": "3", "--threads": "2"}.items()
+    assert "--json" in words
+
+
+def test_compile_options_are_those_that_jax_would_pass(
+    fake: FakeSearch, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jax._src.lib import _jax
+
+    kept: list[bytes] = []
+    search = run.__globals__["place"].__globals__["search"]
+
+    def spy(binary: Any, program: Any, *rest: Any) -> Any:
+        kept.append(program.compile_options)
+        return search(binary, program, *rest)
+
+    monkeypatch.setattr("mallocmuzero_xla.placing.search", spy)
+    mesh = jax.make_mesh((4,), ("x",))
+    rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+    fake.plan(output_of(multiply, shapes(), in_shardings=(rows, rows)))
+    placed = run(in_shardings=(rows, rows), compiler_options={"xla_cpu_enable_fast_math": False})
+    options = _jax.CompileOptions.ParseFromString(kept[0])
+    assert (options.num_replicas, options.num_partitions) == (1, 4)
+    assert options.device_assignment.computation_count() == 4
+    assert options.executable_build_options.use_spmd_partitioning
+    assert options.executable_build_options.use_shardy_partitioner
+    assert dict(options.env_option_overrides) == {"xla_cpu_enable_fast_math": False}
+    assert placed.load()(threes(), threes()).tolist() == [9.0] * 4
+
+
+def test_default_that_is_kept_is_an_executable_too(fake: FakeSearch) -> None:
+    report = {"default_cycles": 1000.0, "optimized_cycles": 1000.0, "rounds": []}
+    fake.plan(output_of(add, shapes()), report=report)
+    placed = run()
+    assert placed.default_cycles == placed.optimized_cycles
+    assert placed.load()(threes(), threes()).tolist() == [6.0] * 4
+
+
+def test_program_that_compiles_only_when_placed_is_placed(
+    fake: FakeSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    compile_it = jax.stages.Lowered.compile
+
+    def refuse_default(lowered: Any, compiler_options: dict[str, Any]) -> Any:
+        asked.append(compiler_options)
+        if not compiler_options:
+            raise RuntimeError("no room")
+        return compile_it(lowered)
+
+    report = {"default_error": "no room", "optimized_cycles": 900.0, "best_round": 1}
+    fake.plan(output_of(multiply, shapes()), report=report)
+    monkeypatch.setattr(jax.stages.Lowered, "compile", refuse_default)
+    placed = run()
+    assert asked == [{}, {CHIPS["tpu_v6e"].msa_option: False}]
+    assert placed.default_cycles is None
+    assert placed.load()(threes(), threes()).tolist() == [9.0] * 4
+    assert describe_placed(placed.report).splitlines() == [
+        "default  not compiled: no room",
+        "placed   0.001 Mcycles",
+    ]
+
+
+def test_second_call_searches_no_more(fake: FakeSearch) -> None:
+    run(budget="60s", rounds=4)
+    fake.plan(code=1)
+    for budget, rounds in (("60s", 4), ("5s", 1)):
+        again = run(budget=budget, rounds=rounds)
+        assert again.report["from_cache"]
+        assert again.load()(threes(), threes()).tolist() == [9.0] * 4
+    for budget, most in (("61s", 4), ("60s", None)):
+        with pytest.raises(CaptureError, match="optimize failed"):
+            run(budget=budget, rounds=most)
+
+
+def test_second_search_keeps_the_better(fake: FakeSearch) -> None:
+    run(budget="60s")
+    worse = {"default_cycles": 1000.0, "optimized_cycles": 950.0, "best_round": 0, "rounds": []}
+    fake.plan(output_of(add, shapes()), report=worse)
+    assert run(budget="70s").optimized_cycles == 900.0
+    assert run(budget="70s").load()(threes(), threes()).tolist() == [9.0] * 4
+    assert len(fake.calls()) == 2
+
+
+def test_other_trees_do_not_share_the_calling_convention(fake: FakeSearch) -> None:
+    # They lower to the same program, and the executable is looked up by that.
+    run()
+    x, y = shapes()
+    pair: Any = lambda pair: pair["x"] + pair["y"]  # noqa: E731
+    pair.__name__ = "add"
+    placed = place(pair, {"x": x, "y": y}, chip="tpu_v6e", progress=False)
+    assert placed.load()({"x": threes(), "y": threes()}).tolist() == [9.0] * 4
+
+
+@pytest.mark.parametrize("harm", ["{", '{"format": 1}', "[]"])
+def test_damaged_entry_is_searched_for_again(
+    fake: FakeSearch, tmp_path: pathlib.Path, harm: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run()
+    (entry,) = (tmp_path / "cache" / "placed" / "tpu_v6e").iterdir()
+    entry.write_text(harm, encoding="utf-8")
+    assert not run().report["from_cache"]
+    assert "not used" in capsys.readouterr().err
+    assert len(fake.calls()) == 2
+
+
+def test_progress_of_the_binary_is_shown(
+    fake: FakeSearch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake.plan(output_of(multiply, shapes()), says=["round 1: 900"])
+    run(progress=True)
+    assert "round 1: 900" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("plan", "kind", "message"),
+    [
+        ({"code": 1, "says": ["a", "out of memory"]}, CaptureError, r"failed \(1\): out of memory"),
+        ({"code": 2, "says": ["no such option"]}, UsageError, r"failed \(2\): no such option"),
+        ({"report": {"default_error": "no room"}}, CaptureError, "add does not compile: no room"),
+        ({}, CaptureError, "wrote less than expected"),
+    ],
+)
+def test_what_goes_wrong_in_the_binary_is_said(
+    fake: FakeSearch, plan: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    fake.plan(**plan)
+    with pytest.raises(kind, match=message):
+        run()
+
+
+def test_module_that_is_called_otherwise_is_refused(fake: FakeSearch) -> None:
+    executable, _ = output_of(multiply, shapes())
+    other = (jax.ShapeDtypeStruct((8,), jnp.float32),) * 2
+    fake.plan((executable, output_of(multiply, other)[1]))
+    with pytest.raises(CaptureError, match=r"the placed module is called otherwise: .*f32\[8"):
+        run()
+
+
+def test_module_with_other_layouts_is_refused(fake: FakeSearch) -> None:
+    from jax.experimental.layout import Format, Layout
+
+    square = (jax.ShapeDtypeStruct((4, 4), jnp.float32),) * 2
+    one = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    columns = Format(Layout(major_to_minor=(1, 0)), one)
+    fake.plan(output_of(multiply, square))
+    assert place(multiply, *square, chip="tpu_v6e").optimized_cycles == 900.0
+    fake.plan(output_of(multiply, square, in_shardings=(columns, columns)))
+    with pytest.raises(CaptureError, match=r"called otherwise: \(f32\[4,4\]\{0,1\}, .*\{1,0\}"):
+        place(multiply, *square, chip="tpu_v6e", budget="6m")
+
+
+def test_executable_in_jaxlibs_own_frame_is_refused(fake: FakeSearch) -> None:
+    from placed_world import traced_and_compiled
+
+    compiled = traced_and_compiled(multiply, shapes())[1].runtime_executable()
+    framed = compiled.client.serialize_executable(compiled)
+    fake.plan((framed, output_of(multiply, shapes())[1]))
+    with pytest.raises(CaptureError, match="not one of the compiler that jax has here"):
+        run()
+
+
+def test_interrupt_ends_with_the_best_so_far(fake: FakeSearch, tmp_path: pathlib.Path) -> None:
+    fake.plan(output_of(multiply, shapes()), waits=True)
+
+    def interrupt() -> None:
+        while not fake.calls():
+            time.sleep(0.05)
+        time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    placed = run()
+    assert placed.report["interrupted"]
+    # It is no answer to another call.
+    fake.plan(output_of(multiply, shapes()))
+    assert not run().report["from_cache"]
+
+
+def test_interrupt_before_there_is_anything_is_an_interrupt(fake: FakeSearch) -> None:
+    fake.plan(report={"interrupted": True, "default_error": "stopped by a signal"})
+    with pytest.raises(KeyboardInterrupt):
+        run()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": "5"}, "budget '5': expected a time"),
+        ({"rounds": 0}, "rounds 0: expected 1 or more"),
+        ({"threads": -1}, "threads -1: expected 1 or more"),
+        ({"chip": "tpu_v9"}, "unknown chip 'tpu_v9'"),
+        ({"chip": None}, "no chip named, and jax runs on 'cpu' here: expected one of tpu_v4i"),
+        ({"donate_argnum": 0}, "jax.jit with donate_argnum"),
+    ],
+)
+def test_wrong_arguments_are_usage_errors(
+    fake: FakeSearch, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        run(**options)
+    assert fake.calls() == []
+
+
+def test_function_that_cannot_be_kept_is_not_searched_for(fake: FakeSearch) -> None:
+    apply: Any = lambda x, y, fn: fn(x, y)  # noqa: E731
+    with pytest.raises(CaptureError, match="cannot be pickled"):
+        place(apply, *shapes(), lambda x, y: x, chip="tpu_v6e", static_argnums=2)
+    assert fake.calls() == []
+
+
+class Device:
+    """A device of a machine that is not this one."""
+
+    def __init__(self, platform: str, kind: str) -> None:
+        self.platform, self.device_kind = platform, kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "chip"),
+    [
+        ("TPU v4 lite", "tpu_v4i"),
+        ("TPU v4", "tpu_v4"),
+        ("TPU v5 lite", "tpu_v5e"),
+        ("TPU v5e", "tpu_v5e"),
+        ("TPU v5", "tpu_v5p"),
+        ("TPU v5p", "tpu_v5p"),
+        ("TPU v6 lite", "tpu_v6e"),
+        ("TPU v6e", "tpu_v6e"),
+    ],
+)
+def test_chip_is_that_of_the_machine(monkeypatch: pytest.MonkeyPatch, kind: str, chip: str) -> None:
+    on_cpu(monkeypatch)
+    monkeypatch.setattr(jax, "devices", lambda: [Device("tpu", kind)])
+    assert chip_here() == chip
+
+
+@pytest.mark.parametrize(("platform", "kind"), [("tpu", "TPU7x"), ("gpu", "NVIDIA H100")])
+def test_chip_is_not_guessed(monkeypatch: pytest.MonkeyPatch, platform: str, kind: str) -> None:
+    on_cpu(monkeypatch)
+    monkeypatch.setattr(jax, "devices", lambda: [Device(platform, kind)])
+    with pytest.raises(UsageError, match=f"jax runs on '{kind}' here: expected one of tpu_v4i"):
+        chip_here()
+
+
+@pytest.fixture
+def model(tmp_path: pathlib.Path) -> str:
+    path = tmp_path / "placed_model.py"
+    path.write_text(BUILDER, encoding="utf-8")
+    return f"{path}:build"
+
+
+def test_shell_writes_the_file_and_a_table(
+    fake: FakeSearch, model: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "f.placed"
+    fake.plan(output_of(multiply, shapes(), donate_argnums=1))
+    assert cli.main(["place", model, "--chip", "tpu_v6e", "--output", str(output)]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    table = shown.err.splitlines()
+    assert table == [
+        "default  0.001 Mcycles",
+        "placed   0.001 Mcycles",
+        "gain     10.00%",
+        "round 0  promised 0.001, not compiled: does not fit",
+        "round 1  promised 0.001, compiled 0.001 Mcycles, the best",
+        f"mallocmuzero-xla: wrote {output}",
+    ]
+    y = threes()
+    assert load_placed(output)(threes(), y).tolist() == [9.0] * 4
+    assert y.is_deleted()
+
+
+def test_shell_prints_one_object(
+    fake: FakeSearch, model: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = ["--output", str(tmp_path / "f.placed")]
+    flags = ["--chip", "tpu_v6e", "--rounds", "2", "--threads", "1", "--budget", "9s"]
+    assert cli.main(["place", model, *flags, *output, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {**REPORT, "from_cache": False}
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--budget", "5"], "budget '5'"),
+        ([], "no chip named"),
+        (["--chip", "tpu_v6e", "--output", "/"], "a folder; expected a file"),
+    ],
+)
+def test_shell_says_what_is_wrong_before_the_search(
+    fake: FakeSearch,
+    model: str,
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    flags: list[str],
+    message: str,
+) -> None:
+    assert cli.main(["place", model, "--output", str(tmp_path / "f.placed"), *flags]) == 2
+    assert message in capsys.readouterr().err
+    assert fake.calls() == []
+
+
+def test_shell_writes_over_no_file_of_another_kind(
+    fake: FakeSearch, model: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "notes.txt"
+    output.write_text("mine", encoding="utf-8")
+    assert cli.main(["place", model, "--chip", "tpu_v6e", "--output", str(output)]) == 2
+    assert "a file of something else is there" in capsys.readouterr().err
+    assert output.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("chip", sorted(CHIPS))
+def test_compiler_names_its_chips_as_we_do(chip: str) -> None:
+    from mallocmuzero_xla import topology_devices
+
+    assert {chip_of_kind(device.device_kind) for device in topology_devices(chip)} == {chip}
+
+
+def has_optimize() -> bool:
+    """Whether there is a binary, and its `optimize` takes what place() hands it."""
+    import subprocess
+
+    from mallocmuzero_xla.importer import find_binary
+
+    try:
+        binary = find_binary()
+    except UsageError:
+        return False
+    line = [str(binary), "optimize", "--help"]
+    shown = subprocess.run(line, capture_output=True, text=True, check=False)
+    return shown.returncode == 0 and "--compile-options" in shown.stdout
+
+
+def mlp(weights: Any, x: Any) -> dict[str, Any]:
+    return {"weights": weights * 0.9, "out": jax.nn.gelu(x @ weights)}
+
+
+@pytest.mark.compiler
+def test_real_binary_places_for_a_tpu_that_is_not_there(tmp_path: pathlib.Path) -> None:
+    if not has_optimize():
+        pytest.skip("no mallocmuzero with the command optimize")
+    args = [jax.ShapeDtypeStruct(pair, jnp.bfloat16) for pair in ((512, 1024), (256, 512))]
+    placed = place(
+        mlp,
+        *args,
+        chip="tpu_v6e",
+        budget="30s",
+        rounds=1,
+        donate_argnums=0,
+        cache_dir=tmp_path / "cache",
+        progress=False,
+    )
+    assert placed.default_cycles is not None
+    assert 0 < placed.optimized_cycles <= placed.default_cycles
+    path = tmp_path / "mlp.placed"
+    placed.save(path)
+    header = PlacedFile.read(path).header
+    assert (header.platform, header.device_kind) == ("tpu", "TPU v6 lite")
+    assert header.build.startswith("cl/")
+    assert header.versions.keys() == {"jax", "jaxlib", "libtpu"}
+    with pytest.warns(FallbackWarning, match="mlp: no tpu here"):
+        call = load_placed(path, mlp)
+    assert call(jnp.ones((512, 1024)), jnp.ones((256, 512)))["out"].shape == (256, 1024)
