@@ -157,7 +157,7 @@ std::string ReportText(const v1::CompileReport& report, const CompileFlags& flag
   for (const std::string& output : {flags.module, flags.executable}) {
     if (!output.empty()) absl::StrAppend(&text, "\nwrote ", output);
   }
-  if (!flags.module.empty() || !flags.executable.empty()) text += "\n";
+  if (!flags.module.empty() || !flags.executable.empty()) text += '\n';
   return text;
 }
 

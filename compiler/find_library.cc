@@ -1,6 +1,7 @@
 #include "compiler/find_library.h"
 
-#include <cstdio>
+#include <poll.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -8,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "cluster/child_process.h"
 
 namespace mallocmuzero {
 namespace {
@@ -16,22 +18,22 @@ constexpr char kVariable[] = "TPU_LIBRARY_PATH";
 
 // Finds the package without importing it. A folder of sources named libtpu has no origin.
 constexpr char kAskPython[] =
-    "python3 -c 'import importlib.util, os; package = importlib.util.find_spec(\"libtpu\"); "
-    "print(os.path.join(os.path.dirname(package.origin), \"libtpu.so\"))' 2>/dev/null";
+    "import importlib.util, os; package = importlib.util.find_spec('libtpu'); "
+    "print(os.path.join(os.path.dirname(package.origin), 'libtpu.so'))";
+constexpr int kAnswerMilliseconds = 30'000;
 
 bool IsFile(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(path, error);
 }
 
-// Empty if there is no python3 or it has no such package.
+// Not a path if there is no python3, if it does not answer, or if it has no such package.
 std::string PythonsLibrary() {
-  std::FILE* answer = popen(kAskPython, "re");
-  if (answer == nullptr) return "";
-  std::string path;
-  char buffer[4096];
-  while (std::fgets(buffer, sizeof(buffer), answer) != nullptr) path += buffer;
-  pclose(answer);
+  const auto python = ChildProcess::Start({"/usr/bin/env", "python3", "-c", kAskPython});
+  if (!python.ok()) return "";
+  pollfd ended{(*python)->exit_fd(), POLLIN, 0};
+  poll(&ended, 1, kAnswerMilliseconds);
+  std::string path = (*python)->ReadOutput();
   absl::StripAsciiWhitespace(&path);
   return path;
 }

@@ -201,8 +201,8 @@ class PlacedSearch {
     const absl::StatusOr<bool> better = CompileMapping(*program, *mapping, round);
     if (!better.ok()) return better.status();
     if (request_.progress) request_.progress(round);
-    *report().add_rounds() = std::move(round);
     rounds_without_gain_ = *better || round.number() == 0 ? 0 : rounds_without_gain_ + 1;
+    *report().add_rounds() = std::move(round);
     return *better;
   }
 

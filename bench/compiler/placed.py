@@ -9,6 +9,7 @@ compiler than the one at hand are placed by the present one; their default is th
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import pathlib
@@ -28,11 +29,10 @@ Record = dict[str, Any]
 
 def module_bytes(text_file: pathlib.Path) -> bytes:
     """The HloModuleProto of a captured text."""
-    from jaxlib import _hlo  # type: ignore[import-untyped]
-
+    hlo = importlib.import_module("jaxlib._hlo")  # only to measure; the table needs no jaxlib
     with text_file.open("rb") as stream:
         text = zstandard.ZstdDecompressor().stream_reader(stream).read().decode()
-    return bytes(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    return bytes(hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
 
 
 def measure(capture: pathlib.Path, arguments: argparse.Namespace) -> Record:
@@ -102,7 +102,11 @@ def summary(records: list[Record], overrides: dict[tuple[str, str], tuple[float,
         pairs = []
         for record in records:
             key = record["chip"], record["program"]
-            if record["chip"] != chip or "report" not in record or not overrides.get(key, (0, 0))[1]:
+            if (
+                record["chip"] != chip
+                or "report" not in record
+                or not overrides.get(key, (0, 0))[1]
+            ):
                 continue
             report = record["report"]
             default = float(report["default_cycles"])

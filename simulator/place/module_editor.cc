@@ -6,6 +6,13 @@
 #include "absl/strings/str_cat.h"
 
 namespace mallocmuzero::place {
+namespace {
+
+// The bits of an instruction's id that XLA keeps; those above them are the computation's id, which
+// XLA fills in again from where it finds the instruction (HloComputation::CreateFromProto).
+constexpr int64_t kNumberInComputation = 0xffffffff;
+
+}  // namespace
 
 ModuleEditor::ModuleEditor(xla::HloModuleProto module) : module_(std::move(module)) {
   Index();
@@ -14,7 +21,7 @@ ModuleEditor::ModuleEditor(xla::HloModuleProto module) : module_(std::move(modul
     last_computation_id_ = std::max(last_computation_id_, computation.id());
     for (const xla::HloInstructionProto& instruction : computation.instructions()) {
       names_.insert(instruction.name());
-      last_id_ = std::max(last_id_, instruction.id());
+      last_id_ = std::max(last_id_, instruction.id() & kNumberInComputation);
     }
   }
 }

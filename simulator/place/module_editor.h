@@ -22,7 +22,8 @@ class ModuleEditor {
   xla::HloComputationProto* FindComputation(int64_t id);
   xla::HloComputationProto* FindComputation(absl::string_view name);
 
-  // An id that no instruction of the module has.
+  // An id that no instruction of the module has, in the bits that XLA keeps: in a computation whose
+  // instructions differ in nothing but their upper bits, XLA would find several roots.
   int64_t NewId() { return ++last_id_; }
 
   // `stem` with a number behind it; no instruction of the module has that name.
@@ -40,7 +41,7 @@ class ModuleEditor {
   void Index();
 
   xla::HloModuleProto module_;
-  int64_t last_id_ = 0;
+  int64_t last_id_ = 0;  // the greatest number that an instruction has in its computation
   int64_t last_computation_id_ = 0;
   int64_t last_name_ = 0;
   absl::flat_hash_map<int64_t, int> computation_by_id_;  // index into the module's computations

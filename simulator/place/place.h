@@ -19,8 +19,8 @@
 
 namespace mallocmuzero::place {
 
-// Reads a serialised HloModuleProto (plain or zstd). InvalidArgument, starting with `path`, if it is
-// something else.
+// Reads a serialised HloModuleProto (plain or zstd). InvalidArgument, starting with `path`, if it
+// is something else.
 absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path);
 
 struct PlacedModule {

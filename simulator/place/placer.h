@@ -65,8 +65,8 @@ class Placer {
   absl::Status RunEvent(Frame& frame, const CopyEvent& event);
   absl::Status StartCopy(Frame& frame, uint32_t interval, Memory from);
   absl::Status FinishCopy(Frame& frame, uint32_t interval, Memory from);
-  // Makes a constant of a computation inside available in `frame`, for a copy that serves all passes
-  // of a loop. False if the buffer holds no constant.
+  // Makes a constant of a computation inside available in `frame`, for a copy that serves all
+  // passes of a loop. False if the buffer holds no constant.
   bool HoistConstant(Frame& frame, uint32_t buffer);
   absl::Status StartPrefetch(Frame& frame);
   absl::Status FinishPrefetch(Frame& frame);
