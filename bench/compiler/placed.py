@@ -59,7 +59,7 @@ def gain(cycles: float, default: float) -> float:
 
 
 def by_overrides(results: pathlib.Path) -> dict[tuple[str, str], tuple[float, bool]]:
-    """By chip and program: the gain that options brought, in per cent, and whether it is contended."""
+    """By chip and program: what options gained, in per cent, and whether it is contended."""
     gains: dict[tuple[str, str], tuple[float, bool]] = {}
     for file in sorted(results.glob("tpu_*.jsonl")):
         for line in file.read_text(encoding="utf-8").splitlines():
