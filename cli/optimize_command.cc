@@ -45,11 +45,12 @@ struct OptimizeFlags {
   std::string topology;
   std::string library;
   std::vector<std::string> options;
+  bool keep_scoped_limit = false;
   std::string compile_options;
   std::string output;
   std::string budget = "5m";
   std::string solve = "5s";
-  uint32_t rounds = 8;
+  uint32_t rounds = 12;
   uint32_t threads = 0;
   uint64_t seed = 0;
   bool json = false;
@@ -111,6 +112,7 @@ absl::StatusOr<PlacedSearchRequest> MakeRequest(const OptimizeFlags& flags) {
         absl::FailedPreconditionError(absl::StrCat(flags.output, ": cannot make this folder")));
   }
   request.folder = flags.output;
+  request.keep_scoped_limit = flags.keep_scoped_limit;
   request.sample_paths = flags.samples;
   request.most_rounds = flags.rounds;
   request.threads = ThreadCount(flags.threads);
@@ -118,9 +120,15 @@ absl::StatusOr<PlacedSearchRequest> MakeRequest(const OptimizeFlags& flags) {
   return request;
 }
 
+// "48 MiB" between the other two; empty if it is the chip's own.
+std::string ScopedLimit(const v1::PlacedRound& round, const char* before, const char* after) {
+  if (round.scoped_limit_bytes() == 0) return "";
+  return absl::StrCat(before, FormatMebibytes(round.scoped_limit_bytes()), " MiB", after);
+}
+
 void PrintRound(const v1::PlacedRound& round) {
-  std::fputs(absl::StrCat("round ", round.number(), ": promised ",
-                          FormatCycles(round.promised_cycles()), ", ",
+  std::fputs(absl::StrCat("round ", round.number(), ScopedLimit(round, ", ", " of scoped memory"),
+                          ": promised ", FormatCycles(round.promised_cycles()), ", ",
                           round.has_compiled_cycles()
                               ? absl::StrCat("compiled ", FormatCycles(round.compiled_cycles()))
                               : round.error(),
@@ -131,6 +139,7 @@ void PrintRound(const v1::PlacedRound& round) {
 
 std::string RoundTable(const v1::OptimizeReport& report) {
   Table table({{"round", Table::Align::kRight},
+               {"scoped limit", Table::Align::kRight},
                {"promised", Table::Align::kRight},
                {"compiled", Table::Align::kRight},
                {"elsewhere", Table::Align::kRight},
@@ -138,7 +147,9 @@ std::string RoundTable(const v1::OptimizeReport& report) {
                {"of MiB", Table::Align::kRight},
                {"compile, s", Table::Align::kRight}});
   for (const v1::PlacedRound& round : report.rounds()) {
-    table.AddRow({absl::StrCat(round.number()), FormatCycles(round.promised_cycles()),
+    const std::string limit = ScopedLimit(round, "", "");
+    table.AddRow({absl::StrCat(round.number()), limit.empty() ? "own" : limit,
+                  FormatCycles(round.promised_cycles()),
                   round.has_compiled_cycles() ? FormatCycles(round.compiled_cycles()) : "refused",
                   FormatCount(round.accesses_elsewhere()), FormatMebibytes(round.packed_bytes()),
                   FormatMebibytes(round.fast_memory_bytes()),
@@ -153,14 +164,24 @@ std::string ReportText(const v1::OptimizeReport& report, const OptimizeFlags& fl
                                      ? FormatCycles(report.default_cycles())
                                      : absl::StrCat("refused: ", report.default_error())});
   std::string best = "the default is kept";
-  if (report.has_best_round()) {
+  if (report.has_best_round() || report.best_scoped_limit_bytes() > 0) {
     best = FormatCycles(report.optimized_cycles());
     if (report.has_default_cycles()) {
       absl::StrAppend(&best, ", ", FormatChange(report.optimized_cycles(), report.default_cycles()),
                       " the default");
     }
+    if (report.best_scoped_limit_bytes() > 0) {
+      absl::StrAppend(&best, report.has_best_round() ? ", with " : ", by ",
+                      FormatMebibytes(report.best_scoped_limit_bytes()), " MiB of scoped memory",
+                      report.has_best_round() ? "" : " alone");
+    }
   }
-  facts.push_back({"placed", std::move(best)});
+  facts.push_back({"best", std::move(best)});
+  for (const v1::ScopedLimitTrial& trial : report.scoped_limits()) {
+    facts.push_back({absl::StrCat("default, ", FormatMebibytes(trial.limit_bytes()), " MiB"),
+                     trial.has_default_cycles() ? FormatCycles(trial.default_cycles())
+                                                : absl::StrCat("refused: ", trial.error())});
+  }
   return absl::StrCat(report.program(), " for ", report.chip(), "\n\n", FactList(facts), "\n",
                       RoundTable(report), "\nwrote ", flags.output, "\n");
 }
@@ -234,6 +255,8 @@ void AddInputs(CLI::App& command, OptimizeFlags& flags) {
                   "compiler option for every compile, such as xla_tpu_scoped_vmem_limit_kib=49152; "
                   "repeatable")
       ->type_name("NAME=VALUE");
+  command.add_flag("--keep-scoped-limit", flags.keep_scoped_limit,
+                   "do not try other limits of scoped memory than the chip's own");
   command
       .add_option("--compile-options", flags.compile_options,
                   "serialised CompileOptionsProto to start from, such as jax makes for a program "
@@ -261,7 +284,7 @@ void AddOptimizeCommand(CLI::App& app, Action& action) {
   command
       ->add_option("--rounds", flags->rounds,
                    "most compiles of placed modules; two in a row without gain end the search; "
-                   "default: 8")
+                   "default: 12")
       ->type_name("N")
       ->check(WholeNumber(1, kMostRounds));
   command

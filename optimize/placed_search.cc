@@ -1,79 +1,58 @@
 #include "optimize/placed_search.h"
 
 #include <algorithm>
-#include <memory>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
-#include "absl/types/optional.h"
+#include "absl/time/time.h"
 #include "compiler/compile.h"
-#include "compiler/options.h"
 #include "mallocmuzero/v1/compile.pb.h"
-#include "mallocmuzero/xla/hlo.pb.h"
-#include "optimize/checked_place.h"
-#include "optimize/packed_solve.h"
+#include "optimize/placed_variant.h"
+#include "optimize/search_compiler.h"
 #include "simulator/core/file_io.h"
-#include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
-#include "simulator/core/simulate.h"
 #include "simulator/core/status_macros.h"
-#include "simulator/hlo/module.h"
-#include "simulator/import/analyzed_module.h"
-#include "simulator/import/import.h"
-#include "simulator/import/read_back.h"
-#include "simulator/place/place.h"
 
 namespace mallocmuzero {
 namespace {
 
-// What a placed module may take for instructions beyond what the compile with everything in HBM
-// takes.
-constexpr int64_t kScopedMargin = 2 << 20;
+// Rounds under the chip's own limit of scoped memory before others are tried.
+constexpr int kFirstRounds = 2;
 
-// Bytes by which "... Exceeded vmem capacity by 12.32M." says that a module is too large; 0 if the
-// message says something else.
-int64_t ExcessOf(absl::string_view message) {
-  constexpr absl::string_view kBefore = "capacity by ";
-  const size_t at = message.find(kBefore);
-  if (at == absl::string_view::npos) return 0;
-  const absl::string_view number = message.substr(at + kBefore.size());
-  const size_t end = number.find_first_not_of("0123456789.");
-  double value = 0;
-  if (end == absl::string_view::npos || !absl::SimpleAtod(number.substr(0, end), &value)) return 0;
-  const double unit = number[end] == 'G' ? 1 << 30 : number[end] == 'M' ? 1 << 20 : 1 << 10;
-  return static_cast<int64_t>(value * unit);
+// Limits that are tried, as shares of the chip's own: first one to either side of it, then two more
+// on the side that was better. docs/scoped-memory.md has what they bring.
+using Shares = std::vector<double>;
+const Shares& FirstShares() {
+  static const Shares& shares = *new Shares{1.5, 0.75};
+  return shares;
 }
-
-int64_t MostScopedMemory(const hlo::Module& module, int32_t space) {
-  int64_t most = 0;
-  for (const hlo::Computation& computation : module.computations) {
-    for (const hlo::Instruction& instruction : computation.instructions) {
-      for (const hlo::ScopedMemory& scoped : instruction.scoped_memory) {
-        if (scoped.memory_space == space) most = std::max(most, scoped.offset + scoped.size);
-      }
-    }
-  }
-  return most;
+Shares NextShares(double best) {
+  if (best > 1) return {2, 3};
+  return best < 1 ? Shares{0.5, 0.625} : Shares{};
 }
 
 class PlacedSearch {
  public:
-  explicit PlacedSearch(const PlacedSearchRequest& request) : request_(request) {}
+  explicit PlacedSearch(const PlacedSearchRequest& request)
+      : request_(request), compiler_(request) {}
 
   absl::StatusOr<PlacedSearchResult> Run() && {
     const absl::Time start = absl::Now();
     MMZ_RETURN_IF_ERROR(CompileUnplaced());
-    MMZ_RETURN_IF_ERROR(ReadAllHbm());
     MMZ_RETURN_IF_ERROR(PriceDefault());
-    while (!IsOver()) {
-      absl::StatusOr<bool> improved = RunRound();
-      if (!improved.ok()) return improved.status();
+    const bool tries_limits = TriesLimits();
+    MMZ_RETURN_IF_ERROR(RunRounds(0, tries_limits ? kFirstRounds : request_.most_rounds));
+    if (tries_limits) {
+      MMZ_RETURN_IF_ERROR(TryLimits());
+      MMZ_RETURN_IF_ERROR(RunRounds(BestVariant(), request_.most_rounds));
     }
+    report().set_library(request_.library);
+    report().set_library_version(compiler_.version());
     report().set_interrupted(Stopped());
     report().set_seconds(absl::ToDoubleSeconds(absl::Now() - start));
     return std::move(result_);
@@ -85,86 +64,45 @@ class PlacedSearch {
     return absl::StrCat(request_.folder, "/", file);
   }
   bool Stopped() const { return request_.stop && request_.stop(); }
-  bool IsOver() const {
-    return Stopped() || rounds_without_gain_ >= 2 ||
-           report().rounds_size() >= static_cast<int>(request_.most_rounds) ||
-           absl::Now() + slowest_compile_ > request_.deadline;
+  bool HasTimeFor(int compiles) const {
+    return !Stopped() &&
+           absl::Now() + compiler_.slowest() * compiles + request_.solve_time < request_.deadline;
   }
-  const v1::OptimizeReport& report() const { return result_.report; }
-
-  absl::StatusOr<v1::CompileResponse> CompileAll(
-      const std::vector<std::pair<std::string, bool>>& codes, absl::string_view format) {
-    v1::CompileRequest compile;
-    compile.set_library(request_.library);
-    compile.set_topology(request_.topology);
-    for (const auto& [code, assigns] : codes) {
-      v1::CompileProgram& program = *compile.add_programs();
-      program.set_format(std::string(format));
-      program.set_code(code);
-      xla::CompileOptionsProto options = request_.options;
-      if (!assigns) {
-        MMZ_RETURN_IF_ERROR(
-            SetCompilerOption(absl::StrCat(request_.chip.assignment_option, "=false"), options));
-      }
-      program.set_options(SerializeDeterministically(options));
-    }
-    CompileControl control;
-    control.timeout = std::max(request_.deadline - absl::Now(), absl::Minutes(1)) * 2;
-    control.stop_fd = request_.stop_fd;
-    absl::StatusOr<v1::CompileResponse> response = Compile(compile, control);
-    if (!response.ok()) return response;
-    report().set_library(request_.library);
-    report().set_library_version(response->compiler().version());
-    for (const v1::CompiledProgram& program : response->programs()) {
-      slowest_compile_ = std::max(slowest_compile_, absl::Seconds(program.seconds()));
-    }
-    return response;
-  }
+  bool HasRounds() { return report().rounds_size() < static_cast<int>(request_.most_rounds); }
 
   absl::Status CompileUnplaced() {
-    all_hbm_path_ = request_.all_hbm_path;
-    default_path_ = request_.default_path;
-    if (!all_hbm_path_.empty()) return absl::OkStatus();
-    all_hbm_path_ = Path("all_hbm.pb");
-    absl::StatusOr<v1::CompileResponse> response =
-        CompileAll({{request_.code, false}, {request_.code, true}}, request_.format);
-    if (!response.ok()) return response.status();
-    MMZ_RETURN_IF_ERROR(CompileStatus(response->programs(0)));
-    MMZ_RETURN_IF_ERROR(WriteFileAtomically(all_hbm_path_, response->programs(0).module()));
-    const v1::CompiledProgram& by_default = response->programs(1);
+    if (!request_.all_hbm_path.empty()) {
+      return AddVariant(request_.all_hbm_path, request_.default_path, 0);
+    }
+    absl::StatusOr<std::vector<v1::CompiledProgram>> compiled = compiler_.CompileAll(
+        {{request_.code, request_.format, false, 0}, {request_.code, request_.format, true, 0}});
+    if (!compiled.ok()) return compiled.status();
+    const v1::CompiledProgram& all_hbm = compiled->front();
+    MMZ_RETURN_IF_ERROR(CompileStatus(all_hbm));
+    const std::string all_hbm_path = Path("all_hbm.pb");
+    MMZ_RETURN_IF_ERROR(WriteFileAtomically(all_hbm_path, all_hbm.module()));
+    const v1::CompiledProgram& by_default = compiled->back();
     if (const absl::Status status = CompileStatus(by_default); !status.ok()) {
       report().set_default_error(std::string(status.message()));
-      return absl::OkStatus();
+      return AddVariant(all_hbm_path, "", 0);
     }
-    KeepBest(by_default);
-    default_path_ = Path("default.pb");
-    return WriteFileAtomically(default_path_, by_default.module());
+    KeepProgram(by_default);
+    const std::string default_path = Path("default.pb");
+    MMZ_RETURN_IF_ERROR(WriteFileAtomically(default_path, by_default.module()));
+    return AddVariant(all_hbm_path, default_path, 0);
   }
 
-  void KeepBest(const v1::CompiledProgram& program) {
-    result_.module = program.module();
-    result_.executable = program.executable();
-    report().set_executable_bytes(static_cast<double>(program.executable().size()));
-    if (program.has_memory()) *report().mutable_memory() = program.memory();
-  }
-
-  absl::Status ReadAllHbm() {
-    absl::StatusOr<xla::HloModuleProto> proto = place::LoadModule(all_hbm_path_);
-    if (!proto.ok()) return proto.status();
-    all_hbm_ = *std::move(proto);
-    const absl::StatusOr<hlo::Module> module = ReadModule(all_hbm_path_);
-    if (!module.ok()) return module.status();
-    memory_bytes_ = request_.hardware.fast_memory_bytes();
-    if (request_.chip.scoped_reserve_bytes > 0) {
-      const int64_t scoped =
-          MostScopedMemory(*module, request_.hardware.fast_memory_space()) + kScopedMargin;
-      memory_bytes_ += std::max<int64_t>(request_.chip.scoped_reserve_bytes - scoped, 0);
-    }
+  absl::Status AddVariant(const std::string& all_hbm_path, const std::string& default_path,
+                          int64_t limit_bytes) {
+    absl::StatusOr<PlacedVariant> variant =
+        PlacedVariant::Create(request_, all_hbm_path, default_path, limit_bytes);
+    if (!variant.ok()) return variant.status();
+    variants_.push_back(*std::move(variant));
     return absl::OkStatus();
   }
 
   absl::Status PriceDefault() {
-    const absl::StatusOr<Program> program = Import();
+    const absl::StatusOr<Program> program = variants_.front().Import();
     if (!program.ok()) return program.status();
     report().set_program(program->proto().name());
     report().set_chip(request_.hardware.name());
@@ -174,110 +112,142 @@ class PlacedSearch {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Program> Import() const {
-    v1::Hardware hardware = request_.hardware;
-    const int64_t alignment = hardware.fast_memory_alignment_bytes();
-    hardware.set_fast_memory_bytes(memory_bytes_ / alignment * alignment);
-    ImportOptions options;
-    options.all_hbm_path = all_hbm_path_;
-    options.default_path = default_path_;
-    options.sample_paths = request_.sample_paths;
-    options.placed_paths = placed_paths_;
-    options.program_name = request_.program_name;
-    absl::StatusOr<v1::Program> program = ImportProgram(options, hardware);
-    if (!program.ok()) return program.status();
-    return Program::FromProto(*std::move(program));
-  }
-
-  // One mapping found, placed and compiled. False if it is no better than the best.
-  absl::StatusOr<bool> RunRound() {
-    const absl::StatusOr<Program> program = Import();
-    if (!program.ok()) return program.status();
-    v1::PlacedRound round;
-    round.set_number(static_cast<uint32_t>(report().rounds_size()));
-    round.set_fast_memory_bytes(static_cast<double>(program->hardware().fast_memory_bytes()));
-    absl::StatusOr<Mapping> mapping = FindMapping(*program, round);
-    if (!mapping.ok()) return mapping.status();
-    const absl::StatusOr<bool> better = CompileMapping(*program, *mapping, round);
-    if (!better.ok()) return better.status();
-    if (request_.progress) request_.progress(round);
-    rounds_without_gain_ = *better || round.number() == 0 ? 0 : rounds_without_gain_ + 1;
-    *report().add_rounds() = std::move(round);
-    return *better;
-  }
-
-  absl::StatusOr<Mapping> FindMapping(const Program& program, v1::PlacedRound& round) const {
-    if (round.number() == 0) {
-      round.set_promised_cycles(SimulateAllHbm(program).total_cycles);
-      return AllHbmMapping(program);
+  // Rounds of one variant, until there are `most` in all.
+  absl::Status RunRounds(size_t variant, size_t most) {
+    while (!variants_[variant].is_exhausted() && HasRounds() && HasTimeFor(1) &&
+           static_cast<size_t>(report().rounds_size()) < most) {
+      MMZ_RETURN_IF_ERROR(RunRound({variant}));
     }
-    const absl::Time start = absl::Now();
-    SolveOptions options;
-    options.deadline = start + request_.solve_time;
-    options.threads = request_.threads;
-    options.seed = request_.seed + round.number();
-    options.stop = request_.stop;
-    absl::StatusOr<PackedSolution> found =
-        SolveToPack(program, options, must_pack_ ? Packing::kPredicted : Packing::kLeftToCompiler);
-    if (!found.ok()) return found.status();
-    round.set_promised_cycles(found->solution.cycles);
-    round.set_packed_bytes(static_cast<double>(found->packed_bytes));
-    round.set_solve_seconds(absl::ToDoubleSeconds(absl::Now() - start));
-    return std::move(found->solution.mapping);
+    return absl::OkStatus();
   }
 
-  absl::StatusOr<bool> CompileMapping(const Program& program, const Mapping& mapping,
-                                      v1::PlacedRound& round) {
-    const absl::StatusOr<place::PlacedModule> placed =
-        PlaceAndCheck(program, mapping, all_hbm_, all_hbm_path_);
-    if (!placed.ok()) return placed.status();
-    absl::StatusOr<v1::CompileResponse> response =
-        CompileAll({{SerializeDeterministically(placed->module), false}}, "hlo");
-    if (!response.ok()) return response.status();
-    const v1::CompiledProgram& compiled = response->programs(0);
-    round.set_compile_seconds(compiled.seconds());
-    if (const absl::Status status = CompileStatus(compiled); !status.ok()) {
-      round.set_error(std::string(status.message()));
-      // The prediction is an upper bound: a mapping that does not keep to it is tried first.
-      if (must_pack_) {
-        memory_bytes_ -= std::max<int64_t>(ExcessOf(compiled.error()), memory_bytes_ / 32);
+  // One mapping of each variant found and placed, then all of them compiled.
+  absl::Status RunRound(const std::vector<size_t>& variants) {
+    std::vector<PlacedProposal> proposals;
+    std::vector<SearchCompiler::Job> jobs;
+    for (const size_t variant : variants) {
+      const auto number = static_cast<uint32_t>(report().rounds_size() + proposals.size() + 1);
+      absl::StatusOr<PlacedProposal> proposal = variants_[variant].Propose(number);
+      if (!proposal.ok()) return proposal.status();
+      if (!proposal->module.empty()) {
+        jobs.push_back(
+            {std::move(proposal->module), "hlo", false, variants_[variant].scoped_limit_bytes()});
       }
-      must_pack_ = true;
-      return false;
+      proposals.push_back(*std::move(proposal));
     }
-    const std::string path = Path(absl::StrCat("placed_", round.number(), ".pb"));
-    MMZ_RETURN_IF_ERROR(WriteFileAtomically(path, compiled.module()));
-    MMZ_RETURN_IF_ERROR(WriteMessage(Path(absl::StrCat("placed_", round.number(), ".mapping")),
-                                     MappingToProto(mapping, program)));
-    placed_paths_.push_back(path);
-    const absl::StatusOr<ReadBack> read_back = ReadBackModule(program, all_hbm_path_, path);
-    if (!read_back.ok()) return read_back.status();
-    const v1::ReadBackReport compared = MakeReadBackReport(program, *read_back, &mapping);
-    round.set_accesses_elsewhere(compared.mismatch_count());
-    if (!compared.has_compiled_cycles()) {
-      return absl::InternalError(absl::StrCat(path, ": the compiler gave no estimates"));
+    absl::StatusOr<std::vector<v1::CompiledProgram>> compiled =
+        compiler_.CompileAll(std::move(jobs));
+    if (!compiled.ok()) return compiled.status();
+    auto next = compiled->begin();
+    for (size_t i = 0; i < proposals.size(); ++i) {
+      if (proposals[i].round.error().empty()) {
+        MMZ_RETURN_IF_ERROR(variants_[variants[i]].Learn(*next, proposals[i]));
+        const v1::CompiledProgram& program = *next++;
+        const v1::PlacedRound& round = proposals[i].round;
+        if (round.has_compiled_cycles() && IsBetter(round.compiled_cycles())) {
+          KeepBest(program, round.compiled_cycles(), round.scoped_limit_bytes());
+          report().set_best_round(round.number());
+        }
+      }
+      if (request_.progress) request_.progress(proposals[i].round);
+      *report().add_rounds() = std::move(proposals[i].round);
     }
-    round.set_compiled_cycles(compared.compiled_cycles());
-    if (report().has_optimized_cycles() &&
-        compared.compiled_cycles() >= report().optimized_cycles()) {
-      return false;
+    return absl::OkStatus();
+  }
+
+  bool IsBetter(double cycles) {
+    return !report().has_optimized_cycles() || cycles < report().optimized_cycles();
+  }
+
+  void KeepBest(const v1::CompiledProgram& program, double cycles, double scoped_limit_bytes) {
+    report().set_optimized_cycles(cycles);
+    report().set_best_scoped_limit_bytes(scoped_limit_bytes);
+    KeepProgram(program);
+  }
+
+  void KeepProgram(const v1::CompiledProgram& program) {
+    result_.module = program.module();
+    result_.executable = program.executable();
+    report().set_executable_bytes(static_cast<double>(program.executable().size()));
+    if (program.has_memory()) *report().mutable_memory() = program.memory();
+  }
+
+  bool TriesLimits() const {
+    return !request_.keep_scoped_limit && !request_.code.empty() &&
+           request_.chip.scoped_reserve_bytes > 0 && !SetsScopedLimit(request_.options);
+  }
+
+  absl::Status TryLimits() {
+    MMZ_RETURN_IF_ERROR(TryShares(FirstShares()));
+    const auto own = static_cast<double>(request_.chip.scoped_reserve_bytes);
+    const auto best = static_cast<double>(variants_[BestVariant()].scoped_limit_bytes());
+    return TryShares(NextShares(best == 0 ? 1 : best / own));
+  }
+
+  // A limit that the compiler refuses is passed over.
+  absl::Status TryShares(const Shares& shares) {
+    if (shares.empty() || !HasRounds() || !HasTimeFor(3)) return absl::OkStatus();
+    std::vector<SearchCompiler::Job> jobs;
+    for (const double share : shares) {
+      const auto limit =
+          static_cast<int64_t>(share * static_cast<double>(request_.chip.scoped_reserve_bytes));
+      jobs.push_back({request_.code, request_.format, false, limit});
+      jobs.push_back({request_.code, request_.format, true, limit});
     }
-    report().set_optimized_cycles(compared.compiled_cycles());
-    report().set_best_round(round.number());
-    KeepBest(compiled);
+    const absl::StatusOr<std::vector<v1::CompiledProgram>> compiled = compiler_.CompileAll(jobs);
+    if (!compiled.ok()) return compiled.status();
+    std::vector<size_t> added;
+    for (size_t i = 0; i < jobs.size(); i += 2) {
+      const absl::StatusOr<bool> is_added =
+          AddLimit(jobs[i].scoped_limit_bytes, (*compiled)[i], (*compiled)[i + 1]);
+      if (!is_added.ok()) return is_added.status();
+      if (*is_added) added.push_back(variants_.size() - 1);
+    }
+    if (added.empty() || !HasTimeFor(1)) return absl::OkStatus();
+    return RunRound(added);
+  }
+
+  // False if the compiler refuses either.
+  absl::StatusOr<bool> AddLimit(int64_t limit, const v1::CompiledProgram& all_hbm,
+                                const v1::CompiledProgram& by_default) {
+    v1::ScopedLimitTrial& trial = *report().add_scoped_limits();
+    trial.set_limit_bytes(static_cast<double>(limit));
+    for (const v1::CompiledProgram* program : {&all_hbm, &by_default}) {
+      if (const absl::Status status = CompileStatus(*program); !status.ok()) {
+        trial.set_error(std::string(status.message()));
+        return false;
+      }
+    }
+    const std::string stem = Path(absl::StrCat("limit_", limit >> 10, "_kib_"));
+    const std::string all_hbm_path = stem + "all_hbm.pb";
+    const std::string default_path = stem + "default.pb";
+    MMZ_RETURN_IF_ERROR(WriteFileAtomically(all_hbm_path, all_hbm.module()));
+    MMZ_RETURN_IF_ERROR(WriteFileAtomically(default_path, by_default.module()));
+    MMZ_RETURN_IF_ERROR(AddVariant(all_hbm_path, default_path, limit));
+    const absl::StatusOr<Program> program = variants_.back().Import();
+    if (!program.ok()) return program.status();
+    trial.set_default_cycles(program->proto().baseline().total_cycles());
+    if (IsBetter(trial.default_cycles())) {
+      report().clear_best_round();
+      KeepBest(by_default, trial.default_cycles(), trial.limit_bytes());
+    }
     return true;
   }
 
+  // The one with the fastest module; the first if none has any.
+  size_t BestVariant() const {
+    const auto is_faster = [](const PlacedVariant& a, const PlacedVariant& b) {
+      return a.best_cycles().has_value() &&
+             (!b.best_cycles().has_value() || *a.best_cycles() < *b.best_cycles());
+    };
+    return static_cast<size_t>(std::min_element(variants_.begin(), variants_.end(), is_faster) -
+                               variants_.begin());
+  }
+
   const PlacedSearchRequest& request_;
+  SearchCompiler compiler_;
   PlacedSearchResult result_;
-  std::string all_hbm_path_;
-  std::string default_path_;  // empty: the compiler refuses the program by default
-  xla::HloModuleProto all_hbm_;
-  int64_t memory_bytes_ = 0;  // for tensors in the next round
-  bool must_pack_ = false;    // a module did not fit
-  std::vector<std::string> placed_paths_;
-  absl::Duration slowest_compile_;
-  int rounds_without_gain_ = 0;
+  std::vector<PlacedVariant> variants_;  // the first has the limit of the given options
 };
 
 }  // namespace

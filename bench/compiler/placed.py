@@ -73,8 +73,8 @@ def by_overrides(results: pathlib.Path) -> dict[tuple[str, str], tuple[float, bo
 
 
 def best_round(report: Record) -> Record | None:
-    """The compiled round with the fewest cycles but round 0, which has everything in HBM."""
-    rounds = [r for r in report.get("rounds", []) if "compiled_cycles" in r and r.get("number", 0)]
+    """The compiled round with the fewest cycles."""
+    rounds = [r for r in report.get("rounds", []) if "compiled_cycles" in r]
     return min(rounds, key=lambda r: float(r["compiled_cycles"])) if rounds else None
 
 
@@ -86,7 +86,7 @@ def row(record: Record, overrides: tuple[float, bool] | None) -> str:
         return f"{name} | | | {asked} | {record['error']} |"
     best = best_round(report)
     if best is None:
-        refused = next((r["error"] for r in report.get("rounds", []) if "error" in r), "no round")
+        refused = next((r["error"] for r in report.get("rounds", []) if r.get("error")), "no round")
         return f"{name} | | | {asked} | {refused[:80]} |"
     default = float(report["default_cycles"])
     promised = gain(float(best["promised_cycles"]), default)

@@ -1,0 +1,187 @@
+#include "optimize/placed_variant.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "compiler/compile.h"
+#include "optimize/checked_place.h"
+#include "optimize/packed_solve.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/status_macros.h"
+#include "simulator/hlo/module.h"
+#include "simulator/import/analyzed_module.h"
+#include "simulator/import/import.h"
+#include "simulator/import/read_back.h"
+#include "simulator/place/place.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr int kRoundsWithoutGain = 2;
+constexpr int kRoundsRefused = 4;
+
+// What a placed module may take for instructions beyond what the compile with everything in HBM
+// takes.
+constexpr int64_t kScopedMargin = 2 << 20;
+
+// What a mapping leaves free, as a share, beyond what a refused one had too much.
+constexpr int64_t kSpareShare = 256;
+
+int64_t MostScopedMemory(const hlo::Module& module, int32_t space) {
+  int64_t most = 0;
+  for (const hlo::Computation& computation : module.computations) {
+    for (const hlo::Instruction& instruction : computation.instructions) {
+      for (const hlo::ScopedMemory& scoped : instruction.scoped_memory) {
+        if (scoped.memory_space == space) most = std::max(most, scoped.offset + scoped.size);
+      }
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+int64_t ExcessBytes(absl::string_view message) {
+  constexpr absl::string_view kBefore = "capacity by ";
+  const size_t at = message.find(kBefore);
+  if (at == absl::string_view::npos) return 0;
+  const absl::string_view number = message.substr(at + kBefore.size());
+  const size_t end = number.find_first_not_of("0123456789.");
+  double value = 0;
+  if (end == absl::string_view::npos || !absl::SimpleAtod(number.substr(0, end), &value)) return 0;
+  const int64_t unit = number[end] == 'G'   ? 1 << 30
+                       : number[end] == 'M' ? 1 << 20
+                       : number[end] == 'K' ? 1 << 10
+                                            : 1;
+  return static_cast<int64_t>(value * static_cast<double>(unit));
+}
+
+absl::StatusOr<PlacedVariant> PlacedVariant::Create(const PlacedSearchRequest& request,
+                                                    std::string all_hbm_path,
+                                                    std::string default_path,
+                                                    int64_t scoped_limit_bytes) {
+  PlacedVariant variant(request);
+  variant.scoped_limit_bytes_ = scoped_limit_bytes;
+  variant.all_hbm_path_ = std::move(all_hbm_path);
+  variant.default_path_ = std::move(default_path);
+  MMZ_RETURN_IF_ERROR(variant.ReadAllHbm());
+  return variant;
+}
+
+absl::Status PlacedVariant::ReadAllHbm() {
+  absl::StatusOr<xla::HloModuleProto> proto = place::LoadModule(all_hbm_path_);
+  if (!proto.ok()) return proto.status();
+  all_hbm_ = *std::move(proto);
+  const absl::StatusOr<hlo::Module> module = ReadModule(all_hbm_path_);
+  if (!module.ok()) return module.status();
+  const v1::Hardware& hardware = request_->hardware;
+  memory_bytes_ = hardware.fast_memory_bytes();
+  if (request_->chip.scoped_reserve_bytes > 0) {
+    // The compiler's own assignment leaves the whole limit free; a placed module need not.
+    memory_bytes_ += request_->chip.scoped_reserve_bytes - kScopedMargin -
+                     MostScopedMemory(*module, hardware.fast_memory_space());
+    memory_bytes_ = std::max<int64_t>(memory_bytes_, hardware.fast_memory_alignment_bytes());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Program> PlacedVariant::Import() const {
+  v1::Hardware hardware = request_->hardware;
+  const int64_t alignment = hardware.fast_memory_alignment_bytes();
+  hardware.set_fast_memory_bytes(memory_bytes_ / alignment * alignment);
+  ImportOptions options;
+  options.all_hbm_path = all_hbm_path_;
+  options.default_path = default_path_;
+  if (!default_path_.empty()) options.sample_paths = request_->sample_paths;
+  options.placed_paths = placed_paths_;
+  options.program_name = request_->program_name;
+  absl::StatusOr<v1::Program> program = ImportProgram(options, hardware);
+  if (!program.ok()) return program.status();
+  return Program::FromProto(*std::move(program));
+}
+
+bool PlacedVariant::is_exhausted() const {
+  return rounds_without_gain_ >= kRoundsWithoutGain || rounds_refused_ >= kRoundsRefused;
+}
+
+absl::Status PlacedVariant::Find(PlacedProposal& proposal) {
+  const absl::Time start = absl::Now();
+  SolveOptions options;
+  options.deadline = start + request_->solve_time;
+  options.threads = request_->threads;
+  options.seed = request_->seed + proposal.round.number();
+  options.stop = request_->stop;
+  absl::StatusOr<PackedSolution> found = SolveToPack(
+      proposal.program, options, must_pack_ ? Packing::kPredicted : Packing::kLeftToCompiler);
+  if (!found.ok()) return found.status();
+  proposal.mapping = std::move(found->solution.mapping);
+  proposal.round.set_promised_cycles(found->solution.cycles);
+  proposal.round.set_packed_bytes(static_cast<double>(found->packed_bytes));
+  proposal.round.set_solve_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlacedProposal> PlacedVariant::Propose(uint32_t round) {
+  absl::StatusOr<Program> program = Import();
+  if (!program.ok()) return program.status();
+  PlacedProposal proposal{*std::move(program), {}, {}, {}};
+  proposal.round.set_number(round);
+  proposal.round.set_scoped_limit_bytes(static_cast<double>(scoped_limit_bytes_));
+  proposal.round.set_fast_memory_bytes(
+      static_cast<double>(proposal.program.hardware().fast_memory_bytes()));
+  MMZ_RETURN_IF_ERROR(Find(proposal));
+  const absl::StatusOr<place::PlacedModule> placed =
+      PlaceAndCheck(proposal.program, proposal.mapping, all_hbm_, all_hbm_path_);
+  if (placed.ok()) {
+    proposal.module = SerializeDeterministically(placed->module);
+  } else {
+    proposal.round.set_error(std::string(placed.status().message()));
+    ++rounds_refused_;
+  }
+  return proposal;
+}
+
+// The prediction of packing is an upper bound, so a mapping that does not keep to it is tried once.
+void PlacedVariant::MakeRoom(absl::string_view message, const v1::PlacedRound& round) {
+  if (must_pack_ || round.packed_bytes() <= round.fast_memory_bytes()) {
+    memory_bytes_ -= ExcessBytes(message) + memory_bytes_ / kSpareShare;
+  }
+  must_pack_ = true;
+  ++rounds_refused_;
+}
+
+absl::Status PlacedVariant::Learn(const v1::CompiledProgram& compiled, PlacedProposal& proposal) {
+  v1::PlacedRound& round = proposal.round;
+  round.set_compile_seconds(compiled.seconds());
+  if (const absl::Status status = CompileStatus(compiled); !status.ok()) {
+    round.set_error(std::string(status.message()));
+    MakeRoom(compiled.error(), round);
+    return absl::OkStatus();
+  }
+  const std::string stem = absl::StrCat(request_->folder, "/placed_", round.number());
+  const std::string path = absl::StrCat(stem, ".pb");
+  MMZ_RETURN_IF_ERROR(WriteFileAtomically(path, compiled.module()));
+  MMZ_RETURN_IF_ERROR(WriteMessage(absl::StrCat(stem, ".mapping"),
+                                   MappingToProto(proposal.mapping, proposal.program)));
+  placed_paths_.push_back(path);
+  const absl::StatusOr<ReadBack> read_back = ReadBackModule(proposal.program, all_hbm_path_, path);
+  if (!read_back.ok()) return read_back.status();
+  const v1::ReadBackReport compared =
+      MakeReadBackReport(proposal.program, *read_back, &proposal.mapping);
+  if (!compared.has_compiled_cycles()) {
+    return absl::InternalError(absl::StrCat(path, ": the compiler gave no estimates"));
+  }
+  round.set_accesses_elsewhere(compared.mismatch_count());
+  round.set_compiled_cycles(compared.compiled_cycles());
+  rounds_refused_ = 0;
+  const bool gained = !best_cycles_.has_value() || round.compiled_cycles() < *best_cycles_;
+  rounds_without_gain_ = gained ? 0 : rounds_without_gain_ + 1;
+  if (gained) best_cycles_ = round.compiled_cycles();
+  return absl::OkStatus();
+}
+
+}  // namespace mallocmuzero

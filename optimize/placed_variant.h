@@ -1,0 +1,85 @@
+// The program under one limit of scoped memory: the limit decides tiles and fusions, so each has a
+// compile with everything in HBM, a latency table and mappings of its own.
+
+#ifndef MALLOCMUZERO_OPTIMIZE_PLACED_VARIANT_H_
+#define MALLOCMUZERO_OPTIMIZE_PLACED_VARIANT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "mallocmuzero/v1/compile.pb.h"
+#include "mallocmuzero/v1/optimize.pb.h"
+#include "mallocmuzero/xla/hlo.pb.h"
+#include "optimize/placed_search_request.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero {
+
+// A mapping that was found, and the module that has it.
+struct PlacedProposal {
+  Program program;  // as it was when the mapping was found
+  Mapping mapping;
+  std::string module;  // a serialised HloModuleProto; empty if round.error says why
+  v1::PlacedRound round;
+};
+
+// Bytes by which the compiler's "... Exceeded vmem capacity by 12.32M." says that a module is too
+// large; 0 if `message` says something else.
+int64_t ExcessBytes(absl::string_view message);
+
+class PlacedVariant {
+ public:
+  // `all_hbm_path` is the compile with everything in HBM under the limit; `default_path` the
+  // compiler's own placement of the same instructions, or empty. `scoped_limit_bytes` is 0 for the
+  // limit that the request's options have. Errors as of importing. `request` must live as long.
+  static absl::StatusOr<PlacedVariant> Create(const PlacedSearchRequest& request,
+                                              std::string all_hbm_path, std::string default_path,
+                                              int64_t scoped_limit_bytes);
+
+  // The program as the compiles so far have it.
+  absl::StatusOr<Program> Import() const;
+
+  // Searches for a mapping and writes it into the module.
+  absl::StatusOr<PlacedProposal> Propose(uint32_t round);
+
+  // Learns what the compiler made of a proposal: its estimates, or that it has to be smaller.
+  // Completes proposal.round.
+  absl::Status Learn(const v1::CompiledProgram& compiled, PlacedProposal& proposal);
+
+  int64_t scoped_limit_bytes() const { return scoped_limit_bytes_; }
+
+  // Of the fastest module so far.
+  absl::optional<double> best_cycles() const { return best_cycles_; }
+
+  // Whether the last rounds found nothing faster.
+  bool is_exhausted() const;
+
+ private:
+  explicit PlacedVariant(const PlacedSearchRequest& request) : request_(&request) {}
+
+  absl::Status ReadAllHbm();
+  absl::Status Find(PlacedProposal& proposal);
+  void MakeRoom(absl::string_view message, const v1::PlacedRound& round);
+
+  const PlacedSearchRequest* request_;
+  int64_t scoped_limit_bytes_ = 0;
+  std::string all_hbm_path_;
+  std::string default_path_;
+  xla::HloModuleProto all_hbm_;
+  int64_t memory_bytes_ = 0;  // for tensors in the next round
+  bool must_pack_ = false;    // a module did not fit
+  std::vector<std::string> placed_paths_;
+  absl::optional<double> best_cycles_;
+  int rounds_without_gain_ = 0;
+  int rounds_refused_ = 0;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_OPTIMIZE_PLACED_VARIANT_H_

@@ -1,0 +1,82 @@
+#include "optimize/search_compiler.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "compiler/compile.h"
+#include "compiler/options.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/status_macros.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr char kScopedLimitOption[] = "xla_tpu_scoped_vmem_limit_kib";
+constexpr char kLibraryFlags[] = "LIBTPU_INIT_ARGS";
+
+// A compile that has begun may take longer than what is left of the budget.
+constexpr absl::Duration kLeastTimeout = absl::Minutes(2);
+
+}  // namespace
+
+bool SetsScopedLimit(const xla::CompileOptionsProto& options) {
+  const char* const flags = std::getenv(kLibraryFlags);
+  return options.env_option_overrides().contains(kScopedLimitOption) ||
+         (flags != nullptr && absl::StrContains(flags, kScopedLimitOption));
+}
+
+absl::StatusOr<v1::CompileResponse> SearchCompiler::CompileOne(Job job) const {
+  xla::CompileOptionsProto options = request_.options;
+  if (!job.assigns_memory) {
+    MMZ_RETURN_IF_ERROR(
+        SetCompilerOption(absl::StrCat(request_.chip.assignment_option, "=false"), options));
+  }
+  if (job.scoped_limit_bytes > 0) {
+    MMZ_RETURN_IF_ERROR(SetCompilerOption(
+        absl::StrCat(kScopedLimitOption, "=", job.scoped_limit_bytes >> 10), options));
+  }
+  v1::CompileRequest compile;
+  compile.set_library(request_.library);
+  compile.set_topology(request_.topology);
+  v1::CompileProgram& program = *compile.add_programs();
+  program.set_format(job.format);
+  program.set_code(std::move(job.code));
+  program.set_options(SerializeDeterministically(options));
+  CompileControl control;
+  control.timeout = std::max((request_.deadline - absl::Now()) * 2, kLeastTimeout);
+  control.stop_fd = request_.stop_fd;
+  return Compile(compile, control);
+}
+
+absl::StatusOr<std::vector<v1::CompiledProgram>> SearchCompiler::CompileAll(std::vector<Job> jobs) {
+  std::vector<absl::StatusOr<v1::CompileResponse>> responses(jobs.size());
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < jobs.size(); i = next++) {
+      responses[i] = CompileOne(std::move(jobs[i]));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < std::min<size_t>(jobs.size(), request_.threads); ++i) {
+    threads.emplace_back(work);
+  }
+  work();
+  for (std::thread& thread : threads) thread.join();
+  std::vector<v1::CompiledProgram> programs;
+  for (absl::StatusOr<v1::CompileResponse>& response : responses) {
+    if (!response.ok()) return response.status();
+    version_ = response->compiler().version();
+    programs.push_back(std::move(*response->mutable_programs(0)));
+    slowest_ = std::max(slowest_, absl::Seconds(programs.back().seconds()));
+  }
+  return programs;
+}
+
+}  // namespace mallocmuzero
