@@ -67,7 +67,10 @@ void PlaceRandomGames(const place::Placeable& placeable) {
     const Mapping mapping = RandomMapping(rules, random);
     const absl::StatusOr<place::PlacedModule> placed =
         PlaceAndCheck(placeable.program, mapping, placeable.module, placeable.path);
-    if (placed.status().code() == absl::StatusCode::kFailedPrecondition) continue;
+    if (placed.status().code() == absl::StatusCode::kFailedPrecondition) {
+      ADD_FAILURE() << placed.status();
+      continue;
+    }
     ASSERT_TRUE(placed.ok()) << placed.status();
     ++placed_games;
     if (game % 10 != 0) continue;

@@ -1,191 +1,229 @@
 """What the corpus's programs gain when the mapping itself is compiled: docs/placed.md's table.
 
-For every captured program `mallocmuzero optimize` places local search's mapping and has it compiled
-as it stands. A record a program is appended to a JSON Lines file; a program that has one is left
-out, so an interrupted run goes on where it stopped. Captures made with another version of the
-compiler than the one at hand are placed by the present one; their default is the captured one's.
+`mallocmuzero optimize` places local search's mapping of every program and has it compiled as it
+stands: with the captured compiles to start from, or (--lowered) with the program built anew by its
+function, which also lets it try other limits of scoped memory. A record a program is appended to a
+JSON Lines file; run again, it goes on where it stopped. Then the table is written.
+
+Captures made with another version of the compiler than the one at hand are placed by the present
+one; their default is the captured one's.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import json
-import os
 import pathlib
 import statistics
 import subprocess
-import sys
 import tempfile
 from typing import Any
 
+import corpus
 import zstandard
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.environment import compiler_library
+from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.importer import find_binary
+from mallocmuzero_xla.looker import Looker
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.source import Source, capture_chip, lower_for
 
 BEGIN = "<!-- table of bench/compiler/placed.py: begin -->"
 END = "<!-- table of bench/compiler/placed.py: end -->"
+RESULTS = corpus.ROOT / "docs/results"
+CAPTURED, LOWERED = RESULTS / "placed.jsonl", RESULTS / "placed_limits.jsonl"
 
 Record = dict[str, Any]
+Key = tuple[str, str]  # chip and program
 
 
-def module_bytes(text_file: pathlib.Path) -> bytes:
-    """The HloModuleProto of a captured text."""
-    hlo = importlib.import_module("jaxlib._hlo")  # only to measure; the table needs no jaxlib
-    with text_file.open("rb") as stream:
+def captured_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
+    """The compiles that were captured, for `optimize`."""
+    hlo = importlib.import_module("jaxlib._hlo")  # has no type stubs
+    capture = entry.workloads / "captures" / entry.chip / entry.name
+    with (capture / "all_hbm.hlo.zst").open("rb") as stream:
         text = zstandard.ZstdDecompressor().stream_reader(stream).read().decode()
-    return bytes(hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    all_hbm = folder / "all_hbm.pb"
+    all_hbm.write_bytes(hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    words = ["--all-hbm", str(all_hbm), "--default", str(capture / "default.hlo.zst")]
+    for sample in sorted(capture.glob("sample_*.hlo.zst")):
+        words += ["--sample", str(sample)]
+    return words
 
 
-def measure(capture: pathlib.Path, arguments: argparse.Namespace) -> Record:
-    """Runs `optimize` on one captured program."""
-    chip, program = capture.parts[-2:]
-    record: Record = {"chip": chip, "program": program, "budget": arguments.budget}
-    with tempfile.TemporaryDirectory() as folder:
-        all_hbm = pathlib.Path(folder) / "all_hbm.pb"
-        all_hbm.write_bytes(module_bytes(capture / "all_hbm.hlo.zst"))
-        command = [arguments.binary, "optimize", "--json", "--chip", chip]
-        command += ["--all-hbm", str(all_hbm), "--default", str(capture / "default.hlo.zst")]
-        for sample in sorted(capture.glob("sample_*.hlo.zst")):
-            command += ["--sample", str(sample)]
-        command += ["--output", folder, "--budget", arguments.budget]
-        command += ["--rounds", str(arguments.rounds)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+def lowered_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
+    """The program as its function gives it, for `optimize`."""
+    capture = entry.capture()
+    with Looker(capture_chip(capture)) as looker:
+        lower_for(capture, Source(entry.name, entry.registry), looker, Budget())
+        program = LoweredProgram.read(looker.lowered)
+    module, options = folder / "program.mlir", folder / "options.pb"
+    module.write_bytes(program.module)
+    options.write_bytes(program.compile_options)
+    words = ["--hlo", str(module), "--compile-options", str(options)]
+    return [*words, "--topology", program.topology_name]
+
+
+def measure(entry: corpus.Entry, arguments: argparse.Namespace) -> Record:
+    """Runs `optimize` on one program."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        describe = lowered_arguments if arguments.lowered else captured_arguments
+        words = [str(find_binary()), "optimize", "--json", "--chip", entry.chip]
+        words += ["--libtpu", str(compiler_library()), "--output", str(folder / "found")]
+        words += ["--budget", arguments.budget, "--rounds", str(arguments.rounds)]
+        words += describe(entry, folder)
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        return {**record, "error": done.stderr.strip().splitlines()[-1]}
-    return {**record, "report": json.loads(done.stdout)}
+        raise CaptureError(done.stderr.strip().splitlines()[-1])
+    report = json.loads(done.stdout)
+    del report["library"]  # a path of this machine
+    return {"budget": arguments.budget, "contended": entry.contended, "report": report}
 
 
-def gain(cycles: float, default: float) -> float:
-    return 100 * (1 - cycles / default)
+def gain(cycles: float, report: Record) -> float:
+    """In per cent of the compiler's default."""
+    return 100 * (1 - cycles / float(report["default_cycles"]))
 
 
-def by_overrides(results: pathlib.Path) -> dict[tuple[str, str], tuple[float, bool]]:
-    """By chip and program: what options gained, in per cent, and whether it is contended."""
-    gains: dict[tuple[str, str], tuple[float, bool]] = {}
-    for file in sorted(results.glob("tpu_*.jsonl")):
+def by_overrides() -> dict[Key, float]:
+    """What the override search gained, in per cent; the best where it was measured twice."""
+    gains: dict[Key, float] = {}
+    for file in sorted(RESULTS.glob("tpu_*.jsonl")):
         for line in file.read_text(encoding="utf-8").splitlines():
             record = json.loads(line)
-            if record.get("kind") != "verify" or "verified" not in record:
-                continue
-            key = record["chip"], record["program"]
-            best = max(100 * record["verified"]["gain"], gains.get(key, (0.0, False))[0])
-            gains[key] = best, bool(record["contended"])
+            if record.get("kind") == "verify" and "verified" in record:
+                key = record["chip"], record["program"]
+                gains[key] = max(100 * float(record["verified"]["gain"]), gains.get(key, 0.0))
     return gains
+
+
+def compiled_rounds(report: Record) -> list[Record]:
+    """Those that the compiler took, under the chip's own limit of scoped memory."""
+    return [
+        entry
+        for entry in report.get("rounds", [])
+        if "compiled_cycles" in entry and not entry.get("scoped_limit_bytes")
+    ]
 
 
 def best_round(report: Record) -> Record | None:
     """The compiled round with the fewest cycles."""
-    rounds = [r for r in report.get("rounds", []) if "compiled_cycles" in r]
-    return min(rounds, key=lambda r: float(r["compiled_cycles"])) if rounds else None
+    return min(compiled_rounds(report), key=lambda r: float(r["compiled_cycles"]), default=None)
 
 
-def row(record: Record, overrides: tuple[float, bool] | None) -> str:
-    report = record.get("report")
-    asked = f"{overrides[0]:.2f}" if overrides else ""
-    name = f"| {record['chip']} | {record['program']} |"
-    if report is None:
-        return f"{name} | | | {asked} | {record['error']} |"
-    best = best_round(report)
-    if best is None:
-        refused = next((r["error"] for r in report.get("rounds", []) if r.get("error")), "no round")
-        return f"{name} | | | {asked} | {refused[:80]} |"
-    default = float(report["default_cycles"])
-    promised = gain(float(best["promised_cycles"]), default)
-    compiled = gain(float(best["compiled_cycles"]), default)
-    elsewhere = best.get("accesses_elsewhere", 0)
-    return f"{name} {promised:.2f} | {compiled:.2f} | {asked} | {elsewhere} elsewhere |"
+def refusal(report: Record) -> str:
+    """Why there is no compiled round."""
+    errors = [entry["error"] for entry in report.get("rounds", []) if entry.get("error")]
+    return str(errors[-1])[:80] if errors else "no round"
 
 
-def summary(records: list[Record], overrides: dict[tuple[str, str], tuple[float, bool]]) -> str:
-    """Means over the contended programs of each chip, and how well promises are kept."""
+def row(key: Key, captured: Record, asked: float | None, lowered: Record | None) -> str:
+    """One program's line of the table."""
+    best = best_round(captured)
+    promised = compiled = limited = limit = ""
+    elsewhere = refusal(captured)
+    if best is not None:
+        promised = f"{gain(float(best['promised_cycles']), captured):.2f}"
+        compiled = f"{gain(float(best['compiled_cycles']), captured):.2f}"
+        elsewhere = str(best.get("accesses_elsewhere", 0))
+    if lowered is not None and "default_cycles" in lowered:
+        limited = f"{gain(float(lowered['optimized_cycles']), lowered):.2f}"
+        mebibytes = float(lowered.get("best_scoped_limit_bytes", 0)) / (1 << 20)
+        limit = f"{mebibytes:g}" if mebibytes else "own"
+    overrides = "" if asked is None else f"{asked:.2f}"
+    cells = (*key, promised, compiled, elsewhere, overrides, limited, limit)
+    return f"| {' | '.join(cells)} |"
+
+
+def means(records: list[Record], asked: dict[Key, float], how: str) -> list[str]:
+    """A line a chip: contended programs, the default kept where nothing is better."""
     lines = []
-    for chip in sorted({str(r["chip"]) for r in records}):
-        pairs = []
-        for record in records:
-            key = record["chip"], record["program"]
-            if (
-                record["chip"] != chip
-                or "report" not in record
-                or not overrides.get(key, (0, 0))[1]
-            ):
-                continue
-            report = record["report"]
-            default = float(report["default_cycles"])
-            pairs.append((gain(float(report["optimized_cycles"]), default), overrides[key][0]))
+    for chip in sorted({str(record["chip"]) for record in records}):
+        pairs = [
+            (gain(float(r["report"]["optimized_cycles"]), r["report"]), asked[chip, r["program"]])
+            for r in records
+            if r["chip"] == chip and r["contended"] and (chip, r["program"]) in asked
+        ]
         if pairs:
-            placed = statistics.mean(p for p, _ in pairs)
-            asked = statistics.mean(a for _, a in pairs)
+            placed, overrides = (statistics.mean(column) for column in zip(*pairs, strict=True))
             lines.append(
-                f"- {chip}, {len(pairs)} contended programs: {placed:.2f} % placed (the default "
-                f"kept where nothing is better), {asked:.2f} % by overrides."
+                f"- {chip}, {len(pairs)} contended programs: {placed:.2f} % {how}, "
+                f"{overrides:.2f} % by overrides."
             )
-    errors = []
-    for record in records:
-        best = best_round(record.get("report", {}))
-        if best is not None:
-            default = float(record["report"]["default_cycles"])
-            errors.append(
-                gain(float(best["compiled_cycles"]), default)
-                - gain(float(best["promised_cycles"]), default)
+    return lines
+
+
+def promises(records: list[Record]) -> list[str]:
+    """How far the compiled cycles are from the promised, by the number of rounds before."""
+    lines = []
+    for number, name in enumerate(("first", "second", "third")):
+        errors = []
+        for record in records:
+            rounds = compiled_rounds(record["report"])
+            if len(rounds) > number:
+                promised = float(rounds[number]["promised_cycles"])
+                errors.append(100 * (float(rounds[number]["compiled_cycles"]) / promised - 1))
+        if errors:
+            kept = sum(error <= 0.2 for error in errors)
+            median = statistics.median(abs(error) for error in errors)
+            lines.append(
+                f"- {name} placed module: {kept} of {len(errors)} programs take what was promised, "
+                f"0.2 % more at most, or less; the median difference is {median:.2f} %."
             )
-    if errors:
-        kept = sum(e >= -0.2 for e in errors)
-        median = statistics.median(abs(e) for e in errors)
-        lines.append(
-            f"- {kept} of {len(errors)} programs get what was promised less at most 0.2 points, or "
-            f"more; the median difference is {median:.2f} points."
-        )
-    return "\n".join(lines)
+    return lines
 
 
-def table(records: list[Record], results: pathlib.Path) -> str:
-    overrides = by_overrides(results)
-    rows = [row(r, overrides.get((r["chip"], r["program"]))) for r in records]
-    header = "| chip | program | promised, % | compiled, % | by overrides, % | accesses |\n"
-    header += "| --- | --- | ---: | ---: | ---: | --- |"
-    return "\n".join([summary(records, overrides), "", header, *rows])
+def table(captured: list[Record], lowered: list[Record]) -> str:
+    """The text between the marks of the document."""
+    asked = by_overrides()
+    limits = {(r["chip"], r["program"]): r["report"] for r in lowered}
+    header = (
+        "| chip | program | promised, % | compiled, % | accesses elsewhere | by overrides, % "
+        "| with limits, % | limit, MiB |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    )
+    rows = []
+    for record in sorted(captured, key=lambda r: (r["chip"], r["program"])):
+        key = record["chip"], record["program"]
+        rows.append(row(key, record["report"], asked.get(key), limits.get(key)))
+    summary = means(captured, asked, "placed") + means(lowered, asked, "placed, with limits")
+    return "\n".join([*summary, *promises(captured), "", header, *rows])
 
 
-def write_table(document: pathlib.Path, text: str) -> None:
+def records_of(file: pathlib.Path) -> list[Record]:
+    """The records of a JSON Lines file; none if there is no such file."""
+    if not file.is_file():
+        return []
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def write_table(document: pathlib.Path) -> None:
     """Replaces what stands between the two marks."""
-    old = document.read_text(encoding="utf-8")
-    before, rest = old.split(BEGIN)
+    before, rest = document.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
+    text = table(records_of(CAPTURED), records_of(LOWERED))
     document.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
 
 
 def main() -> None:
-    root = pathlib.Path(__file__).resolve().parents[2]
+    """Goes through the corpus, then writes the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--captures", type=pathlib.Path, default=root / "workloads/captures")
-    parser.add_argument("--output", type=pathlib.Path, default=root / "docs/results/placed.jsonl")
-    parser.add_argument("--document", type=pathlib.Path, default=root / "docs/placed.md")
-    parser.add_argument("--binary", default=str(root / "build/bin/mallocmuzero"))
+    corpus.add_arguments(parser)
+    parser.add_argument("--lowered", action="store_true", help="build programs; try limits, too")
     parser.add_argument("--budget", default="5m", help="of each program; default: 5m")
     parser.add_argument("--rounds", type=int, default=4, help="of each program; default: 4")
-    parser.add_argument("--only", nargs="*", help="programs as chip/name; default: all")
     parser.add_argument("--table", action="store_true", help="write the table and measure nothing")
     arguments = parser.parse_args()
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
-
-    records: list[Record] = []
-    if arguments.output.is_file():
-        lines = arguments.output.read_text(encoding="utf-8").splitlines()
-        records = [json.loads(line) for line in lines]
-    done = {(r["chip"], r["program"]) for r in records}
-    captures = sorted(arguments.captures.glob("*/*"))
-    if arguments.only:
-        captures = [arguments.captures / name for name in arguments.only]
-    for capture in [] if arguments.table else captures:
-        if (capture.parts[-2], capture.parts[-1]) in done:
-            continue
-        records.append(measure(capture, arguments))
-        with arguments.output.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(records[-1], sort_keys=True) + "\n")
-        print(row(records[-1], None), file=sys.stderr, flush=True)
-    records.sort(key=lambda r: (r["chip"], r["program"]))
-    write_table(arguments.document, table(records, root / "docs/results"))
+    if not arguments.table:
+        output = LOWERED if arguments.lowered else CAPTURED
+        one = functools.partial(measure, arguments=arguments)
+        corpus.record_each(corpus.chosen(arguments), output, one)
+    write_table(corpus.ROOT / "docs/placed.md")
 
 
 if __name__ == "__main__":

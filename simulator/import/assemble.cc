@@ -117,9 +117,10 @@ class Assembler {
         priced.traffic.output_bytes);
   }
 
-  // Asynchronous operations other than moves between memories, and accesses beyond what a set of 64
-  // can name, keep their arrays in HBM.
+  // Asynchronous operations other than moves between memories, results of conditionals, and accesses
+  // beyond what a set of 64 can name, keep their arrays in HBM.
   void PinWhatIsNotModelled() {
+    PinResultsOfConditionals();
     int async_count = 0;
     for (const Step& step : source_.schedule.steps) {
       const hlo::Instruction& instruction = source_.schedule.InstructionAt(step);
@@ -137,6 +138,18 @@ class Assembler {
           async_count, " asynchronous operations take no time and keep their arrays in HBM"));
     }
     for (size_t i = 0; i < touches_.size(); ++i) DropSmallestTouches(i);
+  }
+
+  // One branch would leave the result in fast memory and the other in HBM wherever a mapping keeps
+  // what only the last of them writes.
+  void PinResultsOfConditionals() {
+    for (const ScheduledCall& call : source_.schedule.calls) {
+      const hlo::Computation& computation = source_.schedule.ComputationOf(call.instance);
+      if (computation.instructions[call.instruction].opcode != hlo::Opcode::kConditional) continue;
+      for (ValueId value : flow_.ValuesOf(call.instance, call.instruction)) {
+        StorageOf(value).pinned = true;
+      }
+    }
   }
 
   void DropSmallestTouches(size_t priced) {

@@ -213,6 +213,19 @@ TEST(Assemble, OtherAsynchronousOperationsKeepTheirArraysInHbm) {
   EXPECT_THAT(program.notes(), ElementsAre(HasSubstr("1 asynchronous operations take no time")));
 }
 
+TEST(Assemble, WhatSeveralBranchesWriteStaysInHbm) {
+  const v1::Program program = AssembleText(
+      "HloModule m, is_scheduled=true\n\n"
+      "%one (p: f32[64]) -> f32[64] {\n%p = f32[64] parameter(0)\nROOT %n = f32[64] "
+      "negate(%p)\n}\n\n"
+      "%two (q: f32[64]) -> f32[64] {\n%q = f32[64] parameter(0)\nROOT %m = f32[64] abs(%q)\n}\n\n"
+      "ENTRY %main {\n%s = pred[] parameter(0)\n%a = f32[64] parameter(1)\n%b = f32[64] abs(%a)\n"
+      "%c = f32[64] conditional(%s, %b, %b), true_computation=%one, false_computation=%two\n"
+      "ROOT %r = f32[64] negate(%c)\n}\n");
+  EXPECT_FALSE(BufferOfTensor(program, "b").pinned_to_hbm());
+  EXPECT_TRUE(BufferOfTensor(program, "n").pinned_to_hbm());
+}
+
 // A custom call of `count` parameters of 1, 2, ... floats.
 std::string CallOfMany(int count) {
   std::string lines;

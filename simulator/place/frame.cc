@@ -72,8 +72,9 @@ absl::optional<int64_t> Frame::View(hlo::InstructionIndex index, int32_t leaf, M
     return writer_.Bitcast(*source, Original(index)->shape(), Original(index));
   }
   const ValueId value = ValuesOf(index)[leaf];
-  const absl::optional<ArrayName> name = NameOf(value, memory);
+  absl::optional<ArrayName> name = NameOf(value, memory);
   if (!name) return absl::nullopt;
+  if (named != nullptr) PreferOwnElement(index, *name);
   const int64_t array = Materialize(*name, named);
   // What a loop or a branch hands on may have another shape where it was made.
   std::vector<hlo::ShapeIndex> leaves;
@@ -83,6 +84,21 @@ absl::optional<int64_t> Frame::View(hlo::InstructionIndex index, int32_t leaf, M
   const xla::ShapeProto& shape = *SubShape(Original(index)->shape(), leaves[leaf]);
   if (SameButForMemory(shape, writer_.ShapeOf(array))) return array;
   return writer_.Bitcast(array, shape, nullptr);
+}
+
+// A loop may take one value in two elements. Each of them must be given back as itself: the compiler
+// takes an element that is given another for one that the loop overwrites.
+void Frame::PreferOwnElement(hlo::InstructionIndex element, ArrayName& name) const {
+  const hlo::Instruction& instruction = computation().instructions[element];
+  const hlo::InstructionIndex parameter = instruction.operands[0];
+  if (computation().instructions[parameter].opcode != Opcode::kParameter) return;
+  if (name.instruction != Original(parameter)->id()) return;
+  const xla::ShapeProto& taken = writer_.ShapeOf(name.instruction);
+  const hlo::ShapeIndex own = {static_cast<int32_t>(*instruction.tuple_index)};
+  if (SubShape(taken, own)->layout().memory_space() ==
+      SubShape(taken, name.index)->layout().memory_space()) {
+    name.index = own;
+  }
 }
 
 // True if one written instruction already has all leaves where they are asked for.

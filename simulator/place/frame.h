@@ -61,6 +61,7 @@ class Frame {
                                 absl::FunctionRef<Memory(int32_t)> memory_of, int32_t& missing);
 
  private:
+  void PreferOwnElement(hlo::InstructionIndex element, ArrayName& name) const;
   int64_t Materialize(const ArrayName& name, const xla::HloInstructionProto* named);
   bool IsWhole(hlo::InstructionIndex instruction, absl::FunctionRef<Memory(int32_t)> memory_of,
                int64_t& id) const;

@@ -130,6 +130,31 @@ TEST(Place, ACopyInPiecesIsRefusedWithTheValuesName) {
   EXPECT_THAT(std::string(placed.status().message()), HasSubstr("in pieces"));
 }
 
+TEST(Place, ALoopThatTakesAValueTwiceGivesEachElementBack) {
+  const Placeable loop = Import(ModuleFromText(R"(
+computation body
+  bp = (f32[1024], f32[1024], f32[1024]) parameter() number=0
+  bx = f32[1024] get-tuple-element(bp) index=0
+  bv = f32[1024] get-tuple-element(bp) index=1
+  bw = f32[1024] get-tuple-element(bp) index=2
+  nx = f32[1024] multiply(bx, bv)
+  ny = f32[1024] multiply(nx, bw)
+  ROOT bt = (f32[1024], f32[1024], f32[1024]) tuple(ny, bv, bw)
+computation condition
+  cp = (f32[1024], f32[1024], f32[1024]) parameter() number=0
+  less = pred[] constant() value=0
+  ROOT go = pred[] copy(less)
+entry main
+  x = f32[1024] parameter() number=0
+  w = f32[1024] parameter() number=1
+  start = f32[1024] copy(x)
+  t = (f32[1024], f32[1024], f32[1024]) tuple(start, w, w)
+  loop = (f32[1024], f32[1024], f32[1024]) while(t) calls=body,condition
+  ROOT r = f32[1024] get-tuple-element(loop) index=0
+)"));
+  EXPECT_THAT(Place(loop, AllHbmMapping(loop.program)), HasSubstr("tuple(%ny, %bv, %bw)"));
+}
+
 TEST(Place, AnotherModuleIsRefused) {
   const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
   const absl::StatusOr<PlacedModule> placed =
