@@ -283,7 +283,7 @@ void AddOptimizeCommand(CLI::App& app, Action& action) {
       ->type_name("TIME");
   command
       ->add_option("--rounds", flags->rounds,
-                   "most compiles of placed modules; two in a row without gain end the search; "
+                   "most compiles of placed modules; a few in a row without gain end the search; "
                    "default: 12")
       ->type_name("N")
       ->check(WholeNumber(1, kMostRounds));

@@ -21,7 +21,12 @@
 namespace mallocmuzero {
 namespace {
 
+// Rounds without gain that end a search: these many if the last one promised no more than the best
+// has, and these many if it did. A promise that was not kept has a better table for the next.
 constexpr int kRoundsWithoutGain = 2;
+constexpr int kRoundsOfPromises = 4;
+constexpr double kWorthTrying = 0.999;
+
 constexpr int kRoundsRefused = 4;
 
 // What a placed module may take for instructions beyond what the compile with everything in HBM
@@ -105,7 +110,10 @@ absl::StatusOr<Program> PlacedVariant::Import() const {
 }
 
 bool PlacedVariant::is_exhausted() const {
-  return rounds_without_gain_ >= kRoundsWithoutGain || rounds_refused_ >= kRoundsRefused;
+  if (rounds_refused_ >= kRoundsRefused || rounds_without_gain_ >= kRoundsOfPromises) return true;
+  const bool promises_more =
+      best_cycles_.has_value() && promised_cycles_ < *best_cycles_ * kWorthTrying;
+  return rounds_without_gain_ >= kRoundsWithoutGain && !promises_more;
 }
 
 absl::Status PlacedVariant::Find(PlacedProposal& proposal) {
@@ -177,6 +185,7 @@ absl::Status PlacedVariant::Learn(const v1::CompiledProgram& compiled, PlacedPro
   }
   round.set_accesses_elsewhere(compared.mismatch_count());
   round.set_compiled_cycles(compared.compiled_cycles());
+  promised_cycles_ = round.promised_cycles();
   rounds_refused_ = 0;
   const bool gained = !best_cycles_.has_value() || round.compiled_cycles() < *best_cycles_;
   rounds_without_gain_ = gained ? 0 : rounds_without_gain_ + 1;

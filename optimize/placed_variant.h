@@ -57,7 +57,7 @@ class PlacedVariant {
   // Of the fastest module so far.
   absl::optional<double> best_cycles() const { return best_cycles_; }
 
-  // Whether the last rounds found nothing faster.
+  // Whether the last rounds found nothing faster, and more of them would not either.
   bool is_exhausted() const;
 
  private:
@@ -76,6 +76,7 @@ class PlacedVariant {
   bool must_pack_ = false;    // a module did not fit
   std::vector<std::string> placed_paths_;
   absl::optional<double> best_cycles_;
+  double promised_cycles_ = 0;  // of the last round that was compiled
   int rounds_without_gain_ = 0;
   int rounds_refused_ = 0;
 };

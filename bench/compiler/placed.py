@@ -216,7 +216,7 @@ def main() -> None:
     corpus.add_arguments(parser)
     parser.add_argument("--lowered", action="store_true", help="build programs; try limits, too")
     parser.add_argument("--budget", default="5m", help="of each program; default: 5m")
-    parser.add_argument("--rounds", type=int, default=4, help="of each program; default: 4")
+    parser.add_argument("--rounds", type=int, default=6, help="of each program; default: 6")
     parser.add_argument("--table", action="store_true", help="write the table and measure nothing")
     arguments = parser.parse_args()
     if not arguments.table:
