@@ -1,0 +1,168 @@
+#include "optimize/placed_variant.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "optimize/packed_solve.h"
+#include "simulator/core/hardware.h"
+#include "simulator/place/packing.h"
+#include "simulator/place/place.h"
+
+namespace mallocmuzero {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kProgram[] = "graph_attention_3x256_b32x256";
+constexpr int64_t kMebibyte = 1 << 20;
+
+TEST(ExcessBytes, IsReadFromTheCompilersMessage) {
+  EXPECT_EQ(ExcessBytes("Used 140.26M of 127.94M vmem. Exceeded vmem capacity by 12.50M.\n\nTotal"),
+            12 * kMebibyte + kMebibyte / 2);
+  EXPECT_EQ(ExcessBytes("Exceeded cmem capacity by 512.0K."), 512 * 1024);
+  EXPECT_EQ(ExcessBytes("Exceeded vmem capacity by 1.0G."), 1024 * kMebibyte);
+  EXPECT_EQ(ExcessBytes("Exceeded vmem capacity by 17B."), 17);
+}
+
+TEST(ExcessBytes, IsNoneInOtherMessages) {
+  EXPECT_EQ(ExcessBytes("Exceeded vmem capacity by"), 0);
+  EXPECT_EQ(ExcessBytes("Exceeded vmem capacity by some."), 0);
+  EXPECT_EQ(ExcessBytes("RET_CHECK failure"), 0);
+  EXPECT_EQ(ExcessBytes(""), 0);
+}
+
+class PlacedVariantTest : public testing::Test {
+ protected:
+  PlacedVariantTest() {
+    request_.hardware = *LoadHardware("tpu_v6e");
+    request_.chip = *FindCompilerChip("tpu_v6e");
+    request_.folder = testing::TempDir();
+    request_.solve_time = absl::Milliseconds(200);
+    request_.threads = 1;
+    module_ = *place::LoadModule(all_hbm_);
+  }
+
+  PlacedVariant Variant() const { return *PlacedVariant::Create(request_, all_hbm_, default_, 0); }
+
+  // As the compiler returns a placed module: with estimates, here those of the original.
+  v1::CompiledProgram Compiled(const PlacedProposal& proposal) const {
+    absl::flat_hash_map<std::string, std::string> config_of;
+    for (const xla::HloComputationProto& computation : module_.computations()) {
+      for (const xla::HloInstructionProto& instruction : computation.instructions()) {
+        config_of[instruction.name()] = instruction.backend_config();
+      }
+    }
+    xla::HloModuleProto placed;
+    EXPECT_TRUE(placed.ParseFromString(proposal.module));
+    for (xla::HloComputationProto& computation : *placed.mutable_computations()) {
+      for (xla::HloInstructionProto& instruction : *computation.mutable_instructions()) {
+        const auto config = config_of.find(instruction.name());
+        if (config != config_of.end()) instruction.set_backend_config(config->second);
+      }
+    }
+    v1::CompiledProgram compiled;
+    compiled.set_module(placed.SerializeAsString());
+    return compiled;
+  }
+
+  static v1::CompiledProgram Refused(const std::string& why) {
+    v1::CompiledProgram compiled;
+    compiled.set_error_code(static_cast<int>(absl::StatusCode::kResourceExhausted));
+    compiled.set_error(why);
+    return compiled;
+  }
+
+  const std::string all_hbm_ =
+      absl::StrCat(MALLOCMUZERO_SOURCE_DIR, "/tests/data/place/tpu_v6e.", kProgram, ".pb.zst");
+  const std::string default_ = absl::StrCat(MALLOCMUZERO_SOURCE_DIR, "/workloads/captures/tpu_v6e/",
+                                            kProgram, "/default.hlo.zst");
+  PlacedSearchRequest request_;
+  xla::HloModuleProto module_;
+};
+
+TEST_F(PlacedVariantTest, HasTheMemoryThatInstructionsLeave) {
+  const Program program = *Variant().Import();
+  EXPECT_GT(program.hardware().fast_memory_bytes(), request_.hardware.fast_memory_bytes());
+  EXPECT_LT(program.hardware().fast_memory_bytes(), 128 * kMebibyte);
+}
+
+TEST_F(PlacedVariantTest, LearnsTheCyclesOfWhatWasCompiled) {
+  PlacedVariant variant = Variant();
+  PlacedProposal proposal = *variant.Propose(3);
+  EXPECT_EQ(proposal.round.error(), "");
+  EXPECT_GT(proposal.round.packed_bytes(), 0);
+  ASSERT_TRUE(variant.Learn(Compiled(proposal), proposal).ok());
+  EXPECT_EQ(proposal.round.number(), 3);
+  EXPECT_EQ(proposal.round.accesses_elsewhere(), 0);
+  ASSERT_TRUE(proposal.round.has_compiled_cycles());
+  EXPECT_EQ(variant.best_cycles(), proposal.round.compiled_cycles());
+  EXPECT_FALSE(variant.is_exhausted());
+}
+
+TEST_F(PlacedVariantTest, IsExhaustedWhenRoundsBringNothing) {
+  PlacedVariant variant = Variant();
+  int rounds = 0;
+  for (; !variant.is_exhausted() && rounds < 10; ++rounds) {
+    PlacedProposal proposal = *variant.Propose(1);
+    ASSERT_TRUE(variant.Learn(Compiled(proposal), proposal).ok());
+  }
+  EXPECT_GE(rounds, 3);
+  EXPECT_LE(rounds, 6);
+}
+
+TEST_F(PlacedVariantTest, AMappingThatDoesNotFitMakesTheNextOneSmaller) {
+  PlacedVariant variant = Variant();
+  PlacedProposal first = *variant.Propose(1);
+  ASSERT_LE(first.round.packed_bytes(), first.round.fast_memory_bytes());
+  ASSERT_TRUE(variant.Learn(Refused("Exceeded vmem capacity by 20.00M."), first).ok());
+  EXPECT_THAT(first.round.error(), HasSubstr("Exceeded vmem capacity"));
+  EXPECT_FALSE(first.round.has_compiled_cycles());
+  const PlacedProposal second = *variant.Propose(2);
+  EXPECT_LE(second.round.fast_memory_bytes(), first.round.fast_memory_bytes() - 20 * kMebibyte);
+}
+
+TEST_F(PlacedVariantTest, IsExhaustedWhenTheCompilerRefusesEverything) {
+  PlacedVariant variant = Variant();
+  int rounds = 0;
+  for (; !variant.is_exhausted() && rounds < 10; ++rounds) {
+    PlacedProposal proposal = *variant.Propose(1);
+    ASSERT_TRUE(variant.Learn(Refused("RET_CHECK failure"), proposal).ok());
+  }
+  EXPECT_EQ(rounds, 4);
+  EXPECT_FALSE(variant.best_cycles().has_value());
+}
+
+TEST_F(PlacedVariantTest, AModuleWithoutEstimatesIsAnError) {
+  PlacedVariant variant = Variant();
+  PlacedProposal proposal = *variant.Propose(1);
+  v1::CompiledProgram compiled;
+  compiled.set_module(proposal.module);
+  const absl::Status status = variant.Learn(compiled, proposal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the compiler gave no estimates"));
+}
+
+TEST_F(PlacedVariantTest, AFileThatIsNoModuleIsRefused) {
+  EXPECT_FALSE(PlacedVariant::Create(request_, "/nowhere.pb", "", 0).ok());
+}
+
+TEST_F(PlacedVariantTest, APackedSolutionFitsByThePrediction) {
+  const Program program = *Variant().Import();
+  SolveOptions options;
+  options.deadline = absl::Now() + absl::Milliseconds(500);
+  options.threads = 1;
+  const absl::StatusOr<PackedSolution> solution =
+      SolveToPack(program, options, Packing::kPredicted);
+  ASSERT_TRUE(solution.ok()) << solution.status();
+  EXPECT_LE(solution->packed_bytes, program.hardware().fast_memory_bytes());
+  EXPECT_EQ(solution->packed_bytes, place::PackedBytes(program, solution->solution.mapping));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
