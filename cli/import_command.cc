@@ -54,6 +54,7 @@ void AddDefaultViolation(const Program& program, v1::ImportReport& report) {
 
 absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
   std::vector<std::string> read = flags.inputs.sample_paths;
+  read.insert(read.end(), flags.inputs.placed_paths.begin(), flags.inputs.placed_paths.end());
   read.insert(read.end(), {flags.inputs.all_hbm_path, flags.inputs.default_path, flags.hardware});
   MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, read));
   absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
@@ -104,6 +105,11 @@ void AddImportCommand(CLI::App& app, Action& action) {
       ->add_option("--sample", flags->inputs.sample_paths,
                    "HLO of a compile under another placement, repeatable; more samples make a "
                    "better latency table")
+      ->type_name("FILE");
+  command
+      ->add_option("--placed", flags->inputs.placed_paths,
+                   "HLO of a compile of a module that `place` wrote, repeatable; where it has a "
+                   "placement that other compiles have, too, its estimates count")
       ->type_name("FILE");
   command->add_option("--hardware", flags->hardware, "chip name or hardware file")
       ->type_name("NAME|FILE")

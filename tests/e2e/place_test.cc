@@ -82,6 +82,17 @@ TEST_F(Placed, IsWrittenCheckedAndReadBackAsTheMappingHasIt) {
   EXPECT_EQ(readback.value("mismatch_count", 0), 0);
 }
 
+// The default's module stands for one that was placed and compiled: it has estimates.
+TEST_F(Placed, ACompileOfAPlacedModuleIsASampleForTheLatencyTable) {
+  const RunResult imported = RunMallocmuzero(
+      {"import", "--all-hbm", all_hbm_, "--default", default_, "--placed", default_, "--hardware",
+       "tpu_v6e", "--output", folder_.Path("again.program"), "--json"});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  const json report = json::parse(imported.out);
+  EXPECT_EQ(report["placements"], 2);
+  EXPECT_EQ(report["worst_total_error"], 0);  // each is predicted from the other
+}
+
 TEST_F(Placed, EverythingInHbmHasNoCopies) {
   Arguments arguments = Place({"--json"});
   arguments[4] = "all_hbm";
