@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/thread_count.h"
@@ -158,6 +159,11 @@ std::string RoundTable(const v1::OptimizeReport& report) {
   return table.ToText();
 }
 
+std::string Notes(const v1::OptimizeReport& report) {
+  return report.notes().empty() ? ""
+                                : absl::StrCat("\n", absl::StrJoin(report.notes(), "\n"), "\n");
+}
+
 std::string ReportText(const v1::OptimizeReport& report, const OptimizeFlags& flags) {
   std::vector<std::pair<std::string, std::string>> facts;
   facts.push_back({"by default", report.has_default_cycles()
@@ -183,7 +189,7 @@ std::string ReportText(const v1::OptimizeReport& report, const OptimizeFlags& fl
                                                 : absl::StrCat("refused: ", trial.error())});
   }
   return absl::StrCat(report.program(), " for ", report.chip(), "\n\n", FactList(facts), "\n",
-                      RoundTable(report), "\nwrote ", flags.output, "\n");
+                      RoundTable(report), Notes(report), "\nwrote ", flags.output, "\n");
 }
 
 absl::Status WriteResult(const OptimizeFlags& flags, const PlacedSearchResult& result) {

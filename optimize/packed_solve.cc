@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -15,9 +16,9 @@ namespace {
 
 constexpr int kSearches = 5;
 
-// What is left of the fast memory for a search when the one before did not pack, as a share.
-constexpr double kLeastShrink = 0.97;
-constexpr double kMostShrink = 0.8;
+// What is left of the fast memory for a search when the one before did not pack, as a share of what
+// that one had in use at once. With more than that it might find the same mapping again.
+constexpr double kShrink = 0.98;
 
 absl::StatusOr<Solution> SolveWithin(const Program& program, double share,
                                      const SolveOptions& options) {
@@ -36,24 +37,27 @@ absl::StatusOr<PackedSolution> SolveToPack(const Program& program, const SolveOp
   best.solution.mapping = AllHbmMapping(program);
   best.solution.cycles = Simulate(program, best.solution.mapping).total_cycles;
   best.solution.solver = "all_hbm";
-  const int64_t capacity = program.hardware().fast_memory_bytes();
+  PackedSolution smallest;  // of those that do not pack
+  const auto capacity = static_cast<double>(program.hardware().fast_memory_bytes());
   double share = 1;
   for (int search = 0; search < kSearches; ++search) {
     const absl::Duration left = options.deadline - absl::Now();
     if (search > 0 && (left <= absl::ZeroDuration() || (options.stop && options.stop()))) break;
     SolveOptions part = options;
-    if (packing == Packing::kPredicted) part.deadline = absl::Now() + left / 2;
+    if (packing == Packing::kPredicted) part.deadline = absl::Now() + left / (kSearches - search);
     absl::StatusOr<Solution> solution = SolveWithin(program, share, part);
     if (!solution.ok()) return solution.status();
+    const std::vector<place::PackedArray> arrays = place::PackedArrays(program, solution->mapping);
     const int64_t packed = place::PackedBytes(program, solution->mapping);
+    const int64_t live = place::LiveBytes(arrays);
+    if (solution->cycles >= best.solution.cycles) break;  // everything in HBM is as good
     if (packed <= capacity || packing == Packing::kLeftToCompiler) {
-      if (solution->cycles < best.solution.cycles) best = {*std::move(solution), packed};
-      break;
+      return PackedSolution{*std::move(solution), packed};
     }
-    const double fits = static_cast<double>(capacity) / static_cast<double>(packed);
-    share *= std::clamp(fits, kMostShrink, kLeastShrink);
+    if (search == 0 || packed < smallest.packed_bytes) smallest = {*std::move(solution), packed};
+    share = std::min(share, static_cast<double>(live) / capacity) * kShrink;
   }
-  return best;
+  return smallest.packed_bytes > 0 ? smallest : best;
 }
 
 }  // namespace mallocmuzero

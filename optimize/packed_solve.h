@@ -13,7 +13,7 @@ namespace mallocmuzero {
 
 enum class Packing : uint8_t {
   kLeftToCompiler,  // the first search's mapping is the answer
-  kPredicted,       // it must fit by simulator/place/packing.h, which is an upper bound
+  kPredicted,       // it should fit by simulator/place/packing.h
 };
 
 struct PackedSolution {
@@ -21,10 +21,10 @@ struct PackedSolution {
   int64_t packed_bytes = 0;  // that the compiler is expected to need
 };
 
-// A mapping by local search whose arrays the compiler can pack into the program's fast memory. A
-// search has half of the time that is left up to `options.deadline`;
-// while what it finds does not pack, the next one plays with less fast memory. If none packs, or
-// none is faster, everything is in HBM.
+// A mapping by local search. With kPredicted, as long as what it finds does not pack, the search
+// plays again with less fast memory; all of that takes until `options.deadline`. If nothing packs,
+// the answer is what needs least: the prediction is an upper bound. If no mapping is faster than
+// everything in HBM, that is the answer.
 absl::StatusOr<PackedSolution> SolveToPack(const Program& program, const SolveOptions& options,
                                            Packing packing);
 

@@ -1,12 +1,13 @@
 #include "optimize/placed_search.h"
 
 #include <algorithm>
-#include <iterator>
+#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -36,6 +37,9 @@ Shares NextShares(double best) {
   return best < 1 ? Shares{0.5, 0.625} : Shares{};
 }
 
+// An error of the first promise that no capture of the corpus comes near.
+constexpr double kStrangeError = 0.25;
+
 class PlacedSearch {
  public:
   explicit PlacedSearch(const PlacedSearchRequest& request)
@@ -47,6 +51,7 @@ class PlacedSearch {
     MMZ_RETURN_IF_ERROR(PriceDefault());
     const bool tries_limits = TriesLimits();
     MMZ_RETURN_IF_ERROR(RunRounds(0, tries_limits ? kFirstRounds : request_.most_rounds));
+    if (report().rounds_size() > 0) NoteStrangeEstimates(report().rounds(0));
     if (tries_limits) {
       MMZ_RETURN_IF_ERROR(TryLimits());
       MMZ_RETURN_IF_ERROR(RunRounds(BestVariant(), request_.most_rounds));
@@ -170,6 +175,18 @@ class PlacedSearch {
     result_.executable = program.executable();
     report().set_executable_bytes(static_cast<double>(program.executable().size()));
     if (program.has_memory()) *report().mutable_memory() = program.memory();
+  }
+
+  // A module does not name its chip or its compiler.
+  void NoteStrangeEstimates(const v1::PlacedRound& first) {
+    if (request_.all_hbm_path.empty() || !first.has_compiled_cycles()) return;
+    const double error = first.promised_cycles() / first.compiled_cycles() - 1;
+    if (std::abs(error) < kStrangeError) return;
+    report().add_notes(
+        absl::StrFormat("%s: its estimates are %+.0f %% from what the compiler says now; was it "
+                        "compiled for another "
+                        "chip than %s, or by another compiler?",
+                        request_.all_hbm_path, 100 * error, request_.chip.name));
   }
 
   bool TriesLimits() const {

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import fnmatch
+import importlib
 import json
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import zstandard
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.progress import LoopProgress
@@ -49,6 +51,15 @@ class Entry:
     def capture(self) -> SavedCapture:
         """Returns the compiler's texts; raises CaptureError if there are none."""
         return open_capture(self.workloads / "captures" / self.chip / self.name)
+
+    def write_all_hbm(self, path: pathlib.Path) -> pathlib.Path:
+        """Writes the captured module with everything in HBM as a HloModuleProto; returns `path`."""
+        hlo = importlib.import_module("jaxlib._hlo")  # has no type stubs
+        text = self.workloads / "captures" / self.chip / self.name / "all_hbm.hlo.zst"
+        with text.open("rb") as stream:
+            module = zstandard.ZstdDecompressor().stream_reader(stream).read().decode()
+        path.write_bytes(hlo.hlo_module_from_text(module).as_serialized_hlo_module_proto())
+        return path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

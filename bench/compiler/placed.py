@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import importlib
 import json
 import pathlib
 import statistics
@@ -22,7 +21,6 @@ import tempfile
 from typing import Any
 
 import corpus
-import zstandard
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError
@@ -42,12 +40,8 @@ Key = tuple[str, str]  # chip and program
 
 def captured_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
     """The compiles that were captured, for `optimize`."""
-    hlo = importlib.import_module("jaxlib._hlo")  # has no type stubs
     capture = entry.workloads / "captures" / entry.chip / entry.name
-    with (capture / "all_hbm.hlo.zst").open("rb") as stream:
-        text = zstandard.ZstdDecompressor().stream_reader(stream).read().decode()
-    all_hbm = folder / "all_hbm.pb"
-    all_hbm.write_bytes(hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    all_hbm = entry.write_all_hbm(folder / "all_hbm.pb")
     words = ["--all-hbm", str(all_hbm), "--default", str(capture / "default.hlo.zst")]
     for sample in sorted(capture.glob("sample_*.hlo.zst")):
         words += ["--sample", str(sample)]

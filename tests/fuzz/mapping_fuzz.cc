@@ -1,0 +1,88 @@
+// libFuzzer target: every mapping that a game can end with is placed, and the check accepts it.
+//
+// The first byte chooses one of the hand-made modules; each of the others an action of the game.
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "env/game.h"
+#include "env/game_rules.h"
+#include "optimize/checked_place.h"
+#include "simulator/core/file_io.h"
+#include "simulator/core/hardware.h"
+#include "simulator/core/program.h"
+#include "simulator/import/import.h"
+#include "simulator/place_check/testing/cases.h"
+#include "simulator/place_check/testing/module_text.h"
+
+namespace mallocmuzero {
+namespace {
+
+template <typename T>
+T Must(absl::StatusOr<T> value) {
+  if (value.ok()) return *std::move(value);
+  std::fprintf(stderr, "%s\n", std::string(value.status().message()).c_str());
+  std::abort();
+}
+
+struct Playable {
+  std::string path;
+  xla::HloModuleProto module;
+  std::unique_ptr<Program> program;  // the rules point at it
+  GameRules rules;
+};
+
+Playable Import(const place_check::PlacedCase& test_case) {
+  xla::HloModuleProto module = place_check::ModuleFromText(test_case.original);
+  std::string path = absl::StrCat("/tmp/mapping_fuzz_", getpid(), "_", test_case.name, ".pb");
+  if (!WriteFileAtomically(path, module.SerializeAsString()).ok()) std::abort();
+  v1::Program imported = Must(ImportProgram({.all_hbm_path = path}, Must(LoadHardware("tpu_v6e"))));
+  auto program = std::make_unique<Program>(Must(Program::FromProto(std::move(imported))));
+  GameRules rules = Must(GameRules::Create(*program, {.negligible_share = -1}));
+  return {std::move(path), std::move(module), std::move(program), std::move(rules)};
+}
+
+const std::vector<Playable>& Playables() {
+  static const std::vector<Playable>& playables = *[] {
+    auto* const made = new std::vector<Playable>();
+    for (const place_check::PlacedCase* test_case : place_check::kCases) {
+      made->push_back(Import(*test_case));
+    }
+    return made;
+  }();
+  return playables;
+}
+
+}  // namespace
+}  // namespace mallocmuzero
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace mallocmuzero;  // NOLINT(google-build-using-namespace)
+  if (size == 0) return 0;
+  const Playable& playable = Playables()[data[0] % Playables().size()];
+  Game game(playable.rules);
+  for (size_t i = 1; !game.finished(); ++i) {
+    std::vector<Action> legal;
+    for (const Action action : kActions) {
+      if ((game.legal_actions() & SetOf(action)) != 0) legal.push_back(action);
+    }
+    game.Apply(legal[(i < size ? data[i] : 0) % legal.size()]);
+  }
+  const auto placed =
+      PlaceAndCheck(*playable.program, game.ToMapping(), playable.module, playable.path);
+  if (!placed.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(placed.status().message()).c_str());
+    std::abort();
+  }
+  return 0;
+}
