@@ -22,12 +22,13 @@ from typing import Any
 
 import corpus
 from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.capture import lower_job
+from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.importer import find_binary
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.source import Source, capture_chip, lower_for
 
 BEGIN = "<!-- table of bench/compiler/placed.py: begin -->"
 END = "<!-- table of bench/compiler/placed.py: end -->"
@@ -50,9 +51,10 @@ def captured_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
 
 def lowered_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
     """The program as its function gives it, for `optimize`."""
-    capture = entry.capture()
-    with Looker(capture_chip(capture)) as looker:
-        lower_for(capture, Source(entry.name, entry.registry), looker, Budget())
+    chip = find_chip(entry.chip)
+    with Looker(chip) as looker:
+        job = lower_job(entry.name, chip, looker.lowered, entry.registry.resolve())
+        looker.lower(job, Budget())
         program = LoweredProgram.read(looker.lowered)
     module, options = folder / "program.mlir", folder / "options.pb"
     module.write_bytes(program.module)
