@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kSearches = 5;
 
-// What is left of the fast memory for a search when the one before did not pack, as a share of what
-// that one had in use at once. With more than that it might find the same mapping again.
+// A search after a mapping that does not pack gets this share of the bytes that the mapping had
+// live at once. With more memory the search could find the same mapping again.
 constexpr double kShrink = 0.98;
 
 absl::StatusOr<Solution> SolveWithin(const Program& program, double share,

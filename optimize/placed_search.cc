@@ -25,8 +25,8 @@ namespace {
 // Rounds under the chip's own limit of scoped memory before others are tried.
 constexpr int kFirstRounds = 2;
 
-// Limits that are tried, as shares of the chip's own: first one to either side of it, then two more
-// on the side that was better. docs/scoped-memory.md has what they bring.
+// The limits to try, as shares of the chip's own limit: first one on either side of it, then two
+// more on the better side. docs/scoped-memory.md says how much they gain.
 using Shares = std::vector<double>;
 const Shares& FirstShares() {
   static const Shares& shares = *new Shares{1.5, 0.75};
@@ -37,7 +37,7 @@ Shares NextShares(double best) {
   return best < 1 ? Shares{0.5, 0.625} : Shares{};
 }
 
-// An error of the first promise that no capture of the corpus comes near.
+// Every capture of the corpus has a first promise with a much smaller error than this.
 constexpr double kStrangeError = 0.25;
 
 class PlacedSearch {

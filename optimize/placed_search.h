@@ -21,8 +21,9 @@ namespace mallocmuzero {
 struct PlacedSearchResult {
   v1::OptimizeReport report;
 
-  // Of the best round, or of the default if no round was better: the compiled module and the
-  // executable, as the compiler serialises them.
+  // The compiled module and the executable of the best round, as the compiler serialises them;
+  // those of the default if no round was better. Empty if the request had compiles instead of code
+  // and no round was better.
   std::string module;
   std::string executable;
 };

@@ -1,4 +1,4 @@
-// What a search of placements is given.
+// The inputs of a search for placements.
 
 #ifndef MALLOCMUZERO_OPTIMIZE_PLACED_SEARCH_REQUEST_H_
 #define MALLOCMUZERO_OPTIMIZE_PLACED_SEARCH_REQUEST_H_
@@ -30,7 +30,7 @@ struct PlacedSearchRequest {
   // An existing folder: every module that the search compiles is kept there.
   std::string folder;
 
-  // What to compile, and its PJRT format: "mlir" or "hlo".
+  // The program to compile, and its PJRT format: "mlir" or "hlo".
   std::string code;
   std::string format;
 

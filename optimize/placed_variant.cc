@@ -21,19 +21,20 @@
 namespace mallocmuzero {
 namespace {
 
-// Rounds without gain that end a search: these many if the last one promised no more than the best
-// has, and these many if it did. A promise that was not kept has a better table for the next.
+// A search ends after kRoundsWithoutGain rounds without gain. While the last promise is below
+// kWorthTrying times the best cycles, it ends after kRoundsOfPromises: the compile of a promise
+// that was not kept makes the latency table better.
 constexpr int kRoundsWithoutGain = 2;
 constexpr int kRoundsOfPromises = 4;
 constexpr double kWorthTrying = 0.999;
 
 constexpr int kRoundsRefused = 4;
 
-// What a placed module may take for instructions beyond what the compile with everything in HBM
-// takes.
+// The instructions of a placed module may take this much more scoped memory than those of the
+// compile with everything in HBM.
 constexpr int64_t kScopedMargin = 2 << 20;
 
-// What a mapping leaves free, as a share, beyond what a refused one had too much.
+// After a refusal the next mapping gives up the missing bytes and one part in kSpareShare more.
 constexpr int64_t kSpareShare = 256;
 
 int64_t MostScopedMemory(const hlo::Module& module, int32_t space) {
@@ -86,7 +87,8 @@ absl::Status PlacedVariant::ReadAllHbm() {
   const v1::Hardware& hardware = request_->hardware;
   memory_bytes_ = hardware.fast_memory_bytes();
   if (request_->chip.scoped_reserve_bytes > 0) {
-    // The compiler's own assignment leaves the whole limit free; a placed module need not.
+    // The compiler's own assignment reserves the whole limit. A placed module needs only what its
+    // instructions take.
     memory_bytes_ += request_->chip.scoped_reserve_bytes - kScopedMargin -
                      MostScopedMemory(*module, hardware.fast_memory_space());
     memory_bytes_ = std::max<int64_t>(memory_bytes_, hardware.fast_memory_alignment_bytes());
@@ -153,7 +155,8 @@ absl::StatusOr<PlacedProposal> PlacedVariant::Propose(uint32_t round) {
   return proposal;
 }
 
-// The prediction of packing is an upper bound, so a mapping that does not keep to it is tried once.
+// A mapping that does not fit by the prediction of packing may fit the compiler, so the first one
+// is compiled as it is. After it, mappings have to fit by the prediction.
 void PlacedVariant::MakeRoom(absl::string_view message, const v1::PlacedRound& round) {
   if (must_pack_ || round.packed_bytes() <= round.fast_memory_bytes()) {
     memory_bytes_ -= ExcessBytes(message) + memory_bytes_ / kSpareShare;

@@ -1,5 +1,5 @@
-// The program under one limit of scoped memory: the limit decides tiles and fusions, so each has a
-// compile with everything in HBM, a latency table and mappings of its own.
+// The program under one limit of scoped memory. The limit decides tiles and fusions, so every limit
+// has its own compile with everything in HBM, its own latency table and its own mappings.
 
 #ifndef MALLOCMUZERO_OPTIMIZE_PLACED_VARIANT_H_
 #define MALLOCMUZERO_OPTIMIZE_PLACED_VARIANT_H_
@@ -21,7 +21,7 @@
 
 namespace mallocmuzero {
 
-// A mapping that was found, and the module that has it.
+// A mapping and the module in which it is placed.
 struct PlacedProposal {
   Program program;  // as it was when the mapping was found
   Mapping mapping;
@@ -35,29 +35,31 @@ int64_t ExcessBytes(absl::string_view message);
 
 class PlacedVariant {
  public:
-  // `all_hbm_path` is the compile with everything in HBM under the limit; `default_path` the
-  // compiler's own placement of the same instructions, or empty. `scoped_limit_bytes` is 0 for the
-  // limit that the request's options have. Errors as of importing. `request` must live as long.
+  // `all_hbm_path` names the compile with everything in HBM under the limit. `default_path` names
+  // the compiler's own placement under the limit; it may be empty. A `scoped_limit_bytes` of 0 is
+  // the limit that the request's options have. Returns the errors of reading the modules.
+  // `request` must outlive the variant.
   static absl::StatusOr<PlacedVariant> Create(const PlacedSearchRequest& request,
                                               std::string all_hbm_path, std::string default_path,
                                               int64_t scoped_limit_bytes);
 
-  // The program as the compiles so far have it.
+  // Imports the program from all compiles so far.
   absl::StatusOr<Program> Import() const;
 
-  // Searches for a mapping and writes it into the module.
+  // Searches for a mapping, places it and checks the placed module. If the module cannot express
+  // the mapping, the proposal has an error instead of a module.
   absl::StatusOr<PlacedProposal> Propose(uint32_t round);
 
-  // Learns what the compiler made of a proposal: its estimates, or that it has to be smaller.
-  // Completes proposal.round.
+  // Takes the compiler's answer to a proposal. A compiled module is a sample for the next import;
+  // after a refusal the next proposal needs less memory. Completes proposal.round.
   absl::Status Learn(const v1::CompiledProgram& compiled, PlacedProposal& proposal);
 
   int64_t scoped_limit_bytes() const { return scoped_limit_bytes_; }
 
-  // Of the fastest module so far.
+  // Cycles of the fastest module so far.
   absl::optional<double> best_cycles() const { return best_cycles_; }
 
-  // Whether the last rounds found nothing faster, and more of them would not either.
+  // Whether more rounds are not worth their time.
   bool is_exhausted() const;
 
  private:

@@ -37,7 +37,7 @@ class SearchCompiler {
   // The longest that a compile has taken so far.
   absl::Duration slowest() const { return slowest_; }
 
-  // What the library says of itself; empty before the first compile.
+  // The library's own description of its version; empty before the first compile.
   const std::string& version() const { return version_; }
 
  private:

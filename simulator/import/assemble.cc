@@ -117,8 +117,8 @@ class Assembler {
         priced.traffic.output_bytes);
   }
 
-  // Asynchronous operations other than moves between memories, results of conditionals, and accesses
-  // beyond what a set of 64 can name, keep their arrays in HBM.
+  // Asynchronous operations other than moves between memories, results of conditionals, and
+  // accesses beyond what a set of 64 can name, keep their arrays in HBM.
   void PinWhatIsNotModelled() {
     PinResultsOfConditionals();
     int async_count = 0;

@@ -86,8 +86,8 @@ absl::optional<int64_t> Frame::View(hlo::InstructionIndex index, int32_t leaf, M
   return writer_.Bitcast(array, shape, nullptr);
 }
 
-// A loop may take one value in two elements. Each of them must be given back as itself: the compiler
-// takes an element that is given another for one that the loop overwrites.
+// A loop may take one value in two elements. Each of them must be given back as itself: the
+// compiler takes an element that is given another for one that the loop overwrites.
 void Frame::PreferOwnElement(hlo::InstructionIndex element, ArrayName& name) const {
   const hlo::Instruction& instruction = computation().instructions[element];
   const hlo::InstructionIndex parameter = instruction.operands[0];
