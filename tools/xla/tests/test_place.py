@@ -88,6 +88,26 @@ def test_binary_is_told_what_to_do(fake: FakeSearch) -> None:
     wanted = {"--chip": "tpu_v6e", "--topology": "v6e:2x2", "--libtpu": "libtpu.so"}
     assert flags.items() >= {**wanted, "--budget": "90s", "--rounds": "3", "--threads": "2"}.items()
     assert "--json" in words
+    assert "--keep-scoped-limit" not in words
+
+
+def test_search_under_the_chips_own_limit_is_another_search(fake: FakeSearch) -> None:
+    run(budget="60s")
+    assert not run(budget="60s", scoped_limit=False).report["from_cache"]
+    assert "--keep-scoped-limit" in fake.calls()[-1]
+    assert run(budget="60s", scoped_limit=False).report["from_cache"]
+
+
+def test_limit_of_scoped_memory_is_told() -> None:
+    limit = {"best_scoped_limit_bytes": 48 << 20}
+    rounds = [{"number": 1, "promised_cycles": 9e5, "compiled_cycles": 9e5}]
+    rounds[0]["scoped_limit_bytes"] = 48 << 20
+    report = {"default_cycles": 1e6, "optimized_cycles": 9e5, "best_round": 1, "rounds": rounds}
+    table = describe_placed({**report, **limit}).splitlines()
+    assert table[2] == "scoped memory  48 MiB"
+    assert "48 MiB of scoped memory: promised 0.900, compiled 0.900" in table[4]
+    alone = describe_placed({**report, **limit, "best_round": None}).splitlines()
+    assert alone[2:4] == ["scoped memory  48 MiB alone", "gain           10.00%"]
 
 
 def test_compile_options_are_those_that_jax_would_pass(

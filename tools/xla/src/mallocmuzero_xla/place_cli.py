@@ -30,6 +30,11 @@ def add_place(commands: Commands) -> None:
         "--rounds", type=int, metavar="N", help="placed programs to compile at most"
     )
     command.add_argument("--threads", type=int, metavar="N", help="of the search")
+    command.add_argument(
+        "--keep-scoped-limit",
+        action="store_true",
+        help="leave xla_tpu_scoped_vmem_limit_kib as it is",
+    )
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
     command.add_argument(
         "--output", required=True, type=pathlib.Path, metavar="FILE", help="for load_placed"
@@ -51,6 +56,7 @@ def _run_place(arguments: argparse.Namespace) -> int:
         topology=arguments.topology,
         rounds=arguments.rounds,
         threads=arguments.threads,
+        scoped_limit=not arguments.keep_scoped_limit,
         **built.jit_options,
     )
     placed.save(arguments.output)
@@ -71,7 +77,11 @@ def describe_placed(report: dict[str, Any]) -> str:
     else:
         rows = [("default", f"{float(default) / 1e6:,.3f} Mcycles")]
     rows.append(("placed", f"{optimized / 1e6:,.3f} Mcycles"))
-    if best is None:
+    limit = float(report.get("best_scoped_limit_bytes", 0)) / (1 << 20)
+    if limit:
+        alone = " alone" if best is None else ""
+        rows.append(("scoped memory", f"{limit:g} MiB{alone}"))
+    if best is None and not limit:
         rows.append(("gain", "none: the compiler's own is kept"))
     elif default:
         rows.append(("gain", f"{1 - optimized / float(default):.2%}"))
@@ -88,7 +98,9 @@ def describe_placed(report: dict[str, Any]) -> str:
 
 
 def _round(entry: dict[str, Any]) -> str:
-    promised = f"promised {float(entry.get('promised_cycles', 0)) / 1e6:,.3f}"
+    limit = float(entry.get("scoped_limit_bytes", 0)) / (1 << 20)
+    under = f"{limit:g} MiB of scoped memory: " if limit else ""
+    promised = f"{under}promised {float(entry.get('promised_cycles', 0)) / 1e6:,.3f}"
     compiled = entry.get("compiled_cycles")
     if compiled is None:
         return f"{promised}, not compiled: {entry.get('error') or 'no reason given'}"

@@ -29,11 +29,13 @@ class SearchLimits:
         seconds: for all of it; a compile under way is given some more.
         rounds: placed modules to compile at most; None: the binary's default.
         threads: of the search; None: as many as there are cores.
+        scoped_limit: whether to try other limits of scoped memory, too.
     """
 
     seconds: float
     rounds: int | None = None
     threads: int | None = None
+    scoped_limit: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +80,7 @@ def search(
     line += ["--budget", f"{max(1, round(limits.seconds))}s"]
     for name, value in (("--rounds", limits.rounds), ("--threads", limits.threads)):
         line += [] if value is None else [name, str(value)]
+    line += [] if limits.scoped_limit else ["--keep-scoped-limit"]
     report = parsed(_COMMAND, _run([*(str(word) for word in line), "--json"], tell))
     if "optimized_cycles" not in report:
         if report.get("interrupted"):

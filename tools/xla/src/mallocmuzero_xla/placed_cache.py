@@ -19,7 +19,7 @@ from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.place_search import Found, SearchLimits
 from mallocmuzero_xla.store import write_atomically
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 class PlacedCache:
@@ -41,6 +41,8 @@ class PlacedCache:
             return None
         rounds = (entry["rounds"], limits.rounds)
         as_many = rounds[0] == rounds[1] or (None not in rounds and rounds[0] > rounds[1])
+        if entry["scoped_limit"] != limits.scoped_limit:
+            return None
         if not as_many or entry["seconds"] < limits.seconds:
             return None
         return _found(entry)
@@ -48,7 +50,7 @@ class PlacedCache:
     def keep(self, found: Found, limits: SearchLimits) -> Found:
         """Keeps the better of `found` and what there is; returns it."""
         entry = self._read()
-        if entry is not None:
+        if entry is not None and entry["scoped_limit"] == limits.scoped_limit:
             earlier = _found(entry)
             if earlier.report["optimized_cycles"] < found.report["optimized_cycles"]:
                 # Of the search that was asked for, so that it is not run a third time.
@@ -58,6 +60,7 @@ class PlacedCache:
             **self._key,
             "seconds": limits.seconds,
             "rounds": limits.rounds,
+            "scoped_limit": limits.scoped_limit,
             "report": {**found.report, "from_cache": False},
             "executable": base64.b64encode(found.executable).decode("ascii"),
             "module": base64.b64encode(found.module).decode("ascii"),
@@ -79,7 +82,7 @@ class PlacedCache:
                 _warn(f"{self._path}: made with {name} {entry[name]}, here are {self._key[name]}")
                 return None
             _found(entry)
-            float(entry["seconds"]), entry["rounds"]
+            float(entry["seconds"]), entry["rounds"], bool(entry["scoped_limit"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             _warn(f"{self._path}: damaged ({error!r})")
             return None

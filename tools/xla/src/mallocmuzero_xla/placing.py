@@ -66,6 +66,7 @@ def place(
     compiler_options: Mapping[str, Any] | None = None,
     rounds: int | None = None,
     threads: int | None = None,
+    scoped_limit: bool = True,
     cache_dir: str | os.PathLike[str] | None = None,
     progress: bool = True,
     **jit_options: Any,
@@ -86,6 +87,8 @@ def place(
         compiler_options: for every compile.
         rounds: placed programs to compile at most.
         threads: of the search.
+        scoped_limit: whether to try other limits of scoped memory than the chip's own, where
+            instructions and tensors share VMEM.
         cache_dir: instead of the folder that MALLOCMUZERO_CACHE names.
         progress: report on stderr.
         jit_options: keyword arguments of jax.jit.
@@ -94,7 +97,7 @@ def place(
         UsageError: something is wrong with the arguments, or a part is missing.
         CaptureError: the function does not compile, or its executable cannot be kept.
     """
-    limits = _limits(budget, rounds, threads)
+    limits = _limits(budget, rounds, threads, scoped_limit)
     target = find_chip(chip or chip_here(), topology)
     binary = find_binary()
     traced = trace(fn, args, target, jit_options, compiler_options)
@@ -123,11 +126,13 @@ def place(
     )
 
 
-def _limits(budget: str | float, rounds: int | None, threads: int | None) -> SearchLimits:
+def _limits(
+    budget: str | float, rounds: int | None, threads: int | None, scoped_limit: bool
+) -> SearchLimits:
     for name, value in (("rounds", rounds), ("threads", threads)):
         if value is not None and value < 1:
             raise UsageError(f"{name} {value}: expected 1 or more")
-    return SearchLimits(parse_duration(budget), rounds, threads)
+    return SearchLimits(parse_duration(budget), rounds, threads, scoped_limit)
 
 
 def _compiled(traced: Traced, chip: Chip, compiler_options: Mapping[str, Any]) -> Any:
