@@ -128,8 +128,9 @@ std::string ScopedLimit(const v1::PlacedRound& round, const char* before, const 
 }
 
 void PrintRound(const v1::PlacedRound& round) {
-  std::fputs(absl::StrCat("round ", round.number(), ScopedLimit(round, ", ", " of scoped memory"),
-                          ": promised ", FormatCycles(round.promised_cycles()), ", ",
+  std::fputs(absl::StrCat(round.is_sample() ? "sample " : "round ", round.number(),
+                          ScopedLimit(round, ", ", " of scoped memory"), ": promised ",
+                          FormatCycles(round.promised_cycles()), ", ",
                           round.has_compiled_cycles()
                               ? absl::StrCat("compiled ", FormatCycles(round.compiled_cycles()))
                               : round.error(),
@@ -149,8 +150,8 @@ std::string RoundTable(const v1::OptimizeReport& report) {
                {"compile, s", Table::Align::kRight}});
   for (const v1::PlacedRound& round : report.rounds()) {
     const std::string limit = ScopedLimit(round, "", "");
-    table.AddRow({absl::StrCat(round.number()), limit.empty() ? "own" : limit,
-                  FormatCycles(round.promised_cycles()),
+    table.AddRow({absl::StrCat(round.number(), round.is_sample() ? " (sample)" : ""),
+                  limit.empty() ? "own" : limit, FormatCycles(round.promised_cycles()),
                   round.has_compiled_cycles() ? FormatCycles(round.compiled_cycles()) : "refused",
                   FormatCount(round.accesses_elsewhere()), FormatMebibytes(round.packed_bytes()),
                   FormatMebibytes(round.fast_memory_bytes()),
@@ -289,7 +290,7 @@ void AddOptimizeCommand(CLI::App& app, Action& action) {
       ->type_name("TIME");
   command
       ->add_option("--rounds", flags->rounds,
-                   "most compiles of placed modules; a few in a row without gain end the search; "
+                   "most rounds of search and compile; a few in a row without gain end the search; "
                    "default: 12")
       ->type_name("N")
       ->check(WholeNumber(1, kMostRounds));

@@ -40,6 +40,11 @@ Shares NextShares(double best) {
 // Every capture of the corpus has a first promise with a much smaller error than this.
 constexpr double kStrangeError = 0.25;
 
+// Random placements to compile before the first round, and the share of the time that they may
+// take. The captures of the corpus have four to eight.
+constexpr int kSamples = 6;
+constexpr double kShareOfSamples = 0.25;
+
 class PlacedSearch {
  public:
   explicit PlacedSearch(const PlacedSearchRequest& request)
@@ -49,9 +54,10 @@ class PlacedSearch {
     const absl::Time start = absl::Now();
     MMZ_RETURN_IF_ERROR(CompileUnplaced());
     MMZ_RETURN_IF_ERROR(PriceDefault());
+    MMZ_RETURN_IF_ERROR(Sample(start));
     const bool tries_limits = TriesLimits();
     MMZ_RETURN_IF_ERROR(RunRounds(0, tries_limits ? kFirstRounds : request_.most_rounds));
-    if (report().rounds_size() > 0) NoteStrangeEstimates(report().rounds(0));
+    NoteStrangeEstimates();
     if (tries_limits) {
       MMZ_RETURN_IF_ERROR(TryLimits());
       MMZ_RETURN_IF_ERROR(RunRounds(BestVariant(), request_.most_rounds));
@@ -73,7 +79,11 @@ class PlacedSearch {
     return !Stopped() &&
            absl::Now() + compiler_.slowest() * compiles + request_.solve_time < request_.deadline;
   }
-  bool HasRounds() { return report().rounds_size() < static_cast<int>(request_.most_rounds); }
+  bool HasRounds() {
+    return std::count_if(report().rounds().begin(), report().rounds().end(),
+                         [](const v1::PlacedRound& round) { return !round.is_sample(); }) <
+           request_.most_rounds;
+  }
 
   absl::Status CompileUnplaced() {
     if (!request_.all_hbm_path.empty()) {
@@ -117,22 +127,35 @@ class PlacedSearch {
     return absl::OkStatus();
   }
 
-  // Rounds of one variant, until there are `most` in all.
-  absl::Status RunRounds(size_t variant, size_t most) {
-    while (!variants_[variant].is_exhausted() && HasRounds() && HasTimeFor(1) &&
-           static_cast<size_t>(report().rounds_size()) < most) {
-      MMZ_RETURN_IF_ERROR(RunRound({variant}));
+  // Compiles random placements, unless the request has samples of its own.
+  absl::Status Sample(absl::Time start) {
+    if (!request_.sample_paths.empty()) return absl::OkStatus();
+    const absl::Time end = start + (request_.deadline - start) * kShareOfSamples;
+    const int at_once = std::min<int>(kSamples, static_cast<int>(request_.threads));
+    for (int done = 0; done + at_once <= kSamples; done += at_once) {
+      if (!HasRounds() || Stopped() || absl::Now() + compiler_.slowest() > end) break;
+      MMZ_RETURN_IF_ERROR(RunRound(std::vector<size_t>(at_once, 0), /*sample=*/true));
     }
     return absl::OkStatus();
   }
 
-  // One mapping of each variant found and placed, then all of them compiled.
-  absl::Status RunRound(const std::vector<size_t>& variants) {
+  // At most `most` rounds of one variant.
+  absl::Status RunRounds(size_t variant, size_t most) {
+    for (size_t i = 0; i < most; ++i) {
+      if (variants_[variant].is_exhausted() || !HasRounds() || !HasTimeFor(1)) break;
+      MMZ_RETURN_IF_ERROR(RunRound({variant}, /*sample=*/false));
+    }
+    return absl::OkStatus();
+  }
+
+  // Finds and places one mapping of each variant, then compiles all of them.
+  absl::Status RunRound(const std::vector<size_t>& variants, bool sample) {
     std::vector<PlacedProposal> proposals;
     std::vector<SearchCompiler::Job> jobs;
     for (const size_t variant : variants) {
       const auto number = static_cast<uint32_t>(report().rounds_size() + proposals.size() + 1);
-      absl::StatusOr<PlacedProposal> proposal = variants_[variant].Propose(number);
+      absl::StatusOr<PlacedProposal> proposal =
+          sample ? variants_[variant].ProposeSample(number) : variants_[variant].Propose(number);
       if (!proposal.ok()) return proposal.status();
       if (!proposal->module.empty()) {
         jobs.push_back(
@@ -178,8 +201,10 @@ class PlacedSearch {
   }
 
   // A module does not name its chip or its compiler.
-  void NoteStrangeEstimates(const v1::PlacedRound& first) {
-    if (request_.all_hbm_path.empty() || !first.has_compiled_cycles()) return;
+  void NoteStrangeEstimates() {
+    if (request_.all_hbm_path.empty() || report().rounds().empty()) return;
+    const v1::PlacedRound& first = report().rounds(0);
+    if (!first.has_compiled_cycles()) return;
     const double error = first.promised_cycles() / first.compiled_cycles() - 1;
     if (std::abs(error) < kStrangeError) return;
     report().add_notes(
@@ -221,7 +246,7 @@ class PlacedSearch {
       if (*is_added) added.push_back(variants_.size() - 1);
     }
     if (added.empty() || !HasTimeFor(1)) return absl::OkStatus();
-    return RunRound(added);
+    return RunRound(added, /*sample=*/false);
   }
 
   // False if the compiler refuses either.

@@ -10,12 +10,15 @@
 #include "compiler/compile.h"
 #include "optimize/checked_place.h"
 #include "optimize/packed_solve.h"
+#include "optimize/sample_mapping.h"
 #include "simulator/core/file_io.h"
+#include "simulator/core/simulate.h"
 #include "simulator/core/status_macros.h"
 #include "simulator/hlo/module.h"
 #include "simulator/import/analyzed_module.h"
 #include "simulator/import/import.h"
 #include "simulator/import/read_back.h"
+#include "simulator/place/packing.h"
 #include "simulator/place/place.h"
 
 namespace mallocmuzero {
@@ -118,7 +121,7 @@ bool PlacedVariant::is_exhausted() const {
   return rounds_without_gain_ >= kRoundsWithoutGain && !promises_more;
 }
 
-absl::Status PlacedVariant::Find(PlacedProposal& proposal) {
+absl::Status PlacedVariant::Find(PlacedProposal& proposal) const {
   const absl::Time start = absl::Now();
   SolveOptions options;
   options.deadline = start + request_->solve_time;
@@ -135,7 +138,7 @@ absl::Status PlacedVariant::Find(PlacedProposal& proposal) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlacedProposal> PlacedVariant::Propose(uint32_t round) {
+absl::StatusOr<PlacedProposal> PlacedVariant::Begin(uint32_t round) const {
   absl::StatusOr<Program> program = Import();
   if (!program.ok()) return program.status();
   PlacedProposal proposal{*std::move(program), {}, {}, {}};
@@ -143,15 +146,39 @@ absl::StatusOr<PlacedProposal> PlacedVariant::Propose(uint32_t round) {
   proposal.round.set_scoped_limit_bytes(static_cast<double>(scoped_limit_bytes_));
   proposal.round.set_fast_memory_bytes(
       static_cast<double>(proposal.program.hardware().fast_memory_bytes()));
-  MMZ_RETURN_IF_ERROR(Find(proposal));
+  return proposal;
+}
+
+void PlacedVariant::Place(PlacedProposal& proposal) const {
   const absl::StatusOr<place::PlacedModule> placed =
       PlaceAndCheck(proposal.program, proposal.mapping, all_hbm_, all_hbm_path_);
   if (placed.ok()) {
     proposal.module = SerializeDeterministically(placed->module);
   } else {
     proposal.round.set_error(std::string(placed.status().message()));
-    ++rounds_refused_;
   }
+}
+
+absl::StatusOr<PlacedProposal> PlacedVariant::Propose(uint32_t round) {
+  absl::StatusOr<PlacedProposal> proposal = Begin(round);
+  if (!proposal.ok()) return proposal.status();
+  MMZ_RETURN_IF_ERROR(Find(*proposal));
+  Place(*proposal);
+  if (!proposal->round.error().empty()) ++rounds_refused_;
+  return proposal;
+}
+
+absl::StatusOr<PlacedProposal> PlacedVariant::ProposeSample(uint32_t round) {
+  absl::StatusOr<PlacedProposal> proposal = Begin(round);
+  if (!proposal.ok()) return proposal.status();
+  absl::StatusOr<Mapping> mapping = SampleMapping(proposal->program, request_->seed + round);
+  if (!mapping.ok()) return mapping.status();
+  proposal->mapping = *std::move(mapping);
+  proposal->round.set_is_sample(true);
+  proposal->round.set_promised_cycles(Simulate(proposal->program, proposal->mapping).total_cycles);
+  proposal->round.set_packed_bytes(
+      static_cast<double>(place::PackedBytes(proposal->program, proposal->mapping)));
+  Place(*proposal);
   return proposal;
 }
 
@@ -170,7 +197,7 @@ absl::Status PlacedVariant::Learn(const v1::CompiledProgram& compiled, PlacedPro
   round.set_compile_seconds(compiled.seconds());
   if (const absl::Status status = CompileStatus(compiled); !status.ok()) {
     round.set_error(std::string(status.message()));
-    MakeRoom(compiled.error(), round);
+    if (!round.is_sample()) MakeRoom(compiled.error(), round);
     return absl::OkStatus();
   }
   const std::string stem = absl::StrCat(request_->folder, "/placed_", round.number());
@@ -188,11 +215,12 @@ absl::Status PlacedVariant::Learn(const v1::CompiledProgram& compiled, PlacedPro
   }
   round.set_accesses_elsewhere(compared.mismatch_count());
   round.set_compiled_cycles(compared.compiled_cycles());
+  const bool gained = !best_cycles_.has_value() || round.compiled_cycles() < *best_cycles_;
+  if (gained) best_cycles_ = round.compiled_cycles();
+  if (round.is_sample()) return absl::OkStatus();
   promised_cycles_ = round.promised_cycles();
   rounds_refused_ = 0;
-  const bool gained = !best_cycles_.has_value() || round.compiled_cycles() < *best_cycles_;
   rounds_without_gain_ = gained ? 0 : rounds_without_gain_ + 1;
-  if (gained) best_cycles_ = round.compiled_cycles();
   return absl::OkStatus();
 }
 

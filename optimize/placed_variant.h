@@ -50,6 +50,9 @@ class PlacedVariant {
   // the mapping, the proposal has an error instead of a module.
   absl::StatusOr<PlacedProposal> Propose(uint32_t round);
 
+  // Places a random mapping instead: a sample for the latency table.
+  absl::StatusOr<PlacedProposal> ProposeSample(uint32_t round);
+
   // Takes the compiler's answer to a proposal. A compiled module is a sample for the next import;
   // after a refusal the next proposal needs less memory. Completes proposal.round.
   absl::Status Learn(const v1::CompiledProgram& compiled, PlacedProposal& proposal);
@@ -66,7 +69,9 @@ class PlacedVariant {
   explicit PlacedVariant(const PlacedSearchRequest& request) : request_(&request) {}
 
   absl::Status ReadAllHbm();
-  absl::Status Find(PlacedProposal& proposal);
+  absl::StatusOr<PlacedProposal> Begin(uint32_t round) const;
+  absl::Status Find(PlacedProposal& proposal) const;
+  void Place(PlacedProposal& proposal) const;
   void MakeRoom(absl::string_view message, const v1::PlacedRound& round);
 
   const PlacedSearchRequest* request_;

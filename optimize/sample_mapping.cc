@@ -1,0 +1,44 @@
+#include "optimize/sample_mapping.h"
+
+#include <vector>
+
+#include "env/action.h"
+#include "env/game.h"
+#include "env/game_rules.h"
+#include "env/solvers/random.h"
+#include "simulator/core/variant.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr double kShareOfMemory = 0.9;
+constexpr double kShareInHbm = 0.35;
+
+Action Choose(ActionSet legal, bool in_hbm) {
+  if (in_hbm && Contains(legal, Action::kDrop)) return Action::kDrop;
+  if (Contains(legal, Action::kNoCopy)) return Action::kNoCopy;
+  return Contains(legal, Action::kCopy) ? Action::kCopy : Action::kDrop;
+}
+
+}  // namespace
+
+absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed) {
+  const absl::StatusOr<Program> smaller = WithFastMemory(program, kShareOfMemory);
+  if (!smaller.ok()) return smaller.status();
+  // An access that seems negligible by the table may not be.
+  const absl::StatusOr<GameRules> rules = GameRules::Create(*smaller, {.negligible_share = -1});
+  if (!rules.ok()) return rules.status();
+  Random random(seed);
+  std::vector<bool> in_hbm(program.buffer_count());
+  for (size_t buffer = 0; buffer < in_hbm.size(); ++buffer) {
+    in_hbm[buffer] = random.Unit() < kShareInHbm;
+  }
+  Game game(*rules);
+  while (!game.finished()) {
+    const uint32_t buffer = program.accesses()[game.access()].buffer;
+    game.Apply(Choose(game.legal_actions(), in_hbm[buffer]));
+  }
+  return game.ToMapping();
+}
+
+}  // namespace mallocmuzero

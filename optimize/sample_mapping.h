@@ -1,0 +1,21 @@
+// Random placements, for the latency table: local search knows only those that some compile had.
+
+#ifndef MALLOCMUZERO_OPTIMIZE_SAMPLE_MAPPING_H_
+#define MALLOCMUZERO_OPTIMIZE_SAMPLE_MAPPING_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero {
+
+// A mapping with a random part of the buffers in HBM, and with as much of the others in fast memory
+// as fits. It leaves some fast memory free, so that the compiler can pack it. Every seed gives
+// another one. InvalidArgument if the hardware has no fast memory.
+absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_OPTIMIZE_SAMPLE_MAPPING_H_
