@@ -1,5 +1,6 @@
 #include "optimize/placed_variant.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "simulator/core/hardware.h"
 #include "simulator/place/packing.h"
 #include "simulator/place/place.h"
+#include "simulator/validate/validate.h"
 
 namespace mallocmuzero {
 namespace {
@@ -137,6 +139,40 @@ TEST_F(PlacedVariantTest, IsExhaustedWhenTheCompilerRefusesEverything) {
   }
   EXPECT_EQ(rounds, 4);
   EXPECT_FALSE(variant.best_cycles().has_value());
+}
+
+TEST_F(PlacedVariantTest, SamplesAreRandomPlacementsThatFit) {
+  PlacedVariant variant = Variant();
+  const PlacedProposal first = *variant.ProposeSample(1);
+  const PlacedProposal second = *variant.ProposeSample(2);
+  EXPECT_TRUE(first.round.is_sample());
+  EXPECT_EQ(first.round.error(), "");
+  EXPECT_NE(first.mapping.in_fast_memory, second.mapping.in_fast_memory);
+  EXPECT_EQ(first.mapping.in_fast_memory, variant.ProposeSample(1)->mapping.in_fast_memory);
+  EXPECT_TRUE(Validate(first.program, first.mapping).empty());
+  EXPECT_NE(std::count(first.mapping.in_fast_memory.begin(), first.mapping.in_fast_memory.end(), 1),
+            0);
+}
+
+TEST_F(PlacedVariantTest, ARefusedSampleChangesNothing) {
+  PlacedVariant variant = Variant();
+  PlacedProposal sample = *variant.ProposeSample(1);
+  const double memory = sample.round.fast_memory_bytes();
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(variant.Learn(Refused("Exceeded vmem capacity by 20.00M."), sample).ok());
+  }
+  EXPECT_FALSE(variant.is_exhausted());
+  EXPECT_EQ(variant.Propose(2)->round.fast_memory_bytes(), memory);
+}
+
+TEST_F(PlacedVariantTest, ACompiledSampleIsACandidateAndInTheTable) {
+  PlacedVariant variant = Variant();
+  PlacedProposal sample = *variant.ProposeSample(1);
+  ASSERT_TRUE(variant.Learn(Compiled(sample), sample).ok());
+  EXPECT_EQ(variant.best_cycles(), sample.round.compiled_cycles());
+  const Program again = *variant.Import();
+  EXPECT_EQ(again.proto().calibration().placements_size(),
+            sample.program.proto().calibration().placements_size() + 1);
 }
 
 TEST_F(PlacedVariantTest, AModuleWithoutEstimatesIsAnError) {

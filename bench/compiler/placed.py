@@ -5,8 +5,9 @@ stands: with the captured compiles to start from, or (--lowered) with the progra
 function, which also lets it try other limits of scoped memory. A record a program is appended to a
 JSON Lines file; run again, it goes on where it stopped. Then the table is written.
 
-Captures made with another version of the compiler than the one at hand are placed by the present
-one; their default is the captured one's.
+Captures may have been made with another version of the compiler than the one that compiles the
+placed modules. --defaults compiles each program by default with the present one, and the table
+compares with that.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ BEGIN = "<!-- table of bench/compiler/placed.py: begin -->"
 END = "<!-- table of bench/compiler/placed.py: end -->"
 RESULTS = corpus.ROOT / "docs/results"
 CAPTURED, LOWERED = RESULTS / "placed.jsonl", RESULTS / "placed_limits.jsonl"
+DEFAULTS = RESULTS / "placed_defaults.jsonl"
 
 Record = dict[str, Any]
 Key = tuple[str, str]  # chip and program
@@ -63,26 +65,53 @@ def lowered_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
     return [*words, "--topology", program.topology_name]
 
 
+def run_binary(*words: str) -> str:
+    """Returns what a command prints; raises CaptureError with its last complaint."""
+    line = [str(find_binary()), *words]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CaptureError(done.stderr.strip().splitlines()[-1])
+    return done.stdout
+
+
 def measure(entry: corpus.Entry, arguments: argparse.Namespace) -> Record:
     """Runs `optimize` on one program."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         describe = lowered_arguments if arguments.lowered else captured_arguments
-        words = [str(find_binary()), "optimize", "--json", "--chip", entry.chip]
+        words = ["optimize", "--json", "--chip", entry.chip]
         words += ["--libtpu", str(compiler_library()), "--output", str(folder / "found")]
         words += ["--budget", arguments.budget, "--rounds", str(arguments.rounds)]
         words += describe(entry, folder)
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise CaptureError(done.stderr.strip().splitlines()[-1])
-    report = json.loads(done.stdout)
+        report = json.loads(run_binary(*words))
     del report["library"]  # a path of this machine
     return {"budget": arguments.budget, "contended": entry.contended, "report": report}
+
+
+def measure_default(entry: corpus.Entry) -> Record:
+    """Compiles one program by default and prices the module."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        module = folder / "default.pb"
+        words = ["compile", "--chip", entry.chip, "--libtpu", str(compiler_library())]
+        words += [*lowered_arguments(entry, folder), "--module", str(module)]
+        run_binary(*words)
+        price = run_binary("simulate", "--hlo", str(module), "--hardware", entry.chip, "--json")
+    return {"default_cycles": json.loads(price)["total_cycles"]}
 
 
 def gain(cycles: float, report: Record) -> float:
     """In per cent of the compiler's default."""
     return 100 * (1 - cycles / float(report["default_cycles"]))
+
+
+def compare_with(default_cycles: float | None, report: Record) -> None:
+    """Puts another default into a report: the result is never slower than that one."""
+    if default_cycles is None:
+        return
+    rounds = [float(entry["compiled_cycles"]) for entry in compiled_rounds(report)]
+    report["default_cycles"] = default_cycles
+    report["optimized_cycles"] = min([default_cycles, *rounds])
 
 
 def by_overrides() -> dict[Key, float]:
@@ -200,7 +229,15 @@ def write_table(document: pathlib.Path) -> None:
     """Replaces what stands between the two marks."""
     before, rest = document.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
-    text = table(records_of(CAPTURED), records_of(LOWERED))
+    captured, lowered = records_of(CAPTURED), records_of(LOWERED)
+    defaults = {(r["chip"], r["program"]): float(r["default_cycles"]) for r in records_of(DEFAULTS)}
+    for record in lowered:
+        if "default_cycles" in record["report"]:
+            key = record["chip"], record["program"]
+            defaults[key] = float(record["report"]["default_cycles"])
+    for record in captured:
+        compare_with(defaults.get((record["chip"], record["program"])), record["report"])
+    text = table(captured, lowered)
     document.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
 
 
@@ -211,11 +248,14 @@ def main() -> None:
     )
     corpus.add_arguments(parser)
     parser.add_argument("--lowered", action="store_true", help="build programs; try limits, too")
+    parser.add_argument("--defaults", action="store_true", help="compile the defaults only")
     parser.add_argument("--budget", default="5m", help="of each program; default: 5m")
     parser.add_argument("--rounds", type=int, default=6, help="of each program; default: 6")
     parser.add_argument("--table", action="store_true", help="write the table and measure nothing")
     arguments = parser.parse_args()
-    if not arguments.table:
+    if arguments.defaults:
+        corpus.record_each(corpus.chosen(arguments), DEFAULTS, measure_default)
+    elif not arguments.table:
         output = LOWERED if arguments.lowered else CAPTURED
         one = functools.partial(measure, arguments=arguments)
         corpus.record_each(corpus.chosen(arguments), output, one)

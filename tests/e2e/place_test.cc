@@ -147,7 +147,9 @@ TEST_F(Placed, OptimizeKeepsEveryAccessWhereTheMappingHasIt) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json report = json::parse(result.out);
   EXPECT_LE(report["optimized_cycles"], report["default_cycles"]);
-  ASSERT_EQ(report["rounds"].size(), 2);
+  const auto is_search = [](const json& round) { return !round.value("is_sample", false); };
+  EXPECT_EQ(std::count_if(report["rounds"].begin(), report["rounds"].end(), is_search), 2);
+  EXPECT_GT(report["rounds"].size(), 2);
   for (const json& round : report["rounds"]) {
     EXPECT_EQ(round.value("accesses_elsewhere", 0), 0);
     EXPECT_GT(round.value("compiled_cycles", 0.0), 0);
