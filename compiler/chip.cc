@@ -15,7 +15,7 @@ constexpr char kCmemAssignment[] = "xla_tpu_cmem_memory_space_assignment";
 constexpr char kVfVmemAssignment[] = "xla_vf_vmem_memory_space_assignment";
 constexpr char kGfVmemAssignment[] = "xla_gf_vmem_memory_space_assignment";
 
-// The same as CHIPS of tools/xla/src/mallocmuzero_xla/chips.py.
+// Must agree with CHIPS in tools/xla/src/mallocmuzero_xla/chips.py.
 constexpr CompilerChip kChips[] = {
     {"tpu_v4", "v4:2x2x1", kCmemAssignment, 0},
     {"tpu_v4i", "v4 lite:1x1", kCmemAssignment, 0},

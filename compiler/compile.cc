@@ -23,10 +23,10 @@
 namespace mallocmuzero {
 namespace {
 
-// Of what the compiler writes to stderr only the end is kept.
+// Only the end of the compiler's stderr is kept: this many bytes.
 constexpr size_t kMostLogBytes = 256 << 10;
 
-// A file in memory that the child opens by a path. Gone with this process, however that ends.
+// A file in memory that the child opens by a path. It is gone with this process, however that ends.
 class MemoryFile {
  public:
   explicit MemoryFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {}
@@ -69,8 +69,8 @@ class MemoryFile {
   int fd_;
 };
 
-// Waits until the child has ended by itself: OK; else why it must end. `log` gets the end of what
-// it wrote, `how` how it ended.
+// Waits for the child. OK if it has ended by itself, else the reason to end it. The end of its
+// output goes to `log`, and the way in which it ended goes to `how`.
 absl::Status WaitForChild(ChildProcess& child, const CompileControl& control, absl::Time deadline,
                           std::string& log, std::string& how) {
   while (true) {
@@ -93,11 +93,11 @@ absl::Status WaitForChild(ChildProcess& child, const CompileControl& control, ab
   }
 }
 
-// What one child made of a request.
+// The result of one child.
 struct ChildResult {
   v1::CompileResponse response;
 
-  // Why there is not all that was asked for; OK if there is.
+  // Why the child stopped before it had answered in full; OK if its answer is complete.
   absl::Status status;
 };
 
@@ -116,7 +116,7 @@ absl::StatusOr<ChildResult> RunChild(const v1::CompileRequest& request,
   std::string how;
   ChildResult result;
   result.status = WaitForChild(**child, control, deadline, log, how);
-  // Whatever it has started as well; the child itself also dies with its object.
+  // Ends the processes that the child has started, too. The child itself also dies with its object.
   if (!result.status.ok()) kill(-(*child)->pid(), SIGKILL);
   child->reset();
   const absl::StatusOr<std::string> records = said.Read();
@@ -162,7 +162,7 @@ absl::StatusOr<v1::CompileResponse> Compile(const v1::CompileRequest& request,
       return absl::Status(static_cast<absl::StatusCode>(said.error_code()),
                           FirstParagraph(said.error()));
     }
-    // It would not get further the next time.
+    // A second child would not get further.
     if (!said.has_compiler()) return result->status;
     response.MergeFrom(said);
     if (result->status.ok()) return response;

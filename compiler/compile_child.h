@@ -12,13 +12,13 @@
 
 namespace mallocmuzero {
 
-// Reads a v1::CompileRequest from the file of the one path and appends to that of the other what
-// becomes of it: a record with `compiler` once the library can compile, or one with an error; then
-// one for each program. Ends the process without destructors, whose turn may never come in a
-// library that has threads.
+// Reads a v1::CompileRequest from the file at `request` and appends records to the file at
+// `response`. The first record has `compiler` once the library can compile, or an error. One record
+// for each program follows. Ends the process without destructors, because a library that has
+// threads may never let them run.
 [[noreturn]] void RunCompileChild(const std::string& request, const std::string& response);
 
-// A CompileResponse as it stands in such a file: its length, eight bytes, and its bytes.
+// A CompileResponse as it stands in such a file: its length in eight bytes, then its bytes.
 std::string CompileRecord(const v1::CompileResponse& response);
 
 // All records of `bytes` as one response; one that is cut short at the end is left out.

@@ -9,12 +9,13 @@
 namespace mallocmuzero {
 namespace {
 
-// A message, which the request to the child process is, has at most 2 GiB.
+// The request to the child process is a message, which has at most 2 GiB.
 constexpr size_t kMostBytes = size_t{2000} << 20;
 
 constexpr absl::string_view kBytecodeMagic = "ML\xEFR";
 
-// What a text of MLIR can begin with: the module, attributes that it names, a location, a comment.
+// A text of MLIR begins with one of these: a module, an attribute or location that it names, a
+// comment, or a function.
 constexpr absl::string_view kTextBeginnings[] = {"module", "\"builtin.module\"", "#", "//",
                                                  "func.func"};
 

@@ -1,4 +1,4 @@
-// What the compiler is asked to do beside compiling.
+// The options that a module is compiled with.
 
 #ifndef MALLOCMUZERO_COMPILER_OPTIONS_H_
 #define MALLOCMUZERO_COMPILER_OPTIONS_H_
@@ -20,9 +20,10 @@ xla::CompileOptionsProto DefaultCompileOptions();
 absl::StatusOr<xla::CompileOptionsProto> ParseCompileOptions(absl::string_view bytes,
                                                              absl::string_view name);
 
-// Sets the compiler option of `assignment`, "name=value"; a value that stands there is replaced.
-// "true" and "false" become a truth value, integers a number, all else stays a string: the compiler
-// takes no other type than the option has. InvalidArgument if there is no '=' or no name.
+// Sets the compiler option of `assignment`, "name=value", and replaces an earlier value. The values
+// "true" and "false" become a truth value and integers a number. All others stay a string. The
+// compiler only takes a value of the type that the option has. InvalidArgument if there is no '='
+// or no name.
 absl::Status SetCompilerOption(absl::string_view assignment, xla::CompileOptionsProto& options);
 
 }  // namespace mallocmuzero

@@ -126,14 +126,15 @@ void Executable::DescribeFingerprint(v1::CompiledProgram& result) const {
 }
 
 void SetError(const absl::Status& status, v1::CompiledProgram& result) {
-  // Not all of the library's codes: InvalidArgument, say, would be a mistake of whoever calls.
+  // Other codes of the library are not passed on: InvalidArgument, say, would read as a mistake of
+  // the caller.
   result.set_error_code(static_cast<int>(absl::IsResourceExhausted(status)
                                              ? absl::StatusCode::kResourceExhausted
                                              : absl::StatusCode::kInternal));
   result.set_error(ToUtf8(std::string(status.message())));
 }
 
-// What the library says of its version; empty if it says nothing.
+// The version that the library states; empty if it states none.
 std::string LibraryVersion(const PJRT_Api& api, PJRT_TopologyDescription* topology) {
   if (!HasFunction(api, &PJRT_Api::PJRT_TopologyDescription_PlatformVersion)) return "";
   auto args = PjrtArgs<PJRT_TopologyDescription_PlatformVersion_Args>();

@@ -12,7 +12,7 @@ namespace {
 
 using hlo::Opcode;
 
-// What is a unit; the rest forwards.
+// Whether the instruction is a unit. All other instructions only forward results.
 bool IsUnit(const hlo::Instruction& instruction) {
   switch (instruction.opcode) {
     case Opcode::kWhile:
@@ -24,7 +24,8 @@ bool IsUnit(const hlo::Instruction& instruction) {
   }
 }
 
-// What others may notice, or what runs beside other instructions.
+// Whether others may notice the effect of the instruction, or it runs beside other instructions.
+// Such instructions keep their order.
 bool MustStayInOrder(const hlo::Instruction& instruction) {
   if (IsAsyncStart(instruction.opcode) || IsAsyncDone(instruction.opcode)) return true;
   switch (instruction.opcode) {
@@ -53,7 +54,7 @@ bool MustStayInOrder(const hlo::Instruction& instruction) {
   }
 }
 
-// What one unit does to storages: numbers of them, with repetitions.
+// The numbers of the storages that one unit reads and writes, with repetitions.
 struct Touches {
   std::vector<int32_t> reads;
   std::vector<int32_t> writes;
@@ -91,7 +92,8 @@ class GraphBuilder {
   }
 
   void AddOperands() {
-    // By instruction: the units whose results it hands on; of a unit, itself.
+    // The units whose results an instruction hands on, for each instruction. A unit hands on its
+    // own.
     std::vector<std::vector<int32_t>> sources(entry_.instructions.size());
     for (size_t i = 0; i < entry_.instructions.size(); ++i) {
       const hlo::Instruction& instruction = entry_.instructions[i];

@@ -1,4 +1,4 @@
-// Which instructions of the entry computation must stay before which others, however it is ordered.
+// The dependencies between instructions of the entry computation, which every order must keep.
 
 #ifndef MALLOCMUZERO_BENCH_REORDER_DEPENDENCY_GRAPH_H_
 #define MALLOCMUZERO_BENCH_REORDER_DEPENDENCY_GRAPH_H_
@@ -12,11 +12,11 @@
 
 namespace mallocmuzero::reorder {
 
-// Unit numbers, first to run first; a permutation of all.
+// The numbers of all units, each once, in the order in which they run.
 using Order = std::vector<int32_t>;
 
-// A unit is an instruction of the entry computation that is more than a name for what others have
-// computed; a `while`, `call` or `conditional` is one unit with all that it runs. Units are
+// A unit is an instruction of the entry computation that does more than forward the results of
+// others. A `while`, `call` or `conditional` is one unit together with all that it runs. Units are
 // numbered in the order of the module.
 struct DependencyGraph {
   struct Unit {
@@ -33,29 +33,30 @@ struct DependencyGraph {
   int32_t size() const { return static_cast<int32_t>(units.size()); }
 };
 
-// A unit must run
-//   - after what computes its operands, through whatever forwards them, and its control
-//     predecessors;
-//   - if it changes a buffer in place, after all that reads the old value and before all that reads
-//     the new one: dynamic-update-slice and the like, what a loop carries, results that take over
-//     the buffer of a parameter;
-//   - in the order of the module among what has side effects, runs asynchronously or talks to other
-//     chips;
-//   - last if it is the root.
+// Finds these dependencies:
+//   - A unit runs after its control predecessors and after the producers of its operands, through
+//     all instructions that only forward results.
+//   - A unit that changes a buffer in place runs after all readers of the old value and before all
+//     readers of the new one. Such changes are dynamic-update-slice and the like, the values that a
+//     loop carries, and results that take over the buffer of a parameter.
+//   - Units that have side effects, run asynchronously or talk to other chips keep the order of the
+//     module among themselves.
+//   - The root runs last.
 DependencyGraph FindDependencies(const AnalyzedModule& analyzed);
 
-// By unit, its place in `order`.
+// The place of each unit in `order`.
 std::vector<int32_t> Places(absl::Span<const int32_t> order);
 
 // Whether `order` is a permutation of the units that keeps all dependencies.
 bool IsLegal(const DependencyGraph& graph, absl::Span<const int32_t> order);
 
-// Share of all other places that a unit could move to by itself, mean over the units that take
-// time: 0 if everything is where it must be, 1 if nothing depends on anything.
+// The share of all other places that a unit can move to while the others stay, as the mean over the
+// units that take time. It is 0 if every unit is where it must be, and 1 if nothing depends on
+// anything.
 double MeanMobility(const DependencyGraph& graph);
 
-// All instructions of the entry computation in a legal order with the units in this one: what only
-// forwards comes as soon as its operands are there.
+// All instructions of the entry computation in a legal order that has the units as in `order`. An
+// instruction that only forwards comes as soon as its operands are there.
 std::vector<hlo::InstructionIndex> EntryOrder(const hlo::Computation& entry,
                                               const DependencyGraph& graph,
                                               absl::Span<const int32_t> order);

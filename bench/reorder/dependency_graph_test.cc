@@ -17,7 +17,7 @@ using mallocmuzero::testing::MustAnalyze;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// By name: the units that must run before.
+// The names of the units that must run before the unit called `name`.
 std::vector<std::string> Before(const AnalyzedModule& analyzed, absl::string_view name) {
   const DependencyGraph graph = FindDependencies(analyzed);
   const hlo::Computation& entry = analyzed.schedule.ComputationOf(0);
@@ -118,7 +118,8 @@ TEST(DependencyGraph, OrdersAreLegalOnlyIfTheyKeepAllDependencies) {
   EXPECT_FALSE(IsLegal(graph, {0, 1, 3, 2}));  // the root is not last
   EXPECT_FALSE(IsLegal(graph, {0, 1, 2}));
   EXPECT_FALSE(IsLegal(graph, {0, 0, 2, 3}));
-  // Of three other places: x could go to 1, y to 0 and 2, w to 1, r nowhere. 4 moves of 4 x 3.
+  // Each unit has three other places. x can move to place 1, y to 0 and 2, w to 1, and r to none.
+  // These are 4 of 4 x 3 moves.
   EXPECT_DOUBLE_EQ(MeanMobility(graph), 4.0 / 12);
 }
 

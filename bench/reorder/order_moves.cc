@@ -19,7 +19,8 @@ OrderMoves::OrderMoves(const DependencyGraph& graph, const UnitModel& model)
     : graph_(graph), model_(model) {
   double sum = 0;
   for (const Temporary& temporary : model.temporaries()) {
-    // By the root, so that a few huge ones are not all that is ever drawn.
+    // The weight is the square root of the size, so that the few largest temporaries are not the
+    // only ones drawn.
     sum += temporary.gains ? std::sqrt(static_cast<double>(temporary.bytes)) : 0;
     cumulative_bytes_.push_back(sum);
   }

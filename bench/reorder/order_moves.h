@@ -18,13 +18,14 @@ class OrderMoves {
  public:
   OrderMoves(const DependencyGraph& graph, const UnitModel& model);
 
-  // Makes one or a few changes in a row, all legal if the order is. One of:
-  //   - a unit moves to another place;
-  //   - what makes a value moves just before its next use, or the last use to just behind the one
-  //     before: values that are large are drawn more often;
-  //   - some units in a row move together;
-  //   - a unit moves forward with all that it needs of a stretch before it, or back with all that
-  //     needs it.
+  // Makes one or a few changes in a row, all legal if the order is. A change is one of these:
+  //   - A unit moves to another place.
+  //   - The producer of a value moves back until just before the next unit that needs the producer,
+  //     or the last user of the value moves forward until just behind the last unit that it needs.
+  //     Large values that gain from fast memory are drawn more often.
+  //   - Some units in a row move together.
+  //   - A unit moves to the front of the stretch before it with all that it needs from that
+  //     stretch, or to the end of the stretch behind it with all that needs it there.
   void Change(Order& order, Random& random) const;
 
  private:

@@ -13,11 +13,12 @@
 
 namespace mallocmuzero::reorder {
 
-// Of the calling thread, so that budgets do not depend on what else the machine does.
+// Seconds of processor time of the calling thread. Budgets are in these seconds, so that they do
+// not depend on other work of the machine.
 double CpuSeconds();
 
-// The best plan found by local search from the usual starts and `proposal` (a plan of this order;
-// empty: none) in this much processor time.
+// The best plan that local search finds in this much processor time. It starts from the usual plans
+// and from `proposal`, a plan of this order; an empty proposal is none.
 Plan SolvePlacement(const PlayableOrder& playable, const Plan& proposal, uint64_t seed,
                     double cpu_seconds);
 
@@ -26,10 +27,10 @@ double CyclesOf(const PlayableOrder& playable, const Plan& plan);
 
 struct OrderSearchOptions {
   double cpu_seconds = 40;
-  double solve_seconds = 1;     // of local search for each constructed order
-  uint64_t games = 100;         // of local search for an order that is worse with the plan it has
-  double temperature = 5e-4;    // at the start, as a share of the cycles
-  double memory_growth = 1.05;  // peak of HBM at most, as a share of the original order's
+  double solve_seconds = 1;     // For local search in each constructed order.
+  uint64_t games = 100;         // Games of local search in an order whose plan takes too long.
+  double temperature = 5e-4;    // At the start, as a share of the cycles.
+  double memory_growth = 1.05;  // Largest peak of HBM, as a share of the original order's.
   uint64_t seed = 0;
 };
 
@@ -43,9 +44,10 @@ struct FoundOrder {
   int64_t over_memory = 0;  // orders refused for their peak of HBM
 };
 
-// Evaluates constructed orders, goes on from the best one with simulated annealing over orders,
-// each with the plan of the one before and a little local search. `plan` is the plan for the
-// original order to begin with. Never worse than that.
+// Evaluates constructed orders and goes on from the best one with simulated annealing over orders.
+// Each order starts with the plan of the one before, which a little local search may improve.
+// `plan` is the plan for the original order to begin with. The result is never worse than `plan` in
+// the original order.
 absl::StatusOr<FoundOrder> SearchOrders(Reorderer& reorderer, const Plan& plan,
                                         const OrderSearchOptions& options);
 

@@ -1,7 +1,10 @@
-// What the order of instructions is worth beside the placement: reorder_headroom CHIP/PROGRAM...
+// Measures how many cycles a new order of instructions saves beside the placement.
 //
-// Searches for an order and a placement of each program and compares with a search for a placement
-// in the compiler's order. One line of JSON a program on standard output, for docs/reordering.md.
+// reorder_headroom CHIP/PROGRAM...
+//
+// Searches for an order and a placement of each program, and compares the result with a search for
+// a placement in the compiler's order. Writes one line of JSON for each program to standard output;
+// docs/reordering.md has the results.
 
 #include <algorithm>
 #include <cstdint>
@@ -36,7 +39,7 @@ struct Flags {
   OrderSearchOptions search;
 };
 
-// What local search finds in one order with several seeds.
+// The results of local search in one order with several seeds.
 struct Solved {
   std::vector<double> cycles;
   Plan best_plan;  // of that order

@@ -15,7 +15,8 @@
 namespace mallocmuzero::reorder {
 namespace {
 
-// What all compiles in the folder agree on, as the importer reads them.
+// The in-place pairs that all compiles in the folder agree on, read as the importer reads them. A
+// single compile gives none.
 absl::StatusOr<InPlaceHints> ReadHints(const std::string& captures) {
   std::vector<std::string> paths = {captures + "/all_hbm.hlo.zst"};
   std::error_code error;

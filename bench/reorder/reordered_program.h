@@ -50,10 +50,10 @@ class Reorderer {
   const DependencyGraph& graph() const { return graph_; }
   Order OriginalOrder() const;
 
-  // The program as the importer would have made it of a module in this order: live ranges anew,
-  // latencies those of each instruction. The original order gives the original with its baseline;
-  // any other has of the baseline only the cross-program prefetch, up to the last of its uses.
-  // InvalidArgument if the order is not legal.
+  // The program that the importer would make of a module in this order. Its live ranges are found
+  // anew, and each instruction keeps its latencies. The original order gives the original program
+  // with its baseline. Any other order keeps only the cross-program prefetch of the baseline, which
+  // then lasts up to the last of its uses. InvalidArgument if the order is not legal.
   absl::StatusOr<std::unique_ptr<PlayableOrder>> Build(const Order& order);
 
   // Names of all instructions of the entry computation in that order.
@@ -68,8 +68,9 @@ class Reorderer {
   // Brings the entry computation of module_ into this order.
   void Permute(const Order& order);
 
-  // By access of `program`, which has been assembled anew: that of the original. `from` has the
-  // original's number of each instruction. InvalidArgument if they are not the same accesses.
+  // The access of the original that each access of `program` is. `program` has been assembled anew,
+  // and `from` has the original's number of each of its instructions. InvalidArgument if the two do
+  // not have the same accesses.
   absl::StatusOr<std::vector<uint32_t>> MatchAccesses(const v1::Program& program,
                                                       const std::vector<int32_t>& from) const;
 
@@ -83,7 +84,8 @@ class Reorderer {
   std::vector<int32_t> unit_end_;  // by instruction of the original: the last one of its unit
   std::string path_;
   hlo::Module module_;
-  // By entry instruction as read: operands and control predecessors; name; index in module_ now.
+  // For each entry instruction as it was read: its operands and control predecessors, its name, and
+  // its index in module_ now.
   hlo::Computation as_read_;
   std::vector<std::string> names_;
   std::vector<hlo::InstructionIndex> place_;

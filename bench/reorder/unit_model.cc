@@ -8,7 +8,8 @@
 namespace mallocmuzero::reorder {
 namespace {
 
-// Of the crowding's second part: enough to decide between orders that nothing crowds.
+// The weight of the live bytes in the crowding: just enough to decide between orders that exceed
+// nothing.
 constexpr double kShareOfLife = 1e-6;
 
 // Runs units one after the other, each time the one that adds least to what is in use.
@@ -74,8 +75,9 @@ class LeastMemoryFirst {
   std::vector<int32_t> ready_;
 };
 
-// Each unit just behind the last of its predecessors that had to be run for it, from units that at
-// most the root waits for; the predecessors ascending, or descending.
+// An order in which each unit runs just behind the last of the predecessors that had to be run for
+// it. The search begins at the units that no unit but the root waits for. It visits the
+// predecessors of a unit in ascending or in descending order.
 Order DepthFirst(const DependencyGraph& graph, bool descending) {
   Order order;
   std::vector<uint8_t> seen(graph.units.size(), 0);

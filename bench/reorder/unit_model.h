@@ -1,4 +1,4 @@
-// What units do to buffers, for orders that are judged without playing them.
+// The effect of units on buffers, to judge an order without playing it.
 
 #ifndef MALLOCMUZERO_BENCH_REORDER_UNIT_MODEL_H_
 #define MALLOCMUZERO_BENCH_REORDER_UNIT_MODEL_H_
@@ -26,11 +26,12 @@ class UnitModel {
 
   const std::vector<Temporary>& temporaries() const { return temporaries_; }
 
-  // By unit: numbers of the temporaries it touches, ascending.
+  // The numbers of the temporaries that each unit touches, ascending.
   const std::vector<std::vector<int32_t>>& temporaries_of() const { return temporaries_of_; }
 
-  // Cycles times bytes by which the temporaries that gain exceed the fast memory, over the run with
-  // everything in HBM; and a millionth of the cycles times bytes that they live.
+  // Cycles times the bytes by which live temporaries exceed the fast memory, over the run with
+  // everything in HBM. Only temporaries count that gain from fast memory and fit into it. A
+  // millionth of their live bytes times cycles is added, to tell orders apart that exceed nothing.
   double Crowding(const Order& order) const;
 
  private:
@@ -45,8 +46,9 @@ struct NamedOrder {
   Order order;
 };
 
-// Legal orders made without search: units that need least memory next, from the front and from the
-// back, and depth first from what nobody waits for.
+// Legal orders made without search. Two of them run the unit next that needs least memory; one is
+// built from the front, the other from the back. Two are depth first from units that no unit but
+// the root waits for. They differ in the operand that comes first.
 std::vector<NamedOrder> ConstructOrders(const DependencyGraph& graph, const UnitModel& model);
 
 }  // namespace mallocmuzero::reorder

@@ -1,7 +1,10 @@
-// A PJRT plugin that compiles nothing. What it does depends on
-//   the variable FAKE_PJRT: "old", "other_major" or "truncated" API, "no_optional" functions;
-//   the topology: "unknown" is refused, "abort" aborts;
-//   words in the module: "@refuse", "@too_large", "@abort", "@hang"; else it comes back as it is.
+// A PJRT plugin that compiles nothing. Three inputs decide what it does:
+//   - The variable FAKE_PJRT asks for an "old", "other_major" or "truncated" API, or for
+//     "no_optional" functions.
+//   - The topology "unknown" is refused, and "abort" aborts.
+//   - The words "@refuse", "@too_large", "@abort" and "@hang" in the module do what they say. Any
+//     other module comes back as it is.
+//
 // The executable is the topology, a '|', and the compile options.
 
 #include <unistd.h>
@@ -36,7 +39,7 @@ bool Asked(const char* what) {
   return variable != nullptr && std::strcmp(variable, what) == 0;
 }
 
-// Field 1 of a message: what HloModuleProtoWithConfig is.
+// Field 1 of a message, which is how HloModuleProtoWithConfig holds the module.
 std::string AsField1(const std::string& bytes) {
   std::string field = "\x0A";
   for (size_t rest = bytes.size();; rest >>= 7) {

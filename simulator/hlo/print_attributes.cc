@@ -141,13 +141,14 @@ void AppendCollective(const HloInstructionProto& instruction, std::string& out) 
   AppendFlag("use_global_device_ids", instruction.use_global_device_ids(), out);
 }
 
-// Of gather and scatter, behind their numbers.
+// Appends the flags of gather and scatter that stand behind their numbers.
 void AppendPromises(const HloInstructionProto& instruction, std::string& out) {
   AppendFlag("indices_are_sorted", instruction.indices_are_sorted(), out);
   AppendFlag("unique_indices", instruction.unique_indices(), out);
 }
 
-// Of instructions that are described by numbers of dimensions; false for any other.
+// Appends the attributes of an instruction that numbers of dimensions describe. False for any other
+// instruction.
 bool AppendDimensions(const HloInstructionProto& instruction, Opcode opcode, std::string& out) {
   switch (opcode) {
     case Opcode::kBroadcast:

@@ -24,7 +24,8 @@ absl::Status Error(absl::string_view field, absl::string_view expected, int64_t 
       absl::StrCat(field, ": expected ", expected, ", found ", found));
 }
 
-// What XLA prints the called computations of an instruction as, in the order of their ids.
+// The attribute in which XLA prints the computations that an instruction calls, in the order of
+// their ids.
 absl::string_view CallName(Opcode opcode) {
   switch (opcode) {
     case Opcode::kAllReduce:
@@ -76,7 +77,8 @@ class ComputationPrinter {
   std::string& out_;
   absl::flat_hash_map<int64_t, int> slot_of_id_;  // into computation_.instructions()
   std::vector<bool> printed_;
-  // By slot, of async-start and what follows one: the instruction that is printed in its place.
+  // The wrapped instruction for each slot that holds an async-start, or an async-update or
+  // async-done that follows one. It is printed in place of them.
   std::vector<const HloInstructionProto*> wrapped_;
 };
 
@@ -160,7 +162,8 @@ absl::Status ComputationPrinter::PrintInstruction(int slot) {
   return Error("text", absl::StrCat("at most ", module_.max_bytes, " bytes"), out_.size());
 }
 
-// An async-start takes it from its computation, what follows takes it from its first operand.
+// An async-start takes the wrapped instruction from its computation. The instructions that follow
+// take it from their first operand.
 void ComputationPrinter::FindWrapped(int slot) {
   const HloInstructionProto& instruction = computation_.instructions(slot);
   const Opcode opcode = OpcodeFromName(instruction.opcode());
@@ -228,7 +231,7 @@ absl::Status ComputationPrinter::PrintCallee(int64_t id) {
 absl::Status ComputationPrinter::PrintCalls(const HloInstructionProto& instruction) {
   const auto& ids = instruction.called_computation_ids();
   const Opcode opcode = OpcodeFromName(instruction.opcode());
-  // Of the last two the async-start in front has the call.
+  // The async-start in front holds the call of the last two.
   if (ids.empty() || opcode == Opcode::kAsyncUpdate || opcode == Opcode::kAsyncDone) {
     return absl::OkStatus();
   }
@@ -269,7 +272,7 @@ bool IsPrintableName(absl::string_view name) {
          std::all_of(name.begin(), name.end(), is_printable);
 }
 
-// The name that it would be printed with, such as copy-start, may mean something else.
+// The printed name must not be another opcode, as copy-start is.
 bool IsPrintedInPlace(const HloInstructionProto* root) {
   if (root == nullptr) return false;
   const Opcode opcode = OpcodeFromName(root->opcode());

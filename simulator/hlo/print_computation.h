@@ -13,18 +13,19 @@
 
 namespace mallocmuzero::hlo {
 
-// A module with what calls need: where a computation stands, and which of them only wraps one
-// instruction. Points into `proto`, which must outlive it.
+// A module with the indices that calls need: the place of each computation, and the instruction
+// that it wraps if it has only one. Points into `proto`, which must outlive it.
 struct ProtoModule {
   const xla::HloModuleProto& proto;
   size_t max_bytes;                                     // of the text
   absl::flat_hash_map<int64_t, int> computation_of_id;  // into proto.computations()
-  // Of each computation its root if all other instructions are parameters, or else nullptr: what an
-  // async-start that calls it is printed as.
+  // The root of each computation that has nothing else but parameters, else nullptr. An async-start
+  // that calls the computation may be printed as its root.
   std::vector<const xla::HloInstructionProto*> wrapped;
 };
 
-// True for what the parser takes as a name: letters, digits, '_', '.' and '-', at most 4096.
+// True if the parser takes `name` as a name: letters, digits, '_', '.' and '-', at most 4096 of
+// them.
 bool IsPrintableName(absl::string_view name);
 
 // True if an async-start that calls a computation whose `wrapped` is `root`, which may be nullptr,

@@ -11,20 +11,25 @@
 
 namespace mallocmuzero::hlo {
 
-// Bytes of text that a module may have: a name that is used often is a short number in the message.
+// The most bytes of text for a module. The message can be much shorter, since it refers to a name
+// by a short number.
 inline constexpr size_t kMaxPrintedBytes = size_t{1} << 31;
 
-// Text that ParseModule reads as it reads what XLA prints of the module: computations and
-// instructions under their names, in the order of the schedule (of the message, where there is
-// none), an instruction a line. An asynchronous computation that only wraps one instruction is
-// printed as XLA does, in place: `slice-start(%x), slice={...}`. Parameters and results of
-// computations, source tables, shardings, frontend attributes, literals that are not
-// scalars, and what print_attributes.h names are left out.
+// The module as text. ParseModule reads it as it reads XLA's own text of the module.
+//   - Computations and instructions have their names and stand in the order of the schedule, or of
+//     the message where there is no schedule. Each instruction takes one line.
+//   - An asynchronous computation that only wraps one instruction is printed in place, as XLA does:
+//     `slice-start(%x), slice={...}`.
+//   - Parameters and results of computations, source tables, shardings, frontend attributes,
+//     literals that are not scalars, and the attributes that print_attributes.h names are left out.
 //
-// InvalidArgument, one line that names computation and instruction, if an id names nothing or
-// something twice, a name is none, an operand does not stand before its use or a callee before its
-// caller (as XLA stores them), the schedule is not a permutation, or the text would be longer than
-// `max_bytes`. Names that are taken twice, layouts and sizes are left to ParseModule.
+// InvalidArgument, one line that names computation and instruction, in these cases:
+//   - An id names nothing, an id is taken twice, or a name is malformed.
+//   - An operand does not stand before its use, or a callee before its caller. XLA stores them so.
+//   - The schedule is not a permutation.
+//   - The text would be longer than `max_bytes`.
+//
+// ParseModule reports names that are taken twice and errors in layouts and sizes.
 absl::StatusOr<std::string> PrintModule(const xla::HloModuleProto& module,
                                         size_t max_bytes = kMaxPrintedBytes);
 

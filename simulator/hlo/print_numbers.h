@@ -13,8 +13,9 @@ namespace mallocmuzero::hlo {
 // Repeated numbers of a message.
 using Numbers = google::protobuf::RepeatedField<int64_t>;
 
-// Each appends ", name=value" to `out`, in the order in which XLA prints them, and takes any
-// numbers: those that make no sense give text that makes none, but can be read.
+// Each function appends ", name=value" to `out`, with its parts in the order in which XLA prints
+// them. Any numbers are allowed. Invalid numbers give invalid values, but the parser can still read
+// the text.
 
 // ", name={0,1}"
 void AppendNumbers(absl::string_view name, const Numbers& numbers, std::string& out);

@@ -1,4 +1,4 @@
-// The intervals of a mapping by the points at which they begin, are copied and end.
+// The intervals of a mapping, by the points at which they begin, are copied and end.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_COPY_POINTS_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_COPY_POINTS_H_
@@ -25,9 +25,10 @@ class CopyPoints {
   // The arguments must outlive the points.
   CopyPoints(const Program& program, const Mapping& mapping);
 
-  // What happens just before an instruction (their number: after the last one), in the order of
-  // Simulate: copies queued earlier are waited for, copies are queued, those that end here are
-  // waited for. The cross-program prefetch is not among them.
+  // The copy events just before instruction `point`, or after the last one if `point` is the number
+  // of instructions. They have the order of Simulate: copies queued earlier are waited for, copies
+  // are queued, and those that end here are waited for. The cross-program prefetch is not among
+  // them.
   absl::Span<const CopyEvent> At(uint32_t point) const { return events_[point]; }
 
   // The interval of the cross-program prefetch, or -1.
@@ -36,7 +37,8 @@ class CopyPoints {
   // Whether an interval of the buffer contains the instruction.
   bool Contains(uint32_t buffer, uint32_t instruction) const;
 
-  // What the instructions after `begin` and up to `end` need of a buffer that was there before.
+  // The memories in which the instructions after `begin`, up to and including `end`, need a buffer
+  // that was there before them.
   struct Needs {
     bool hbm = false;
     bool fast = false;

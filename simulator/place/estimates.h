@@ -1,4 +1,4 @@
-// What the compiler noted of an instruction under another placement.
+// Removes estimates of the compiler that belong to another placement.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_ESTIMATES_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_ESTIMATES_H_
@@ -7,9 +7,9 @@
 
 namespace mallocmuzero::place {
 
-// Removes what the compiler must work out anew for a placement: the tiles of a fusion and the
-// cycles that it estimated for them. Left in place they would be carried over as they are. Settings
-// that decide what is computed (flags, trip counts, integer configurations) stay.
+// Removes the tiles of a fusion and the cycles that the compiler estimated for them, which it must
+// work out anew for a placement. It would carry them over as they are if they were left in place.
+// Settings that decide what is computed (flags, trip counts, integer configurations) stay.
 void StripEstimates(xla::HloInstructionProto& instruction);
 
 }  // namespace mallocmuzero::place

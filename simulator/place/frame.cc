@@ -76,7 +76,7 @@ absl::optional<int64_t> Frame::View(hlo::InstructionIndex index, int32_t leaf, M
   if (!name) return absl::nullopt;
   if (named != nullptr) PreferOwnElement(index, *name);
   const int64_t array = Materialize(*name, named);
-  // What a loop or a branch hands on may have another shape where it was made.
+  // A value that a loop or a branch hands on may have been made with another shape.
   std::vector<hlo::ShapeIndex> leaves;
   hlo::ForEachLeaf(instruction.shape, [&](absl::Span<const int32_t> i, const hlo::Shape&) {
     leaves.emplace_back(i.begin(), i.end());
@@ -86,8 +86,8 @@ absl::optional<int64_t> Frame::View(hlo::InstructionIndex index, int32_t leaf, M
   return writer_.Bitcast(array, shape, nullptr);
 }
 
-// A loop may take one value in two elements. Each of them must be given back as itself: the
-// compiler takes an element that is given another for one that the loop overwrites.
+// A loop may take one value in two elements. The body must give each of them back as itself. If it
+// gave back one for the other, the compiler would believe that the loop overwrites the element.
 void Frame::PreferOwnElement(hlo::InstructionIndex element, ArrayName& name) const {
   const hlo::Instruction& instruction = computation().instructions[element];
   const hlo::InstructionIndex parameter = instruction.operands[0];

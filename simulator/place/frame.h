@@ -51,8 +51,8 @@ class Frame {
   void SetOnlyName(ValueId value, Memory memory, ArrayName name);
   absl::optional<ArrayName> NameOf(ValueId value, Memory memory) const;
 
-  // The array that leaf `leaf` of an original instruction's result is, in that memory, appending
-  // the forwarding instructions it takes; nullopt if the value is not in that memory.
+  // The array in that memory that is leaf `leaf` of an original instruction's result. Appends the
+  // forwarding instructions that it takes. nullopt if the value is not in that memory.
   absl::optional<int64_t> View(hlo::InstructionIndex instruction, int32_t leaf, Memory memory);
 
   // The whole result of an original instruction, its leaves in the memories that `memory_of` says;

@@ -11,10 +11,10 @@
 
 namespace mallocmuzero::place {
 
-// Gives the parameters of the fused computation the shapes of the operands, and its root (and the
-// elements of a root that is a tuple) the shape of the result: libtpu refuses a fused computation
-// whose shapes differ from its fusion's. Fusions inside that take a parameter or make a result are
-// followed. `fusion.shape` must be set.
+// Gives the parameters of the fused computation the shapes of the operands, and its root the shape
+// of the result. If the root is a tuple, its elements get their shapes, too. libtpu refuses a fused
+// computation whose shapes differ from its fusion's. Fusions inside that take a parameter or make a
+// result are treated alike. `fusion.shape` must be set.
 void SetFusedMemory(ModuleEditor& editor, xla::HloInstructionProto& fusion,
                     absl::Span<const xla::ShapeProto> operand_shapes);
 

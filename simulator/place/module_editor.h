@@ -1,4 +1,4 @@
-// A module message being rewritten: its computations by id, and ids and names that are free.
+// Rewrites a module message: finds computations, and gives out free ids and names.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_MODULE_EDITOR_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_MODULE_EDITOR_H_
@@ -22,8 +22,8 @@ class ModuleEditor {
   xla::HloComputationProto* FindComputation(int64_t id);
   xla::HloComputationProto* FindComputation(absl::string_view name);
 
-  // An id that no instruction of the module has, in the bits that XLA keeps: in a computation whose
-  // instructions differ in nothing but their upper bits, XLA would find several roots.
+  // An id that no instruction of the module has in the bits that XLA keeps. If two instructions of
+  // a computation differed only in their upper bits, XLA would find several roots.
   int64_t NewId() { return ++last_id_; }
 
   // `stem` with a number behind it; no instruction of the module has that name.

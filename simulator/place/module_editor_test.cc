@@ -8,7 +8,7 @@
 namespace mallocmuzero::place {
 namespace {
 
-// What XLA keeps of an instruction's id.
+// The bits of an instruction's id that XLA keeps.
 uint32_t InComputation(int64_t id) { return static_cast<uint32_t>(id); }
 
 // Entry computation 1 has two instructions; the one of fusions, number 9, has one.

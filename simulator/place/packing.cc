@@ -61,7 +61,8 @@ class LifeFinder {
     life.last = std::max(life.last, RunTime(marker));
   }
 
-  // What is used in a loop that began after the interval must stay for all of its passes.
+  // A value that is used in a loop that began after the interval must stay for all passes of the
+  // loop.
   uint32_t LastPass(const Interval& it, uint32_t instruction) const {
     uint32_t last = instruction;
     for (int32_t loop = program_.instructions()[instruction].loop; loop >= 0;

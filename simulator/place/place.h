@@ -1,10 +1,11 @@
-// A mapping written into the compiled module itself: a placed module, which the compiler takes as
-// it stands, with its assignment of memory spaces switched off.
+// Writes a mapping into the compiled module itself. The compiler takes this placed module as it
+// stands if its own assignment of memory spaces is switched off.
 //
 // The module of the compile with everything in HBM is walked in the order in which it runs. Every
-// array that the mapping has in fast memory gets that memory space, in the instruction that makes
-// it and wherever it passes: fusions and the computations they call, tuples, bitcasts, in-place
-// updates, loops' bodies and conditions, branches. Copies stand where the mapping has them.
+// array that the mapping has in fast memory gets that memory space in the instruction that makes
+// it. It also gets it wherever it passes: fusions and the computations they call, tuples, bitcasts,
+// in-place updates, bodies and conditions of loops, and branches. Copies stand where the mapping
+// has them.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_PLACE_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_PLACE_H_
@@ -30,13 +31,14 @@ struct PlacedModule {
   uint32_t copies_out = 0;
 };
 
-// `all_hbm` is the module that `program` was imported from; `path` is used in messages. The
-// mapping must be valid (simulator/validate). InvalidArgument if the module is another one;
-// FailedPrecondition that names the value if a module cannot say what the mapping asks for:
-//   - a copy in several pieces: with its assignment off the compiler packs each piece for itself,
-//     and nothing would join them;
-//   - a copy that begins and ends in different computations;
-//   - a value in fast memory in a computation that runs in two places.
+// `all_hbm` is the module that `program` was imported from; `path` is used in messages. The mapping
+// must be valid (simulator/validate). InvalidArgument if the module is another one.
+// FailedPrecondition, which names the value or the computation, if a module cannot express the
+// mapping. The main cases are:
+//   - A copy is in several pieces. With its assignment off the compiler packs each piece for
+//     itself, and nothing would join them.
+//   - A copy begins and ends in different computations.
+//   - A computation runs in two places, so it would need two placements.
 absl::StatusOr<PlacedModule> PlaceModule(const Program& program, const Mapping& mapping,
                                          xla::HloModuleProto all_hbm, const std::string& path);
 

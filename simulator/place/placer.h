@@ -32,8 +32,8 @@ class Placer {
   absl::StatusOr<PlacedModule> Run() &&;
 
  private:
-  // Which leaf of a loop's or a branch's tuple is in which memory, and which values are handed in
-  // once more, in fast memory, behind the elements that the original has.
+  // The tuple that a loop or a branch is handed: the memory of each leaf, and the values that are
+  // handed in once more. The latter are in fast memory, behind the elements that the original has.
   struct Handover {
     std::vector<Memory> memory;      // by leaf
     std::vector<ValueId> also_fast;  // extra elements
@@ -48,7 +48,7 @@ class Placer {
   absl::Status EmitConstants(Frame& frame);
   absl::Status EmitInstructions(Frame& frame);
   absl::Status Emit(Frame& frame, hlo::InstructionIndex index);
-  // Emits an instruction with its operands and results in the memories of priced step `step`.
+  // Emits an instruction with its operands and results in the memories of priced step step_.
   absl::Status EmitComputing(Frame& frame, hlo::InstructionIndex index);
   absl::StatusOr<std::vector<int64_t>> Operands(Frame& frame, hlo::InstructionIndex index);
   absl::StatusOr<int64_t> Operand(Frame& frame, hlo::InstructionIndex user, int32_t operand);
@@ -59,8 +59,7 @@ class Placer {
   absl::StatusOr<int64_t> Root(Frame& frame, absl::FunctionRef<Memory(int32_t)> memory_of);
   void SetCurrent(ValueId value);
 
-  // --- placer_copies.cc ---
-  // Appends what happens just before each instruction that has not been reached yet, up to `point`.
+  // Appends the copies of each point that has not been reached yet, up to `point`.
   absl::Status RunPoints(Frame& frame, int32_t point);
   absl::Status RunEvent(Frame& frame, const CopyEvent& event);
   absl::Status StartCopy(Frame& frame, uint32_t interval, Memory from);
@@ -81,7 +80,8 @@ class Placer {
   // The operand with the handover's memories and extra elements.
   absl::StatusOr<int64_t> HandIn(Frame& frame, hlo::InstructionIndex operand,
                                  const Handover& handover, absl::string_view taker);
-  // Writes the computation of an instance that takes `shape`, and names what it takes by `values`.
+  // Writes the computation of an instance. Its parameter has `shape`, and the leaves of the
+  // parameter are `values`.
   absl::Status EmitCallee(int32_t instance, const xla::ShapeProto& shape,
                           absl::Span<const ValueId> values, const Handover& handover,
                           int32_t last_point, absl::FunctionRef<Memory(int32_t)> root_memory,
@@ -103,7 +103,7 @@ class Placer {
   CopyPoints points_;
   PlacedModule result_;
 
-  // By instance and instruction: the priced step of a plain instruction.
+  // The priced step of each plain instruction. The key is its instance and its index.
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> step_of_;
   int32_t step_ = -1;             // the priced step being written, -1: none
   int32_t next_point_ = 0;        // the first point whose copies have not been appended
@@ -115,7 +115,7 @@ class Placer {
   };
   absl::flat_hash_map<uint32_t, Flight> in_flight_;  // by interval
   std::vector<ValueId> hoisted_constants_;
-  // What the parameter of the computation being written is handed: set while its frame is made.
+  // The shape of the parameter of a called computation: set while its parameters are emitted.
   const xla::ShapeProto* parameter_shape_ = nullptr;
 };
 

@@ -22,7 +22,8 @@ std::vector<hlo::ShapeIndex> LeafIndices(const hlo::Shape& shape) {
 
 }  // namespace
 
-// Where a value is handed into a range of instructions that it goes through unchanged.
+// The memory in which a value is handed into a range of instructions that it goes through
+// unchanged.
 Memory Placer::MemoryInto(const Frame& frame, ValueId value, uint32_t begin, uint32_t end,
                           bool& also_fast) const {
   const bool in_hbm = frame.NameOf(value, Memory::kHbm).has_value();

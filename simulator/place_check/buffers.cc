@@ -153,7 +153,7 @@ Peak FindPeak(const Flow& flow, const Buffers& buffers, const MemoryTrace& trace
     events.push_back({trace.lives[v].first, buffer, 1});
     events.push_back({trace.lives[v].last + 1, buffer, -1});
   }
-  // What ends at a step has gone before what begins there comes.
+  // Values that end at a step free their bytes before others begin there.
   std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
     return std::make_pair(a.step, a.change) < std::make_pair(b.step, b.change);
   });

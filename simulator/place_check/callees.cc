@@ -22,8 +22,9 @@ std::string Attributes(const xla::HloInstructionProto& instruction) {
   return rest.SerializeAsString();
 }
 
-// In fused computations: what is in one buffer with a parameter or the root, as far as the compiler
-// marks it so: elements of a root tuple, the chain of updates below it and what is updated.
+// The instructions of a fused computation that may have another memory space. They share a buffer
+// with a parameter or the root, as far as the compiler marks it so. These are the elements of a
+// root tuple, the chain of updates below it, and the updated operands.
 std::vector<bool> MayChangeSpace(const Computation& computation) {
   std::vector<bool> may(computation.instructions.size(), false);
   for (const int parameter : computation.parameters) may[parameter] = true;

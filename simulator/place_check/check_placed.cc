@@ -19,7 +19,7 @@ namespace {
 using place_check::Graph;
 using place_check::Report;
 
-// What of the schedule matters, if it can be walked at all.
+// Checks order and memory of the schedule, if it can be walked at all.
 void CheckSchedule(const Graph& original, const place_check::Flow& flow, const Graph& placed,
                    const place_check::Match& match, const PlacedCheckOptions& options,
                    Report& report, PlacedCheck& result) {

@@ -1,33 +1,41 @@
-// Does a placed module compute what the original computes? A checker that shares no code with the
-// placer whose modules it judges.
+// Checks that a placed module computes what the original computes. The check shares no code with
+// the placer whose modules it judges.
 //
-// Both are XLA's modules, scheduled. In the original every array is in HBM; in the placed one some
+// Both are XLA's modules, scheduled. In the original every array is in HBM. In the placed one some
 // layouts have the memory space of fast memory, and copies stand in the schedule. The compiler
 // takes the placed one as it is (memory-space assignment off), so nothing else would find an error.
 //
-// What may differ:
-//   - memory spaces of arrays, 0 <-> n, where a value may live in fast memory;
-//   - moves: copy-start / copy-done, and asynchronous slices (an async-start whose computation is
-//     one slice, async-done) that a custom call "ConcatBitcast" joins again;
-//   - bitcasts, get-tuple-elements and tuples, which may come, go and move;
-//   - elements behind the others in a loop's carried tuple or a branch's operand: second copies of
-//     values, the same in every pass;
-//   - ids, names of computations, names inside fused computations, metadata, backend_config (which
-//     a custom call keeps and a loop keeps or loses), cross-program prefetches.
+// The placed module may differ from the original in these ways:
+//   - Arrays may have another memory space, 0 <-> n, where a value may live in fast memory.
+//   - Moves may be added: copies (copy-start, copy-done) and asynchronous slices. A slice is an
+//     async-start whose computation is one slice, and its async-done. A custom call "ConcatBitcast"
+//     joins slices again.
+//   - Bitcasts, get-tuple-elements and tuples may come, go and move.
+//   - A loop's carried tuple or a branch's operand may have more elements behind the others. They
+//     are second copies of values and the same in every pass.
+//   - Ids, names of computations, names inside fused computations, metadata and cross-program
+//     prefetches may differ.
+//   - backend_config may differ, except that a custom call keeps it and a loop keeps or loses it.
+//
 // All other instructions are kept: each once, by its name, in its computation and in its order.
 //
-// Values. Every array that a kept instruction of the original makes is a value of its own; moves,
+// Values. Every array that a kept instruction of the original makes is a value of its own. Moves,
 // bitcasts, tuples and elements pass values on. Each kept instruction of the placed module must get
-// the values that the original's gets; then it makes the same ones, and so on to the result. What
-// a loop carries is assumed to be the same at the start of a pass, and must be the same at its end.
-// A bitcast passes on bytes: slices are ranges of bytes, which must join to all of them, in order.
+// the values that the original's gets. Then it makes the same ones, and so on to the result. A loop
+// is proved by induction: its carried values are assumed to be the original's at the start of a
+// pass, and must be so at its end. A bitcast passes on bytes. Slices are ranges of bytes, which
+// must join to all of them, in order.
 //
-// Memory. Values that share a buffer: an in-place update and its operand (dynamic-update-slice,
-// scatter, fusions that end in one, output_operand_aliasing), a loop's initial value, parameter,
-// root and result, a branch's root and the conditional's result, input_output_alias. The walk runs
-// the placed schedule, loop bodies and each branch once where they stand, and knows which value
-// each buffer holds. One pass of a body is enough: it sees nothing but what it is handed, and what
-// is handed on must be current at its end as it was at its start.
+// Memory. These values share a buffer:
+//   - An in-place update and its operand: dynamic-update-slice, scatter, fusions that end in one,
+//     output_operand_aliasing.
+//   - A loop's initial value, parameter, root and result.
+//   - A branch's root and the conditional's result.
+//   - A parameter and a result of the program that input_output_alias pairs.
+//
+// The walk runs the placed schedule and tracks which value each buffer holds. It runs each loop
+// body and each branch once, where it stands. One pass of a body is enough: the body sees only what
+// it is handed, and it must hand on current values at its end as at its start.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_CHECK_PLACED_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_CHECK_PLACED_H_
@@ -43,46 +51,46 @@
 namespace mallocmuzero {
 
 enum class PlacedRule : uint8_t {
-  // The modules as such. One that breaks these is judged no further.
-  kMalformedOriginal,  // ids name what exists, operands and callees come first, shapes make sense,
-  kMalformedPlaced,    // every body, condition and branch is called from one place
+  // The modules as such. A module that breaks these is judged no further.
+  kMalformedOriginal,  // Ids name what exists, operands and callees come first, shapes are valid,
+  kMalformedPlaced,    // and every body, condition and branch is called from one place.
 
-  // What must be as it was.
-  kModuleChanged,      // the module's own fields: aliases, entry layout, ...
-  kDropped,            // every kept instruction is there, once
-  kExtraInstruction,   // nothing is added that computes
-  kAttributes,         // opcode, constants, window, dimensions, ...: all but operands and shape
-  kShapeChanged,       // its shape but for memory spaces
-  kCalledComputation,  // what fusions, reductions, ... call
-  kOrderChanged,       // kept instructions in their order
-  kControlDependency,  // control predecessors run first
+  // Parts that must not change.
+  kModuleChanged,      // The module's own fields stay: aliases, entry layout, ...
+  kDropped,            // Every kept instruction is there, once.
+  kExtraInstruction,   // No instruction is added that computes.
+  kAttributes,         // All but operands and shape stays: opcode, constants, window, dimensions.
+  kShapeChanged,       // The shape stays but for memory spaces.
+  kCalledComputation,  // The computations that fusions, reductions, ... call stay.
+  kOrderChanged,       // Kept instructions stay in their order.
+  kControlDependency,  // Control predecessors run first.
 
   // Values.
-  kOperandValue,  // a kept instruction gets the values it got
-  kRootValue,     // the results of the program, a condition, a branch, a call
-  kCarriedValue,  // what a pass of a loop hands on; added elements do not change
-  kSliceTiling,   // slices are whole ranges of bytes and join to all of them, in order
+  kOperandValue,  // A kept instruction gets the values it got in the original.
+  kRootValue,     // The results of the program, a condition, a branch and a call stay.
+  kCarriedValue,  // A pass of a loop hands on the same values; added elements do not change.
+  kSliceTiling,   // Slices are whole ranges of bytes and join to all of them, in order.
 
   // Schedule.
-  kSchedule,       // a sequence for each computation, each instruction in it once
-  kScheduleOrder,  // operands run before their users
-  kCopyPair,       // each start has one done, which nothing but the done reads
+  kSchedule,       // Each computation has a sequence with each of its instructions once.
+  kScheduleOrder,  // Operands run before their users.
+  kCopyPair,       // Each start has one done, and nothing else reads the start.
 
   // Shapes and spaces.
-  kCopyShape,       // a move's destination, source and operand are of one shape
-  kForwardedShape,  // tuples, elements, bitcasts: shapes of operands, spaces included
-  kCallShape,       // loops, branches, calls: shapes of operands, parameters and roots agree
-  kFusedSpace,      // a fused computation's parameters and root are where the fusion has them
-  kStatedShape,     // program shapes and operand_shapes_with_layout say what is there
-  kSpace,           // no space but 0 and n is given or taken; no constants in fast memory
-  kEntrySpace,      // the program's parameters and results stay where they were
+  kCopyShape,       // A move's destination, source and operand are of one shape.
+  kForwardedShape,  // Tuples, elements and bitcasts fit their operands, spaces included.
+  kCallShape,       // Operands, parameters and roots of loops, branches and calls agree.
+  kFusedSpace,      // A fused computation's parameters and root are where the fusion has them.
+  kStatedShape,     // Program shapes and operand_shapes_with_layout say what is there.
+  kSpace,           // No space but 0 and n is given or taken. No constant is in fast memory.
+  kEntrySpace,      // The program's parameters and results stay where they were.
 
   // Memory.
-  kAliasSpace,            // values that share a buffer are in one space
-  kStaleRead,             // a buffer that is read holds the value that is meant
-  kWriteDuringCopy,       // no write to the source or destination of a copy in flight
-  kCapacity,              // live values fit into fast memory
-  kCrossProgramPrefetch,  // of an entry parameter, listed in the module, once
+  kAliasSpace,            // Values that share a buffer are in one space.
+  kStaleRead,             // A buffer that is read holds the value that is meant.
+  kWriteDuringCopy,       // No instruction writes to the source or destination of a copy in flight.
+  kCapacity,              // Live values fit into fast memory.
+  kCrossProgramPrefetch,  // It copies an entry parameter and is listed in the module, once.
 };
 
 inline constexpr int kPlacedRuleCount = static_cast<int>(PlacedRule::kCrossProgramPrefetch) + 1;
@@ -104,13 +112,13 @@ struct PlacedCheckOptions {
   // The n of S(n) of fast memory; not 0.
   int64_t fast_memory_space = 1;
 
-  // Bytes of it that are for tensors and for `scoped_bytes`.
+  // Bytes of fast memory for tensors and `scoped_bytes` together.
   int64_t capacity_bytes = 0;
 
   // Every buffer takes a multiple of this many bytes; 1 or more.
   int64_t alignment_bytes = 1;
 
-  // What every instruction takes for itself, bytes.
+  // Fast memory that every instruction takes for itself, bytes.
   int64_t scoped_bytes = 0;
 
   // Kept instructions may stand in another order that respects what they need, except those with
@@ -118,8 +126,8 @@ struct PlacedCheckOptions {
   bool allow_reordering = false;
 
   // ConcatBitcast may name pieces in another order than that of their bytes, as in the compiler's
-  // own modules, where each piece knows its place. Whether the compiler takes that from a module
-  // that it has not placed itself is not known.
+  // own modules, where each piece knows its place. It is not known whether the compiler takes that
+  // from a module that it has not placed itself.
   bool allow_pieces_in_any_order = false;
 };
 

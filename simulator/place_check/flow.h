@@ -1,5 +1,5 @@
-// Which value every leaf of every scheduled instruction is: what moves, tuples, loops and branches
-// pass on, followed through a module.
+// Follows values through a module: finds which value every leaf of every scheduled instruction is,
+// through moves, tuples, loops and branches.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_FLOW_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_FLOW_H_
@@ -17,15 +17,15 @@ using ValueId = int;
 inline constexpr ValueId kNoValue = -1;
 
 enum class ValueKind : uint8_t {
-  kParameter,     // of the entry
-  kResult,        // of an instruction that computes, and what no rule below explains
-  kCarried,       // a loop's parameter, where passes change it
-  kLoopResult,    // and what the loop leaves
-  kBranchResult,  // of a conditional
-  kMoved,         // a copy's destination: the bytes of `source`
-  kPiece,         // a slice's destination: `range` of the bytes of `source`
-  kJoined,        // of ConcatBitcast
-  kViewed,        // a bitcast to another number of bytes
+  kParameter,     // A parameter of the entry.
+  kResult,        // Made by an instruction that computes; also all that no rule below explains.
+  kCarried,       // A loop's parameter, where passes change it.
+  kLoopResult,    // A loop's result, where passes change it.
+  kBranchResult,  // A conditional's result.
+  kMoved,         // A copy's destination: the bytes of `source`.
+  kPiece,         // A slice's destination: `range` of the bytes of `source`.
+  kJoined,        // The result of ConcatBitcast.
+  kViewed,        // A bitcast to another number of bytes.
 };
 
 struct Value {

@@ -56,7 +56,8 @@ Kind KindOf(const Graph& graph, const Computation& computation, const Instructio
   return Kind::kCompute;
 }
 
-// What the rest takes for granted of operands and calls, by kind. Shapes are checked elsewhere.
+// Checks the numbers of operands and calls that the rest of the check relies on, by kind. Shapes
+// are checked elsewhere.
 absl::Status CheckArity(const Computation& computation, const Instruction& instruction) {
   const size_t operands = instruction.operands.size();
   const size_t calls = instruction.calls.size();
@@ -195,7 +196,8 @@ absl::Status CheckCallDepth(const Graph& graph) {
   return absl::OkStatus();
 }
 
-// Marks what a loop, a conditional or a call runs on the way from the entry, and what is fused.
+// Marks the computations that loops, conditionals and calls run on the way from the entry, and
+// those that are fused.
 absl::Status MarkCallers(Graph& graph) {
   graph.computations[graph.entry].controlled = true;
   for (int c = static_cast<int>(graph.computations.size()) - 1; c >= 0; --c) {

@@ -14,11 +14,12 @@ namespace mallocmuzero::place_check {
 
 inline constexpr int kNone = -1;
 
-// By controlled computation (and instruction) of the placed module, what it is in the original.
+// The counterparts in the original of the placed module's controlled computations and of their
+// instructions.
 struct Match {
   std::vector<int> computations;               // kNone: none
-  std::vector<std::vector<int>> instructions;  // kNone: a move, or what the original has not
-  std::vector<std::vector<int>> placed;        // the other way, by the original's
+  std::vector<std::vector<int>> instructions;  // kNone: a move, or not in the original
+  std::vector<std::vector<int>> placed;        // the reverse, by the original's indices
 
   int Original(int computation, int instruction) const {
     return instructions[computation][instruction];
@@ -31,8 +32,9 @@ Match MatchModules(const Graph& original, const Graph& placed, int64_t fast_spac
 // Reports a difference of the modules' own fields.
 void CompareModuleFields(const Graph& original, const Graph& placed, Report& report);
 
-// Whether instructions do the same: everything but names, ids, operands, called computations,
-// shapes, metadata and backend_config, which a custom call keeps and a loop keeps or loses.
+// Whether two instructions do the same: all fields agree but names, ids, operands, control
+// predecessors, called computations, shapes, metadata and backend_config. A custom call must keep
+// its backend_config, and a loop must keep or lose it.
 bool SameAttributes(const Instruction& original, const Instruction& placed);
 
 // Compares computations that are part of an instruction: fused ones, reducers, ...
@@ -41,8 +43,8 @@ class CalleeComparison {
   CalleeComparison(const Graph& original, const Graph& placed, int64_t fast_space)
       : original_(original), placed_(placed), fast_space_(fast_space) {}
 
-  // Words for the first difference, empty if there is none. In fused ones, parameters, roots and
-  // what is in one buffer with them may have other spaces.
+  // Describes the first difference; empty if there is none. If `fused`, the parameters, the root
+  // and values in one buffer with them may have other spaces.
   std::string Difference(int original, int placed, bool fused);
 
  private:

@@ -35,7 +35,7 @@ class Walk {
   }
 
  private:
-  // A copy, or what else runs from a start to a done.
+  // A copy, or another operation that runs from a start to a done.
   struct Flight {
     int computation;
     int start;
@@ -241,7 +241,7 @@ void Walk::RunConditional(int computation, int index) {
   std::vector<int> clobbered;
   for (const int branch : conditional.calls) {
     const size_t mark = changes_.size();
-    // What other branches read must be there until they run.
+    // The operands must be there until the last branch reads them.
     ReadOperands(computation, index);
     RunComputation(branch);
     ReadRoot(branch);

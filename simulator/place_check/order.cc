@@ -94,7 +94,8 @@ class Reader {
   Report* report_;
 };
 
-// Seen from outside the program, or random: their order is part of what it does.
+// Whether the effect of the instruction is seen from outside the program, or random. The order of
+// such instructions is part of what the program does.
 bool HasSideEffect(const Graph& graph, const Instruction& instruction) {
   const std::string& opcode = instruction.proto->opcode();
   if (opcode == "custom-call") return instruction.proto->custom_call_has_side_effect();
@@ -106,7 +107,8 @@ bool HasSideEffect(const Graph& graph, const Instruction& instruction) {
   for (const int called : instruction.calls) {
     for (const Instruction& inner : graph.computations[called].instructions) {
       if (inner.calls.empty() && HasSideEffect(graph, inner)) return true;
-      // Whatever calls on is kept in order: rare, and simple to be sure of.
+      // An instruction whose callees call others is kept in order: this is rare, and simple to be
+      // sure of.
       if (!inner.calls.empty() && instruction.kind != Kind::kFusion) return true;
     }
   }
@@ -118,8 +120,8 @@ class Comparison {
   Comparison(const Graph& original, const Graph& placed, const Match& match, Report& report)
       : original_(original), placed_(placed), match_(match), report_(report) {}
 
-  // Kept instructions of one computation in the original's order must be in order, too; only those
-  // with side effects if `effects_only`.
+  // Checks that the kept instructions of one computation run in the original's order. If
+  // `effects_only`, only those with side effects must.
   void CompareSequence(int c, const std::vector<int>& was, const std::vector<int>& positions,
                        bool effects_only) {
     const int computation = match_.computations[c];
@@ -140,7 +142,8 @@ class Comparison {
     }
   }
 
-  // What a kept instruction had to wait for, also through what passes values on.
+  // Checks that a kept instruction waits for its control predecessors in the original. If one only
+  // passes values on, its own predecessors and operands count instead.
   void CompareControl(int c, const std::vector<int>& positions) {
     const int computation = match_.computations[c];
     for (int i = 0; i < positions.size(); ++i) {

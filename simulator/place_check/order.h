@@ -11,10 +11,11 @@
 
 namespace mallocmuzero::place_check {
 
-// By computation that is not fused: indices of its instructions in the order they run in.
+// The order in which the instructions of each computation run, as their indices. A fused
+// computation has none.
 struct Order {
   std::vector<std::vector<int>> sequences;
-  std::vector<std::vector<int>> positions;  // the other way
+  std::vector<std::vector<int>> positions;  // the reverse: the place of each instruction
   bool complete = true;                     // each has a sequence with each instruction once
 };
 

@@ -15,7 +15,7 @@ constexpr int kTupleType = 13;      // xla.PrimitiveType
 constexpr int kMaxShapeDepth = 50;  // of tuples in tuples; real ones have 3
 constexpr int64_t kMaxExtent = int64_t{1} << 48;
 
-// By xla.PrimitiveType, the numbers of xla_data.proto.
+// The index is an xla.PrimitiveType, a number of xla_data.proto.
 constexpr ElementType kElementTypes[] = {
     ElementType::kTuple,  // 0 is no type
     ElementType::kPred,
@@ -141,8 +141,8 @@ bool Same(const xla::ShapeProto& a, const xla::ShapeProto& b, bool with_space) {
   return true;
 }
 
-// The extent of the first tile in dimension `dim`, whose place from the most minor one is `place`;
-// nullopt if the tile combines dimensions, where no cut is known to be clean.
+// The extent of the first tile in the dimension whose place from the most minor one is `place`. It
+// is unknown (nullopt) if the tile combines dimensions, where no cut is known to be clean.
 absl::optional<int64_t> TileExtent(const hlo::Shape& shape, size_t place) {
   if (shape.layout.tiles.empty()) return 1;
   const hlo::Tile& tile = shape.layout.tiles.front();

@@ -14,8 +14,8 @@ namespace mallocmuzero::place_check {
 
 bool IsTuple(const xla::ShapeProto& shape);
 
-// What makes the shape nonsense, as words; empty if nothing does. Every other function wants a
-// shape without.
+// Describes what makes the shape invalid; empty if it is valid. Every other function wants a valid
+// shape.
 std::string ShapeFault(const xla::ShapeProto& shape);
 
 // The parts that are not tuples, in order; an array is its own. They point into `shape`.
@@ -39,8 +39,9 @@ bool OnlyMoved(const xla::ShapeProto& a, const xla::ShapeProto& b, int64_t fast_
 // HLO text of the shape.
 std::string Describe(const xla::ShapeProto& shape);
 
-// The range of bytes that a slice of an array (strides 1) is, given in its elements; begin < 0 if
-// it is not one: the slice cuts a dimension that is not the most major one, or a tile.
+// The range of bytes of `array` that `slice` takes; `slice` has its bounds in elements. begin < 0
+// if the bytes are not one range. Then the slice has a stride other than 1, or it cuts a tile or a
+// dimension that is not the most major one.
 struct ByteRange {
   int64_t begin = -1;
   int64_t end = -1;

@@ -1,4 +1,4 @@
-// What the check says of modules given as text.
+// Runs the check on modules given as text.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_TEST_UTIL_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_TEST_UTIL_H_

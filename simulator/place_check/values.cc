@@ -12,7 +12,7 @@
 namespace mallocmuzero::place_check {
 namespace {
 
-// What a value is, whichever module it is in: equal terms are equal bytes.
+// A name for the bytes of a value in either module: equal terms are equal bytes.
 using Term = int;
 constexpr Term kUnknown = -1;  // equal to nothing
 
@@ -172,7 +172,8 @@ class ValueCheck {
   void CheckInstruction(int computation, int was, int placed_computation, int is);
   void CheckLoop(int computation, int was, int placed_computation, int is);
   void CheckRoot(int original, int placed);
-  // Compares the leaves of one operand; only the first as many as the original has where `prefix`.
+  // Compares the leaves of one operand. If `prefix`, the placed module may have more leaves than
+  // the original, and only as many as the original has are compared.
   void CheckLeaves(const LeafValues& was, const LeafValues& is, bool prefix, PlacedRule rule,
                    const std::string& what);
   LeafValues ShapedOperand(const Flow& flow, int computation, int instruction, size_t operand) {
@@ -188,7 +189,8 @@ class ValueCheck {
   Naming is_;
 };
 
-// What the matched instruction of the original makes, or a loop carries, there.
+// The term of what the matched instruction of the original makes there, or of what a loop of the
+// original carries there.
 Term ValueCheck::Base(ValueId id) {
   const Value& value = placed_.value(id);
   const int was = match_.Original(value.computation, value.instruction);
@@ -268,7 +270,7 @@ void ValueCheck::CheckLoop(int computation, int was, int placed_computation, int
     if (is_.Of(roots[i]) == is_.Of(initial[i]) && is_.Of(roots[i]) != kUnknown) continue;
     report_.Add(PlacedRule::kCarriedValue, name, ": added array ", i, " changes");
   }
-  // What is in front must be the original's elements, of their shapes.
+  // The loop must begin with the original's elements, of their shapes.
   const xla::ShapeProto& shape = after.proto->shape();
   const xla::ShapeProto& shape_before = before.proto->shape();
   bool same = IsTuple(shape) == IsTuple(shape_before) &&

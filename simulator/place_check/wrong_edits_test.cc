@@ -83,7 +83,7 @@ const WrongEdit kEdits[] = {
     {"PieceInOtherSpaceThanWhole", &kSlices, "wj = f32[8,128]S1", "wj = f32[8,128]",
      Rule::kCopyShape},
 
-    // What must be as it was.
+    // Parts that must not change.
     {"InstructionDropped", &kChain, "h = f32[1024] add(f3, g)", "h = f32[1024] bitcast(f3)",
      Rule::kDropped},
     {"InstructionAdded", &kChain, "g = f32[1024] negate(x)",

@@ -12,20 +12,20 @@ namespace mallocmuzero::place_check {
 
 // The module that `text` describes, one line each:
 //
-//   computation NAME            the lines below are its instructions; callees come first
-//   entry NAME                  the same, of the entry
-//   [ROOT] NAME = SHAPE OPCODE(NAME, ...) [KEY=VALUE ...]
-//   swap COMPUTATION NAME NAME  changes places in its sequence, which is else the order of lines
-//   unschedule COMPUTATION NAME takes it out of the sequence
-//   repeat COMPUTATION NAME     puts it at the end of the sequence (again)
-//   alias PARAMETER [OUTPUT]    result OUTPUT (or the whole) is written over the parameter
-//   prefetch PARAMETER          adds to cross_program_prefetches
+// computation NAME            The lines below are its instructions. Callees come first.
+// entry NAME                  The same, for the entry computation.
+// [ROOT] NAME = SHAPE OPCODE(NAME, ...) [KEY=VALUE ...]
+// swap COMPUTATION NAME NAME  Swaps two in the sequence, which is else the order of lines.
+// unschedule COMPUTATION NAME Takes it out of the sequence.
+// repeat COMPUTATION NAME     Puts it at the end of the sequence (again).
+// alias PARAMETER [OUTPUT]    Result OUTPUT (or the whole) is written over the parameter.
+// prefetch PARAMETER          Adds to cross_program_prefetches.
 //
 // SHAPE is f32[8,128], f32[8,128]S1 in space 1, or (SHAPE, ...). KEY is number (of a parameter),
-// index (of an element), calls (NAME,NAME), slice (0:4,0:128), target, value (of a constant),
-// after (control predecessor), over (operand that output_operand_aliasing names), prefetch (index),
-// effect (1: side effect), stated (1: operand_shapes_with_layout is given), config. Aborts on
-// anything else.
+// index (of an element), calls (NAME,NAME), slice (0:4,0:128), target, value (of a constant), or
+// config. KEY may also be after (control predecessor), over (operand that output_operand_aliasing
+// names), prefetch (index), effect (1: side effect), or stated (1: operand_shapes_with_layout is
+// given). Aborts on anything else.
 xla::HloModuleProto ModuleFromText(absl::string_view text);
 
 // `text` with its only `from` replaced by `to`; aborts if there is none or more than one.
