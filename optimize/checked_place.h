@@ -15,7 +15,8 @@
 namespace mallocmuzero {
 
 // As place::PlaceModule. Also an error, Internal with the first broken rule, if CheckPlaced does
-// not accept the module: it would compute something else.
+// not accept the module: it would compute something else. Whether the module fits into fast memory
+// is left to the compiler.
 absl::StatusOr<place::PlacedModule> PlaceAndCheck(const Program& program, const Mapping& mapping,
                                                   const xla::HloModuleProto& all_hbm,
                                                   const std::string& path);

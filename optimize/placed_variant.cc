@@ -37,8 +37,10 @@ constexpr int kRoundsRefused = 4;
 // compile with everything in HBM.
 constexpr int64_t kScopedMargin = 2 << 20;
 
-// After a refusal the next mapping gives up the missing bytes and one part in kSpareShare more.
+// After a refusal the next mapping has less memory by what was missing, and by one part in
+// kSpareShare. More than one part in kLargeExcess is much.
 constexpr int64_t kSpareShare = 256;
+constexpr int64_t kLargeExcess = 16;
 
 int64_t MostScopedMemory(const hlo::Module& module, int32_t space) {
   int64_t most = 0;
@@ -183,13 +185,25 @@ absl::StatusOr<PlacedProposal> PlacedVariant::ProposeSample(uint32_t round) {
 }
 
 // A mapping that does not fit by the prediction of packing may fit the compiler, so the first one
-// is compiled as it is. After it, mappings have to fit by the prediction.
-void PlacedVariant::MakeRoom(absl::string_view message, const v1::PlacedRound& round) {
-  if (must_pack_ || round.packed_bytes() <= round.fast_memory_bytes()) {
-    memory_bytes_ -= ExcessBytes(message) + memory_bytes_ / kSpareShare;
+// is compiled as it is. After it, mappings have to fit by the prediction. If the compiler lacks
+// little, instructions take more than they seemed to. If it lacks much, an array found no gap that
+// is large enough: another mapping may do, and with a little less memory the search finds another.
+void PlacedVariant::MakeRoom(absl::string_view message, const PlacedProposal& proposal) {
+  ++rounds_refused_;
+  const v1::PlacedRound& round = proposal.round;
+  if (!must_pack_ && round.packed_bytes() > round.fast_memory_bytes()) {
+    must_pack_ = true;
+    return;
   }
   must_pack_ = true;
-  ++rounds_refused_;
+  const int64_t excess = ExcessBytes(message);
+  const int64_t live = place::LiveBytes(place::PackedArrays(proposal.program, proposal.mapping));
+  if (excess > memory_bytes_ / kLargeExcess) {
+    memory_bytes_ = std::min(memory_bytes_, live);
+  } else {
+    memory_bytes_ -= excess;
+  }
+  memory_bytes_ -= memory_bytes_ / kSpareShare;
 }
 
 absl::Status PlacedVariant::Learn(const v1::CompiledProgram& compiled, PlacedProposal& proposal) {
@@ -197,7 +211,7 @@ absl::Status PlacedVariant::Learn(const v1::CompiledProgram& compiled, PlacedPro
   round.set_compile_seconds(compiled.seconds());
   if (const absl::Status status = CompileStatus(compiled); !status.ok()) {
     round.set_error(std::string(status.message()));
-    if (!round.is_sample()) MakeRoom(compiled.error(), round);
+    if (!round.is_sample()) MakeRoom(compiled.error(), proposal);
     return absl::OkStatus();
   }
   const std::string stem = absl::StrCat(request_->folder, "/placed_", round.number());

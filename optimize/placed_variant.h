@@ -72,7 +72,7 @@ class PlacedVariant {
   absl::StatusOr<PlacedProposal> Begin(uint32_t round) const;
   absl::Status Find(PlacedProposal& proposal) const;
   void Place(PlacedProposal& proposal) const;
-  void MakeRoom(absl::string_view message, const v1::PlacedRound& round);
+  void MakeRoom(absl::string_view message, const PlacedProposal& proposal);
 
   const PlacedSearchRequest* request_;
   int64_t scoped_limit_bytes_ = 0;

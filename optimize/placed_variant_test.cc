@@ -123,11 +123,22 @@ TEST_F(PlacedVariantTest, AMappingThatDoesNotFitMakesTheNextOneSmaller) {
   PlacedVariant variant = Variant();
   PlacedProposal first = *variant.Propose(1);
   ASSERT_LE(first.round.packed_bytes(), first.round.fast_memory_bytes());
-  ASSERT_TRUE(variant.Learn(Refused("Exceeded vmem capacity by 20.00M."), first).ok());
+  ASSERT_TRUE(variant.Learn(Refused("Exceeded vmem capacity by 4.00M."), first).ok());
   EXPECT_THAT(first.round.error(), HasSubstr("Exceeded vmem capacity"));
   EXPECT_FALSE(first.round.has_compiled_cycles());
   const PlacedProposal second = *variant.Propose(2);
-  EXPECT_LE(second.round.fast_memory_bytes(), first.round.fast_memory_bytes() - 20 * kMebibyte);
+  EXPECT_LE(second.round.fast_memory_bytes(), first.round.fast_memory_bytes() - 4 * kMebibyte);
+  EXPECT_GE(second.round.fast_memory_bytes(), first.round.fast_memory_bytes() - 5 * kMebibyte);
+}
+
+TEST_F(PlacedVariantTest, AnArrayThatFindsNoGapMakesTheNextMappingAnother) {
+  PlacedVariant variant = Variant();
+  PlacedProposal first = *variant.Propose(1);
+  const int64_t live = place::LiveBytes(place::PackedArrays(first.program, first.mapping));
+  ASSERT_TRUE(variant.Learn(Refused("Exceeded vmem capacity by 64.00M."), first).ok());
+  const PlacedProposal second = *variant.Propose(2);
+  EXPECT_LT(second.round.fast_memory_bytes(), live);
+  EXPECT_GT(second.round.fast_memory_bytes(), live * 0.99);
 }
 
 TEST_F(PlacedVariantTest, IsExhaustedWhenTheCompilerRefusesEverything) {

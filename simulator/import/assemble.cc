@@ -124,7 +124,8 @@ class Assembler {
     int async_count = 0;
     for (const Step& step : source_.schedule.steps) {
       const hlo::Instruction& instruction = source_.schedule.InstructionAt(step);
-      if (step.kind != Step::Kind::kInstruction || !IsAsyncStart(instruction.opcode)) continue;
+      if (step.kind != Step::Kind::kInstruction) continue;
+      if (!IsAsyncStart(instruction.opcode) && !BindsOperands(instruction)) continue;
       ++async_count;
       for (hlo::InstructionIndex operand : instruction.operands) {
         for (ValueId value : flow_.ValuesOf(step.instance, operand)) StorageOf(value).pinned = true;
@@ -280,7 +281,7 @@ class Assembler {
       const int32_t buffer = assembly_.buffer_of_storage[flow_.StorageOf(id)];
       const hlo::Instruction& definition =
           source_.schedule.ComputationOf(value.instance).instructions[value.instruction];
-      if (buffer < 0 || IsAsyncStart(definition.opcode)) continue;
+      if (buffer < 0 || IsAsyncStart(definition.opcode) || BindsOperands(definition)) continue;
       v1::Tensor& tensor = *program().add_tensors();
       tensor.set_instruction_name(std::string(definition.name));
       int32_t leaf = 0;

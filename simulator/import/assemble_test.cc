@@ -226,6 +226,17 @@ TEST(Assemble, WhatSeveralBranchesWriteStaysInHbm) {
   EXPECT_TRUE(BufferOfTensor(program, "n").pinned_to_hbm());
 }
 
+TEST(Assemble, OperandsThatAnAsyncUpdateBringsStayInHbm) {
+  const v1::Program program = AssembleText(hlo::EntryModule(
+      "%p = f32[32,8] parameter(0)\n%i = s32[4] parameter(1)\n%t = f32[32,8] negate(%p)\n"
+      "%s = ((), (), s32[]{:S(11)}) async-start(), custom_call_target=\"g\"\n"
+      "%u = ((f32[32,8], s32[4]), f32[4,8], s32[]{:S(11)}) async-update(%s, %t, %i)\n"
+      "%d = f32[4,8] async-done(%u)\nROOT %n = f32[4,8] negate(%d)"));
+  EXPECT_TRUE(BufferOfTensor(program, "t").pinned_to_hbm());
+  EXPECT_TRUE(
+      program.buffers(static_cast<int>(AccessesOf(program, "n")[0].buffer())).pinned_to_hbm());
+}
+
 // A custom call of `count` parameters of 1, 2, ... floats.
 std::string CallOfMany(int count) {
   std::string lines;

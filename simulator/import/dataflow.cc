@@ -105,7 +105,6 @@ class DataflowBuilder {
       case Opcode::kOptimizationBarrier:
       case Opcode::kDomain:
       case Opcode::kAddDependency:
-      case Opcode::kAsyncUpdate:
       case Opcode::kAllReduceDone:
         return needs(1) ? absl::StatusOr<Leaves>(operand(0)) : Error(instruction, "an operand");
       case Opcode::kCopyDone:
@@ -114,8 +113,12 @@ class DataflowBuilder {
       case Opcode::kAllGatherDone:
       case Opcode::kCollectivePermuteDone:
         return needs(1) ? Element(instance, instruction, 1) : Error(instruction, "an operand");
-      case Opcode::kCopyStart:
+      case Opcode::kAsyncUpdate:
+        if (BindsOperands(instruction)) return EvaluateStart(instance, index);
+        return needs(1) ? absl::StatusOr<Leaves>(operand(0)) : Error(instruction, "an operand");
       case Opcode::kAsyncStart:
+        return needs(1) ? EvaluateStart(instance, index) : Define(instance, index);
+      case Opcode::kCopyStart:
       case Opcode::kAllGatherStart:
       case Opcode::kCollectivePermuteStart:
         return needs(1) ? EvaluateStart(instance, index) : Error(instruction, "an operand");
@@ -175,14 +178,17 @@ class DataflowBuilder {
     return Leaves(leaves.begin() + first, leaves.begin() + first + count);
   }
 
-  // copy-start: (target, source, context). async-start: ((operands), results, contexts).
+  // copy-start: (target, source, context). async-start: ((operands), results, contexts). An
+  // async-start without operands gets them from its async-update, which then has that shape.
   absl::StatusOr<Leaves> EvaluateStart(int32_t instance, hlo::InstructionIndex index) {
     const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
     Leaves leaves = Define(instance, index);
     const bool is_copy = instruction.opcode == Opcode::kCopyStart;
     const auto [results, result_count] = LeafRange(instruction.shape, is_copy ? 0 : 1);
     const auto [sources, source_count] = LeafRange(instruction.shape, is_copy ? 1 : 0);
-    const Leaves& operand = flow_.values_of_[instance][instruction.operands[0]];
+    absl::Span<const hlo::InstructionIndex> sent = instruction.operands;
+    if (BindsOperands(instruction)) sent.remove_prefix(1);
+    const Leaves& operand = flow_.values_of_[instance][sent[0]];
     if (result_count < 1 || source_count < 1 || operand.empty()) {
       return Error(instruction, "a tuple of operands, results and contexts");
     }
@@ -192,7 +198,7 @@ class DataflowBuilder {
       }
     }
     int32_t next = sources;
-    for (hlo::InstructionIndex source : instruction.operands) {
+    for (hlo::InstructionIndex source : sent) {
       for (ValueId value : flow_.values_of_[instance][source]) {
         if (next < sources + source_count) leaves[next++] = value;
       }

@@ -99,6 +99,10 @@ bool IsForwarding(hlo::Opcode opcode);
 bool IsAsyncStart(hlo::Opcode opcode);
 bool IsAsyncDone(hlo::Opcode opcode);
 
+// True for an async-update that hands operands to an async-start that has none: that is where the
+// operation begins. v6e's compiler starts gathers on the SparseCore in this way.
+bool BindsOperands(const hlo::Instruction& instruction);
+
 // True for copy-start and for slice-start, dynamic-slice-start and the like: asynchronous moves of
 // one array.
 bool IsAsyncCopyStart(const hlo::Instruction& instruction);

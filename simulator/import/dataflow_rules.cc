@@ -122,6 +122,10 @@ bool IsAsyncDone(Opcode opcode) {
   }
 }
 
+bool BindsOperands(const hlo::Instruction& instruction) {
+  return instruction.opcode == Opcode::kAsyncUpdate && instruction.operands.size() > 1;
+}
+
 bool IsAsyncCopyStart(const hlo::Instruction& instruction) {
   if (instruction.opcode == Opcode::kCopyStart) return true;
   return instruction.opcode == Opcode::kAsyncStart &&

@@ -263,6 +263,19 @@ TEST(Dataflow, PiecesOfASlicedCopyBecomeOneBuffer) {
   }
 }
 
+// "async-update instruction should have 1 operands" is what jax says of v6e's gathers.
+TEST(Dataflow, AnAsyncUpdateMayBringTheOperands) {
+  const auto m = MustAnalyze(hlo::EntryModule(
+      "%t = f32[32,8] parameter(0)\n%i = s32[4] parameter(1)\n"
+      "%s = ((), (), s32[]{:S(11)}) async-start(), custom_call_target=\"g\"\n"
+      "%u = ((f32[32,8], s32[4]), f32[4,8], s32[]{:S(11)}) async-update(%s, %t, %i)\n"
+      "%d = f32[4,8] async-done(%u)\nROOT %n = f32[4,8] negate(%d)"));
+  EXPECT_EQ(ValuesOf(*m, "u")[0], ValuesOf(*m, "t")[0]);
+  EXPECT_EQ(ValuesOf(*m, "u")[1], ValuesOf(*m, "i")[0]);
+  EXPECT_EQ(ValuesOf(*m, "d")[0], ValuesOf(*m, "u")[2]);
+  EXPECT_NE(StoragesOf(*m, "d"), StoragesOf(*m, "t"));
+}
+
 TEST(DataflowErrors, TupleIndexOutOfRange) {
   EXPECT_THAT(hlo::ParseError(hlo::EntryModule("%a = f32[8] parameter(0)\n%t = (f32[8]) tuple(%a)\n"
                                                "ROOT %g = f32[8] get-tuple-element(%t), index=3")),
