@@ -67,11 +67,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
     corpus.add_arguments(parser)
-    parser.add_argument("--contended", action="store_true", help="only programs short of memory")
     arguments = parser.parse_args()
-    entries = (
-        entry for entry in corpus.chosen(arguments) if entry.contended or not arguments.contended
-    )
+    entries = corpus.chosen(arguments)
     print(table(corpus.record_each(entries, arguments.output, try_settings)))
 
 

@@ -67,13 +67,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workloads", type=pathlib.Path, default=ROOT / "workloads")
     parser.add_argument("--chip", action="append", default=[])
     parser.add_argument("--only", action="append", default=[], metavar="GLOB")
+    parser.add_argument("--contended", action="store_true", help="only programs short of memory")
 
 
 def chosen(arguments: argparse.Namespace) -> Iterator[Entry]:
-    """Yields the programs that --chip and --only choose."""
+    """Yields the programs that --chip, --only and --contended choose."""
     for found in Binary().corpus(arguments.workloads):
         chip, name = found["report"]["hardware"], found["report"]["program"]
         if chip not in (arguments.chip or [chip]):
+            continue
+        if arguments.contended and not found["contended"]:
             continue
         if any(fnmatch.fnmatchcase(name, glob) for glob in arguments.only or ["*"]):
             yield Entry(arguments.workloads, chip, name, found["split"], bool(found["contended"]))

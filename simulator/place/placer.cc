@@ -7,6 +7,7 @@
 #include "simulator/core/status_macros.h"
 #include "simulator/place/estimates.h"
 #include "simulator/place/fusion_memory.h"
+#include "simulator/place/in_place.h"
 #include "simulator/place/shape_edit.h"
 
 namespace mallocmuzero::place {
@@ -188,7 +189,11 @@ absl::Status Placer::EmitComputing(Frame& frame, hlo::InstructionIndex index) {
   for (int i = 0; i < instruction.operand_shapes_with_layout_size(); ++i) {
     *instruction.mutable_operand_shapes_with_layout(i) = operand_shapes[i];
   }
-  if (instruction.opcode() == "fusion") SetFusedMemory(editor_, instruction, operand_shapes);
+  if (instruction.opcode() == "fusion") {
+    SetFusedMemory(editor_, instruction, operand_shapes);
+    StateAliases(source_, frame.computation().instructions[index], operand_shapes, fast_space,
+                 instruction);
+  }
   StripEstimates(instruction);
   const int64_t id = frame.writer().Append(std::move(instruction));
   NameResults(frame, index, id, [&](int32_t leaf) { return memories[leaf]; });

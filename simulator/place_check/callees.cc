@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "simulator/place_check/aliases.h"
 #include "simulator/place_check/match.h"
 #include "simulator/place_check/shapes.h"
 
@@ -19,6 +20,7 @@ std::string Attributes(const xla::HloInstructionProto& instruction) {
   rest.clear_shape();
   rest.clear_metadata();
   rest.clear_backend_config();
+  rest.clear_output_operand_aliasing();
   return rest.SerializeAsString();
 }
 
@@ -74,6 +76,9 @@ std::string CalleeComparison::CompareInstruction(int original, int placed, int i
   const Instruction& was = original_.At(original, index);
   const Instruction& is = placed_.At(placed, index);
   if (!SameAttributes(was, is)) return "other attributes";
+  if (const std::string fault = AliasFault(was, placed_, placed, index); !fault.empty()) {
+    return fault;
+  }
   if (was.operands != is.operands) return "other operands";
   if (!SameButForSpaces(was.proto->shape(), is.proto->shape())) {
     return absl::StrCat("shape ", Describe(is.proto->shape()), ", was ",

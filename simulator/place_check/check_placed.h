@@ -15,6 +15,8 @@
 //     are second copies of values and the same in every pass.
 //   - Ids, names of computations, names inside fused computations, metadata and cross-program
 //     prefetches may differ.
+//   - A fusion may state more aliases of operands and results, if the backend_config of the
+//     original lists them (aliases.h).
 //   - backend_config may differ, except that a custom call keeps it and a loop keeps or loses it.
 //
 // All other instructions are kept: each once, by its name, in its computation and in its order.

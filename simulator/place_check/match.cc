@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "simulator/core/file_io.h"
+#include "simulator/place_check/aliases.h"
 #include "simulator/place_check/shapes.h"
 
 namespace mallocmuzero::place_check {
@@ -101,6 +102,9 @@ void Matcher::Compare(int original, int was, int placed, int is) {
   if (!SameAttributes(before, after)) {
     report_.Add(PlacedRule::kAttributes, placed_.Describe(placed, is),
                 " has other attributes than in the original");
+  }
+  if (const std::string fault = AliasFault(before, placed_, placed, is); !fault.empty()) {
+    report_.Add(PlacedRule::kAttributes, placed_.Describe(placed, is), " ", fault);
   }
   // A loop's shape may have more elements; its body, condition and operand are compared with it.
   if (before.kind != Kind::kWhile &&

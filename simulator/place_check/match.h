@@ -33,8 +33,9 @@ Match MatchModules(const Graph& original, const Graph& placed, int64_t fast_spac
 void CompareModuleFields(const Graph& original, const Graph& placed, Report& report);
 
 // Whether two instructions do the same: all fields agree but names, ids, operands, control
-// predecessors, called computations, shapes, metadata and backend_config. A custom call must keep
-// its backend_config, and a loop must keep or lose it.
+// predecessors, called computations, shapes, metadata, backend_config, and the aliases that
+// AliasFault() compares. A custom call must keep its backend_config, and a loop must keep or lose
+// it.
 bool SameAttributes(const Instruction& original, const Instruction& placed);
 
 // Compares computations that are part of an instruction: fused ones, reducers, ...

@@ -1,0 +1,61 @@
+#include "simulator/place/in_place.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "simulator/import/dataflow.h"
+#include "simulator/place/shape_edit.h"
+
+namespace mallocmuzero::place {
+namespace {
+
+// The listed pairs that the instruction's own text does not show.
+std::vector<InPlacePair> ListedOnly(const ProgramSource& source,
+                                    const hlo::Instruction& instruction) {
+  const auto hint = source.hints.find(instruction.name);
+  if (hint == source.hints.end()) return {};
+  std::vector<InPlacePair> pairs = hint->second;
+  const std::vector<InPlacePair> own = InPlacePairs(source.all_hbm->module, instruction);
+  std::erase_if(pairs, [&](const InPlacePair& pair) {
+    return std::find(own.begin(), own.end(), pair) != own.end();
+  });
+  return pairs;
+}
+
+// Whether the operand or the result has an alias already.
+bool IsTaken(const xla::HloInstructionProto& fusion, int32_t operand,
+             const hlo::ShapeIndex& result) {
+  const auto& stated = fusion.output_operand_aliasing();
+  return std::any_of(stated.begin(), stated.end(), [&](const xla::OutputOperandAliasing& alias) {
+    return alias.operand_index() == operand ||
+           std::equal(result.begin(), result.end(), alias.output_shape_index().begin(),
+                      alias.output_shape_index().end());
+  });
+}
+
+}  // namespace
+
+void StateAliases(const ProgramSource& source, const hlo::Instruction& original,
+                  absl::Span<const xla::ShapeProto> operand_shapes, int64_t fast_memory_space,
+                  xla::HloInstructionProto& fusion) {
+  const std::vector<InPlacePair> pairs = ListedOnly(source, original);
+  if (pairs.empty()) return;
+  std::vector<hlo::ShapeIndex> leaves;
+  hlo::ForEachLeaf(original.shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
+    leaves.emplace_back(index.begin(), index.end());
+  });
+  for (const InPlacePair& pair : pairs) {
+    const xla::ShapeProto& operand = operand_shapes[pair.operand];
+    const hlo::ShapeIndex& result = leaves[pair.output_leaf];
+    if (operand.layout().memory_space() != fast_memory_space ||
+        !SameShape(operand, *SubShape(fusion.shape(), result)) ||
+        IsTaken(fusion, pair.operand, result)) {
+      continue;
+    }
+    xla::OutputOperandAliasing& alias = *fusion.add_output_operand_aliasing();
+    alias.set_operand_index(pair.operand);
+    alias.mutable_output_shape_index()->Assign(result.begin(), result.end());
+  }
+}
+
+}  // namespace mallocmuzero::place
