@@ -155,6 +155,42 @@ entry main
   EXPECT_THAT(Place(loop, AllHbmMapping(loop.program)), HasSubstr("tuple(%ny, %bv, %bw)"));
 }
 
+// The interval of a donated parameter in the module kListed: a copy in, the update, a copy out.
+Mapping UpdateOfCopy(const Program& program) {
+  Mapping mapping = AllHbmMapping(program);
+  const uint32_t w = BufferMadeBy(program, "w");
+  const uint32_t up = Number(program, "up");
+  const uint32_t sum = Number(program, "sum");
+  mapping.intervals.push_back({.buffer = w,
+                               .first = up,
+                               .last = sum,
+                               .copy_in_start = static_cast<int32_t>(up),
+                               .copy_in_done = static_cast<int32_t>(up),
+                               .copy_out_start = static_cast<int32_t>(sum),
+                               .copy_out_done = static_cast<int32_t>(sum + 1)});
+  UseFast(program, w, up, sum, mapping);
+  return mapping;
+}
+
+TEST(Place, AFusionThatUpdatesACopyInPlaceStatesTheAlias) {
+  const Placeable listed = ImportWithDefault(ModuleFromText(place_check::kListed.original));
+  ASSERT_EQ(BufferMadeBy(listed.program, "w"), BufferMadeBy(listed.program, "up"));
+  const std::string text = Place(listed, UpdateOfCopy(listed.program));
+  EXPECT_THAT(text, HasSubstr("output_to_operand_aliasing={{0}: (0, {})}"));
+  EXPECT_THAT(Place(listed, AllHbmMapping(listed.program)), Not(HasSubstr("aliasing={{")));
+}
+
+TEST(Place, AnUpdateOfAnotherShapeStatesNoAlias) {
+  std::string original(place_check::kListed.original);
+  original = place_check::Replaced(original, "w = f32[1024] parameter() number=0",
+                                   "w = f32[32,32] parameter() number=0");
+  original = place_check::Replaced(original, "s.p0 = f32[1024] parameter() number=0",
+                                   "s.v = f32[32,32] parameter() number=0\n"
+                                   "  s.p0 = f32[1024] bitcast(s.v)");
+  const Placeable listed = ImportWithDefault(ModuleFromText(original));
+  EXPECT_THAT(Place(listed, UpdateOfCopy(listed.program)), Not(HasSubstr("aliasing={{")));
+}
+
 TEST(Place, AnotherModuleIsRefused) {
   const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
   const absl::StatusOr<PlacedModule> placed =

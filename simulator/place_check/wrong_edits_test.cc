@@ -105,6 +105,12 @@ const WrongEdit kEdits[] = {
     {"ReducerInFastMemory", &kNested, "s.p0 = f32[] ", "s.p0 = f32[]S1 ", Rule::kCalledComputation},
     {"FusedInsideMoved", &kNested, "o.abs = f32[1024] abs", "o.abs = f32[1024]S1 abs",
      Rule::kFusedSpace},
+    {"AliasOfPairNotListed", &kListed, "over=0:0", "over=0:1", Rule::kAttributes},
+    {"AliasOfOtherMemory", &kListed, "fusion(wd, m)", "fusion(w, m)", Rule::kAttributes},
+    {"AliasOutOfRange", &kListed, "over=0:0", "over=7:0", Rule::kAttributes},
+    {"AliasLost", &kUpdate, "target=Kernel over=0", "target=Kernel", Rule::kAttributes},
+    {"AliasAddedToCustomCall", &kNested, "config=kernel", "config=kernel over=0",
+     Rule::kAttributes},
     {"DonationLost", &kDonated, "alias 0 0", "", Rule::kModuleChanged},
     {"DonationOfAnotherResult", &kDonated, "alias 0 0", "alias 0 1", Rule::kModuleChanged},
 

@@ -21,16 +21,26 @@ T Must(absl::StatusOr<T> value) {
   std::abort();
 }
 
-}  // namespace
-
-Placeable Import(xla::HloModuleProto module, const std::string& chip) {
+Placeable ImportFrom(xla::HloModuleProto module, const std::string& chip, bool has_default) {
   const auto* const info = testing::UnitTest::GetInstance()->current_test_info();
   std::string name = absl::StrCat(info->test_suite_name(), "_", info->name(), ".pb");
   for (char& c : name) c = c == '/' ? '_' : c;
   std::string path = testing::TempDir() + name;
   if (!WriteFileAtomically(path, module.SerializeAsString()).ok()) std::abort();
-  v1::Program program = Must(ImportProgram({.all_hbm_path = path}, Must(LoadHardware(chip))));
+  ImportOptions options{.all_hbm_path = path};
+  if (has_default) options.default_path = path;
+  v1::Program program = Must(ImportProgram(options, Must(LoadHardware(chip))));
   return {std::move(path), std::move(module), Must(Program::FromProto(std::move(program)))};
+}
+
+}  // namespace
+
+Placeable Import(xla::HloModuleProto module, const std::string& chip) {
+  return ImportFrom(std::move(module), chip, /*has_default=*/false);
+}
+
+Placeable ImportWithDefault(xla::HloModuleProto module, const std::string& chip) {
+  return ImportFrom(std::move(module), chip, /*has_default=*/true);
 }
 
 uint32_t Number(const Program& program, absl::string_view instruction) {

@@ -23,6 +23,10 @@ struct Placeable {
 // is not possible.
 Placeable Import(xla::HloModuleProto module, const std::string& chip = "tpu_v6e");
 
+// The same, with the module as the compiler's default, too. Pairs that it lists as aliasing then
+// share a buffer, since every compile lists them.
+Placeable ImportWithDefault(xla::HloModuleProto module, const std::string& chip = "tpu_v6e");
+
 // The number of the instruction of that name in the program.
 uint32_t Number(const Program& program, absl::string_view instruction);
 

@@ -335,4 +335,46 @@ entry main
 alias 0 0
 )"};
 
+const PlacedCase kListed = {"listed",
+                            R"(
+computation step
+  s.p0 = f32[1024] parameter() number=0
+  s.p1 = f32[1024] parameter() number=1
+  s.add = f32[1024] add(s.p0, s.p1)
+  s.sub = f32[1024] subtract(s.p1, s.p0)
+  ROOT s.r = (f32[1024], f32[1024]) tuple(s.add, s.sub)
+entry main
+  w = f32[1024] parameter() number=0
+  m = f32[1024] parameter() number=1
+  up = (f32[1024], f32[1024]) fusion(w, m) calls=step config={"aliasing_operands":{"lists":[{"indices":["0","2"]},{"indices":["1","3"]}]}}
+  w1 = f32[1024] get-tuple-element(up) index=0
+  m1 = f32[1024] get-tuple-element(up) index=1
+  sum = f32[1024] add(w1, m1)
+  ROOT r = (f32[1024], f32[1024], f32[1024]) tuple(w1, m1, sum)
+alias 0 0
+alias 1 1
+)",
+                            R"(
+computation step
+  s.p0 = f32[1024]S1 parameter() number=0
+  s.p1 = f32[1024] parameter() number=1
+  s.add = f32[1024]S1 add(s.p0, s.p1)
+  s.sub = f32[1024] subtract(s.p1, s.p0)
+  ROOT s.r = (f32[1024]S1, f32[1024]) tuple(s.add, s.sub)
+entry main
+  w = f32[1024] parameter() number=0
+  m = f32[1024] parameter() number=1
+  ws = (f32[1024]S1, f32[1024], u32[]S2) copy-start(w)
+  wd = f32[1024]S1 copy-done(ws)
+  up = (f32[1024]S1, f32[1024]) fusion(wd, m) calls=step over=0:0
+  w1 = f32[1024]S1 get-tuple-element(up) index=0
+  m1 = f32[1024] get-tuple-element(up) index=1
+  es = (f32[1024], f32[1024]S1, u32[]S2) copy-start(w1)
+  sum = f32[1024] add(w1, m1)
+  ed = f32[1024] copy-done(es)
+  ROOT r = (f32[1024], f32[1024], f32[1024]) tuple(ed, m1, sum)
+alias 0 0
+alias 1 1
+)"};
+
 }  // namespace mallocmuzero::place_check

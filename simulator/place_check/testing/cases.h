@@ -22,9 +22,11 @@ extern const PlacedCase kSlices;    // A copy in two pieces, and one of a byte v
 extern const PlacedCase kPrefetch;  // A cross-program prefetch.
 extern const PlacedCase kNested;    // Nested fusions, several outputs, a custom call.
 extern const PlacedCase kDonated;   // A parameter that the program writes its result over.
+extern const PlacedCase kListed;    // Elementwise updates of copies, which the compiler lists.
 
 inline constexpr const PlacedCase* kCases[] = {&kChain,  &kUpdate,   &kLoop,   &kBranches,
-                                               &kSlices, &kPrefetch, &kNested, &kDonated};
+                                               &kSlices, &kPrefetch, &kNested, &kDonated,
+                                               &kListed};
 
 }  // namespace mallocmuzero::place_check
 

@@ -170,7 +170,10 @@ class Reader {
     } else if (key == "after") {
       instruction.add_control_predecessor_ids(Id(computation_->name(), value));
     } else if (key == "over") {
-      instruction.add_output_operand_aliasing()->set_operand_index(Number(value));
+      const std::vector<std::string> numbers = absl::StrSplit(value, ':');
+      xla::OutputOperandAliasing& alias = *instruction.add_output_operand_aliasing();
+      alias.set_operand_index(Number(numbers[0]));
+      if (numbers.size() > 1) alias.add_output_shape_index(Number(numbers[1]));
     } else if (key == "prefetch") {
       instruction.set_cross_program_prefetch_index(static_cast<int>(Number(value)));
     } else if (key == "effect") {
