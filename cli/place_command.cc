@@ -22,7 +22,6 @@
 #include "simulator/core/program.h"
 #include "simulator/core/simulate.h"
 #include "simulator/core/status_macros.h"
-#include "simulator/place/packing.h"
 #include "simulator/place/place.h"
 #include "simulator/validate/validate.h"
 
@@ -52,9 +51,8 @@ v1::PlaceReport MakeReport(const Program& program, const Mapping& mapping,
   report.set_arrays_in_fast_memory(placed.arrays_in_fast_memory);
   report.set_copies_in(placed.copies_in);
   report.set_copies_out(placed.copies_out);
-  report.set_packed_bytes(static_cast<double>(place::PackedBytes(program, mapping)));
-  report.set_live_bytes(
-      static_cast<double>(place::LiveBytes(place::PackedArrays(program, mapping))));
+  report.set_packed_bytes(static_cast<double>(placed.packed_bytes));
+  report.set_live_bytes(static_cast<double>(placed.live_bytes));
   report.set_fast_memory_bytes(static_cast<double>(program.hardware().fast_memory_bytes()));
   report.set_mapping_cycles(Simulate(program, mapping).total_cycles);
   if (program.proto().has_baseline()) {

@@ -6,58 +6,150 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "env/game_rules.h"
 #include "simulator/core/simulate.h"
 #include "simulator/core/variant.h"
-#include "simulator/place/packing.h"
+#include "simulator/validate/validate.h"
 
 namespace mallocmuzero {
 namespace {
 
 constexpr int kSearches = 5;
 
-// A search after a mapping that does not pack gets this share of the bytes that the mapping had
-// live at once. With more memory the search could find the same mapping again.
+// A search after a mapping that does not fit gets this share of the bytes that the mapping had live
+// at once. With more memory the search could find the same mapping again.
 constexpr double kShrink = 0.98;
 
-absl::StatusOr<Solution> SolveWithin(const Program& program, double share,
-                                     const SolveOptions& options) {
-  const absl::StatusOr<Program> variant = WithFastMemory(program, share);
-  if (!variant.ok()) return variant.status();
-  const absl::StatusOr<GameRules> rules = GameRules::Create(*variant);
-  if (!rules.ok()) return rules.status();
-  return Solve("local_search", *rules, options);
-}
+// Intervals that are left out of one mapping at most, and how many are tried for each of them. An
+// interval of fewer bytes than this share of what is missing does not make room.
+constexpr int kMostLeftOut = 8;
+constexpr int kTried = 16;
+constexpr double kShareOfExcess = 0.25;
+
+// A mapping that can be placed.
+struct Candidate {
+  Solution solution;
+  int64_t packed_bytes = 0;
+  int64_t live_bytes = 0;
+};
+
+class PackedSolver {
+ public:
+  PackedSolver(const Program& program, const SolveOptions& options, PlaceMapping place)
+      : program_(program),
+        options_(options),
+        place_(place),
+        capacity_(program.hardware().fast_memory_bytes()) {}
+
+  absl::StatusOr<Solution> Run() && {
+    Candidate best;
+    best.solution.mapping = AllHbmMapping(program_);
+    best.solution.cycles = Simulate(program_, best.solution.mapping).total_cycles;
+    best.solution.solver = "all_hbm";
+    const Solution all_hbm = best.solution;
+    absl::optional<Candidate> smallest;  // of those that do not fit
+    const absl::Time end = options_.deadline + (options_.deadline - absl::Now());
+    double share = 1;
+    for (int search = 0; search < kSearches && (search == 0 || !IsOver(end)); ++search) {
+      SolveOptions part = options_;
+      if (search > 0) part.deadline = absl::Now() + (end - absl::Now()) / (kSearches - search);
+      absl::StatusOr<Solution> solution = SolveWithin(share, part);
+      if (!solution.ok()) return solution;
+      if (solution->cycles >= best.solution.cycles) break;
+      absl::StatusOr<Candidate> found = Measure(*solution);
+      if (!found.ok()) return solution;
+      if (Fits(*found)) return *std::move(solution);
+      share = std::min(share, static_cast<double>(found->live_bytes) / capacity_) * kShrink;
+      const absl::optional<Candidate> reduced =
+          LeaveOut(*found, absl::Now() + (end - absl::Now()) / 2);
+      if (reduced && reduced->solution.cycles < best.solution.cycles) best = *reduced;
+      if (!smallest || found->packed_bytes < smallest->packed_bytes) smallest = *std::move(found);
+    }
+    const bool nothing_fits = best.solution.cycles == all_hbm.cycles;
+    return nothing_fits && smallest ? smallest->solution : best.solution;
+  }
+
+ private:
+  bool IsOver(absl::Time end) const {
+    return absl::Now() >= end || (options_.stop && options_.stop());
+  }
+  bool Fits(const Candidate& candidate) const { return candidate.packed_bytes <= capacity_; }
+
+  absl::StatusOr<Solution> SolveWithin(double share, const SolveOptions& options) const {
+    const absl::StatusOr<Program> variant = WithFastMemory(program_, share);
+    if (!variant.ok()) return variant.status();
+    const absl::StatusOr<GameRules> rules = GameRules::Create(*variant);
+    if (!rules.ok()) return rules.status();
+    return Solve("local_search", *rules, options);
+  }
+
+  absl::StatusOr<Candidate> Measure(Solution solution) const {
+    const absl::StatusOr<place::PlacedModule> placed = place_(solution.mapping);
+    if (!placed.ok()) return placed.status();
+    return Candidate{std::move(solution), placed->packed_bytes, placed->live_bytes};
+  }
+
+  // The same with an interval's accesses in HBM.
+  Solution Without(const Solution& solution, size_t index) const {
+    Solution without = solution;
+    const Interval interval = solution.mapping.intervals[index];
+    without.mapping.intervals.erase(without.mapping.intervals.begin() +
+                                    static_cast<int64_t>(index));
+    for (const uint32_t access : program_.AccessesOfBuffer(interval.buffer)) {
+      const uint32_t instruction = program_.accesses()[access].instruction;
+      if (interval.first <= instruction && instruction <= interval.last) {
+        without.mapping.in_fast_memory[access] = 0;
+      }
+    }
+    without.cycles = Simulate(program_, without.mapping).total_cycles;
+    return without;
+  }
+
+  // Solutions that lack one more interval, the fastest first.
+  std::vector<Solution> Reduced(const Candidate& candidate) const {
+    const auto excess = static_cast<double>(candidate.packed_bytes - capacity_);
+    std::vector<Solution> reduced;
+    const std::vector<Interval>& intervals = candidate.solution.mapping.intervals;
+    for (size_t i = 0; i < intervals.size(); ++i) {
+      const auto bytes = static_cast<double>(program_.buffers()[intervals[i].buffer].bytes);
+      if (bytes >= excess * kShareOfExcess) reduced.push_back(Without(candidate.solution, i));
+    }
+    std::sort(reduced.begin(), reduced.end(),
+              [](const Solution& a, const Solution& b) { return a.cycles < b.cycles; });
+    return reduced;
+  }
+
+  absl::optional<Candidate> LeaveOut(Candidate candidate, absl::Time end) const {
+    for (int left_out = 0; left_out < kMostLeftOut; ++left_out) {
+      absl::optional<Candidate> smallest;
+      int tried = 0;
+      for (Solution& solution : Reduced(candidate)) {
+        if (tried >= kTried || IsOver(end)) break;
+        if (!Validate(program_, solution.mapping).empty()) continue;
+        ++tried;
+        absl::StatusOr<Candidate> found = Measure(std::move(solution));
+        if (!found.ok()) continue;
+        if (Fits(*found)) return *std::move(found);
+        if (!smallest || found->packed_bytes < smallest->packed_bytes) smallest = *std::move(found);
+      }
+      if (!smallest || smallest->packed_bytes >= candidate.packed_bytes) return absl::nullopt;
+      candidate = *std::move(smallest);
+    }
+    return absl::nullopt;
+  }
+
+  const Program& program_;
+  const SolveOptions& options_;
+  PlaceMapping place_;
+  int64_t capacity_;
+};
 
 }  // namespace
 
-absl::StatusOr<PackedSolution> SolveToPack(const Program& program, const SolveOptions& options,
-                                           Packing packing) {
-  PackedSolution best;
-  best.solution.mapping = AllHbmMapping(program);
-  best.solution.cycles = Simulate(program, best.solution.mapping).total_cycles;
-  best.solution.solver = "all_hbm";
-  PackedSolution smallest;  // of those that do not pack
-  const auto capacity = static_cast<double>(program.hardware().fast_memory_bytes());
-  double share = 1;
-  for (int search = 0; search < kSearches; ++search) {
-    const absl::Duration left = options.deadline - absl::Now();
-    if (search > 0 && (left <= absl::ZeroDuration() || (options.stop && options.stop()))) break;
-    SolveOptions part = options;
-    if (packing == Packing::kPredicted) part.deadline = absl::Now() + left / (kSearches - search);
-    absl::StatusOr<Solution> solution = SolveWithin(program, share, part);
-    if (!solution.ok()) return solution.status();
-    const std::vector<place::PackedArray> arrays = place::PackedArrays(program, solution->mapping);
-    const int64_t packed = place::PackedBytes(program, solution->mapping);
-    const int64_t live = place::LiveBytes(arrays);
-    if (solution->cycles >= best.solution.cycles) break;  // everything in HBM is as good
-    if (packed <= capacity || packing == Packing::kLeftToCompiler) {
-      return PackedSolution{*std::move(solution), packed};
-    }
-    if (search == 0 || packed < smallest.packed_bytes) smallest = {*std::move(solution), packed};
-    share = std::min(share, static_cast<double>(live) / capacity) * kShrink;
-  }
-  return smallest.packed_bytes > 0 ? smallest : best;
+absl::StatusOr<Solution> SolveToPack(const Program& program, const SolveOptions& options,
+                                     PlaceMapping place) {
+  return PackedSolver(program, options, place).Run();
 }
 
 }  // namespace mallocmuzero

@@ -5,28 +5,28 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "env/solvers/solver.h"
+#include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
+#include "simulator/place/place.h"
 
 namespace mallocmuzero {
 
-enum class Packing : uint8_t {
-  kLeftToCompiler,  // the first search's mapping is the answer
-  kPredicted,       // it should fit by simulator/place/packing.h
-};
+// Writes a mapping of the program into its module.
+using PlaceMapping = absl::FunctionRef<absl::StatusOr<place::PlacedModule>(const Mapping&)>;
 
-struct PackedSolution {
-  Solution solution;
-  int64_t packed_bytes = 0;  // that the compiler is expected to need
-};
-
-// A mapping by local search. With kPredicted, as long as what it finds does not pack, the search
-// plays again with less fast memory; all of that takes until `options.deadline`. If nothing packs,
-// the answer is what needs least: the prediction is an upper bound. If no mapping is faster than
-// everything in HBM, that is the answer.
-absl::StatusOr<PackedSolution> SolveToPack(const Program& program, const SolveOptions& options,
-                                           Packing packing);
+// A mapping by local search whose placed module fits into the program's fast memory. The first
+// search takes until `options.deadline`. If its mapping does not fit, as much time again goes to
+// two remedies, and the faster mapping is the answer:
+//   - Intervals are left out, those first that cost least.
+//   - The search plays again with less fast memory.
+// If nothing fits, the answer is what needs least memory. If no mapping is faster than everything
+// in HBM, that is the answer. A mapping that `place` refuses is the answer as it is: the caller
+// will find out why.
+absl::StatusOr<Solution> SolveToPack(const Program& program, const SolveOptions& options,
+                                     PlaceMapping place);
 
 }  // namespace mallocmuzero
 

@@ -18,7 +18,6 @@
 #include "simulator/import/analyzed_module.h"
 #include "simulator/import/import.h"
 #include "simulator/import/read_back.h"
-#include "simulator/place/packing.h"
 #include "simulator/place/place.h"
 
 namespace mallocmuzero {
@@ -37,10 +36,10 @@ constexpr int kRoundsRefused = 4;
 // compile with everything in HBM.
 constexpr int64_t kScopedMargin = 2 << 20;
 
-// After a refusal the next mapping has less memory by what was missing, and by one part in
-// kSpareShare. More than one part in kLargeExcess is much.
+// After a refusal the next mapping has less memory: less by what was missing, by one part in
+// kLargestCut at most, and by one part in kSpareShare.
 constexpr int64_t kSpareShare = 256;
-constexpr int64_t kLargeExcess = 16;
+constexpr int64_t kLargestCut = 16;
 
 int64_t MostScopedMemory(const hlo::Module& module, int32_t space) {
   int64_t most = 0;
@@ -130,12 +129,13 @@ absl::Status PlacedVariant::Find(PlacedProposal& proposal) const {
   options.threads = request_->threads;
   options.seed = request_->seed + proposal.round.number();
   options.stop = request_->stop;
-  absl::StatusOr<PackedSolution> found = SolveToPack(
-      proposal.program, options, must_pack_ ? Packing::kPredicted : Packing::kLeftToCompiler);
+  absl::StatusOr<Solution> found =
+      SolveToPack(proposal.program, options, [&](const Mapping& mapping) {
+        return place::PlaceModule(proposal.program, mapping, all_hbm_, all_hbm_path_);
+      });
   if (!found.ok()) return found.status();
-  proposal.mapping = std::move(found->solution.mapping);
-  proposal.round.set_promised_cycles(found->solution.cycles);
-  proposal.round.set_packed_bytes(static_cast<double>(found->packed_bytes));
+  proposal.mapping = std::move(found->mapping);
+  proposal.round.set_promised_cycles(found->cycles);
   proposal.round.set_solve_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   return absl::OkStatus();
 }
@@ -156,6 +156,7 @@ void PlacedVariant::Place(PlacedProposal& proposal) const {
       PlaceAndCheck(proposal.program, proposal.mapping, all_hbm_, all_hbm_path_);
   if (placed.ok()) {
     proposal.module = SerializeDeterministically(placed->module);
+    proposal.round.set_packed_bytes(static_cast<double>(placed->packed_bytes));
   } else {
     proposal.round.set_error(std::string(placed.status().message()));
   }
@@ -178,31 +179,14 @@ absl::StatusOr<PlacedProposal> PlacedVariant::ProposeSample(uint32_t round) {
   proposal->mapping = *std::move(mapping);
   proposal->round.set_is_sample(true);
   proposal->round.set_promised_cycles(Simulate(proposal->program, proposal->mapping).total_cycles);
-  proposal->round.set_packed_bytes(
-      static_cast<double>(place::PackedBytes(proposal->program, proposal->mapping)));
   Place(*proposal);
   return proposal;
 }
 
-// A mapping that does not fit by the prediction of packing may fit the compiler, so the first one
-// is compiled as it is. After it, mappings have to fit by the prediction. If the compiler lacks
-// little, instructions take more than they seemed to. If it lacks much, an array found no gap that
-// is large enough: another mapping may do, and with a little less memory the search finds another.
-void PlacedVariant::MakeRoom(absl::string_view message, const PlacedProposal& proposal) {
+// What a mapping needs is known, but not what instructions take for themselves in its module.
+void PlacedVariant::MakeRoom(absl::string_view message) {
   ++rounds_refused_;
-  const v1::PlacedRound& round = proposal.round;
-  if (!must_pack_ && round.packed_bytes() > round.fast_memory_bytes()) {
-    must_pack_ = true;
-    return;
-  }
-  must_pack_ = true;
-  const int64_t excess = ExcessBytes(message);
-  const int64_t live = place::LiveBytes(place::PackedArrays(proposal.program, proposal.mapping));
-  if (excess > memory_bytes_ / kLargeExcess) {
-    memory_bytes_ = std::min(memory_bytes_, live);
-  } else {
-    memory_bytes_ -= excess;
-  }
+  memory_bytes_ -= std::min(ExcessBytes(message), memory_bytes_ / kLargestCut);
   memory_bytes_ -= memory_bytes_ / kSpareShare;
 }
 
@@ -211,7 +195,7 @@ absl::Status PlacedVariant::Learn(const v1::CompiledProgram& compiled, PlacedPro
   round.set_compile_seconds(compiled.seconds());
   if (const absl::Status status = CompileStatus(compiled); !status.ok()) {
     round.set_error(std::string(status.message()));
-    if (!round.is_sample()) MakeRoom(compiled.error(), proposal);
+    if (!round.is_sample()) MakeRoom(compiled.error());
     return absl::OkStatus();
   }
   const std::string stem = absl::StrCat(request_->folder, "/placed_", round.number());

@@ -72,7 +72,7 @@ class PlacedVariant {
   absl::StatusOr<PlacedProposal> Begin(uint32_t round) const;
   absl::Status Find(PlacedProposal& proposal) const;
   void Place(PlacedProposal& proposal) const;
-  void MakeRoom(absl::string_view message, const PlacedProposal& proposal);
+  void MakeRoom(absl::string_view message);
 
   const PlacedSearchRequest* request_;
   int64_t scoped_limit_bytes_ = 0;
@@ -80,7 +80,6 @@ class PlacedVariant {
   std::string default_path_;
   xla::HloModuleProto all_hbm_;
   int64_t memory_bytes_ = 0;  // for tensors in the next round
-  bool must_pack_ = false;    // a module did not fit
   std::vector<std::string> placed_paths_;
   absl::optional<double> best_cycles_;
   double promised_cycles_ = 0;  // of the last round that was compiled

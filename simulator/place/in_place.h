@@ -12,8 +12,8 @@
 
 namespace mallocmuzero::place {
 
-// Adds output_operand_aliasing to `fusion`, the placed form of `original`. Pairs of an operand and a
-// result get it if they are both in fast memory and share a buffer only because every compile of
+// Adds output_operand_aliasing to `fusion`, the placed form of `original`. Pairs of an operand and
+// a result get it if they are both in fast memory and share a buffer only because every compile of
 // the program lists them as aliasing: a training step's new weights in the place of the old ones,
 // for example. In a placed module the compiler gives such a result the bytes of its operand by
 // itself only if the operand's own instruction made the value, not if a copy did

@@ -1,11 +1,15 @@
-// How much fast memory the compiler needs for a placed module.
+// Packs values into fast memory as the compiler does for a placed module.
 //
-// A module carries no addresses, so the compiler packs the arrays itself. It uses best-fit heaps of
-// the whole program (GlobalDecreasingSizeBestFitHeap,
-// xla/service/heap_simulator/heap_simulator.cc). Such a heap takes the arrays in one fixed order,
-// by size for example. It gives each array the smallest gap that is free for all of its life. The
-// compiler tries several orders and keeps the one that needs least. The game packs in the order of
-// time, so a mapping that fits there may not fit here.
+// A placed module carries no addresses, so the compiler packs the values itself
+// (HeapSimulator::RunComputation and GlobalDecreasingSizeBestFitHeap in
+// xla/service/heap_simulator/heap_simulator.cc):
+//   - A clock ticks once for each allocation and each free, in the order in which the module runs.
+//     A value is allocated before those are freed that are last used in the same step.
+//   - The largest value is placed first. Of values of one size, the one that lives for the most
+//     ticks comes first, then the one with the lower number.
+//   - A value gets the smallest gap that is free for all of its life.
+//
+// For four modules this gives each offset that the compiler prints (tests/data/packing).
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_PACKING_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_PACKING_H_
@@ -14,49 +18,33 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "simulator/core/mapping.h"
-#include "simulator/core/program.h"
 
 namespace mallocmuzero::place {
 
-// An array in fast memory, with all that shares its address.
-struct PackedArray {
-  struct Life {
-    // Both ends are included. Instruction i runs at time 4 i + 3. Just before it, copies queued
-    // earlier end at 4 i and copies start at 4 i + 1. A copy that starts and ends at this point
-    // ends at 4 i + 2.
-    int64_t first = 0;
-    int64_t last = 0;
-  };
+enum class Sharing : uint8_t {
+  kNone,
+  kMust,  // one buffer by the rules of the module: an update in place, a value that a loop carries
+  kMay,   // the compiler gives a result the bytes of an operand that ends there
+};
 
+// A value in fast memory: what one instruction makes.
+struct PackedValue {
   int64_t bytes = 0;
-  std::vector<Life> lives;
-  std::vector<uint32_t> intervals;  // of the mapping
+  int64_t first = 0;  // the step that makes the value
+  int64_t last = 0;   // the last step that uses it
+  Sharing sharing = Sharing::kNone;
+  int32_t shares_with = -1;  // number of the value whose bytes this one takes; begins no later
 };
 
-// The arrays that the intervals of a mapping become in its placed module. An array lives from the
-// copy or the write that begins its interval to its last use or to the end of its copy to HBM. The
-// intervals of a value that a loop carries are one array.
-std::vector<PackedArray> PackedArrays(const Program& program, const Mapping& mapping);
-
-// The orders in which the compiler tries to place arrays.
-enum class PackingOrder : uint8_t {
-  kSize,      // largest first
-  kDuration,  // longest life first
-  kArea,      // largest product of both first
-  kStart,     // earliest begin first
-  kEnd,       // earliest end first
+struct PackedHeap {
+  std::vector<int64_t> offsets;  // bytes, by value
+  int64_t packed_bytes = 0;      // the end of the highest value
+  int64_t live_bytes = 0;        // the most that lives at once: no packing needs less
 };
 
-// The offset of each array, bytes. `heap_bytes` gets the end of the highest array.
-std::vector<int64_t> PackInOrder(absl::Span<const PackedArray> arrays, PackingOrder order,
-                                 int64_t alignment, int64_t& heap_bytes);
-
-// The bytes that the arrays of a mapping take in the best of all orders.
-int64_t PackedBytes(const Program& program, const Mapping& mapping);
-
-// The largest sum of the bytes of arrays that live at once: no packing needs less.
-int64_t LiveBytes(absl::Span<const PackedArray> arrays);
+// The number of a value is its index. It decides between values of equal size and life, as the ids
+// of the compiler's values do there.
+PackedHeap Pack(absl::Span<const PackedValue> values, int64_t alignment);
 
 }  // namespace mallocmuzero::place
 

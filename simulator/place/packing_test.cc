@@ -1,81 +1,131 @@
 #include "simulator/place/packing.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulator/place/testing/placeable.h"
-#include "simulator/place_check/testing/cases.h"
-#include "simulator/place_check/testing/module_text.h"
+#include "simulator/core/file_io.h"
 
 namespace mallocmuzero::place {
 namespace {
 
 using testing::ElementsAre;
 
-PackedArray Array(int64_t bytes, int64_t first, int64_t last) {
-  return {.bytes = bytes, .lives = {{first, last}}};
+PackedValue Value(int64_t bytes, int64_t first, int64_t last) {
+  return {.bytes = bytes, .first = first, .last = last};
 }
 
-TEST(Packing, ArraysThatDoNotLiveTogetherShareBytes) {
-  const std::vector<PackedArray> arrays = {Array(100, 0, 4), Array(60, 5, 9)};
-  int64_t heap = 0;
-  EXPECT_THAT(PackInOrder(arrays, PackingOrder::kSize, 1, heap), ElementsAre(0, 0));
-  EXPECT_EQ(heap, 100);
+PackedValue SharedValue(int64_t bytes, int64_t first, int64_t last, Sharing sharing, int32_t with) {
+  return {.bytes = bytes, .first = first, .last = last, .sharing = sharing, .shares_with = with};
 }
 
-TEST(Packing, BothEndsOfALifeBelongToIt) {
-  const std::vector<PackedArray> arrays = {Array(100, 0, 5), Array(60, 5, 9)};
-  int64_t heap = 0;
-  EXPECT_THAT(PackInOrder(arrays, PackingOrder::kSize, 1, heap), ElementsAre(0, 100));
-  EXPECT_EQ(heap, 160);
+TEST(Packing, NoValuesNeedNothing) {
+  EXPECT_EQ(Pack({}, 1).packed_bytes, 0);
+  EXPECT_EQ(Pack({}, 1).live_bytes, 0);
 }
 
-// 100 stands from 0 and 40 on top of it. 30 lives with 40 only: the gap of 100 below 40 holds it.
-TEST(Packing, TheSmallestGapThatHoldsAnArrayIsTaken) {
-  const std::vector<PackedArray> arrays = {Array(100, 0, 4), Array(40, 2, 9), Array(30, 6, 9)};
-  int64_t heap = 0;
-  EXPECT_THAT(PackInOrder(arrays, PackingOrder::kSize, 1, heap), ElementsAre(0, 100, 0));
-  EXPECT_EQ(heap, 140);
+TEST(Packing, ValuesThatDoNotLiveTogetherHaveTheSameBytes) {
+  const PackedHeap heap = Pack(std::vector{Value(100, 0, 4), Value(60, 5, 9)}, 1);
+  EXPECT_THAT(heap.offsets, ElementsAre(0, 0));
+  EXPECT_EQ(heap.packed_bytes, 100);
+  EXPECT_EQ(heap.live_bytes, 100);
 }
 
-TEST(Packing, TheLongestLifeFirstIsAnotherPacking) {
-  const std::vector<PackedArray> arrays = {Array(100, 0, 4), Array(40, 2, 9), Array(30, 6, 9)};
-  int64_t heap = 0;
-  EXPECT_THAT(PackInOrder(arrays, PackingOrder::kDuration, 1, heap), ElementsAre(40, 0, 40));
+TEST(Packing, AValueIsAllocatedBeforeThoseThatEndInItsStepAreFreed) {
+  const PackedHeap heap = Pack(std::vector{Value(100, 0, 5), Value(60, 5, 9)}, 1);
+  EXPECT_THAT(heap.offsets, ElementsAre(0, 100));
+  EXPECT_EQ(heap.packed_bytes, 160);
+  EXPECT_EQ(heap.live_bytes, 160);
 }
 
-TEST(Packing, OffsetsAreMultiplesOfTheAlignment) {
-  const std::vector<PackedArray> arrays = {Array(100, 0, 9), Array(60, 0, 9)};
-  int64_t heap = 0;
-  EXPECT_THAT(PackInOrder(arrays, PackingOrder::kSize, 64, heap), ElementsAre(0, 128));
-  EXPECT_EQ(heap, 188);
+TEST(Packing, TheLargestComesFirstThenTheOneThatLivesLongest) {
+  EXPECT_THAT(Pack(std::vector{Value(40, 0, 9), Value(100, 0, 4)}, 1).offsets, ElementsAre(100, 0));
+  EXPECT_THAT(Pack(std::vector{Value(40, 0, 3), Value(40, 2, 9), Value(40, 8, 12)}, 1).offsets,
+              ElementsAre(40, 0, 40));
+  // Five steps, but fewer allocations and frees than in the two of the second.
+  const std::vector<PackedValue> values = {Value(40, 0, 5), Value(40, 5, 7), Value(10, 6, 6),
+                                           Value(10, 6, 6), Value(10, 6, 6)};
+  EXPECT_EQ(Pack(values, 1).offsets[1], 0);
+  EXPECT_EQ(Pack(values, 1).offsets[0], 40);
 }
 
-TEST(Packing, LiveBytesAreTheMostAtOneTime) {
-  EXPECT_EQ(LiveBytes(std::vector{Array(100, 0, 4), Array(40, 2, 9), Array(30, 6, 9)}), 140);
+TEST(Packing, TheSmallestGapIsTaken) {
+  // 30 lives with all others, between them are gaps of 40 and 30.
+  const std::vector<PackedValue> values = {Value(100, 0, 9), Value(40, 0, 4), Value(50, 0, 9),
+                                           Value(30, 6, 9)};
+  const PackedHeap heap = Pack(values, 1);
+  EXPECT_THAT(heap.offsets, ElementsAre(0, 150, 100, 150));
+  EXPECT_EQ(heap.packed_bytes, 190);
 }
 
-// The write-back of f2 is waited for before r1, so f2's bytes are free from there.
-TEST(Packing, AnArrayLivesFromItsWriteToTheEndOfItsCopyOut) {
-  const Placeable chain = Import(place_check::ModuleFromText(place_check::kChain.original));
-  const Program& program = chain.program;
-  const uint32_t f2 = Number(program, "f2");
-  Mapping mapping = AllHbmMapping(program);
-  mapping.intervals.push_back({.buffer = BufferMadeBy(program, "f2"),
-                               .first = f2,
-                               .last = f2,
-                               .copy_out_start = static_cast<int32_t>(f2 + 1),
-                               .copy_out_done = static_cast<int32_t>(f2 + 1)});
-  UseFast(program, BufferMadeBy(program, "f2"), f2, f2, mapping);
-  const std::vector<PackedArray> arrays = PackedArrays(program, mapping);
-  ASSERT_EQ(arrays.size(), 1);
-  EXPECT_EQ(arrays[0].bytes, 4096);  // 1024 floats
-  ASSERT_EQ(arrays[0].lives.size(), 1);
-  EXPECT_EQ(arrays[0].lives[0].first, 4 * int64_t{f2} + 3);
-  EXPECT_EQ(arrays[0].lives[0].last, 4 * int64_t{f2 + 1} + 2);
+TEST(Packing, OffsetsAreAligned) {
+  EXPECT_THAT(Pack(std::vector{Value(100, 0, 9), Value(60, 0, 9)}, 64).offsets,
+              ElementsAre(0, 128));
 }
+
+TEST(Packing, ValuesThatShareHaveTheSameBytesForTheLivesOfBoth) {
+  for (const Sharing sharing : {Sharing::kMust, Sharing::kMay}) {
+    const std::vector<PackedValue> values = {Value(100, 0, 5), SharedValue(100, 5, 9, sharing, 0),
+                                             Value(60, 7, 8)};
+    const PackedHeap heap = Pack(values, 1);
+    EXPECT_THAT(heap.offsets, ElementsAre(0, 0, 100));
+    EXPECT_EQ(heap.live_bytes, 160);
+  }
+}
+
+TEST(Packing, BytesBetweenTheLivesOfOneBufferAreFree) {
+  const std::vector<PackedValue> values = {
+      Value(100, 0, 2), SharedValue(100, 8, 9, Sharing::kMust, 0), Value(60, 4, 6)};
+  EXPECT_EQ(Pack(values, 1).packed_bytes, 100);
+}
+
+struct Line {
+  PackedValue value;
+  int64_t offset = 0;
+};
+
+std::vector<Line> LinesOf(const std::string& name) {
+  std::vector<Line> lines;
+  const std::string text =
+      *ReadFile(absl::StrCat(MALLOCMUZERO_SOURCE_DIR, "/tests/data/packing/", name, ".csv"));
+  for (const absl::string_view row : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    if (row[0] == '#') continue;
+    const std::vector<std::string> cells = absl::StrSplit(row, ',');
+    Line line;
+    EXPECT_TRUE(absl::SimpleAtoi(cells[0], &line.value.bytes));
+    EXPECT_TRUE(absl::SimpleAtoi(cells[1], &line.value.first));
+    EXPECT_TRUE(absl::SimpleAtoi(cells[2], &line.value.last));
+    EXPECT_TRUE(absl::SimpleAtoi(cells[3], &line.value.shares_with));
+    EXPECT_TRUE(absl::SimpleAtoi(cells[5], &line.offset));
+    line.value.sharing = cells[4] == "must"  ? Sharing::kMust
+                         : cells[4] == "may" ? Sharing::kMay
+                                             : Sharing::kNone;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+class CompilersOffsets : public testing::TestWithParam<const char*> {};
+
+TEST_P(CompilersOffsets, AreFound) {
+  const std::vector<Line> lines = LinesOf(GetParam());
+  ASSERT_GT(lines.size(), 50);
+  std::vector<PackedValue> values;
+  for (const Line& line : lines) values.push_back(line.value);
+  const PackedHeap heap = Pack(values, 4096);
+  for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(heap.offsets[i], lines[i].offset) << i;
+  EXPECT_GE(heap.packed_bytes, heap.live_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Packing, CompilersOffsets,
+                         testing::Values("alpha_tensor", "axial", "resnet50", "switch_train"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace mallocmuzero::place

@@ -29,6 +29,11 @@ struct PlacedModule {
   uint32_t arrays_in_fast_memory = 0;  // that instructions of the program make there
   uint32_t copies_in = 0;
   uint32_t copies_out = 0;
+
+  // Bytes of fast memory that the compiler needs for the module's values (packing.h), and that live
+  // at the same time at most.
+  int64_t packed_bytes = 0;
+  int64_t live_bytes = 0;
 };
 
 // `all_hbm` is the module that `program` was imported from; `path` is used in messages. The mapping

@@ -24,9 +24,8 @@ extern const PlacedCase kNested;    // Nested fusions, several outputs, a custom
 extern const PlacedCase kDonated;   // A parameter that the program writes its result over.
 extern const PlacedCase kListed;    // Elementwise updates of copies, which the compiler lists.
 
-inline constexpr const PlacedCase* kCases[] = {&kChain,  &kUpdate,   &kLoop,   &kBranches,
-                                               &kSlices, &kPrefetch, &kNested, &kDonated,
-                                               &kListed};
+inline constexpr const PlacedCase* kCases[] = {
+    &kChain, &kUpdate, &kLoop, &kBranches, &kSlices, &kPrefetch, &kNested, &kDonated, &kListed};
 
 }  // namespace mallocmuzero::place_check
 

@@ -24,8 +24,8 @@ namespace mallocmuzero::place_check {
 // SHAPE is f32[8,128], f32[8,128]S1 in space 1, or (SHAPE, ...). KEY is number (of a parameter),
 // index (of an element), calls (NAME,NAME), slice (0:4,0:128), target, value (of a constant), or
 // config. KEY may also be after (control predecessor), over (OPERAND or OPERAND:ELEMENT, which
-// output_operand_aliasing names), prefetch (index), effect (1: side effect), or stated (1: operand_shapes_with_layout is
-// given). Aborts on anything else.
+// output_operand_aliasing names), prefetch (index), effect (1: side effect), or stated (1:
+// operand_shapes_with_layout is given). Aborts on anything else.
 xla::HloModuleProto ModuleFromText(absl::string_view text);
 
 // `text` with its only `from` replaced by `to`; aborts if there is none or more than one.

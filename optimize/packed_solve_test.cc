@@ -1,0 +1,82 @@
+#include "optimize/packed_solve.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/simulate.h"
+#include "simulator/validate/validate.h"
+
+namespace mallocmuzero {
+namespace {
+
+class SolveToPackTest : public testing::Test {
+ protected:
+  SolveOptions Options() const {
+    SolveOptions options;
+    options.deadline = absl::Now() + absl::Milliseconds(300);
+    options.threads = 1;
+    return options;
+  }
+
+  static place::PlacedModule Taking(int64_t bytes) {
+    place::PlacedModule placed;
+    placed.packed_bytes = placed.live_bytes = bytes;
+    return placed;
+  }
+
+  const Program program_ = *LoadProgram(
+      absl::StrCat(MALLOCMUZERO_SOURCE_DIR, "/workloads/tpu_v4i/axial_2x256_b6x128.program"));
+  const int64_t capacity_ = program_.hardware().fast_memory_bytes();
+};
+
+TEST_F(SolveToPackTest, TheFirstMappingThatFitsIsTheAnswer) {
+  int placed = 0;
+  const absl::StatusOr<Solution> solution =
+      SolveToPack(program_, Options(), [&](const Mapping&) -> absl::StatusOr<place::PlacedModule> {
+        ++placed;
+        return Taking(capacity_);
+      });
+  ASSERT_TRUE(solution.ok()) << solution.status();
+  EXPECT_EQ(placed, 1);
+  EXPECT_LT(solution->cycles, program_.proto().baseline().total_cycles());
+}
+
+TEST_F(SolveToPackTest, IntervalsAreLeftOutUntilTheMappingFits) {
+  size_t most = 0;  // intervals of the first mapping
+  const absl::StatusOr<Solution> solution = SolveToPack(
+      program_, Options(), [&](const Mapping& mapping) -> absl::StatusOr<place::PlacedModule> {
+        if (most == 0) most = mapping.intervals.size();
+        const auto left_out = static_cast<int64_t>(most - std::min(most, mapping.intervals.size()));
+        return Taking(capacity_ + (3 - left_out) * (1 << 20));
+      });
+  ASSERT_TRUE(solution.ok()) << solution.status();
+  EXPECT_LE(solution->mapping.intervals.size(), most - 3);
+  EXPECT_TRUE(Validate(program_, solution->mapping).empty());
+  EXPECT_EQ(solution->cycles, Simulate(program_, solution->mapping).total_cycles);
+  EXPECT_LT(solution->cycles, program_.proto().baseline().total_cycles());
+}
+
+TEST_F(SolveToPackTest, WhatNeedsLeastIsTheAnswerIfNothingFits) {
+  const absl::StatusOr<Solution> solution = SolveToPack(
+      program_, Options(),
+      [&](const Mapping&) -> absl::StatusOr<place::PlacedModule> { return Taking(2 * capacity_); });
+  ASSERT_TRUE(solution.ok()) << solution.status();
+  EXPECT_FALSE(solution->mapping.intervals.empty());
+}
+
+TEST_F(SolveToPackTest, AMappingThatCannotBePlacedIsTheAnswerAsItIs) {
+  const absl::StatusOr<Solution> solution =
+      SolveToPack(program_, Options(), [&](const Mapping&) -> absl::StatusOr<place::PlacedModule> {
+        return absl::FailedPreconditionError("no");
+      });
+  ASSERT_TRUE(solution.ok()) << solution.status();
+  EXPECT_FALSE(solution->mapping.intervals.empty());
+}
+
+}  // namespace
+}  // namespace mallocmuzero

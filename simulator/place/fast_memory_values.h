@@ -1,0 +1,24 @@
+// The values that a placed module has in fast memory, and how long they live there.
+
+#ifndef MALLOCMUZERO_SIMULATOR_PLACE_FAST_MEMORY_VALUES_H_
+#define MALLOCMUZERO_SIMULATOR_PLACE_FAST_MEMORY_VALUES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/hlo/module.h"
+#include "simulator/import/analyzed_module.h"
+#include "simulator/place/packing.h"
+
+namespace mallocmuzero::place {
+
+// As XLA's HloLiveRange sees them (xla/hlo/utils/hlo_live_range.cc): tuples and their elements only
+// pass values on, all other instructions use their operands. `all_hbm` is the module that was
+// placed. Where it lists an operand and a result as aliasing, the compiler gives the result the
+// bytes of the operand, if the operand's own instruction made the value and it ends there.
+std::vector<PackedValue> FastMemoryValues(const AnalyzedModule& placed, const hlo::Module& all_hbm,
+                                          int64_t fast_memory_space);
+
+}  // namespace mallocmuzero::place
+
+#endif  // MALLOCMUZERO_SIMULATOR_PLACE_FAST_MEMORY_VALUES_H_
