@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+from collections.abc import Iterator
 from statistics import mean
 from typing import Any
 
@@ -18,9 +19,12 @@ from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.errors import CompileError, WorkerLostError
 from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.overrides import options_of
-from mallocmuzero_xla.settings import assignment_settings
+from mallocmuzero_xla.settings import assignment_settings, setting_kinds
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
 from mallocmuzero_xla.variants import ALL_HBM
+
+# Programs on which no setting saves more than this share have nothing to say.
+_LEAST_SAVING = 1e-3
 
 
 def try_settings(entry: corpus.Entry) -> dict[str, Any]:
@@ -62,14 +66,44 @@ def table(records: list[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
+def covering_order(records: list[dict[str, Any]]) -> Iterator[str]:
+    """Yields the settings; each adds most to the best of those before it.
+
+    What a setting saves counts as a share of what the program's best setting saves. That share, of
+    the best setting so far, stands before each.
+    """
+    shares = []
+    for record in records:
+        saved = {kind: share or 0.0 for kind, share in record["saved"].items()}
+        best = max(saved.values())
+        if best > _LEAST_SAVING:
+            shares.append({kind: max(0.0, share / best) for kind, share in saved.items()})
+    covered = [0.0] * len(shares)
+
+    def cover(kind: str) -> list[float]:
+        pairs = zip(shares, covered, strict=True)
+        return [max(program.get(kind, 0.0), so_far) for program, so_far in pairs]
+
+    left = list(setting_kinds())
+    while left:
+        found = max(left, key=lambda kind: sum(cover(kind)))
+        left.remove(found)
+        covered = cover(found)
+        yield f"{mean(covered):6.1%} {found}"
+
+
 def main() -> None:
-    """Goes through the captures, then prints the table."""
+    """Goes through the captures, then prints the table, and the order for settings.py."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
     corpus.add_arguments(parser)
     arguments = parser.parse_args()
-    entries = corpus.chosen(arguments)
-    print(table(corpus.record_each(entries, arguments.output, try_settings)))
+    entries = list(corpus.chosen(arguments))
+    records = corpus.record_each(iter(entries), arguments.output, try_settings)
+    print(table(records))
+    train = {(entry.chip, entry.name) for entry in entries if entry.split == "train"}
+    of_train = (record for record in records if (record["chip"], record["program"]) in train)
+    print("", *covering_order(list(of_train)), sep="\n")
 
 
 if __name__ == "__main__":

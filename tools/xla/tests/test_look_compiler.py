@@ -85,7 +85,7 @@ def test_override_is_seen_in_the_look(looker: Looker) -> None:
 def test_what_cannot_be_done_is_refused_by_name(chip: str) -> None:
     matcher = f'hlo_position_matcher {{ instruction_name_regex: "^{FIRST_REGEX}$" }}'
     text = f"overrides {{ {matcher} pin_in_alternate_memory {{}} }}"
-    item = Item("p", "assign_first", FIRST, 0.0, (text,), (), "", (), 0.0, 0.0)
+    item = Item("p", "assign_first", FIRST, 0.0, (text,), (), "", ())
     with (
         place(chip, rows=131072) as looker,  # 256 MiB, and no chip has as much
         pytest.raises(CompileError, match="alternate memory") as refusal,
@@ -120,7 +120,7 @@ def test_settings_are_known_and_leave_estimates_of_equal_placements_alone(
 
 def test_option_that_the_compiler_does_not_have_is_refused_by_name(looker: Looker) -> None:
     option = ("xla_tpu_no_such_thing", "1")
-    item = Item("n", "n=1", "", 0.0, (), (), "", (), 0.0, 0.0, option)
+    item = Item("n", "n=1", "", 0.0, (), (), "", (), option)
     with pytest.raises(CompileError, match="No such compile option") as refusal:
         looker.look(options_of([item]), Budget())
     assert named_item(str(refusal.value), [item]) is item

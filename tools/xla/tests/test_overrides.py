@@ -25,16 +25,12 @@ TOO_LARGE = (
 def item(name: str, action: str, gain: float = 1.0) -> Item:
     matcher = f'instruction_name_regex: "^{name.replace(".", chr(92) * 2 + ".")}$"'
     text = f"overrides {{ hlo_position_matcher {{ {matcher} }} {action} {{}} }}"
-    return Item(f"{action} {name}", action, name, gain, (text,), (), "", (), 0.0, 0.0)
+    return Item(f"{action} {name}", action, name, gain, (text,), (), "", ())
 
 
 def test_options_join_texts_in_the_order_of_the_items() -> None:
-    first = Item(
-        "1", "pin", "a", 1.0, ("overrides { t1 }",), ("overrides { s1 }",), "", (), 0.0, 0.0
-    )
-    second = Item(
-        "2", "keep", "b", 9.0, ("overrides { t2 }", "overrides { t3 }"), (), "", (), 0.0, 0.0
-    )
+    first = Item("1", "pin", "a", 1.0, ("overrides { t1 }",), ("overrides { s1 }",), "", ())
+    second = Item("2", "keep", "b", 9.0, ("overrides { t2 }", "overrides { t3 }"), (), "", ())
     assert options_of([first, second]) == {
         "xla_tpu_msa_tensor_overrides": "overrides { t1 } overrides { t2 } overrides { t3 }",
         "xla_tpu_msa_sort_order_overrides": "overrides { s1 }",
@@ -46,7 +42,7 @@ def test_no_items_are_no_options() -> None:
 
 
 def test_order_alone_needs_no_tensor_overrides() -> None:
-    only_order = Item("1", "assign_first", "a", 1.0, (), ("overrides { s1 }",), "", (), 0.0, 0.0)
+    only_order = Item("1", "assign_first", "a", 1.0, (), ("overrides { s1 }",), "", ())
     assert options_of([only_order]) == {"xla_tpu_msa_sort_order_overrides": "overrides { s1 }"}
 
 

@@ -8,11 +8,10 @@ from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import BudgetSpentError
 from mallocmuzero_xla.overrides import Item
 from mallocmuzero_xla.search import OverrideSearch
-from mallocmuzero_xla.settings import assignment_settings
-from mallocmuzero_xla.surrogate import learnt_prior
+from mallocmuzero_xla.settings import assignment_settings, setting_kinds
 from mallocmuzero_xla.trial import Mismatch, Overrides, Placement
 
-WISH = Item("a", "keep_value", "a", 30.0, ("a",), (), "", (0,), 1.0, 10.0)
+WISH = Item("a", "keep_value", "a", 30.0, ("a",), (), "", (0,))
 SETTINGS = assignment_settings(CHIPS["tpu_v4i"])
 
 
@@ -24,9 +23,9 @@ def looked_at(most: int, settings_seconds: float = math.inf) -> list[Overrides]:
         if len(lists) == most:
             raise BudgetSpentError("enough")
         lists.append(items)
-        return Placement(970.0 if WISH in items else 1000.0, fast_memory_bytes=100.0)
+        return Placement(970.0 if WISH in items else 1000.0)
 
-    default = Placement(1000.0, fast_memory_bytes=100.0)
+    default = Placement(1000.0)
     search = OverrideSearch([WISH], SETTINGS, judge, default, settings_seconds=settings_seconds)
     assert not search.run()
     assert search.ranked()[0].items == (WISH,)
@@ -37,7 +36,7 @@ def test_settings_that_helped_most_programs_are_tried_by_themselves_after_the_ma
     lists = looked_at(9)
     assert lists[0] == (WISH,)
     assert [[item.kind for item in items] for items in lists[1:]] == [
-        [kind] for kind in learnt_prior().settings[:8]
+        [kind] for kind in setting_kinds()[:8]
     ]
 
 
@@ -48,10 +47,9 @@ def test_settings_are_not_tried_by_themselves_when_their_time_is_over() -> None:
 
 def test_a_setting_that_helps_at_once_does_not_end_work_on_the_list_without_it() -> None:
     # Under the setting nothing else matters; without it nine repairs are better than it.
-    helpful = next(item for item in SETTINGS if item.kind == learnt_prior().settings[0])
+    helpful = next(item for item in SETTINGS if item.kind == setting_kinds()[0])
     repairs = [
-        Item(f"r{k}", "assign_first", "r", 0.0, (f"r{k}",), (), "", (k,), 1.0, 10.0)
-        for k in range(1, 10)
+        Item(f"r{k}", "assign_first", "r", 0.0, (f"r{k}",), (), "", (k,)) for k in range(1, 10)
     ]
     lists: list[Overrides] = []
 

@@ -48,7 +48,6 @@ class Readback:
         mismatches: the accesses that move most of the others, as (access, wanted in fast memory).
         late_copies: copies that the program waits for, most cycles first.
         fast_accesses: those in fast memory, ascending.
-        fast_memory_bytes: that tensors may have.
     """
 
     mapped_cycles: float
@@ -57,7 +56,6 @@ class Readback:
     mismatches: tuple[tuple[int, bool], ...]
     late_copies: tuple[LateCopy, ...] = ()
     fast_accesses: tuple[int, ...] = ()
-    fast_memory_bytes: float = 0.0
 
 
 class Binary:
@@ -100,7 +98,6 @@ class Binary:
             ),
             late_copies=tuple(_late_copy(entry) for entry in reply.get("late_copies", [])),
             fast_accesses=tuple(reply.get("fast_accesses", [])),
-            fast_memory_bytes=_number(reply, "readback", "fast_memory_bytes"),
         )
 
     def module_cycles(self, text: str, hardware: str) -> float:

@@ -38,8 +38,6 @@ class Item:
         sort_overrides: text protos for SORT_OVERRIDES.
         strict: a tensor override that insists where the others only ask; empty if there is none.
         accesses: that it is about, indices into the program's.
-        bytes_moved: traffic of the accesses it is about, in one run of the program.
-        bytes: size of the tensor.
         setting: a compiler option's name and value, if it is one for all tensors.
     """
 
@@ -51,8 +49,6 @@ class Item:
     sort_overrides: tuple[str, ...]
     strict: str
     accesses: tuple[int, ...]
-    bytes_moved: float
-    bytes: float
     setting: tuple[str, str] | None = None
 
     @staticmethod
@@ -67,8 +63,6 @@ class Item:
             sort_overrides=tuple(fields["sort_overrides"]),
             strict=str(fields.get("strict", "")),
             accesses=tuple(fields["accesses"]),
-            bytes_moved=float(fields["bytes_moved"]),
-            bytes=float(fields["bytes"]),
         )
 
     @property
@@ -92,11 +86,6 @@ class Item:
     def starts_copy(self) -> bool:
         """Whether it starts a copy earlier."""
         return self.kind == _START_OF_COPY
-
-    @property
-    def insists(self) -> bool:
-        """Whether it is an order where there is a wish of the same."""
-        return self.id.startswith(_INSISTENCE)
 
     @property
     def may_be_refused(self) -> bool:
@@ -135,8 +124,6 @@ def start_of_copy(late_copy: dict[str, Any], text: str) -> Item:
         sort_overrides=(),
         strict="",
         accesses=(access,),
-        bytes_moved=float(late_copy["bytes"]),
-        bytes=float(late_copy["bytes"]),
     )
 
 

@@ -10,8 +10,10 @@ by what the compiler really does with it. In turn:
    suits the program few overrides are needed, and a list made without it may keep it from helping,
    so from there on the best list without settings is worked on, too;
 3. earlier starts of copies that the program waits for;
-4. by turns, until nothing helps for a while: repairs, which are moves for accesses that are not
-   where the mapping wants them; and what a model of all looks so far proposes (proposals.py).
+4. by turns, until nothing helps for a while, changes of the best list: repairs, which are moves for
+   accesses that are not where the mapping wants them; another setting; fewer or more items of the
+   mapping, in groups of neighbours by promise, large groups first, and at last single moves that
+   no mapping asks for.
 """
 
 from __future__ import annotations
@@ -31,8 +33,6 @@ from mallocmuzero_xla.errors import (
     UsageError,
 )
 from mallocmuzero_xla.overrides import Item, named_item, options_of, with_added
-from mallocmuzero_xla.proposals import Proposer
-from mallocmuzero_xla.surrogate import Scene, learnt_prior
 from mallocmuzero_xla.trial import Overrides, Placement, Trial
 
 # Less than this share of the default's cycles is no improvement worth a longer list of overrides.
@@ -44,8 +44,11 @@ _PATIENCE = 150
 # Each shorter list of items is this part of the one before it; the first is half of all.
 _SHORTENING = 4
 
-# Settings that are tried by themselves: eight of them find 96 % of what all would.
+# Settings that are tried by themselves: the first eight find nine tenths of what all would.
 _SETTINGS_ALONE = 8
+
+# The largest group of items that is added or left out is this part of the mapping's items.
+_LARGEST_GROUP = 8
 
 # Late copies that are started earlier, together and one by one, and the share of the program's
 # cycles that must be lost to one.
@@ -86,15 +89,14 @@ class OverrideSearch:
         judge: Judge,
         default: Placement,
         starts: Sequence[Overrides] = (),
-        seed: int = 0,
         width: int = 1,
         settings_seconds: float = math.inf,
     ) -> None:
         """Searches from a mapping's `items`, largest promised gain first.
 
-        `moves` are all that may be asked of the compiler; `default` is what no overrides
-        give; `starts` are lists to try early; `seed` is for what is drawn at random; `width` lists
-        are judged at once. After `settings_seconds` no further setting is tried by itself: where a
+        `moves` are all that may be asked of the compiler, the most helpful settings first;
+        `default` is what no overrides give; `starts` are lists to try early; `width` lists are
+        judged at once. After `settings_seconds` no further setting is tried by itself: where a
         look takes long, they would leave no time for overrides.
         """
         self._items = list(items)
@@ -105,8 +107,6 @@ class OverrideSearch:
         self._judges = concurrent.futures.ThreadPoolExecutor(width)
         self._trials: dict[_Key, Trial] = {(): Trial((), default)}
         self._tolerance = _TOLERANCE * default.cycles
-        scene = Scene(default.cycles, default.fast_memory_bytes, default.fast_accesses)
-        self._proposer = Proposer(items, scene, learnt_prior(), seed)
         self._refused: set[_ItemKey] = set()
         self._missing_options: set[object] = set()
         self.dropped: list[Dropped] = []
@@ -184,14 +184,17 @@ class OverrideSearch:
 
     def _set_alone(self) -> None:
         """Tries settings without any override, those that have helped most programs."""
-        by_kind = {move.kind: move for move in self._moves if move.setting is not None}
-        settings = [by_kind[kind] for kind in learnt_prior().settings if kind in by_kind]
-        alone = iter([(setting,) for setting in settings[:_SETTINGS_ALONE]])
+        alone = iter([(setting,) for setting in self._settings()[:_SETTINGS_ALONE]])
         while time.monotonic() < self._settings_end:
             some = list(itertools.islice(alone, self._width))
             if not some:
                 return
             self._improve(self._best(), some)
+
+    def _settings(self) -> list[Item]:
+        """Returns the settings that the compiler has, the most helpful first."""
+        missing = self._missing_options
+        return [move for move in self._moves if move.setting and move.place not in missing]
 
     def _repairs(self, trial: Trial) -> Iterator[Item]:
         """Yields moves that are not in `trial`, for its largest mismatches."""
@@ -232,12 +235,12 @@ class OverrideSearch:
                 found = self._improve(here, some)
 
     def _follow(self) -> None:
-        """Tries repairs and proposals by turns until nothing has helped for a while."""
+        """Tries changes of the best list until nothing has helped for a while."""
         idle = 0
         known: set[_Key] = set()
         for turn in itertools.count():
             best = self._best()
-            sources = [self._repaired(best), self._proposed(best)]
+            sources = [self._repaired(best), self._set_otherwise(best), self._regrouped(best)]
             if best.has_settings:
                 sources.append(self._repaired(self._best_plain()))
             known |= self._trials.keys()
@@ -256,15 +259,33 @@ class OverrideSearch:
         """Yields `best` with one more move that puts an access where the mapping wants it."""
         return ((repair, *best.items) for repair in self._repairs(best))
 
-    def _proposed(self, best: Trial) -> Iterator[Overrides]:
-        """Yields what promises most by all trials so far."""
-        starts = (start for copy in best.placement.late_copies for start in copy.starts)
-        items = [
-            move
-            for move in (*self._moves, *starts)
-            if move.key not in self._refused and move.place not in self._missing_options
-        ]
-        return self._proposer.propose(items, list(self._trials.values()), self._refused)
+    def _set_otherwise(self, best: Trial) -> Iterator[Overrides]:
+        """Yields `best` with another setting, and without each of its own."""
+        for setting in self._settings():
+            if setting not in best.items:
+                yield with_added(best.items, [setting])
+        for item in best.items:
+            if item.setting is not None:
+                yield tuple(other for other in best.items if other is not item)
+
+    def _regrouped(self, best: Trial) -> Iterator[Overrides]:
+        """Yields `best` without some of the mapping's items, with others, and with other moves."""
+        listed = {item.key for item in best.items}
+        wanted = [item for item in self._items if item.key not in self._refused]
+        for size in _group_sizes(len(wanted)):
+            for start in range(0, len(wanted), size):
+                group = wanted[start : start + size]
+                keys = {item.key for item in group}
+                if keys & listed:
+                    yield tuple(item for item in best.items if item.key not in keys)
+                # What is so already is not asked for.
+                missing = [each for each in group if each.key not in listed and not best.has(each)]
+                if missing:
+                    yield (*best.items, *missing)
+        for move in self._moves:
+            known = move.setting is not None or move.key in listed or move.key in self._refused
+            if not known and not best.has(move):
+                yield (*best.items, move)
 
     def _improve(self, best: Trial, candidates: Sequence[Overrides]) -> Trial | None:
         """Prices lists, less what is refused of them; None if none is better than `best`."""
@@ -330,6 +351,14 @@ class OverrideSearch:
 def _cost(trial: Trial) -> tuple[float, int]:
     """What the best list has least of: cycles, and among equals items."""
     return trial.cycles, len(trial.items)
+
+
+def _group_sizes(items: int) -> Iterator[int]:
+    """Yields the sizes of groups, each half of the one before it, down to 1."""
+    size = max(1, items // _LARGEST_GROUP)
+    while size:
+        yield size
+        size //= 2
 
 
 def _by_turns(sources: Iterable[Iterator[Overrides]]) -> Iterator[Overrides]:

@@ -1,9 +1,9 @@
 """Settings of the compiler's memory-space assignment (MSA), tried beside the overrides.
 
 They say how much of a copy from HBM has to be hidden behind other work, how early it may start,
-what bandwidth it will have, and into how many slices it is cut: by them the compiler decides what
+what bandwidth it will have, and into how many slices it is cut. The compiler decides by them what
 it prefetches at all. Its own values are the same for all programs. What each is worth has been
-learnt across programs, as that of overrides (surrogate.py).
+measured (bench/compiler/assignment_settings.py).
 """
 
 from __future__ import annotations
@@ -43,24 +43,40 @@ _SHARED = {
     "xla_tpu_memory_space_assignment_while_execution_count": ("1",),
 }
 
+# Those that help most on the contended programs of the train split: each adds most to the best of
+# those before it. bench/compiler/assignment_settings.py prints the order.
+_MOST_HELPFUL = (
+    "xla_tpu_async_copy_bandwidth_scaling_factor=2",
+    "max_overlap_to_mem_size_async_copy_ratio=0.1",
+    "xla_msa_use_bundle_aware_cost_model=true",
+    "xla_tpu_async_copy_bandwidth_scaling_factor=0.8",
+    "xla_tpu_enforce_prefetch_fifo_order=true",
+    "preferred_overlap_to_async_copy_ratio=10",
+    "xla_tpu_prefetch_interval_picker_size_override=0",
+    "xla_msa_use_bundle_aware_cost_model=false",
+)
+
 
 def setting_kinds() -> tuple[str, ...]:
-    """Returns the kinds of all settings, of whatever chip."""
-    return tuple(f"{name}={value}" for name, value in (*_pairs(_OWN), *_pairs(_SHARED)))
+    """Returns the kinds of all settings, of whatever chip, the most helpful first."""
+    all_kinds = (f"{name}={value}" for name, value in (*_pairs(_OWN), *_pairs(_SHARED)))
+    return tuple(dict.fromkeys((*_MOST_HELPFUL, *all_kinds)))
 
 
 def assignment_settings(chip: Chip, options: Mapping[str, object] | None = None) -> list[Item]:
     """Returns an item for each setting of `chip`, less those that the user has made.
 
-    Those are compiler `options` of the user's own, and what the environment hands the compiler.
+    The most helpful come first. The user makes settings by compiler `options` and by what the
+    environment hands the compiler.
     """
     taken = {*(options or {}), *recorded_options()}
-    return [
-        _item(f"{name}={value}", f"{prefix}{name}", value)
-        for prefix, values in ((chip.msa_prefix, _OWN), ("", _SHARED))
-        for name, value in _pairs(values)
-        if f"{prefix}{name}" not in taken
-    ]
+    items = []
+    for kind in setting_kinds():
+        name, _, value = kind.partition("=")
+        option = f"{chip.msa_prefix if name in _OWN else ''}{name}"
+        if option not in taken:
+            items.append(_item(kind, option, value))
+    return items
 
 
 def _pairs(values: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
@@ -77,7 +93,5 @@ def _item(kind: str, name: str, value: str) -> Item:
         sort_overrides=(),
         strict="",
         accesses=(),
-        bytes_moved=0.0,
-        bytes=0.0,
         setting=(name, value),
     )

@@ -27,14 +27,12 @@ class Placement:
         mismatches: what is not as wanted, most bytes first.
         late_copies: what the program waits for, most cycles first.
         fast_accesses: indices of the accesses in fast memory.
-        fast_memory_bytes: that tensors may have.
     """
 
     cycles: float
     mismatches: tuple[Mismatch, ...] = ()
     late_copies: tuple[LateCopy, ...] = ()
     fast_accesses: frozenset[int] = frozenset()
-    fast_memory_bytes: float = 0.0
 
     @property
     def cycles_at_work(self) -> float:

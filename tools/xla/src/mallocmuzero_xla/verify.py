@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import math
 import pathlib
@@ -131,13 +130,13 @@ class Loop:
             moves += self._items(self._program, everything)
         moves += assignment_settings(find_chip(self._plan.capture.chip), self._looker.base_options)
         starts: list[Overrides] = []
-        for seed in itertools.count():
+        while True:
             looks, surprises = self._looker.looks, len(self._lessons)
             default = self._price(self._plan.capture.read(DEFAULT))
             judge = self._judge(default.cycles)
             seconds = _SETTINGS_SHARE * self._search_seconds()
             width = self._looker.width
-            search = OverrideSearch(items, moves, judge, default, starts, seed, width, seconds)
+            search = OverrideSearch(items, moves, judge, default, starts, width, seconds)
             finished = search.run()
             result.dropped |= {dropped.item.id: dropped.reason for dropped in search.dropped}
             # Priced anew after a refit, and without a look: the compiler does what it did.
@@ -250,7 +249,6 @@ class Loop:
             tuple(Mismatch(*entry) for entry in found.mismatches) if compared else (),
             found.late_copies,
             frozenset(found.fast_accesses),
-            found.fast_memory_bytes,
         )
 
     def _honoured(self, text: str) -> float:
