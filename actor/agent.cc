@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "actor/round_pacer.h"
 #include "actor/self_play.h"
-#include "env/solvers/random.h"
+#include "base/random.h"
 #include "model/network_config.h"
 #include "replay/trajectory_buffer.h"
 

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "actor/game_recorder.h"
-#include "simulator/core/fingerprint.h"
+#include "base/sha256.h"
 
 namespace mallocmuzero {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/random.h"
 #include "env/action.h"
-#include "env/solvers/random.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {

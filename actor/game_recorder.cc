@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "env/game_rules.h"
-#include "simulator/core/fingerprint.h"
+#include "base/sha256.h"
+#include "env/program_rules.h"
 
 namespace mallocmuzero {
 

@@ -31,7 +31,7 @@ std::unique_ptr<PlayedProgram> SomeProgram(uint64_t seed = 3) {
 
 Game GreedyGame(const PlayedProgram& program) {
   Game game(program.rules());
-  while (!game.finished()) game.Apply(GreedyAction(game.legal_actions()));
+  while (!game.finished()) game.Apply(EagerAction(game.legal_actions()));
   return game;
 }
 
@@ -45,7 +45,7 @@ TEST(GameRecorder, WritesDownWhatWasPlayed) {
   while (!game.finished()) {
     legal.push_back(game.legal_actions());
     const bool searched = legal.size() % 2 == 1;
-    recorder.Apply(game, GreedyAction(game.legal_actions()),
+    recorder.Apply(game, EagerAction(game.legal_actions()),
                    searched ? absl::Span<const float>(policy) : absl::Span<const float>(),
                    searched ? 1.5F : std::numeric_limits<float>::quiet_NaN());
   }

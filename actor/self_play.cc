@@ -21,11 +21,11 @@
 #include "actor/exploration.h"
 #include "actor/game_recorder.h"
 #include "actor/search/stopwatch.h"
+#include "base/random.h"
+#include "base/status_macros.h"
 #include "env/action.h"
 #include "env/game.h"
 #include "env/observation.h"
-#include "env/solvers/random.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -193,7 +193,7 @@ TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
   const std::vector<v1::Trajectory> games = self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr);
   // NoCopy before Copy before Drop is what the greedy player does.
   Game greedy(programs[0]->rules());
-  while (!greedy.finished()) greedy.Apply(GreedyAction(greedy.legal_actions()));
+  while (!greedy.finished()) greedy.Apply(EagerAction(greedy.legal_actions()));
   EXPECT_NEAR(TotalReturn(games[0]), greedy.total_return(), 1e-12);
   EXPECT_EQ(self_play->TakeStats().searches, 0);
   EXPECT_TRUE(std::isnan(games[0].root_values(0)));
@@ -211,7 +211,7 @@ TEST(SelfPlay, WithoutAPreferenceSomeGamesKeepAndOthersCopyFirst) {
                       [](Action a, char b) { return a == static_cast<Action>(b); });
   };
   const auto copy_first = [](ActionSet legal) {
-    return Contains(legal, Action::kCopy) ? Action::kCopy : GreedyAction(legal);
+    return Contains(legal, Action::kCopy) ? Action::kCopy : EagerAction(legal);
   };
   int keeping = 0;
   int copying = 0;
@@ -219,14 +219,14 @@ TEST(SelfPlay, WithoutAPreferenceSomeGamesKeepAndOthersCopyFirst) {
   constexpr float kHardlyEver = 1e-9F;
   for (const v1::Trajectory& game :
        self_play->Play(Tasks(programs, kGames, kHardlyEver, 0), 0, nullptr)) {
-    keeping += is_of(game, GreedyAction);
+    keeping += is_of(game, EagerAction);
     copying += is_of(game, copy_first);
   }
   EXPECT_EQ(keeping + copying, kGames);
   EXPECT_GE(keeping, 4);
   EXPECT_GE(copying, 4);
   // What is shown to a user does not depend on a draw.
-  EXPECT_TRUE(is_of(self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr)[0], GreedyAction));
+  EXPECT_TRUE(is_of(self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr)[0], EagerAction));
 }
 
 TEST(SelfPlay, ExploredGamesDiffer) {
@@ -253,7 +253,7 @@ TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
     Game game(programs[0]->rules());
     for (const char action : trajectory.actions()) {
       if (game.access() >= until) {
-        EXPECT_EQ(static_cast<Action>(action), GreedyAction(game.legal_actions()));
+        EXPECT_EQ(static_cast<Action>(action), EagerAction(game.legal_actions()));
       }
       game.Apply(static_cast<Action>(action));
     }

@@ -23,13 +23,13 @@ const Program& Resnet50() {
 }
 
 void PlayGames(benchmark::State& state, const Program& program) {
-  const GameRules rules = *GameRules::Create(program);
+  const ProgramRules rules = *ProgramRules::Create(program);
   const Game start(rules);
   Game game = start;
   int64_t decisions = 0;
   for (auto _ : state) {
     game = start;
-    while (!game.finished()) game.Apply(GreedyAction(game.legal_actions()));
+    while (!game.finished()) game.Apply(EagerAction(game.legal_actions()));
     decisions += static_cast<int64_t>(game.history().size());
   }
   state.SetItemsProcessed(decisions);
@@ -46,17 +46,17 @@ void GameOnLayers(benchmark::State& state) {
 }
 BENCHMARK(GameOnLayers)->RangeMultiplier(4)->Range(64, 16384)->Unit(benchmark::kMicrosecond);
 
-// Games of the greedy player stopped after every sixteenth decision.
-std::vector<Game> Snapshots(const GameRules& rules) {
+// Games of the eager player stopped after every sixteenth decision.
+std::vector<Game> Snapshots(const ProgramRules& rules) {
   std::vector<Game> snapshots;
-  for (Game game(rules); !game.finished(); game.Apply(GreedyAction(game.legal_actions()))) {
+  for (Game game(rules); !game.finished(); game.Apply(EagerAction(game.legal_actions()))) {
     if (game.history().size() % 16 == 0) snapshots.push_back(game);
   }
   return snapshots;
 }
 
 void SnapshotOfResnet50(benchmark::State& state) {
-  const GameRules rules = *GameRules::Create(Resnet50());
+  const ProgramRules rules = *ProgramRules::Create(Resnet50());
   const std::vector<Game> snapshots = Snapshots(rules);
   Game game = snapshots.back();
   size_t next = 0;
@@ -69,7 +69,7 @@ void SnapshotOfResnet50(benchmark::State& state) {
 BENCHMARK(SnapshotOfResnet50)->Unit(benchmark::kMicrosecond);
 
 void ObservationOfResnet50(benchmark::State& state) {
-  const GameRules rules = *GameRules::Create(Resnet50());
+  const ProgramRules rules = *ProgramRules::Create(Resnet50());
   const std::vector<Game> snapshots = Snapshots(rules);
   const ObservationTables tables(rules);
   ObservationWriter writer(tables);

@@ -15,12 +15,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 #include "env/program_set.h"
 #include "env/solvers/solver.h"
 #include "env/testing/tiny_program.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/fingerprint.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -25,8 +25,8 @@
 #include "cli/program_set_flags.h"
 #include "cli/table.h"
 #include "env/check/game_bench.h"
-#include "env/game_rules.h"
 #include "env/players.h"
+#include "env/program_rules.h"
 #include "mallocmuzero/v1/bench.pb.h"
 #include "simulator/core/program.h"
 
@@ -78,7 +78,7 @@ absl::StatusOr<v1::GameBenchReport> MakeReport(const GameFlags& flags) {
   for (size_t p = 0; p < paths->size(); ++p) {
     const absl::StatusOr<Program> program = LoadProgram((*paths)[p]);
     if (!program.ok()) return program.status();
-    const absl::StatusOr<GameRules> rules = GameRules::Create(*program);
+    const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*program);
     if (!rules.ok()) return rules.status();
     for (size_t k = 0; k < players.size(); ++k) {
       const GameBenchOptions options{.games = Part(flags.games, parts, p * players.size() + k),
@@ -147,7 +147,7 @@ void AddGame(CLI::App& bench, Action& action) {
       ->check(WholeNumber(1))
       ->required();
   command->add_option("--player", flags->player, "who plays")
-      ->check(CLI::IsMember({"random", "greedy", "adversarial", kAllPlayers}))
+      ->check(CLI::IsMember({"random", "eager", "adversarial", kAllPlayers}))
       ->capture_default_str();
   command->add_flag("--check", flags->check,
                     "compare every return with Simulate and a sample of mappings with Validate");

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/duration_flag.h"
 #include "cli/print_json.h"
@@ -24,7 +25,6 @@
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
 #include "mallocmuzero/v1/cluster.pb.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero::cli {
 namespace {

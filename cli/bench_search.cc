@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "actor/search/search.h"
+#include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/duration_flag.h"
 #include "cli/print_json.h"
@@ -20,7 +21,6 @@
 #include "mallocmuzero/v1/network.pb.h"
 #include "model/network.h"
 #include "model/network_config.h"
-#include "simulator/core/status_macros.h"
 #include "view/format.h"
 
 namespace mallocmuzero::cli {

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "actor/game_recorder.h"
 #include "actor/self_play.h"
+#include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/duration_flag.h"
 #include "cli/print_json.h"
@@ -25,7 +26,6 @@
 #include "mallocmuzero/v1/bench.pb.h"
 #include "model/network.h"
 #include "model/network_config.h"
-#include "simulator/core/status_macros.h"
 #include "train/player_pool.h"
 #include "train/train_config.h"
 

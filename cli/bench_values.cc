@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
@@ -22,7 +23,6 @@
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
-#include "simulator/core/status_macros.h"
 #include "train/value_ranking.h"
 
 namespace mallocmuzero::cli {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/file_io.h"
 #include "cli/command.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
@@ -16,7 +17,6 @@
 #include "mallocmuzero/v1/hardware.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/xla/hlo.pb.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/hardware.h"
 #include "simulator/place_check/check_placed.h"
 

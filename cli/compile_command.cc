@@ -12,11 +12,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
+#include "base/stop_signal.h"
 #include "cli/command.h"
 #include "cli/duration_flag.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
-#include "cluster/stop_signal.h"
 #include "compiler/chip.h"
 #include "compiler/compile.h"
 #include "compiler/compile_child.h"
@@ -25,8 +28,6 @@
 #include "compiler/module_format.h"
 #include "compiler/options.h"
 #include "mallocmuzero/v1/compile.pb.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero::cli {
 namespace {

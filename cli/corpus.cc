@@ -13,10 +13,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/file_io.h"
 #include "cli/table.h"
 #include "env/program_files.h"
 #include "mallocmuzero/v1/report.pb.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/program.h"
 #include "simulator/import/import.h"
 

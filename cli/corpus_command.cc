@@ -9,10 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 #include "cli/command.h"
 #include "cli/corpus.h"
 #include "cli/print_json.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero::cli {
 namespace {

@@ -19,6 +19,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/thread_count.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 #include "cli/agent_player.h"
 #include "cli/duration_flag.h"
 #include "cli/explain_report.h"
@@ -27,15 +30,13 @@
 #include "cli/program_inputs.h"
 #include "cli/solve_progress.h"
 #include "cli/table.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/program_set.h"
 #include "env/solvers/solver.h"
 #include "mallocmuzero/v1/report.pb.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/core/simulate.h"
-#include "simulator/core/status_macros.h"
 #include "simulator/validate/validate.h"
 #include "view/mapping_svg.h"
 
@@ -135,7 +136,7 @@ absl::Status AddProposals(const MapFlags& flags, const PlayedProgram& program, a
   return absl::OkStatus();
 }
 
-absl::StatusOr<Solution> SolveAsAsked(const MapFlags& flags, const GameRules& rules,
+absl::StatusOr<Solution> SolveAsAsked(const MapFlags& flags, const ProgramRules& rules,
                                       const SolveOptions& options) {
   if (flags.solver != kAgent) return Solve(flags.solver, rules, options);
   absl::StatusOr<Solution> polished = Solve("local_search", rules, options);
@@ -145,7 +146,7 @@ absl::StatusOr<Solution> SolveAsAsked(const MapFlags& flags, const GameRules& ru
 
 // A portfolio's best is compared with the compiler's mapping as our simulator prices it. What
 // counts is the module as compiled: where that is cheaper, the answer is to leave it alone.
-absl::StatusOr<Solution> SolveNoWorseThanDefault(const MapFlags& flags, const GameRules& rules,
+absl::StatusOr<Solution> SolveNoWorseThanDefault(const MapFlags& flags, const ProgramRules& rules,
                                                  const SolveOptions& options) {
   absl::StatusOr<Solution> best = SolveAsAsked(flags, rules, options);
   if (!best.ok() || flags.solver != kPortfolio || !HasDefault(rules.program())) return best;
@@ -157,8 +158,8 @@ absl::StatusOr<Solution> SolveNoWorseThanDefault(const MapFlags& flags, const Ga
   return standing;
 }
 
-v1::MapReport MakeReport(const Program& program, const GameRules& rules, const Solution& solution,
-                         absl::Duration spent) {
+v1::MapReport MakeReport(const Program& program, const ProgramRules& rules,
+                         const Solution& solution, absl::Duration spent) {
   v1::MapReport report;
   report.set_program(program.proto().name());
   report.set_hardware(program.hardware().name());
@@ -252,7 +253,7 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
                         absl::StrCat(flags.program, ": ", played.status().message()));
   }
   const Program& program = (*played)->program();
-  const GameRules& rules = (*played)->rules();
+  const ProgramRules& rules = (*played)->rules();
   const absl::Time start = absl::Now();
   absl::StatusOr<Solution> solution;
   {

@@ -10,15 +10,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/file_io.h"
+#include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/report.pb.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
-#include "simulator/core/status_macros.h"
 #include "simulator/overrides/export.h"
 
 namespace mallocmuzero::cli {

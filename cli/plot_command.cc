@@ -10,12 +10,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
+#include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/program_inputs.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
-#include "simulator/core/status_macros.h"
 #include "view/mapping_svg.h"
 
 namespace mallocmuzero::cli {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "simulator/core/message_json.h"
+#include "base/message_json.h"
 
 namespace mallocmuzero::cli {
 

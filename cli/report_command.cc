@@ -11,12 +11,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 #include "cli/print_json.h"
 #include "cli/run_report.h"
 #include "learner/run_directory.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
-#include "simulator/core/file_io.h"
 #include "view/learning_curves.h"
 
 namespace mallocmuzero::cli {

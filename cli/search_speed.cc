@@ -19,11 +19,11 @@
 #include "actor/search/batched_search.h"
 #include "actor/search/search.h"
 #include "actor/search/trivial_model.h"
+#include "base/random.h"
+#include "base/status_macros.h"
 #include "cli/table.h"
-#include "env/solvers/random.h"
 #include "model/latent_model.h"
 #include "model/tensors.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero::cli {
 namespace {

@@ -15,11 +15,11 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/log.h"
+#include "base/stop_signal.h"
 #include "cli/duration_flag.h"
 #include "cli/run_role.h"
 #include "cluster/cluster_status.h"
-#include "cluster/log.h"
-#include "cluster/stop_signal.h"
 #include "cluster/supervisor.h"
 
 namespace mallocmuzero::cli {

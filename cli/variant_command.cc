@@ -8,12 +8,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/number_flag.h"
 #include "cli/table.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/program.h"
-#include "simulator/core/status_macros.h"
 #include "simulator/core/variant.h"
 
 namespace mallocmuzero::cli {

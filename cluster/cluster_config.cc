@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 #include "cluster/config_checks.h"
 #include "cluster/config_defaults.h"
 #include "cluster/config_mistakes.h"
 #include "cluster/config_text.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {

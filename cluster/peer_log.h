@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "cluster/log.h"
+#include "base/log.h"
 #include "rpc/peer_state.h"
 
 namespace mallocmuzero {

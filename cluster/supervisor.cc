@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "cluster/child_process.h"
-#include "cluster/log_file.h"
+#include "base/child_process.h"
+#include "base/log_file.h"
 
 namespace mallocmuzero {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "cluster/log.h"
+#include "base/log.h"
 #include "rpc/backoff.h"
 
 namespace mallocmuzero {

@@ -15,10 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "cluster/child_process.h"
+#include "base/child_process.h"
 #include "compiler/compile_child.h"
 #include "compiler/compiler_message.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
+#include "base/utf8.h"
 #include "compiler/pjrt.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/utf8.h"
 
 namespace mallocmuzero {
 namespace {

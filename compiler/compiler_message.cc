@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "simulator/core/utf8.h"
+#include "base/utf8.h"
 
 namespace mallocmuzero {
 namespace {

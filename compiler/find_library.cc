@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "cluster/child_process.h"
+#include "base/child_process.h"
 
 namespace mallocmuzero {
 namespace {

@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "compiler/pjrt_api.h"
-#include "simulator/core/utf8.h"
 
 namespace mallocmuzero {
 namespace {

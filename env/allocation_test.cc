@@ -18,7 +18,7 @@ using testing::Allocations;
 using testing::EverythingMatters;
 using testing::LayeredProgram;
 
-Game HalfPlayed(const GameRules& rules) {
+Game HalfPlayed(const ProgramRules& rules) {
   Player player(PlayerKind::kRandom, 1);
   Game game(rules);
   while (game.access() < rules.access_count() / 2) game.Apply(player.Choose(game));
@@ -33,7 +33,7 @@ TEST(Allocation, IsCounted) {
 
 TEST(Allocation, WritingAnObservationMakesNone) {
   const Program program = LayeredProgram(100);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const Game game = HalfPlayed(rules);
   const ObservationTables tables(rules);
   ObservationWriter writer(tables);
@@ -45,7 +45,7 @@ TEST(Allocation, WritingAnObservationMakesNone) {
 
 TEST(Allocation, GoingBackToASnapshotMakesNone) {
   const Program program = LayeredProgram(100);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const Game snapshot = HalfPlayed(rules);
   Player player(PlayerKind::kRandom, 2);
   Game game = snapshot;

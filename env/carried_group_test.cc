@@ -76,7 +76,7 @@ class CarriedGroupTest : public ::testing::Test {
 
 TEST_F(CarriedGroupTest, InFastMemoryItKeepsOneAddressAllTheWay) {
   const Program program = Replaced();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.legal_actions(), Set({kCopy, kNoCopy, kDrop}));
   EXPECT_NEAR(game.Apply(kNoCopy), (5 + 10 * (5 + 5) + 5) / kAllHbm, kRounding);
@@ -91,7 +91,7 @@ TEST_F(CarriedGroupTest, InFastMemoryItKeepsOneAddressAllTheWay) {
 
 TEST_F(CarriedGroupTest, InHbmTheValuePassesThroughHbm) {
   const Program program = Replaced();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kDrop);
   // The parameter's and the result's reads come right after the markers, with no time for copies.
@@ -106,7 +106,7 @@ TEST_F(CarriedGroupTest, InHbmTheValuePassesThroughHbm) {
 
 TEST_F(CarriedGroupTest, TheLoopTakesOverAValueThatIsInBothMemories) {
   const Program program = Replaced();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   EXPECT_EQ(program.accesses()[game.access()].buffer, kParameter);
@@ -126,7 +126,7 @@ TEST_F(CarriedGroupTest, TheLoopTakesOverAValueThatIsInBothMemories) {
 
 TEST_F(CarriedGroupTest, ALiveOutResultIsWrittenBackAfterTheLoop) {
   const Program program = Replaced({.live_out = true});
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kNoCopy);
   // The write-back is queued after the loop, just before 5. Reading from fast memory, 5 leaves
@@ -143,7 +143,7 @@ TEST_F(CarriedGroupTest, ALiveOutResultIsWrittenBackAfterTheLoop) {
 
 TEST_F(CarriedGroupTest, ChangedInPlaceItStaysInOneInterval) {
   const Program program = ChangedInPlace();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_NEAR(game.Apply(kNoCopy), (5 + 10 * (5 + 5) + 5) / kAllHbm, kRounding);
   EXPECT_TRUE(game.finished());
@@ -154,7 +154,7 @@ TEST_F(CarriedGroupTest, ChangedInPlaceItStaysInOneInterval) {
 
 TEST_F(CarriedGroupTest, ChangedInPlaceItCanBeTakenOver) {
   const Program program = ChangedInPlace();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   game.Apply(kNoCopy);
@@ -165,7 +165,7 @@ TEST_F(CarriedGroupTest, ChangedInPlaceItCanBeTakenOver) {
 
 TEST_F(CarriedGroupTest, ChangedInPlaceInHbmEachPassWritesItBack) {
   const Program program = ChangedInPlace();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kDrop);
   // Instruction 2 reads 96 of its 200 bytes from HBM and leaves 104: time to bring the value in
@@ -191,14 +191,14 @@ TEST_F(CarriedGroupTest, NeedsItsPlaceUpToTheResultsLastUse) {
   builder.AddInstruction(20, {Read(kResult, 5)});
   builder.AddCarriedGroup(loop, kInitial, kParameter, kRoot, kResult);
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.legal_actions(), Set({kCopy, kDrop}));
 }
 
 // Plays some random games and some of each other player.
 void ExpectValidGames(const Program& program) {
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   for (const PlayerKind kind : kPlayerKinds) {
     Player player(kind, 1);
     for (int g = 0; g < 60; ++g) {
@@ -224,7 +224,7 @@ TEST_F(CarriedGroupTest, APassOfTheLoopAroundFindsTheInitialValueAgain) {
   builder.EndLoop();
   builder.AddCarriedGroup(loop, kInitial, kParameter, kRoot, kResult);
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   EXPECT_EQ(Game(rules).legal_actions(), Set({kCopy, kDrop}));
   ExpectValidGames(program);
 }
@@ -257,7 +257,7 @@ TEST_F(CarriedGroupTest, AnInitialValueThatIsUsedAfterwardsIsInHbmWhenTheLoopBeg
   builder.AddInstruction(50, {Write(kInitial, 10)});
   builder.AddCarriedGroup(loop, kInitial, kParameter, kRoot, kResult);
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   EXPECT_EQ(Game(rules).legal_actions(), Set({kCopy, kDrop}));
   ExpectValidGames(program);
 }
@@ -281,13 +281,13 @@ TEST_F(CarriedGroupTest, ANestedReadThatTakesOverKeepsTheValueForAllItsPasses) {
   proto.mutable_buffers(kParameter)->set_last(6);
   SealProgram(proto);
   const Program program = *Program::FromProto(std::move(proto));
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   ASSERT_EQ(program.accesses()[game.access()].buffer, kParameter);
   ASSERT_TRUE(game.IsLegal(kNoCopy));
   game.Apply(kNoCopy);
-  while (!game.finished()) game.Apply(GreedyAction(game.legal_actions()));
+  while (!game.finished()) game.Apply(EagerAction(game.legal_actions()));
   EXPECT_EQ(StaysOf(game, kParameter)[0].last, 6);
   ExpectValid(game);
   ExpectValidGames(program);
@@ -309,7 +309,7 @@ TEST(CarriedGroup, AReadOfALiveInParameterBeforeItsLoopWaitsForNothing) {
   builder.AddInstruction(20, {Read(result)});
   builder.AddCarriedGroup(loop, initial, parameter, parameter, result);
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   game.Apply(kDrop);

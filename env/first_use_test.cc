@@ -48,7 +48,7 @@ Program WriteAndTwoReads(int64_t bytes) {
 
 TEST(FirstUse, IsInFastMemoryIfTheWriteIs) {
   const Program program = WriteAndTwoReads(256);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   ASSERT_TRUE(game.IsLegal(kCopy));
   game.Apply(kCopy);
@@ -66,7 +66,7 @@ TEST(FirstUse, IsInFastMemoryIfTheWriteIs) {
 
 TEST(FirstUse, KeepsTheBytesOfItsWrite) {
   const Program program = WriteAndTwoReads(1024);  // all there is
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   game.Apply(kNoCopy);  // the read by 3: no other decision is left before it
@@ -76,7 +76,7 @@ TEST(FirstUse, KeepsTheBytesOfItsWrite) {
 
 TEST(FirstUse, IsFreeAfterAWriteToHbm) {
   const Program program = WriteAndTwoReads(256);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kDrop);
   game.Apply(kDrop);
@@ -90,7 +90,7 @@ TEST(FirstUse, ThatDoesNotExistLeavesTheWriteInHbm) {
     builder.AddBuffer(256, {.live_out = live_out});
     builder.AddInstruction(1000, {Write(kBuffer, 5)});
     const Program program = builder.Build();
-    const GameRules rules = EverythingMatters(program);
+    const ProgramRules rules = EverythingMatters(program);
     const Game game(rules);
     EXPECT_TRUE(game.finished());
     EXPECT_EQ(game.total_return(), 0);
@@ -103,7 +103,7 @@ TEST(FirstUse, ThatIsAnUpdateNeedsNoCopyBeforeIt) {
   builder.AddInstruction(1000, {Write(kBuffer, 5)});
   builder.AddInstruction(1000, {Update(kBuffer, 5)});
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.legal_actions(), Set({kNoCopy, kDrop}));
   game.Apply(kNoCopy);
@@ -123,7 +123,7 @@ TEST(FirstUse, ThatIsALoopsComesWithTheLoop) {
   builder.AddInstruction(1000, {Read(3, 5)});
   builder.AddCarriedGroup(loop, 0, 1, 2, 3);
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.legal_actions(), Set({kNoCopy, kDrop}));
   game.Apply(kNoCopy);

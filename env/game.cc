@@ -8,7 +8,7 @@
 
 namespace mallocmuzero {
 
-Game::Game(const GameRules& rules)
+Game::Game(const ProgramRules& rules)
     : rules_(&rules),
       latency_cycles_(rules.all_hbm_cycles()),
       memory_(rules.program().hardware().fast_memory_bytes() /
@@ -29,7 +29,7 @@ Game::Game(const GameRules& rules)
 
 void Game::PlaceCrossProgramPrefetch() {
   const int32_t buffer = rules_->prefetch().buffer;
-  if (buffer == GameRules::kNone) return;
+  if (buffer == ProgramRules::kNone) return;
   Stay stay;
   stay.buffer = static_cast<uint32_t>(buffer);
   stay.last = rules_->prefetch().last;

@@ -13,22 +13,22 @@
 #include "env/action.h"
 #include "env/copy_timeline.h"
 #include "env/fast_memory.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/repack.h"
 #include "simulator/core/mapping.h"
 
 namespace mallocmuzero {
 
 // One game. A value: copy it to take a snapshot, assign it to go back. Not thread-safe; games may
-// share one GameRules. The same actions give the same game, bit for bit.
+// share one ProgramRules. The same actions give the same game, bit for bit.
 //
 //   for (Game game(rules); !game.finished();) game.Apply(Choose(game));
 class Game {
  public:
   // Plays what is taken by rule up to the first decision. `rules` must outlive the game.
-  explicit Game(const GameRules& rules);
+  explicit Game(const ProgramRules& rules);
 
-  const GameRules& rules() const { return *rules_; }
+  const ProgramRules& rules() const { return *rules_; }
   const Program& program() const { return rules_->program(); }
 
   // True after the last decision: nothing is left to decide, ToMapping may be called.
@@ -179,7 +179,7 @@ class Game {
   void WriteCarriedRoot(uint32_t root);
   void HandOver(uint32_t from, const Stay& to);
 
-  const GameRules* rules_;
+  const ProgramRules* rules_;
   uint32_t access_ = 0;
   int32_t instruction_ = -1;
   ActionSet legal_ = 0;

@@ -39,7 +39,7 @@ Program ReadAfterTwo(int64_t bytes) {
 
 TEST(GameRead, CopyStartsAsLateAsTheBandwidthAllows) {
   const Program program = ReadAfterTwo(200);  // 100 behind instruction 1, 100 behind 0
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.legal_actions(), Set({kCopy, kDrop}));
   EXPECT_EQ(game.copy_start(), 0);
@@ -53,7 +53,7 @@ TEST(GameRead, CopyStartsAsLateAsTheBandwidthAllows) {
 
 TEST(GameRead, CopyOfLessStartsLater) {
   const Program program = ReadAfterTwo(100);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.copy_start(), 1);
   game.Apply(kCopy);
@@ -62,7 +62,7 @@ TEST(GameRead, CopyOfLessStartsLater) {
 
 TEST(GameRead, CopyWithoutBandwidthIsIllegal) {
   const Program program = ReadAfterTwo(416);  // 400 are left over
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const Game game(rules);
   EXPECT_TRUE(game.finished());  // the one legal action was taken by rule
   EXPECT_THAT(game.history(), IsEmpty());
@@ -71,7 +71,7 @@ TEST(GameRead, CopyWithoutBandwidthIsIllegal) {
 
 TEST(GameRead, DropLeavesItInHbm) {
   const Program program = ReadAfterTwo(200);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.Apply(kDrop), 0);
   EXPECT_THAT(game.ToMapping().intervals, IsEmpty());
@@ -91,7 +91,7 @@ Program TwoReads() {
 
 TEST(GameRead, NoCopyKeepsTheValueSinceItsLastUse) {
   const Program program = TwoReads();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   // What can be kept need not be brought in again.
@@ -105,7 +105,7 @@ TEST(GameRead, NoCopyKeepsTheValueSinceItsLastUse) {
 
 TEST(GameRead, NoCopyNeedsTheValueInFastMemory) {
   const Program program = TwoReads();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kDrop);
   EXPECT_EQ(game.legal_actions(), Set({kCopy, kDrop}));
@@ -121,7 +121,7 @@ TEST(GameRead, AValueIsLostWhenAnotherTakesItsBytes) {
   builder.AddInstruction(200, {Read(other, 1)});
   builder.AddInstruction(200, {Read(kBuffer, 8)});
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   Game lost = game;
@@ -146,7 +146,7 @@ Program WriteAndRead(double between, testing::BufferSpec spec = {}) {
 
 TEST(GameWrite, NoCopyKeepsTheOnlyCopyUntilItsLastUse) {
   const Program program = WriteAndRead(10);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.legal_actions(), Set({kCopy, kNoCopy, kDrop}));
   // The read has no choice: it is taken by rule, and its saving is this step's.
@@ -159,7 +159,7 @@ TEST(GameWrite, NoCopyKeepsTheOnlyCopyUntilItsLastUse) {
 
 TEST(GameWrite, CopyWritesBackBehindTheProgram) {
   const Program program = WriteAndRead(10);  // instruction 1 leaves 100 bytes for 96
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_NEAR(game.Apply(kCopy), 5.0 / 50, kRounding);
   EXPECT_EQ(game.hbm_copy(kBuffer), Game::HbmCopy::kCurrent);
@@ -175,7 +175,7 @@ TEST(GameWrite, CopyWritesBackBehindTheProgram) {
 
 TEST(GameWrite, DropOfAReadWaitsForTheWriteBack) {
   const Program program = WriteAndRead(5);  // 46 of the 96 bytes are left at 2
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   EXPECT_EQ(game.hbm_copy(kBuffer), Game::HbmCopy::kPending);
@@ -184,7 +184,7 @@ TEST(GameWrite, DropOfAReadWaitsForTheWriteBack) {
 
 TEST(GameWrite, DropWritesToHbm) {
   const Program program = WriteAndRead(10);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.Apply(kDrop), 0);
   EXPECT_EQ(game.hbm_copy(kBuffer), Game::HbmCopy::kCurrent);
@@ -198,7 +198,7 @@ TEST(GameWrite, ALiveOutMustReachHbm) {
   builder.AddInstruction(20, {Write(kBuffer, 5)});
   builder.AddInstruction(4);
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.legal_actions(), Set({kCopy, kDrop}));
   // 40 bytes move beside instruction 1, the program's end waits for 56.
@@ -215,7 +215,7 @@ TEST(GameWrite, NeedsAPlaceForAsLongAsItIsUsed) {
   builder.SetScopedFastMemoryBytes(crowded, 600);  // leaves 424 bytes
   builder.AddInstruction(20, {Read(kBuffer, 7)});
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.legal_actions(), Set({kCopy, kDrop}));
   // What instruction 1 takes for itself leaves no room to the write-back: its 512 bytes are waited
@@ -231,7 +231,7 @@ TEST(GameWrite, ANewValueWaitsForTheOldOneToReachHbm) {
   builder.AddInstruction(2);
   builder.AddInstruction(20, {Write(kBuffer, 5)});
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   EXPECT_NEAR(game.Apply(kDrop), -7.6 / 42,
@@ -251,7 +251,7 @@ Program WriteUpdateRead(double between, testing::BufferSpec spec = {}) {
 
 TEST(GameUpdate, KeepsOneSpaceAndAddress) {
   const Program program = WriteUpdateRead(10);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kNoCopy);
   // HBM has no copy, so it cannot be dropped; it can be written back, or stay up to the read.
@@ -263,7 +263,7 @@ TEST(GameUpdate, KeepsOneSpaceAndAddress) {
 
 TEST(GameUpdate, CopyWritesTheNewValueBack) {
   const Program program = WriteUpdateRead(10);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kNoCopy);
   EXPECT_NEAR(game.Apply(kCopy), 6.0 / 70, kRounding);
@@ -277,7 +277,7 @@ TEST(GameUpdate, CopyWritesTheNewValueBack) {
 
 TEST(GameUpdate, WaitsForTheOldValueToReachHbm) {
   const Program program = WriteUpdateRead(10);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   EXPECT_EQ(game.legal_actions(), Set({kNoCopy, kDrop}));
@@ -291,7 +291,7 @@ TEST(GameUpdate, WaitsForTheOldValueToReachHbm) {
 
 TEST(GameUpdate, DropUpdatesHbmAfterTheWriteBack) {
   const Program program = WriteUpdateRead(10);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   EXPECT_NEAR(game.Apply(kDrop), -9.6 / 70, kRounding);
@@ -307,7 +307,7 @@ TEST(GameUpdate, CopyBringsInWhatIsNotThereAndWritesItBack) {
   builder.AddInstruction(20, {Update(kBuffer, 6)});
   builder.AddInstruction(10);
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.legal_actions(), Set({kCopy, kDrop}));
   EXPECT_NEAR(game.Apply(kCopy), 6.0 / 40, kRounding);

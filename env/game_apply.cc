@@ -12,7 +12,7 @@ void Game::Take(Action action) {
   const Access& access = program().accesses()[a];
   // Whoever uses the value another loop could have taken over from outside has it in HBM.
   const int32_t group = rules_->access(a).take_over;
-  if (group != GameRules::kNone && groups_[group] == GroupSpace::kOpen) {
+  if (group != ProgramRules::kNone && groups_[group] == GroupSpace::kOpen) {
     if (action == Action::kNoCopy) {
       TakeOver(static_cast<uint32_t>(group));
       const auto loop = static_cast<int32_t>(program().carried_groups()[group].loop);
@@ -77,7 +77,7 @@ void Game::Write(uint32_t access, Action action) {
   NewStay(stay);
   if (action == Action::kCopy) {
     QueueWriteBack(buffer);
-  } else if (rules_->access(access).feeds_group != GameRules::kNone) {
+  } else if (rules_->access(access).feeds_group != ProgramRules::kNone) {
     groups_[rules_->access(access).feeds_group] = GroupSpace::kFast;
   }
 }
@@ -104,7 +104,7 @@ void Game::Update(uint32_t access, Action action) {
   state.write_back = -1;
   if (action == Action::kCopy) {
     QueueWriteBack(buffer);
-  } else if (rules_->access(access).feeds_group != GameRules::kNone) {
+  } else if (rules_->access(access).feeds_group != ProgramRules::kNone) {
     groups_[rules_->access(access).feeds_group] = GroupSpace::kFast;
   }
 }
@@ -219,7 +219,7 @@ void Game::EndStay(uint32_t buffer) {
 void Game::SetNextUse(uint32_t stay, uint32_t access) {
   const int32_t next = rules_->access(access).next_access;
   memory_.SetNextUse(stays_[stay].offset,
-                     next == GameRules::kNone
+                     next == ProgramRules::kNone
                          ? FastMemory::kForever
                          : static_cast<int32_t>(program().accesses()[next].instruction));
 }

@@ -29,7 +29,7 @@ ActionSet Game::FindLegalActions() {
 
 bool Game::IsCarriedFast(uint32_t buffer) const {
   const int32_t group = rules_->GroupInside(buffer);
-  return group != GameRules::kNone && groups_[group] == GroupSpace::kFast;
+  return group != ProgramRules::kNone && groups_[group] == GroupSpace::kFast;
 }
 
 bool Game::HbmHasValue(uint32_t buffer) const {
@@ -54,7 +54,7 @@ ActionSet Game::LegalForWrite(uint32_t access) {
   if (IsCarriedFast(buffer)) return SetOf(Action::kNoCopy);
   ActionSet legal = SetOf(Action::kDrop);
   const int64_t bytes = rules_->buffer(buffer).bytes;
-  const GameRules::AccessRule& rule = rules_->access(access);
+  const ProgramRules::AccessRule& rule = rules_->access(access);
   int64_t refused = 0;  // the highest limit below which no place was found
   const auto place = [&](int32_t until) -> std::optional<int64_t> {
     const int64_t limit =
@@ -64,12 +64,12 @@ ActionSet Game::LegalForWrite(uint32_t access) {
     return FindPlace(bytes, instruction_, until, limit);
   };
   std::optional<int64_t> offset;
-  if (rule.keep_until != GameRules::kNone) {
+  if (rule.keep_until != ProgramRules::kNone) {
     plan_.keep_until = rule.keep_until;
     offset = place(rule.keep_until);
     if (offset) legal |= SetOf(Action::kNoCopy);
   }
-  const bool may_copy = rule.copy_until != GameRules::kNone;
+  const bool may_copy = rule.copy_until != ProgramRules::kNone;
   if (!offset && may_copy) offset = place(rule.copy_until);
   if (!offset) return legal;
   plan_.offset = *offset;
@@ -78,9 +78,9 @@ ActionSet Game::LegalForWrite(uint32_t access) {
 
 ActionSet Game::LegalForUpdate(uint32_t access) {
   const uint32_t buffer = program().accesses()[access].buffer;
-  const GameRules::AccessRule& rule = rules_->access(access);
+  const ProgramRules::AccessRule& rule = rules_->access(access);
   const int32_t group = rule.take_over;
-  if (group != GameRules::kNone && groups_[group] == GroupSpace::kOpen) {
+  if (group != ProgramRules::kNone && groups_[group] == GroupSpace::kOpen) {
     const ActionSet rest = SetOf(Action::kDrop) | (CanCopyIn(access) ? SetOf(Action::kCopy) : 0);
     return CanTakeOver(static_cast<uint32_t>(group)) ? rest | SetOf(Action::kNoCopy) : rest;
   }
@@ -89,7 +89,7 @@ ActionSet Game::LegalForUpdate(uint32_t access) {
   const bool resident = buffers_[buffer].stay >= 0;
   const bool has_write_back = resident && stays_[buffers_[buffer].stay].write_back >= 0;
   const int32_t until = has_write_back ? rule.keep_until_end : rule.keep_until;
-  if (resident && until != GameRules::kNone && CanStayUntil(buffer, until)) {
+  if (resident && until != ProgramRules::kNone && CanStayUntil(buffer, until)) {
     plan_.keep_until = until;
     legal |= SetOf(Action::kNoCopy);
   }
@@ -113,7 +113,7 @@ bool Game::CanStayUntil(uint32_t buffer, int32_t until) const {
 bool Game::CanKeep(uint32_t access) {
   const uint32_t buffer = program().accesses()[access].buffer;
   const int32_t group = rules_->access(access).take_over;
-  if (group != GameRules::kNone && groups_[group] == GroupSpace::kOpen) {
+  if (group != ProgramRules::kNone && groups_[group] == GroupSpace::kOpen) {
     return CanTakeOver(static_cast<uint32_t>(group));
   }
   if (buffers_[buffer].stay < 0) return false;
@@ -158,7 +158,7 @@ bool Game::PlanCopyIn(uint32_t buffer, int32_t loop) {
   if (inner != loop) {
     done = static_cast<int32_t>(program().loops()[rules_->ChildLoop(inner, loop)].begin);
   }
-  if (loop != GameRules::kNone) {
+  if (loop != ProgramRules::kNone) {
     earliest = std::max(earliest, static_cast<int32_t>(program().loops()[loop].begin) + 1);
   }
   const std::optional<uint32_t> start = timeline_.LatestStart(

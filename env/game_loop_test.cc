@@ -39,7 +39,7 @@ Program ReadInLoop(int64_t bytes) {
 
 TEST(GameLoop, ACopyBeforeTheLoopServesAllPasses) {
   const Program program = ReadInLoop(288);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.copy_start(), 0);
   EXPECT_NEAR(game.Apply(kCopy), 5.0 * 10 / (30 + 10 * 80), kRounding);
@@ -53,7 +53,7 @@ TEST(GameLoop, ACopyBeforeTheLoopServesAllPasses) {
 
 TEST(GameLoop, ACopyThatDoesNotFitBeforeItIsMadeInEveryPass) {
   const Program program = ReadInLoop(304);  // 300 are left over before the loop
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.copy_start(), 2);
   game.Apply(kCopy);
@@ -73,7 +73,7 @@ TEST(GameLoop, AValueFromOutsideThatIsKeptInsideStaysForTheWholeLoop) {
   builder.AddInstruction(20);
   builder.EndLoop();
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   EXPECT_NEAR(game.Apply(kNoCopy), 5.0 * 10 / (10 + 20 + 10 * 40), kRounding);
@@ -91,7 +91,7 @@ TEST(GameLoop, AValueThatWouldTakeUpTheWholeLoopMayBeBroughtInAgain) {
   builder.AddInstruction(20);
   builder.EndLoop();
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   EXPECT_EQ(game.legal_actions(), Set({kCopy, kNoCopy, kDrop}));
@@ -113,7 +113,7 @@ TEST(GameLoop, WhatAPassBringsInIsGoneAfterTheLoop) {
   builder.EndLoop();
   builder.AddInstruction(20, {Read(kBuffer, 5)});
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   EXPECT_TRUE(game.finished());  // neither kept nor, for want of bandwidth, brought in
@@ -128,7 +128,7 @@ TEST(GameLoop, WriteBacksAreDoneWhereLoopsBeginAndEnd) {
   builder.AddInstruction(20, {Read(kBuffer, 2)});
   builder.EndLoop();
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   // Queued and waited for before the loop, once: 9.6 cycles.
   EXPECT_NEAR(game.Apply(kCopy), (5 - 9.6) / 220, kRounding);
@@ -140,7 +140,7 @@ TEST(GameLoop, WriteBacksAreDoneWhereLoopsBeginAndEnd) {
   inside.AddInstruction(20, {Write(kBuffer, 5)});
   inside.EndLoop();
   const Program program_inside = inside.Build();
-  const GameRules rules_inside = EverythingMatters(program_inside);
+  const ProgramRules rules_inside = EverythingMatters(program_inside);
   Game game_inside(rules_inside);
   // At the end of the body, in each of ten passes.
   EXPECT_NEAR(game_inside.Apply(kCopy), (5 - 9.6) * 10 / 200, kRounding);
@@ -154,7 +154,7 @@ TEST(GameLoop, AnUpdateOfABufferFromOutsideStaysInHbm) {
   builder.AddInstruction(20, {Update(kBuffer, 5)});
   builder.EndLoop();
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   EXPECT_TRUE(rules.buffer(kBuffer).stays_in_hbm);
   EXPECT_TRUE(Game(rules).finished());
 }

@@ -54,7 +54,7 @@ bool Game::MayMove(int32_t stay) const {
   const uint32_t buffer = program().accesses()[access_].buffer;
   const int32_t group = rules_->access(access_).take_over;
   if (stays_[stay].cross_program_prefetch || buffers_[buffer].stay == stay) return false;
-  if (group == GameRules::kNone) return true;
+  if (group == ProgramRules::kNone) return true;
   return buffers_[program().carried_groups()[group].initial_buffer].stay != stay;
 }
 

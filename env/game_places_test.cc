@@ -43,7 +43,7 @@ Program InTheMiddle(int64_t large_bytes) {
 
 TEST(GamePlaces, ValuesMoveWhereFreeBytesAreInPieces) {
   const Program program = InTheMiddle(300);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kNoCopy);
   game.Apply(kNoCopy);
@@ -60,7 +60,7 @@ TEST(GamePlaces, ValuesMoveWhereFreeBytesAreInPieces) {
 
 TEST(GamePlaces, ThereIsNoPlaceWhereTheBytesAreTaken) {
   const Program program = InTheMiddle(304);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kNoCopy);
   game.Apply(kNoCopy);

@@ -39,11 +39,11 @@ uint64_t RandomGames() {
   return wanted != nullptr && absl::SimpleAtoi(wanted, &games) ? games : 9000;
 }
 
-GameRules Rules(const Program& program, double negligible_share) {
-  return *GameRules::Create(program, {.negligible_share = negligible_share});
+ProgramRules Rules(const Program& program, double negligible_share) {
+  return *ProgramRules::Create(program, {.negligible_share = negligible_share});
 }
 
-GameCheck PlayAndCheck(const GameRules& rules, Player& player, CheckDepth depth) {
+GameCheck PlayAndCheck(const ProgramRules& rules, Player& player, CheckDepth depth) {
   player.StartGame();
   Game game(rules);
   double sum = game.initial_return();
@@ -58,7 +58,7 @@ void ExpectTruthOnRandomPrograms(uint64_t games, const MakeProgram& make_program
   for (uint64_t seed = 0; seed < games / 3; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = make_program(random);
-    const GameRules rules = Rules(program, seed % 4 == 0 ? 0.01 : -1);
+    const ProgramRules rules = Rules(program, seed % 4 == 0 ? 0.01 : -1);
     for (size_t k = 0; k < players.size(); ++k) {
       const GameCheck check = PlayAndCheck(rules, players[k], CheckDepth::kValidity);
       ASSERT_TRUE(check.ok()) << "seed " << seed << ", player " << PlayerName(kPlayerKinds[k])
@@ -93,7 +93,7 @@ TEST(GameProperty, ReturnIsWhatSimulateSaysWhateverTheCarriedGroups) {
   for (uint64_t seed = 0; seed < RandomGames() / 3; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = OddGroupProgram(random);
-    const GameRules rules = Rules(program, seed % 4 == 0 ? 0.01 : -1);
+    const ProgramRules rules = Rules(program, seed % 4 == 0 ? 0.01 : -1);
     for (uint32_t g = 0; g < program.carried_groups().size(); ++g) {
       ++(rules.group(g).may_be_fast ? fast_groups : other_groups);
     }
@@ -115,7 +115,7 @@ TEST(GameProperty, ReturnIsWhatSimulateSaysWhateverTheCarriedGroups) {
 
 // Validate is quadratic in the intervals: where there are many, it sees one game of each player.
 void ExpectTruth(const Program& program, int games, const std::string& name) {
-  const GameRules rules = Rules(program, 1e-7);
+  const ProgramRules rules = Rules(program, 1e-7);
   for (const PlayerKind kind : kPlayerKinds) {
     Player player(kind, 7);
     for (int g = 0; g < games; ++g) {

@@ -44,7 +44,7 @@ TEST(Game, DecidesNothingAboutWhatCannotMatter) {
   builder.AddInstruction(200);
   builder.AddInstruction(300, {Read(useless), Read(pinned, 5), Read(huge, 5), Read(useful, 5)});
   const Program program = builder.Build();
-  const absl::StatusOr<GameRules> rules = GameRules::Create(program);
+  const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(program);
   ASSERT_TRUE(rules.ok());
   Game game(*rules);
   EXPECT_EQ(program.accesses()[game.access()].buffer, useful);
@@ -59,9 +59,9 @@ TEST(Game, AThresholdSaysWhatMatters) {
   builder.AddInstruction(90);
   builder.AddInstruction(10, {Read(kBuffer, 2)});  // 2 of 100 cycles
   const Program program = builder.Build();
-  const GameRules all = *GameRules::Create(program, {.negligible_share = 0.019});
+  const ProgramRules all = *ProgramRules::Create(program, {.negligible_share = 0.019});
   EXPECT_FALSE(Game(all).finished());
-  const GameRules few = *GameRules::Create(program, {.negligible_share = 0.021});
+  const ProgramRules few = *ProgramRules::Create(program, {.negligible_share = 0.021});
   EXPECT_TRUE(Game(few).finished());
 }
 
@@ -72,7 +72,7 @@ TEST(Game, RewardsOfStepsByRuleBelongToTheDecisionBefore) {
   builder.AddInstruction(20, {Read(value, 3)});
   builder.AddInstruction(20, {Read(value, 2)});
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.initial_return(), 0);
   EXPECT_DOUBLE_EQ(game.Apply(kNoCopy), 10.0 / 60);
@@ -88,7 +88,7 @@ TEST(Game, InstructionsMayBeSlowerFromFastMemory) {
   builder.AddInstruction(20);
   builder.AddInstruction(20, {Read(kBuffer, -4)});
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_DOUBLE_EQ(game.Apply(kCopy), -4.0 / 40);
 }
@@ -119,7 +119,7 @@ Program ReadsWithPrefetch() {
 
 TEST(Game, TheCrossProgramPrefetchIsNotOursToMove) {
   const Program program = ReadsWithPrefetch();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_DOUBLE_EQ(game.initial_return(), 10.0 / 600);  // two reads by rule, and no copy
   EXPECT_EQ(program.accesses()[game.access()].instruction, 5);
@@ -142,17 +142,17 @@ TEST(Game, AnotherCopyDoesNotStandInForThePrefetch) {
   builder.SetScopedFastMemoryBytes(crowded, 512);
   // The read in the loop does without the prefetch at offset 0: it may bring the value to 512.
   const Program program = WithPrefetch(builder, crowded, {false, true});
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   ASSERT_TRUE(game.IsLegal(kCopy));
   game.Apply(kCopy);
-  while (!game.finished()) game.Apply(GreedyAction(game.legal_actions()));
+  while (!game.finished()) game.Apply(EagerAction(game.legal_actions()));
   EXPECT_THAT(Validate(program, game.ToMapping()), IsEmpty());
 }
 
 TEST(Game, NothingIsPlacedOnThePrefetch) {
   const Program program = ReadsWithPrefetch();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const Game game(rules);
   EXPECT_EQ(game.fast_memory().At(0).last, 3);
   EXPECT_TRUE(game.InFastMemory(kBuffer));
@@ -162,7 +162,7 @@ TEST(Game, AProgramWithoutAccessesIsFinishedAtOnce) {
   ProgramBuilder builder;
   builder.AddInstruction(10);
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const Game game(rules);
   EXPECT_TRUE(game.finished());
   EXPECT_EQ(game.total_return(), 0);
@@ -175,11 +175,11 @@ TEST(Game, AProgramThatTakesNoTimeCannotSaveAny) {
   builder.AddInstruction(0);
   builder.AddInstruction(0, {Read(kBuffer)});
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   EXPECT_EQ(Game(rules).total_return(), 0);
 }
 
-std::vector<Action> RandomGame(const GameRules& rules, uint64_t seed) {
+std::vector<Action> RandomGame(const ProgramRules& rules, uint64_t seed) {
   Player player(PlayerKind::kRandom, seed);
   Game game(rules);
   while (!game.finished()) game.Apply(player.Choose(game));
@@ -203,7 +203,7 @@ TEST(Game, TheSameActionsGiveTheSameGame) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = RandomGameProgram(random);
-    const GameRules rules = EverythingMatters(program);
+    const ProgramRules rules = EverythingMatters(program);
     const std::vector<Action> actions = RandomGame(rules, seed);
     Game one(rules);
     Game other(rules);
@@ -216,7 +216,7 @@ TEST(Game, TheSameActionsGiveTheSameGame) {
 }
 
 // A snapshot is a copy; assigning it goes back. Whatever is played between must leave no trace.
-void ExpectSnapshotsHold(const GameRules& rules, size_t stride, uint64_t seed) {
+void ExpectSnapshotsHold(const ProgramRules& rules, size_t stride, uint64_t seed) {
   const std::vector<Action> actions = RandomGame(rules, seed);
   Game whole(rules);
   for (const Action action : actions) whole.Apply(action);
@@ -255,7 +255,7 @@ TEST(Game, NoDecisionLeadsIntoADeadEnd) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = RandomGameProgram(random);
-    const GameRules rules = EverythingMatters(program);
+    const ProgramRules rules = EverythingMatters(program);
     for (const PlayerKind kind : kPlayerKinds) {
       Player player(kind, seed);
       player.StartGame();
@@ -273,7 +273,7 @@ TEST(Game, NoDecisionLeadsIntoADeadEnd) {
 
 TEST(Game, SaysHowMuchMemoryItTakes) {
   const Program program = LayeredProgram(100);
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const Game game(rules);
   // Its points alone: a state and three numbers each, two numbers of the tree.
   EXPECT_GT(game.MemoryBytes(), program.instruction_count() * 64);

@@ -65,7 +65,7 @@ struct Offer {
   double price = 0;
 };
 
-std::vector<Offer> FindOffers(const GameRules& rules, absl::Span<const double> savings,
+std::vector<Offer> FindOffers(const ProgramRules& rules, absl::Span<const double> savings,
                               absl::Span<const double> elapsed) {
   const Program& program = rules.program();
   const double unit = HoldPriceUnit(program, savings, elapsed.back());
@@ -98,7 +98,7 @@ double HoldPriceUnit(const Program& program, absl::Span<const double> savings, d
          (static_cast<double>(program.hardware().fast_memory_bytes()) * std::max(1.0, cycles));
 }
 
-std::vector<Hold> FindHolds(const GameRules& rules, absl::Span<const double> savings) {
+std::vector<Hold> FindHolds(const ProgramRules& rules, absl::Span<const double> savings) {
   const std::vector<double> elapsed = CyclesBefore(rules.program());
   std::vector<Offer> offers = FindOffers(rules, savings, elapsed);
   std::stable_sort(offers.begin(), offers.end(),

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {
@@ -33,7 +33,7 @@ double HoldPriceUnit(const Program& program, absl::Span<const double> savings, d
 
 // By access, with `savings` as cycles of all executions that each saves in fast memory. In
 // O(n log n).
-std::vector<Hold> FindHolds(const GameRules& rules, absl::Span<const double> savings);
+std::vector<Hold> FindHolds(const ProgramRules& rules, absl::Span<const double> savings);
 
 }  // namespace mallocmuzero
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/testing/games.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
@@ -85,7 +85,7 @@ TEST(FindHolds, WhatSavesNothingHasNoPrice) {
 }
 
 // One instruction after the other, one hold after the other.
-std::vector<double> LoadsByHand(const GameRules& rules, const std::vector<Hold>& holds) {
+std::vector<double> LoadsByHand(const ProgramRules& rules, const std::vector<Hold>& holds) {
   const Program& program = rules.program();
   struct Span {
     double price;
@@ -132,7 +132,7 @@ TEST(FindHolds, LoadsAreThoseOfASumOverInstructions) {
   int compared = 0;
   for (int trial = 0; trial < 200; ++trial) {
     const Program program = RandomGameProgram(random);
-    const auto rules = GameRules::Create(program);
+    const auto rules = ProgramRules::Create(program);
     if (!rules.ok()) continue;
     std::vector<double> savings;
     for (uint32_t a = 0; a < program.access_count(); ++a) {

@@ -90,7 +90,7 @@ void ObservationWriter::WriteMemory(const Game& game, float* out) {
 }
 
 void ObservationWriter::WriteCapacity(float* out) const {
-  const GameRules& rules = *tables_.rules_;
+  const ProgramRules& rules = *tables_.rules_;
   const auto last = static_cast<int64_t>(rules.program().instruction_count()) - 1;
   const auto bytes = static_cast<double>(rules.program().hardware().fast_memory_bytes());
   for (const int32_t offset : kTimeOffsets) {
@@ -125,7 +125,7 @@ void ObservationWriter::WriteBandwidth(const Game& game, float* out) const {
 }
 
 void ObservationWriter::WriteDecision(const Game& game, float* out) const {
-  const GameRules& rules = *tables_.rules_;
+  const ProgramRules& rules = *tables_.rules_;
   const Program& program = game.program();
   const Instruction& instruction = program.instructions()[now_];
   const uint32_t own = game.access() - instruction.first_access;
@@ -154,7 +154,8 @@ void ObservationWriter::WriteDecision(const Game& game, float* out) const {
   out[kFastSoFar] =
       own > 0 ? static_cast<float>(__builtin_popcountll(fast)) / static_cast<float>(own) : 0;
   const int32_t previous = tables_.previous_access_[game.access()];
-  out[kLastWasFast] = previous != GameRules::kNone && game.in_fast_memory()[previous] != 0 ? 1 : 0;
+  out[kLastWasFast] =
+      previous != ProgramRules::kNone && game.in_fast_memory()[previous] != 0 ? 1 : 0;
 }
 
 void ObservationWriter::WriteAccesses(const Game& game, float* out) const {
@@ -206,7 +207,7 @@ void ObservationWriter::WriteRecent(const Game& game, float* out) const {
 }
 
 void ObservationWriter::WriteProgram(const Game& game, float* out) const {
-  const GameRules& rules = *tables_.rules_;
+  const ProgramRules& rules = *tables_.rules_;
   const FastMemory& memory = game.fast_memory();
   std::copy_n(tables_.program_.begin(), kProgramFeatures, out);
   out[kProgress] = static_cast<float>(game.access()) / static_cast<float>(rules.access_count());

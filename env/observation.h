@@ -10,8 +10,8 @@
 
 #include "absl/types/span.h"
 #include "env/game.h"
-#include "env/game_rules.h"
 #include "env/observation_layout.h"
+#include "env/program_rules.h"
 
 namespace mallocmuzero {
 
@@ -21,9 +21,9 @@ namespace mallocmuzero {
 class ObservationTables {
  public:
   // `rules` must outlive the tables.
-  explicit ObservationTables(const GameRules& rules);
+  explicit ObservationTables(const ProgramRules& rules);
 
-  const GameRules& rules() const { return *rules_; }
+  const ProgramRules& rules() const { return *rules_; }
 
  private:
   friend class ObservationWriter;
@@ -31,7 +31,7 @@ class ObservationTables {
 
   using AccessRow = std::array<float, observation::kStaticFeatures>;
 
-  const GameRules* rules_;
+  const ProgramRules* rules_;
   std::vector<AccessRow> accesses_;
   std::vector<uint32_t> candidates_;       // accesses not in HBM by rule, ascending
   std::vector<uint32_t> first_candidate_;  // by access, into candidates_: the first behind it

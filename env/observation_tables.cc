@@ -34,7 +34,7 @@ class ObservationTables::Builder {
   }
 
  private:
-  static constexpr int32_t kNone = GameRules::kNone;
+  static constexpr int32_t kNone = ProgramRules::kNone;
   static constexpr double kDistanceBits = 16;
 
   void MakeInstructions() {
@@ -133,7 +133,7 @@ class ObservationTables::Builder {
   void MakeAccess(uint32_t a) {
     const Access& access = program_.accesses()[a];
     const Buffer& buffer = program_.buffers()[access.buffer];
-    const GameRules::AccessRule& rule = rules_.access(a);
+    const ProgramRules::AccessRule& rule = rules_.access(a);
     const auto bytes = static_cast<double>(buffer.bytes);
     AccessRow& row = tables_.accesses_[a];
     row[kIsRead] = access.kind == AccessKind::kRead ? 1 : 0;
@@ -222,7 +222,7 @@ class ObservationTables::Builder {
   }
 
   ObservationTables& tables_;
-  const GameRules& rules_;
+  const ProgramRules& rules_;
   const Program& program_;
   const double capacity_;
   std::vector<double> savings_;  // by access, cycles
@@ -231,7 +231,7 @@ class ObservationTables::Builder {
   std::vector<int> tensors_;   // by buffer
 };
 
-ObservationTables::ObservationTables(const GameRules& rules) : rules_(&rules) {
+ObservationTables::ObservationTables(const ProgramRules& rules) : rules_(&rules) {
   Builder(*this).Build();
 }
 

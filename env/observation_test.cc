@@ -106,7 +106,7 @@ Program TwoReads(int64_t scale = 1) {
 
 TEST(Observation, ShowsTheAccessToDecide) {
   const Program program = TwoReads();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const Row row = Observe(Game(rules));
   EXPECT_EQ(Decision(row, kMayCopy), 1);
   EXPECT_EQ(Decision(row, kMayNotCopy), 0);
@@ -134,7 +134,7 @@ TEST(Observation, ShowsTheAccessToDecide) {
 
 TEST(Observation, ShowsTheAccessesToCome) {
   const Program program = TwoReads();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const Row row = Observe(Game(rules));
   EXPECT_EQ(AccessAt(row, 1, kIsThere), 1);
   EXPECT_FLOAT_EQ(AccessAt(row, 1, kAhead), std::log2(3) / 16);
@@ -150,7 +150,7 @@ TEST(Observation, ShowsTheAccessesToCome) {
 
 TEST(Observation, ShowsTheMemoryAroundNow) {
   const Program program = TwoReads();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   const Row before = Observe(game);
   for (const size_t bin : {0, 15, 16, 31}) {
@@ -185,7 +185,7 @@ TEST(Observation, ShowsABinThatIsTakenInPart) {
   builder.AddInstruction(10, {Read(0, 2)});
   builder.AddInstruction(10, {Read(0, 2)});
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   const Row row = Observe(game);  // at 2, taken up to 1
@@ -203,7 +203,7 @@ TEST(Observation, ShowsWhatInstructionsTakeForThemselves) {
   builder.AddInstruction(10);
   builder.SetScopedFastMemoryBytes(2, 256);
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const Row row = Observe(Game(rules));
   const absl::Span<const float> capacity = absl::MakeSpan(row).subspan(kCapacityOffset, kTimes);
   EXPECT_EQ(capacity[7], 1);      // from the instruction before
@@ -214,7 +214,7 @@ TEST(Observation, ShowsWhatInstructionsTakeForThemselves) {
 
 TEST(Observation, ShowsTheBandwidthAroundNow) {
   const Program program = TwoReads();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kDrop);  // at 3: instruction 2 left 1000 bytes, 1 reading HBM 488, 0 again 1000
   const Row row = Observe(game);
@@ -228,7 +228,7 @@ TEST(Observation, ShowsTheBandwidthAroundNow) {
 
 TEST(Observation, ShowsWhatWasDoneLast) {
   const Program program = TwoReads();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   const Row before = Observe(game);
   EXPECT_THAT(absl::MakeSpan(before).subspan(kActionsOffset, kRecentOffset - kActionsOffset),
@@ -253,7 +253,7 @@ TEST(Observation, ShowsWhatHoldingPays) {
   builder.AddInstruction(20);
   builder.AddInstruction(10, {Read(0, 3), Read(1, 1)});
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const Row row = Observe(Game(rules));
   // All save 8 cycles in 40: 8 / (1024 * 40) a byte and cycle; the holds last 30.
   const double unit = 8.0 / (1024 * 40);
@@ -273,7 +273,7 @@ TEST(Observation, ShowsWhatHoldingPays) {
 
 TEST(Observation, ShowsTheWholeGame) {
   const Program program = TwoReads();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   const Row row = Observe(game);
@@ -288,8 +288,8 @@ TEST(Observation, ShowsTheWholeGame) {
 TEST(Observation, IsTheSameOnAChipOfTwiceTheSizeAndSpeed) {
   const Program program = TwoReads();
   const Program doubled = TwoReads(2);
-  const GameRules rules = EverythingMatters(program);
-  const GameRules doubled_rules = EverythingMatters(doubled);
+  const ProgramRules rules = EverythingMatters(program);
+  const ProgramRules doubled_rules = EverythingMatters(doubled);
   Game game(rules);
   Game doubled_game(doubled_rules);
   EXPECT_EQ(Observe(game), Observe(doubled_game));
@@ -300,7 +300,7 @@ TEST(Observation, IsTheSameOnAChipOfTwiceTheSizeAndSpeed) {
 
 // Plays a game and looks at each decision; calls `see` with the row.
 template <typename See>
-void PlayAndLook(const GameRules& rules, PlayerKind kind, const See& see) {
+void PlayAndLook(const ProgramRules& rules, PlayerKind kind, const See& see) {
   const ObservationTables tables(rules);
   ObservationWriter writer(tables);
   Player player(kind, 3);
@@ -333,7 +333,7 @@ TEST(Observation, IsBoundedOnTheCorpus) {
   for (const std::string& path : CorpusPaths(MALLOCMUZERO_SOURCE_DIR)) {
     const absl::StatusOr<Program> program = LoadProgram(path);
     ASSERT_TRUE(program.ok()) << program.status();
-    const absl::StatusOr<GameRules> rules = GameRules::Create(*program);
+    const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*program);
     ASSERT_TRUE(rules.ok()) << rules.status();
     PlayAndLook(*rules, PlayerKind::kRandom, ExpectBounded);
     if (HasFatalFailure()) return;
@@ -344,7 +344,7 @@ TEST(Observation, DependsOnTheHistoryAndOnNothingElse) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = RandomGameProgram(random);
-    const GameRules rules = EverythingMatters(program);
+    const ProgramRules rules = EverythingMatters(program);
     PlayAndLook(rules, PlayerKind::kRandom,
                 [&](const Game& game, ObservationWriter& writer, const Row& row) {
                   Game again(rules);

@@ -28,8 +28,8 @@ absl::string_view PlayerName(PlayerKind kind) {
   switch (kind) {
     case PlayerKind::kRandom:
       return "random";
-    case PlayerKind::kGreedy:
-      return "greedy";
+    case PlayerKind::kEager:
+      return "eager";
     case PlayerKind::kAdversarial:
       break;
   }
@@ -46,8 +46,8 @@ Action Player::Choose(const Game& game) {
   switch (kind_) {
     case PlayerKind::kRandom:
       return Any(game.legal_actions());
-    case PlayerKind::kGreedy:
-      return GreedyAction(game.legal_actions());
+    case PlayerKind::kEager:
+      return EagerAction(game.legal_actions());
     case PlayerKind::kAdversarial:
       break;
   }
@@ -75,7 +75,7 @@ Action Player::Adversarial(const Game& game) {
                            : FirstLegal(legal, {kDrop, kCopy, kNoCopy});
     case Manner::kRarest: {
       const auto count = [this](Action action) { return taken_[static_cast<int>(action)]; };
-      Action rarest = GreedyAction(legal);
+      Action rarest = EagerAction(legal);
       for (const Action action : kActions) {
         if (Contains(legal, action) && count(action) < count(rarest)) rarest = action;
       }

@@ -15,18 +15,18 @@ namespace mallocmuzero {
 
 enum class PlayerKind : uint8_t {
   kRandom,       // any legal action
-  kGreedy,       // fast memory whenever it is legal: NoCopy, else Copy, else Drop
+  kEager,        // fast memory whenever it is legal: NoCopy, else Copy, else Drop
   kAdversarial,  // one of the manners below in each game, in turn: where rules meet
 };
 
-inline constexpr PlayerKind kPlayerKinds[] = {PlayerKind::kRandom, PlayerKind::kGreedy,
+inline constexpr PlayerKind kPlayerKinds[] = {PlayerKind::kRandom, PlayerKind::kEager,
                                               PlayerKind::kAdversarial};
 
-// "random", "greedy" or "adversarial".
+// "random", "eager" or "adversarial".
 absl::string_view PlayerName(PlayerKind kind);
 
 // Fast memory whenever it is legal. Stateless, so that a benchmark measures the game.
-inline Action GreedyAction(ActionSet legal) {
+inline Action EagerAction(ActionSet legal) {
   if (Contains(legal, Action::kNoCopy)) return Action::kNoCopy;
   return Contains(legal, Action::kCopy) ? Action::kCopy : Action::kDrop;
 }

@@ -16,15 +16,15 @@ namespace mallocmuzero {
 
 absl::StatusOr<std::unique_ptr<PlayedProgram>> PlayedProgram::Create(Program program) {
   auto shared = std::make_unique<const Program>(std::move(program));
-  absl::StatusOr<GameRules> rules = GameRules::Create(*shared);
+  absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*shared);
   if (!rules.ok()) return rules.status();
   return std::unique_ptr<PlayedProgram>(new PlayedProgram(std::move(shared), *std::move(rules)));
 }
 
-PlayedProgram::PlayedProgram(std::unique_ptr<const Program> program, GameRules rules)
+PlayedProgram::PlayedProgram(std::unique_ptr<const Program> program, ProgramRules rules)
     : program_(std::move(program)), rules_(std::move(rules)), tables_(rules_) {
   Game game(rules_);
-  while (!game.finished()) game.Apply(GreedyAction(game.legal_actions()));
+  while (!game.finished()) game.Apply(EagerAction(game.legal_actions()));
   decisions_ = static_cast<uint32_t>(game.history().size());
   const v1::Program& proto = program_->proto();
   default_return_ =

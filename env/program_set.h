@@ -11,8 +11,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "env/game_rules.h"
 #include "env/observation.h"
+#include "env/program_rules.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {
@@ -20,7 +20,7 @@ namespace mallocmuzero {
 // A program with all that games of it share. Immutable; does not move.
 class PlayedProgram {
  public:
-  // InvalidArgument if it cannot be played (GameRules::Create).
+  // InvalidArgument if it cannot be played (ProgramRules::Create).
   static absl::StatusOr<std::unique_ptr<PlayedProgram>> Create(Program program);
 
   PlayedProgram(const PlayedProgram&) = delete;
@@ -29,7 +29,7 @@ class PlayedProgram {
   const std::string& name() const { return program_->proto().name(); }
   const std::string& sha256() const { return program_->proto().fingerprint(); }
   const Program& program() const { return *program_; }
-  const GameRules& rules() const { return rules_; }
+  const ProgramRules& rules() const { return rules_; }
   const ObservationTables& tables() const { return tables_; }
 
   // Decisions of one game, the greedy player's: how long games are, roughly.
@@ -39,10 +39,10 @@ class PlayedProgram {
   double default_return() const { return default_return_; }
 
  private:
-  PlayedProgram(std::unique_ptr<const Program> program, GameRules rules);
+  PlayedProgram(std::unique_ptr<const Program> program, ProgramRules rules);
 
   std::unique_ptr<const Program> program_;  // rules point to it
-  GameRules rules_;
+  ProgramRules rules_;
   ObservationTables tables_;
   uint32_t decisions_ = 0;
   double default_return_ = 0;

@@ -60,7 +60,7 @@ TEST(ProgramSet, KnowsHowLongGamesAre) {
   const auto set = ProgramSet::Create(Programs(Named("a", 1), Named("b", 2)));
   const PlayedProgram& program = (*set)[0];
   Game game(program.rules());
-  while (!game.finished()) game.Apply(GreedyAction(game.legal_actions()));
+  while (!game.finished()) game.Apply(EagerAction(game.legal_actions()));
   EXPECT_EQ(program.decisions(), game.history().size());
 }
 

@@ -7,10 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 #include "env/action.h"
 #include "env/game.h"
-#include "env/game_rules.h"
-#include "simulator/core/status_macros.h"
+#include "env/program_rules.h"
 
 namespace mallocmuzero {
 namespace {

@@ -29,10 +29,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "learner/meeting_store.h"
 #include "model/modules.h"
 #include "rpc/host_port.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -27,12 +27,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "env/action.h"
 #include "env/observation_layout.h"
 #include "learner/data_parallel.h"
 #include "model/modules.h"
 #include "model/value_codec.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "learner/check_field.h"
 #include "learner/learner.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 

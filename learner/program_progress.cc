@@ -10,12 +10,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/message_file.h"
 #include "env/game.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/solver.h"
 #include "replay/trajectory_buffer.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/simulate.h"
 #include "simulator/validate/validate.h"
@@ -23,7 +23,7 @@
 namespace mallocmuzero {
 namespace {
 
-bool IsWholeGame(const GameRules& rules, absl::Span<const Action> actions) {
+bool IsWholeGame(const ProgramRules& rules, absl::Span<const Action> actions) {
   Game game(rules);
   for (const Action action : actions) {
     const bool is_action = static_cast<uint8_t>(action) < kActionCount;
@@ -51,7 +51,7 @@ bool HoldsBetter(const std::string& path, const PlayedProgram& played, double va
 absl::StatusOr<std::vector<ProgramProgress>> StartProgress(const ProgramSet& programs) {
   std::vector<ProgramProgress> all;
   for (size_t p = 0; p < programs.size(); ++p) {
-    const GameRules& rules = programs[p].rules();
+    const ProgramRules& rules = programs[p].rules();
     const absl::StatusOr<Solution> greedy = Solve("greedy", rules, {});
     if (!greedy.ok()) return greedy.status();
     all.push_back(

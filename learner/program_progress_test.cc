@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 #include "env/game.h"
 #include "env/players.h"
 #include "env/testing/random_game_program.h"
 #include "gtest/gtest.h"
 #include "learner/run_directory.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {
@@ -59,7 +59,7 @@ class BestMapping : public ::testing::Test {
 };
 
 TEST_F(BestMapping, StaysWhereItIsBetterThanWhatARunHasFoundSinceAnEarlierCheckpoint) {
-  const ProgramProgress good = After(PlayerKind::kGreedy);
+  const ProgramProgress good = After(PlayerKind::kEager);
   const ProgramProgress bad = After(PlayerKind::kRandom);
   ASSERT_GT(good.best_return, bad.best_return + 1e-6);
   ASSERT_TRUE(WriteBestMapping(*directory_, bad).ok());
@@ -74,11 +74,11 @@ TEST_F(BestMapping, StaysWhereItIsBetterThanWhatARunHasFoundSinceAnEarlierCheckp
 TEST_F(BestMapping, IsNotDescribedBeforeTheFirstGame) {
   ProgramProgress progress = {.program = &programs_[0]};
   EXPECT_FALSE(DescribeProgress(progress, 1).has_best_return());
-  EXPECT_TRUE(DescribeProgress(After(PlayerKind::kGreedy), 1).has_best_return());
+  EXPECT_TRUE(DescribeProgress(After(PlayerKind::kEager), 1).has_best_return());
 }
 
 TEST_F(BestMapping, TakesThePlaceOfADamagedFile) {
-  const ProgramProgress progress = After(PlayerKind::kGreedy);
+  const ProgramProgress progress = After(PlayerKind::kEager);
   ASSERT_TRUE(WriteBestMapping(*directory_, progress).ok());
   const std::string whole = *ReadFile(Path());
   std::filesystem::resize_file(Path(), whole.size() / 2);

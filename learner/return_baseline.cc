@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/sha256.h"
 #include "replay/trajectory_buffer.h"
-#include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {
 namespace {

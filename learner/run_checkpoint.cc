@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "simulator/core/status_macros.h"
+#include "base/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -23,10 +23,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
+#include "base/message_json.h"
+#include "base/status_macros.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/message_json.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

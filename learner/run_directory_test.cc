@@ -13,10 +13,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/network_config.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {

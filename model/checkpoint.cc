@@ -7,13 +7,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
 #include "build_info.h"
 #include "env/observation_layout.h"
 #include "google/protobuf/stubs/logging.h"
 #include "model/network_config.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/fingerprint.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

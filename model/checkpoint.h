@@ -11,10 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/compression.h"
 #include "mallocmuzero/v1/network.pb.h"
 #include "model/network.h"
 #include "model/tensors.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
+#include "base/sha256.h"
 #include "env/observation_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/network_config.h"
 #include "model/testing/random_network.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/random.h"
 #include "env/observation_layout.h"
-#include "env/solvers/random.h"
 #include "model/network_config.h"
 
 namespace mallocmuzero {

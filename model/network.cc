@@ -6,10 +6,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 #include "model/modules.h"
 #include "model/network_config.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 #include "env/observation_layout.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

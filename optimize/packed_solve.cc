@@ -7,7 +7,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "simulator/core/simulate.h"
 #include "simulator/core/variant.h"
 #include "simulator/validate/validate.h"
@@ -79,7 +79,7 @@ class PackedSolver {
   absl::StatusOr<Solution> SolveWithin(double share, const SolveOptions& options) const {
     const absl::StatusOr<Program> variant = WithFastMemory(program_, share);
     if (!variant.ok()) return variant.status();
-    const absl::StatusOr<GameRules> rules = GameRules::Create(*variant);
+    const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*variant);
     if (!rules.ok()) return rules.status();
     return Solve("local_search", *rules, options);
   }

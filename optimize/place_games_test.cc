@@ -10,11 +10,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/file_io.h"
 #include "env/game.h"
 #include "env/testing/games.h"
 #include "gtest/gtest.h"
 #include "optimize/checked_place.h"
-#include "simulator/core/file_io.h"
 #include "simulator/import/read_back.h"
 #include "simulator/place/testing/placeable.h"
 #include "simulator/place_check/testing/cases.h"
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kGames = 60;
 
-Mapping RandomMapping(const GameRules& rules, std::mt19937_64& random) {
+Mapping RandomMapping(const ProgramRules& rules, std::mt19937_64& random) {
   Game game(rules);
   // Some games copy much, some hold much.
   const uint64_t taste = random() % 3;
@@ -59,7 +59,7 @@ uint32_t AccessesElsewhere(const place::Placeable& placeable, const Mapping& map
 }
 
 void PlaceRandomGames(const place::Placeable& placeable) {
-  const GameRules rules = testing::EverythingMatters(placeable.program);
+  const ProgramRules rules = testing::EverythingMatters(placeable.program);
   std::mt19937_64 random(1);
   int placed_games = 0;
   for (int game = 0; game < kGames; ++game) {

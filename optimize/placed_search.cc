@@ -11,13 +11,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/file_io.h"
+#include "base/status_macros.h"
 #include "compiler/compile.h"
 #include "mallocmuzero/v1/compile.pb.h"
 #include "optimize/placed_variant.h"
 #include "optimize/search_compiler.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/program.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

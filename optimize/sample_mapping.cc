@@ -2,10 +2,10 @@
 
 #include <vector>
 
+#include "base/random.h"
 #include "env/action.h"
 #include "env/game.h"
-#include "env/game_rules.h"
-#include "env/solvers/random.h"
+#include "env/program_rules.h"
 #include "simulator/core/variant.h"
 
 namespace mallocmuzero {
@@ -26,7 +26,8 @@ absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed) {
   const absl::StatusOr<Program> smaller = WithFastMemory(program, kShareOfMemory);
   if (!smaller.ok()) return smaller.status();
   // An access that seems negligible by the table may not be.
-  const absl::StatusOr<GameRules> rules = GameRules::Create(*smaller, {.negligible_share = -1});
+  const absl::StatusOr<ProgramRules> rules =
+      ProgramRules::Create(*smaller, {.negligible_share = -1});
   if (!rules.ok()) return rules.status();
   Random random(seed);
   std::vector<bool> in_hbm(program.buffer_count());

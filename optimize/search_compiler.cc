@@ -10,10 +10,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 #include "compiler/compile.h"
 #include "compiler/options.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

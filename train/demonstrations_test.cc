@@ -7,9 +7,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/game_recorder.h"
+#include "base/message_file.h"
 #include "gtest/gtest.h"
 #include "learner/run_directory.h"
-#include "simulator/core/file_io.h"
 #include "train/testing/small_run.h"
 #include "train/training_run.h"
 

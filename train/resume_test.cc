@@ -6,11 +6,12 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
-#include "simulator/core/file_io.h"
 #include "train/testing/small_run.h"
 #include "train/training_run.h"
 

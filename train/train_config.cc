@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "actor/self_play.h"
+#include "base/status_macros.h"
 #include "learner/check_field.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

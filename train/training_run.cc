@@ -19,10 +19,10 @@
 #include "actor/demonstrations.h"
 #include "actor/game_recorder.h"
 #include "actor/thread_count.h"
+#include "base/random.h"
+#include "base/status_macros.h"
 #include "env/recorded_game.h"
-#include "env/solvers/random.h"
 #include "env/solvers/solver.h"
-#include "simulator/core/status_macros.h"
 #include "train/update_phase.h"
 
 namespace mallocmuzero {

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/message_file.h"
 #include "env/game.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/program_set.h"
 #include "env/solvers/solver.h"
 #include "gmock/gmock.h"
@@ -17,7 +18,6 @@
 #include "learner/run_directory.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/simulate.h"
 #include "train/testing/small_run.h"

@@ -27,6 +27,8 @@
 #include "actor/role/play_block.h"
 #include "actor/role/round_player.h"
 #include "actor/thread_count.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
 #include "metrics/process_usage.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
@@ -35,8 +37,6 @@
 #include "replay/client/shard_address.h"
 #include "rpc/peer_state.h"
 #include "rpc/security.h"
-#include "simulator/core/fingerprint.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -11,9 +11,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "actor/self_play.h"
-#include "simulator/core/file_io.h"
+#include "base/compression.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 #include "simulator/core/program.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

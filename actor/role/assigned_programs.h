@@ -10,8 +10,8 @@
 #include "absl/types/span.h"
 #include "actor/role/learner_client.h"
 #include "actor/search/search.h"
+#include "base/random.h"
 #include "env/program_set.h"
-#include "env/solvers/random.h"
 #include "mallocmuzero/v1/learner.pb.h"
 
 namespace mallocmuzero {

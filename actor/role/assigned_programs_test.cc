@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/compression.h"
+#include "base/message_file.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulator/core/compression.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {

@@ -18,13 +18,13 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/role/checkpoint_watch.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
 #include "mallocmuzero/v1/learner.grpc.pb.h"
 #include "rpc/backoff.h"
 #include "rpc/channel.h"
 #include "rpc/security.h"
 #include "rpc/status.h"
-#include "simulator/core/fingerprint.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

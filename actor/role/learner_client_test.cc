@@ -12,13 +12,13 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/learner.grpc.pb.h"
 #include "rpc/security.h"
 #include "rpc/server.h"
 #include "rpc/testing/await.h"
-#include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {
 namespace {

@@ -19,9 +19,9 @@
 #include "absl/types/span.h"
 #include "actor/demonstrations.h"
 #include "actor/game_recorder.h"
+#include "base/status_macros.h"
 #include "env/recorded_game.h"
 #include "env/solvers/solver.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -15,7 +15,7 @@
 #include "actor/role/actor_state.h"
 #include "actor/role/play_block.h"
 #include "actor/self_play.h"
-#include "env/solvers/random.h"
+#include "base/random.h"
 #include "model/network.h"
 #include "replay/client/replay_sampler.h"
 #include "replay/client/replay_writer.h"

@@ -28,16 +28,16 @@
 #include "actor/role/learner_client.h"
 #include "actor/role/play_block.h"
 #include "actor/thread_count.h"
+#include "base/random.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
 #include "env/action.h"
 #include "env/game.h"
 #include "env/players.h"
-#include "env/solvers/random.h"
 #include "metrics/process_usage.h"
 #include "replay/client/replay_writer.h"
 #include "replay/client/shard_address.h"
 #include "rpc/security.h"
-#include "simulator/core/fingerprint.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

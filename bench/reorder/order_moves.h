@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "bench/reorder/dependency_graph.h"
 #include "bench/reorder/unit_model.h"
-#include "env/solvers/random.h"
 
 namespace mallocmuzero::reorder {
 

@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
+#include "base/status_macros.h"
 #include "bench/reorder/order_moves.h"
 #include "env/game.h"
 #include "env/solvers/local_search.h"
 #include "env/solvers/portfolio.h"
-#include "env/solvers/random.h"
 #include "env/solvers/search_budget.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero::reorder {
 namespace {

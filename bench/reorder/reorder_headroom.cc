@@ -19,12 +19,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 #include "bench/reorder/order_search.h"
 #include "bench/reorder/reordered_program.h"
 #include "env/solvers/solution.h"
 #include "env/solvers/values.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/status_macros.h"
 #include "simulator/validate/validate.h"
 
 namespace mallocmuzero::reorder {

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "simulator/core/fingerprint.h"
-#include "simulator/core/status_macros.h"
 #include "simulator/import/analyzed_module.h"
 #include "simulator/import/assemble.h"
 
@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<Reorderer>> Reorderer::Load(const std::string& pr
                                                            const std::string& captures) {
   absl::StatusOr<Program> program = LoadProgram(program_path);
   if (!program.ok()) return program.status();
-  const absl::StatusOr<GameRules> rules = GameRules::Create(*program);
+  const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*program);
   if (!rules.ok()) return rules.status();
   absl::StatusOr<InPlaceHints> hints = ReadHints(captures);
   if (!hints.ok()) return hints.status();

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "bench/reorder/dependency_graph.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/plan.h"
 #include "simulator/core/program.h"
 #include "simulator/hlo/module.h"
@@ -28,8 +28,9 @@ struct PlayableOrder {
 
   Order order;
   Program program;
-  GameRules rules = *GameRules::Create(program);  // hardware without fast memory is refused before
-  std::vector<uint32_t> original_access;          // by access of `program`: that of the original
+  ProgramRules rules =
+      *ProgramRules::Create(program);     // hardware without fast memory is refused before
+  std::vector<uint32_t> original_access;  // by access of `program`: that of the original
 
   // A plan for the original order as one for this order, and the other way round.
   Plan FromOriginal(const Plan& plan) const;

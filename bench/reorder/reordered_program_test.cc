@@ -3,13 +3,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/message_file.h"
+#include "base/random.h"
 #include "bench/reorder/order_moves.h"
 #include "bench/reorder/unit_model.h"
-#include "env/solvers/random.h"
 #include "env/solvers/solution.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/simulate.h"
 #include "simulator/validate/validate.h"
 

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 class Bench {
  public:
-  Bench(const GameRules& rules, const GameBenchOptions& options, v1::GameBenchReport& report,
+  Bench(const ProgramRules& rules, const GameBenchOptions& options, v1::GameBenchReport& report,
         v1::GameBenchReport::Entry& entry)
       : rules_(rules), options_(options), report_(report), entry_(entry) {}
 
@@ -61,7 +61,7 @@ class Bench {
     report_.add_faults(absl::StrCat(name, ": ", message.substr(0, message.find('\n'))));
   }
 
-  const GameRules& rules_;
+  const ProgramRules& rules_;
   const GameBenchOptions& options_;
   v1::GameBenchReport& report_;
   v1::GameBenchReport::Entry& entry_;
@@ -69,7 +69,7 @@ class Bench {
 
 }  // namespace
 
-void BenchGames(const GameRules& rules, PlayerKind player, const GameBenchOptions& options,
+void BenchGames(const ProgramRules& rules, PlayerKind player, const GameBenchOptions& options,
                 absl::string_view program_name, v1::GameBenchReport& report,
                 v1::GameBenchReport::Entry& entry) {
   Bench(rules, options, report, entry).Run(player, program_name);

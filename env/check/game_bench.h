@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "env/game_rules.h"
 #include "env/players.h"
+#include "env/program_rules.h"
 #include "mallocmuzero/v1/bench.pb.h"
 
 namespace mallocmuzero {
@@ -27,7 +27,7 @@ inline constexpr uint64_t kGamesPerValidation = 100;
 
 // Plays one player's games of one program and adds them to `entry`, which is of this player;
 // faults found go to `report`, as lines that begin with `program_name`.
-void BenchGames(const GameRules& rules, PlayerKind player, const GameBenchOptions& options,
+void BenchGames(const ProgramRules& rules, PlayerKind player, const GameBenchOptions& options,
                 absl::string_view program_name, v1::GameBenchReport& report,
                 v1::GameBenchReport::Entry& entry);
 

@@ -14,7 +14,7 @@ namespace {
 
 class Search {
  public:
-  Search(const GameRules& rules, SearchBudget& budget) : rules_(rules), budget_(budget) {
+  Search(const ProgramRules& rules, SearchBudget& budget) : rules_(rules), budget_(budget) {
     const Program& program = rules.program();
     most_saved_after_.assign(program.instruction_count() + 1, 0);
     for (uint32_t i = program.instruction_count(); i-- > 0;) {
@@ -68,7 +68,7 @@ class Search {
     budget_.Found(best_cycles_);
   }
 
-  const GameRules& rules_;
+  const ProgramRules& rules_;
   SearchBudget& budget_;
   std::vector<double> fewest_cycles_;     // by instruction, one execution
   std::vector<double> most_saved_after_;  // by instruction, of it and all after it
@@ -78,7 +78,7 @@ class Search {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Action>> SearchExhaustively(const GameRules& rules,
+absl::StatusOr<std::vector<Action>> SearchExhaustively(const ProgramRules& rules,
                                                        SearchBudget& budget) {
   const Program& program = rules.program();
   uint32_t decidable = 0;

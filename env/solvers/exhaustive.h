@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "env/action.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/search_budget.h"
 
 namespace mallocmuzero {
@@ -20,7 +20,7 @@ inline constexpr uint32_t kMaxExhaustiveAccesses = 16;
 // best game so far. Depth first; a game is given up once it could not get below the best one even
 // if all instructions to come took the fewest cycles they can. InvalidArgument if more than
 // kMaxExhaustiveAccesses accesses may be decided.
-absl::StatusOr<std::vector<Action>> SearchExhaustively(const GameRules& rules,
+absl::StatusOr<std::vector<Action>> SearchExhaustively(const ProgramRules& rules,
                                                        SearchBudget& budget);
 
 }  // namespace mallocmuzero

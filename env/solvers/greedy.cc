@@ -8,7 +8,7 @@
 
 namespace mallocmuzero {
 
-GreedyPlayer::GreedyPlayer(const GameRules& rules)
+GreedyPlayer::GreedyPlayer(const ProgramRules& rules)
     : rules_(rules), later_savings_(rules.access_count(), 0) {
   const std::vector<double> savings = FindSavings(rules.program());
   for (const Value& value : FindValues(rules.program())) {
@@ -34,7 +34,7 @@ Action GreedyPlayer::Choose(const Game& game) const {
   return mallocmuzero::Choose(saving > 0 ? Action::kNoCopy : Action::kDrop, game.legal_actions());
 }
 
-Game PlayGreedy(const GameRules& rules) {
+Game PlayGreedy(const ProgramRules& rules) {
   const GreedyPlayer player(rules);
   Game game(rules);
   while (!game.finished()) game.Apply(player.Choose(game));

@@ -8,14 +8,14 @@
 
 #include "env/action.h"
 #include "env/game.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 
 namespace mallocmuzero {
 
 // Thread-compatible; `rules` must outlive it.
 class GreedyPlayer {
  public:
-  explicit GreedyPlayer(const GameRules& rules);
+  explicit GreedyPlayer(const ProgramRules& rules);
 
   // NoCopy if it is legal and saves, else Copy if it is legal and saves, else Drop. A read saves
   // what its instruction takes less with it in fast memory, given what of the instruction is there
@@ -23,12 +23,12 @@ class GreedyPlayer {
   Action Choose(const Game& game) const;
 
  private:
-  const GameRules& rules_;
+  const ProgramRules& rules_;
   std::vector<double> later_savings_;  // by access, of the same value's accesses after it, cycles
 };
 
 // A finished game.
-Game PlayGreedy(const GameRules& rules);
+Game PlayGreedy(const ProgramRules& rules);
 
 }  // namespace mallocmuzero
 

@@ -27,7 +27,7 @@ uint32_t SnapshotDistance(uint32_t accesses, size_t game_bytes) {
 
 }  // namespace
 
-Incumbent::Incumbent(const GameRules& rules)
+Incumbent::Incumbent(const ProgramRules& rules)
     : rules_(rules),
       plan_(rules.access_count(), Action::kDrop),
       steps_(rules.access_count()),

@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "env/action.h"
 #include "env/game.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/plan.h"
 
 namespace mallocmuzero {
@@ -23,7 +23,7 @@ struct PlanChange {
 // Thread-compatible; `rules` must outlive it.
 class Incumbent {
  public:
-  explicit Incumbent(const GameRules& rules);
+  explicit Incumbent(const ProgramRules& rules);
 
   // Plays a plan from the beginning and makes it the incumbent.
   void Reset(Plan plan);
@@ -71,7 +71,7 @@ class Incumbent {
   // Makes the game played from `first` on the incumbent.
   void Accept(uint32_t first);
 
-  const GameRules& rules_;
+  const ProgramRules& rules_;
   Plan plan_;
   double cycles_ = 0;
   uint64_t version_ = 0;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "env/game.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/plan.h"
 #include "env/testing/games.h"
 #include "env/testing/random_game_program.h"
@@ -45,14 +45,14 @@ Plan Changed(Plan plan, const std::vector<PlanChange>& changes) {
   return plan;
 }
 
-Game Played(const GameRules& rules, const Plan& plan) {
+Game Played(const ProgramRules& rules, const Plan& plan) {
   Game game(rules);
   PlayPlan(plan, game);
   return game;
 }
 
 // What it says of the incumbent is what its plan plays from the beginning.
-void ExpectIsPlanPlayed(const GameRules& rules, const Incumbent& incumbent) {
+void ExpectIsPlanPlayed(const ProgramRules& rules, const Incumbent& incumbent) {
   const Game game = Played(rules, incumbent.plan());
   ASSERT_DOUBLE_EQ(incumbent.cycles(), game.cycles());
   ASSERT_THAT(incumbent.in_fast_memory(), ElementsAreArray(game.in_fast_memory()));
@@ -64,7 +64,7 @@ TEST(Incumbent, IsAtAnyTimeWhatItsPlanPlaysFromTheBeginning) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::RandomGameProgram(random);
-    const GameRules rules = testing::EverythingMatters(program);
+    const ProgramRules rules = testing::EverythingMatters(program);
     if (rules.access_count() == 0) continue;
     Incumbent incumbent(rules);
     Plan plan(rules.access_count());
@@ -98,7 +98,7 @@ TEST(Incumbent, TakesWhateverIsPlayedIfThereIsNoLimit) {
   for (uint64_t seed = 100; seed < 120; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::RandomGameProgram(random);
-    const GameRules rules = testing::EverythingMatters(program);
+    const ProgramRules rules = testing::EverythingMatters(program);
     if (rules.access_count() == 0) continue;
     Incumbent incumbent(rules);
     incumbent.Reset(Plan(rules.access_count(), Action::kDrop));
@@ -119,7 +119,7 @@ TEST(Incumbent, ChangesWithoutEffectPlayNothing) {
   builder.AddInstruction(50, {testing::Write(value, 5)});
   builder.AddInstruction(50, {testing::Read(value, 5)});
   const Program program = builder.Build();
-  const GameRules rules = testing::EverythingMatters(program);
+  const ProgramRules rules = testing::EverythingMatters(program);
   Incumbent incumbent(rules);
   incumbent.Reset(Plan(rules.access_count(), Action::kDrop));
   const uint64_t version = incumbent.version();

@@ -21,7 +21,7 @@ constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
 
 }  // namespace
 
-PricedPlan SearchLocally(const GameRules& rules, const std::vector<Plan>& starts, uint64_t seed,
+PricedPlan SearchLocally(const ProgramRules& rules, const std::vector<Plan>& starts, uint64_t seed,
                          SearchBudget& budget) {
   const uint32_t count = std::max(1U, budget.options().threads);
   PlanExchange exchange;
@@ -42,7 +42,7 @@ PricedPlan SearchLocally(const GameRules& rules, const std::vector<Plan>& starts
   return (*best)->best();
 }
 
-LocalSearch::LocalSearch(const GameRules& rules, uint64_t seed, SearchBudget& budget,
+LocalSearch::LocalSearch(const ProgramRules& rules, uint64_t seed, SearchBudget& budget,
                          PlanExchange* exchange)
     : budget_(budget),
       exchange_(exchange),

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "env/game_rules.h"
+#include "base/random.h"
+#include "env/program_rules.h"
 #include "env/solvers/incumbent.h"
 #include "env/solvers/neighbourhood.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/plan_exchange.h"
-#include "env/solvers/random.h"
 #include "env/solvers/search_budget.h"
 
 namespace mallocmuzero {
@@ -25,14 +25,15 @@ struct PricedPlan {
 // Climbs on as many threads as `budget.options()` says, each with random choices of its own, and
 // returns the best plan that was played. `starts` must not be empty. Blocks until the budget is
 // spent, or there is nothing to decide.
-PricedPlan SearchLocally(const GameRules& rules, const std::vector<Plan>& starts, uint64_t seed,
+PricedPlan SearchLocally(const ProgramRules& rules, const std::vector<Plan>& starts, uint64_t seed,
                          SearchBudget& budget);
 
 // One thread's search. Thread-compatible; the arguments must outlive it.
 class LocalSearch {
  public:
   // Searches with the same `exchange` go on from each other's best plans; null: alone.
-  LocalSearch(const GameRules& rules, uint64_t seed, SearchBudget& budget, PlanExchange* exchange);
+  LocalSearch(const ProgramRules& rules, uint64_t seed, SearchBudget& budget,
+              PlanExchange* exchange);
 
   // Climbs from the best few plans for a while, longer from fewer and fewer of them; then, until
   // the budget is spent, disturbs the best one within a stretch of the program, climbs, and goes

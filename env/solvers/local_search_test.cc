@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/solver.h"
 #include "env/testing/tiny_program.h"
 #include "gtest/gtest.h"
@@ -20,7 +20,7 @@ TEST(LocalSearch, FindsTheOptimumOfNearlyAllTinyPrograms) {
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     std::mt19937_64 random(1000 + seed);
     const Program program = testing::TinyProgram(random, 16);
-    const GameRules rules = *GameRules::Create(program);
+    const ProgramRules rules = *ProgramRules::Create(program);
     const double optimum = Solve("exhaustive", rules, {})->cycles;
     SolveOptions options;
     options.max_games = 2000;
@@ -36,7 +36,7 @@ TEST(LocalSearch, WhatADisturbanceGainsIsNotLost) {
   for (const auto& [seed, games] : {std::pair(1392, 100), std::pair(1174, 200)}) {
     std::mt19937_64 random(seed);
     const Program program = testing::TinyProgram(random, 16);
-    const GameRules rules = *GameRules::Create(program);
+    const ProgramRules rules = *ProgramRules::Create(program);
     SolveOptions options;
     options.max_games = games;
     EXPECT_NEAR(Solve("local_search", rules, options)->cycles,
@@ -56,7 +56,7 @@ TEST(LocalSearch, GivesManySmallValuesUpForALargeOne) {
   builder.AddInstruction(400, {testing::Read(large, 150)});
   for (const uint32_t b : small) builder.AddInstruction(100, {testing::Read(b, 10)});
   const Program program = builder.Build();
-  const GameRules rules = *GameRules::Create(program);
+  const ProgramRules rules = *ProgramRules::Create(program);
   SolveOptions options;
   options.max_games = 20'000;
   // The small ones save 240 cycles together, the large one 300.

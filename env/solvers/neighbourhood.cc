@@ -17,7 +17,7 @@ constexpr int64_t kAnyBytes = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
-Neighbourhood::Neighbourhood(const GameRules& rules)
+Neighbourhood::Neighbourhood(const ProgramRules& rules)
     : rules_(rules),
       values_(FindValues(rules.program())),
       value_of_(rules.access_count()),

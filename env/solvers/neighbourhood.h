@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "env/game_rules.h"
+#include "base/random.h"
+#include "env/program_rules.h"
 #include "env/solvers/incumbent.h"
-#include "env/solvers/random.h"
 #include "env/solvers/values.h"
 
 namespace mallocmuzero {
@@ -19,7 +19,7 @@ namespace mallocmuzero {
 // Random changes of an incumbent. Thread-compatible; `rules` must outlive it.
 class Neighbourhood {
  public:
-  explicit Neighbourhood(const GameRules& rules);
+  explicit Neighbourhood(const ProgramRules& rules);
 
   // True if the program has no access that could be a decision.
   bool empty() const { return movable_.empty(); }
@@ -72,7 +72,7 @@ class Neighbourhood {
 
   void Tidy();
 
-  const GameRules& rules_;
+  const ProgramRules& rules_;
   std::vector<Value> values_;
   std::vector<uint32_t> value_of_;         // by access, into values_
   std::vector<uint32_t> position_of_;      // by access, in its value

@@ -20,7 +20,7 @@ void PlayPlan(const Plan& plan, Game& game) {
   while (!game.finished()) game.Apply(Choose(plan[game.access()], game.legal_actions()));
 }
 
-Game PlayActions(const GameRules& rules, absl::Span<const Action> actions) {
+Game PlayActions(const ProgramRules& rules, absl::Span<const Action> actions) {
   Game game(rules);
   for (const Action action : actions) game.Apply(action);
   return game;

@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "env/action.h"
 #include "env/game.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 
@@ -28,7 +28,7 @@ Action Choose(Action intended, ActionSet legal);
 void PlayPlan(const Plan& plan, Game& game);
 
 // The game that these actions play. Each must be legal, and the last one end it.
-Game PlayActions(const GameRules& rules, absl::Span<const Action> actions);
+Game PlayActions(const ProgramRules& rules, absl::Span<const Action> actions);
 
 // A plan that plays `game` again: its actions where it decided, what the rules did where they did.
 // The game must be finished.

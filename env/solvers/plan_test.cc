@@ -38,7 +38,7 @@ Program MadeAndReadTwice() {
 
 TEST(FollowPlan, CopiesWhereTheMappingCopies) {
   const Program program = MadeAndReadTwice();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   for (const std::vector<Action>& actions :
        {std::vector<Action>{kCopy, kNoCopy, kCopy}, {kNoCopy, kNoCopy, kNoCopy}, {kDrop}}) {
     Plan plan(program.access_count(), kDrop);
@@ -70,7 +70,7 @@ TEST(FollowPlan, TheCompilersPlacementsCanBePlayed) {
     ASSERT_TRUE(program.ok()) << program.status();
     const absl::StatusOr<Mapping> compilers = BaselineMapping(*program);
     if (!compilers.ok()) continue;
-    const GameRules rules = *GameRules::Create(*program);
+    const ProgramRules rules = *ProgramRules::Create(*program);
     Game game(rules);
     PlayPlan(FollowPlan(*program, *compilers), game);
     lost += game.cycles() / Simulate(*program, *compilers).total_cycles - 1;

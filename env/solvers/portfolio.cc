@@ -13,7 +13,7 @@
 
 namespace mallocmuzero {
 
-std::vector<Plan> StartingPlans(const GameRules& rules, SearchBudget& budget) {
+std::vector<Plan> StartingPlans(const ProgramRules& rules, SearchBudget& budget) {
   constexpr size_t kPricedPlans = 3;
   std::vector<Plan> plans = {PlanOf(PlayGreedy(rules)), XlaLikePlan(rules)};
   const absl::StatusOr<Mapping> baseline = BaselineMapping(rules.program());
@@ -25,7 +25,7 @@ std::vector<Plan> StartingPlans(const GameRules& rules, SearchBudget& budget) {
   return plans;
 }
 
-Solution RunPortfolio(const GameRules& rules, uint64_t seed, SearchBudget& budget) {
+Solution RunPortfolio(const ProgramRules& rules, uint64_t seed, SearchBudget& budget) {
   std::vector<Solution> solutions;
   absl::StatusOr<Solution> baseline = DefaultSolution(rules);
   if (baseline.ok()) solutions.push_back(*std::move(baseline));

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/search_budget.h"
 #include "env/solvers/solver.h"
@@ -14,10 +14,10 @@ namespace mallocmuzero {
 
 // Where local search starts: greedy, xla_like, a game like the compiler's own placement if the
 // program has one, and the best of some priced plans.
-std::vector<Plan> StartingPlans(const GameRules& rules, SearchBudget& budget);
+std::vector<Plan> StartingPlans(const ProgramRules& rules, SearchBudget& budget);
 
 // The solver "portfolio"; see solver.h.
-Solution RunPortfolio(const GameRules& rules, uint64_t seed, SearchBudget& budget);
+Solution RunPortfolio(const ProgramRules& rules, uint64_t seed, SearchBudget& budget);
 
 }  // namespace mallocmuzero
 

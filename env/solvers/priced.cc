@@ -16,7 +16,7 @@ constexpr double kCopyPrices[] = {0, 0.15, 0.3, 0.6};
 
 }  // namespace
 
-PricedPlanner::PricedPlanner(const GameRules& rules)
+PricedPlanner::PricedPlanner(const ProgramRules& rules)
     : rules_(rules),
       values_(FindValues(rules.program())),
       savings_(FindSavings(rules.program())),
@@ -82,7 +82,7 @@ double PricedPlanner::CopyCycles(const Value& value) const {
          rules_.program().hardware().hbm_bytes_per_cycle();
 }
 
-std::vector<Plan> BestPricedPlans(const GameRules& rules, size_t count, SearchBudget& budget) {
+std::vector<Plan> BestPricedPlans(const ProgramRules& rules, size_t count, SearchBudget& budget) {
   const PricedPlanner planner(rules);
   const Game start(rules);
   std::vector<std::pair<double, Plan>> plans;  // by cycles

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/search_budget.h"
 #include "env/solvers/values.h"
@@ -24,7 +24,7 @@ struct Prices {
 // Thread-compatible; `rules` must outlive it.
 class PricedPlanner {
  public:
-  explicit PricedPlanner(const GameRules& rules);
+  explicit PricedPlanner(const ProgramRules& rules);
 
   // Every value for itself, by what its accesses save (FindSavings) and how long it occupies memory
   // in between, at the pace of the program in HBM:
@@ -47,7 +47,7 @@ class PricedPlanner {
   double Rent(const Value& value, const Prices& prices, double cycles) const;
   double CopyCycles(const Value& value) const;
 
-  const GameRules& rules_;
+  const ProgramRules& rules_;
   std::vector<Value> values_;
   std::vector<double> savings_;         // by access
   std::vector<double> elapsed_before_;  // by instruction, and at the end
@@ -56,7 +56,7 @@ class PricedPlanner {
 
 // The plans of fewest cycles, at most `count`, best first and no two of equal cycles, of those for
 // a grid of prices. Ends early if the budget does.
-std::vector<Plan> BestPricedPlans(const GameRules& rules, size_t count, SearchBudget& budget);
+std::vector<Plan> BestPricedPlans(const ProgramRules& rules, size_t count, SearchBudget& budget);
 
 }  // namespace mallocmuzero
 

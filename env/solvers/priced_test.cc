@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "env/game.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/search_budget.h"
 #include "env/solvers/solver.h"
@@ -39,20 +39,20 @@ Program WeightsReadThrice() {
 
 TEST(PricedPlanner, KeepsWhatSavesSomethingIfMemoryIsFree) {
   const Program program = WeightsReadThrice();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   EXPECT_THAT(PricedPlanner(rules).PlanFor({}), ElementsAre(kCopy, kNoCopy, kNoCopy));
 }
 
 TEST(PricedPlanner, CopiesCostTimeOnHbm) {
   const Program program = WeightsReadThrice();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   // Copying 1000 bytes takes 100 cycles, which at that price the first read does not save.
   EXPECT_THAT(PricedPlanner(rules).PlanFor({.copy = 0.1}), ElementsAre(kDrop, kNoCopy, kNoCopy));
 }
 
 TEST(PricedPlanner, DearMemoryIsNotHeldForLong) {
   const Program program = WeightsReadThrice();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const Plan plan = PricedPlanner(rules).PlanFor({.memory = 5});
   EXPECT_EQ(plan[1], kNoCopy);
   EXPECT_NE(plan[2], kNoCopy);
@@ -67,7 +67,7 @@ TEST(PricedPlanner, AValueThatIsKeptToItsEndIsNotWrittenToHbm) {
   for (int k = 0; k < 40; ++k) builder.AddInstruction(50);
   builder.AddInstruction(50, {Read(value, 1)});
   const Program program = builder.Build();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const PricedPlanner planner(rules);
   EXPECT_THAT(planner.PlanFor({}), ElementsAre(kNoCopy, kNoCopy, kNoCopy));
   // The last read does not pay for 2,000 cycles: from then on HBM must have it.
@@ -76,7 +76,7 @@ TEST(PricedPlanner, AValueThatIsKeptToItsEndIsNotWrittenToHbm) {
 
 TEST(BestPricedPlans, AreDifferentGamesBestFirst) {
   const Program program = WeightsReadThrice();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   const SolveOptions options;
   SearchBudget budget(options);
   const std::vector<Plan> plans = BestPricedPlans(rules, 3, budget);
@@ -93,7 +93,7 @@ TEST(BestPricedPlans, AreDifferentGamesBestFirst) {
 
 TEST(BestPricedPlans, EndWithTheBudget) {
   const Program program = WeightsReadThrice();
-  const GameRules rules = EverythingMatters(program);
+  const ProgramRules rules = EverythingMatters(program);
   SolveOptions options;
   options.max_games = 1;
   SearchBudget budget(options);

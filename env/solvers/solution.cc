@@ -26,17 +26,17 @@ Solution SolutionOf(const Game& game, absl::string_view name) {
   return solution;
 }
 
-Solution SolutionOf(const GameRules& rules, const Plan& plan, absl::string_view name) {
+Solution SolutionOf(const ProgramRules& rules, const Plan& plan, absl::string_view name) {
   Game game(rules);
   PlayPlan(plan, game);
   return SolutionOf(game, name);
 }
 
-Solution AllHbmSolution(const GameRules& rules) {
+Solution AllHbmSolution(const ProgramRules& rules) {
   return SolutionOf(rules.program(), AllHbmMapping(rules.program()), "all_hbm");
 }
 
-absl::StatusOr<Solution> DefaultSolution(const GameRules& rules) {
+absl::StatusOr<Solution> DefaultSolution(const ProgramRules& rules) {
   absl::StatusOr<Mapping> mapping = BaselineMapping(rules.program());
   if (!mapping.ok()) return mapping.status();
   return SolutionOf(rules.program(), *std::move(mapping), "default");

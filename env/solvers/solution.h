@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "env/game.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/solver.h"
 
@@ -16,12 +16,12 @@ namespace mallocmuzero {
 Solution SolutionOf(const Game& game, absl::string_view name);
 
 // Of the game that the plan plays.
-Solution SolutionOf(const GameRules& rules, const Plan& plan, absl::string_view name);
+Solution SolutionOf(const ProgramRules& rules, const Plan& plan, absl::string_view name);
 
-Solution AllHbmSolution(const GameRules& rules);
+Solution AllHbmSolution(const ProgramRules& rules);
 
 // NotFound if the program has no baseline.
-absl::StatusOr<Solution> DefaultSolution(const GameRules& rules);
+absl::StatusOr<Solution> DefaultSolution(const ProgramRules& rules);
 
 }  // namespace mallocmuzero
 

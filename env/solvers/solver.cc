@@ -19,17 +19,17 @@ namespace {
 
 struct Solver {
   absl::string_view name;
-  absl::StatusOr<Solution> (*solve)(const GameRules& rules, uint64_t seed, SearchBudget& budget);
+  absl::StatusOr<Solution> (*solve)(const ProgramRules& rules, uint64_t seed, SearchBudget& budget);
 };
 
-absl::StatusOr<Solution> SolveExhaustively(const GameRules& rules, uint64_t /*seed*/,
+absl::StatusOr<Solution> SolveExhaustively(const ProgramRules& rules, uint64_t /*seed*/,
                                            SearchBudget& budget) {
   const absl::StatusOr<std::vector<Action>> actions = SearchExhaustively(rules, budget);
   if (!actions.ok()) return actions.status();
   return SolutionOf(PlayActions(rules, *actions), "exhaustive");
 }
 
-absl::StatusOr<Solution> SolveByLocalSearch(const GameRules& rules, uint64_t seed,
+absl::StatusOr<Solution> SolveByLocalSearch(const ProgramRules& rules, uint64_t seed,
                                             SearchBudget& budget) {
   const PricedPlan found = SearchLocally(rules, StartingPlans(rules, budget), seed, budget);
   return SolutionOf(rules, found.plan, "local_search");
@@ -37,25 +37,24 @@ absl::StatusOr<Solution> SolveByLocalSearch(const GameRules& rules, uint64_t see
 
 constexpr Solver kSolvers[] = {
     {"all_hbm",
-     [](const GameRules& rules, uint64_t, SearchBudget&) -> absl::StatusOr<Solution> {
+     [](const ProgramRules& rules, uint64_t, SearchBudget&) -> absl::StatusOr<Solution> {
        return AllHbmSolution(rules);
      }},
     {"default",
-     [](const GameRules& rules, uint64_t, SearchBudget&) { return DefaultSolution(rules); }},
+     [](const ProgramRules& rules, uint64_t, SearchBudget&) { return DefaultSolution(rules); }},
     {"greedy",
-     [](const GameRules& rules, uint64_t, SearchBudget&) -> absl::StatusOr<Solution> {
+     [](const ProgramRules& rules, uint64_t, SearchBudget&) -> absl::StatusOr<Solution> {
        return SolutionOf(PlayGreedy(rules), "greedy");
      }},
     {"xla_like",
-     [](const GameRules& rules, uint64_t, SearchBudget&) -> absl::StatusOr<Solution> {
+     [](const ProgramRules& rules, uint64_t, SearchBudget&) -> absl::StatusOr<Solution> {
        return SolutionOf(rules, XlaLikePlan(rules), "xla_like");
      }},
     {"local_search", SolveByLocalSearch},
     {"exhaustive", SolveExhaustively},
     {"portfolio",
-     [](const GameRules& rules, uint64_t seed, SearchBudget& budget) -> absl::StatusOr<Solution> {
-       return RunPortfolio(rules, seed, budget);
-     }},
+     [](const ProgramRules& rules, uint64_t seed, SearchBudget& budget)
+         -> absl::StatusOr<Solution> { return RunPortfolio(rules, seed, budget); }},
 };
 
 }  // namespace
@@ -66,7 +65,7 @@ absl::Span<const absl::string_view> SolverNames() {
   return kNames;
 }
 
-absl::StatusOr<Solution> Solve(absl::string_view name, const GameRules& rules,
+absl::StatusOr<Solution> Solve(absl::string_view name, const ProgramRules& rules,
                                const SolveOptions& options) {
   for (const Solver& solver : kSolvers) {
     if (solver.name != name) continue;

@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "env/action.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "simulator/core/mapping.h"
 
 namespace mallocmuzero {
@@ -80,7 +80,7 @@ absl::Span<const absl::string_view> SolverNames();
 // InvalidArgument for an unknown name and for a program that is too large for "exhaustive",
 // NotFound for "default" if the program has no baseline. A portfolio's answer is never worse than
 // the compiler's own mapping, and Validate has accepted it unless it is that mapping.
-absl::StatusOr<Solution> Solve(absl::string_view name, const GameRules& rules,
+absl::StatusOr<Solution> Solve(absl::string_view name, const ProgramRules& rules,
                                const SolveOptions& options);
 
 }  // namespace mallocmuzero

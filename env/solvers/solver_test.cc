@@ -36,7 +36,7 @@ TEST(Solve, EverySolversMappingIsValidAndCostsWhatItSays) {
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::RandomGameProgram(random);
-    const GameRules rules = *GameRules::Create(program);
+    const ProgramRules rules = *ProgramRules::Create(program);
     for (const absl::string_view name : {"all_hbm", "greedy", "xla_like", "local_search"}) {
       const absl::StatusOr<Solution> solution = Solve(name, rules, Games(200));
       ASSERT_TRUE(solution.ok()) << solution.status();
@@ -51,7 +51,7 @@ TEST(Solve, LocalSearchIsNoWorseThanItsStarts) {
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::RandomGameProgram(random);
-    const GameRules rules = *GameRules::Create(program);
+    const ProgramRules rules = *ProgramRules::Create(program);
     const double found = Solve("local_search", rules, Games(500))->cycles;
     EXPECT_LE(found, Solve("greedy", rules, Games(1))->cycles * (1 + 1e-12)) << "seed " << seed;
     EXPECT_LE(found, Solve("xla_like", rules, Games(1))->cycles * (1 + 1e-12)) << "seed " << seed;
@@ -62,7 +62,7 @@ TEST(Solve, TheSameSeedGivesTheSameAnswer) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::TinyProgram(random, 16);
-    const GameRules rules = *GameRules::Create(program);
+    const ProgramRules rules = *ProgramRules::Create(program);
     for (const absl::string_view name : SolverNames()) {
       if (name == "default") continue;
       const absl::StatusOr<Solution> one = Solve(name, rules, Games(300));
@@ -79,7 +79,7 @@ TEST(Solve, ThePortfolioIsNoWorseThanItsMembers) {
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::RandomGameProgram(random);
-    const GameRules rules = *GameRules::Create(program);
+    const ProgramRules rules = *ProgramRules::Create(program);
     const absl::StatusOr<Solution> portfolio = Solve("portfolio", rules, Games(300));
     ASSERT_TRUE(portfolio.ok()) << portfolio.status();
     for (const absl::string_view name : {"all_hbm", "greedy", "xla_like", "local_search"}) {
@@ -95,7 +95,7 @@ TEST(Solve, ThePortfolioIsNoWorseThanTheCompiler) {
   for (size_t k = 0; k < paths.size(); k += 8) {
     const absl::StatusOr<Program> program = LoadProgram(paths[k]);
     ASSERT_TRUE(program.ok()) << program.status();
-    const GameRules rules = *GameRules::Create(*program);
+    const ProgramRules rules = *ProgramRules::Create(*program);
     const absl::StatusOr<Solution> compiler = Solve("default", rules, Games(1));
     const absl::StatusOr<Solution> portfolio = Solve("portfolio", rules, Games(1));
     ASSERT_TRUE(compiler.ok() && portfolio.ok()) << compiler.status() << portfolio.status();
@@ -107,7 +107,7 @@ TEST(Solve, SearchesOnSeveralThreadsFindAValidMappingNoWorseThanOne) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::TinyProgram(random, 16);
-    const GameRules rules = *GameRules::Create(program);
+    const ProgramRules rules = *ProgramRules::Create(program);
     const double optimum = Solve("exhaustive", rules, {})->cycles;
     for (const absl::string_view name : {"local_search", "portfolio"}) {
       SolveOptions options = Games(8000);
@@ -126,7 +126,7 @@ TEST(Solve, SearchesOnSeveralThreadsFindAValidMappingNoWorseThanOne) {
 TEST(Solve, AllThreadsEndWhenOneIsToldToStop) {
   std::mt19937_64 random(6);
   const Program program = testing::RandomGameProgram(random);
-  const GameRules rules = *GameRules::Create(program);
+  const ProgramRules rules = *ProgramRules::Create(program);
   SolveOptions options;
   options.threads = 4;
   uint64_t asked = 0;  // by one thread at a time
@@ -143,7 +143,7 @@ constexpr uint64_t kGamesAfterTheEnd = 4;
 TEST(Solve, EndsSoonAfterItIsToldToStop) {
   std::mt19937_64 random(6);
   const Program program = testing::TinyProgram(random, 16);
-  const GameRules rules = *GameRules::Create(program);
+  const ProgramRules rules = *ProgramRules::Create(program);
   for (const absl::string_view name : {"local_search", "exhaustive", "portfolio"}) {
     for (const uint64_t games : {1, 2, 9, 30}) {
       uint64_t asked = 0;
@@ -162,7 +162,7 @@ TEST(Solve, EndsSoonAfterItIsToldToStop) {
 TEST(Solve, EndsSoonAfterItsGamesArePlayed) {
   std::mt19937_64 random(6);
   const Program program = testing::RandomGameProgram(random);
-  const GameRules rules = *GameRules::Create(program);
+  const ProgramRules rules = *ProgramRules::Create(program);
   for (const absl::string_view name : {"local_search", "portfolio"}) {
     for (const uint64_t games : {1, 2, 9, 100, 500}) {
       const absl::StatusOr<Solution> solution = Solve(name, rules, Games(games));
@@ -177,7 +177,7 @@ TEST(Solve, EndsSoonAfterItsGamesArePlayed) {
 TEST(Solve, AnswersEvenAfterTheDeadline) {
   std::mt19937_64 random(6);
   const Program program = testing::RandomGameProgram(random);
-  const GameRules rules = *GameRules::Create(program);
+  const ProgramRules rules = *ProgramRules::Create(program);
   for (const absl::string_view name : {"local_search", "portfolio"}) {
     SolveOptions options;
     options.deadline = absl::InfinitePast();
@@ -192,7 +192,7 @@ TEST(Solve, AnswersEvenAfterTheDeadline) {
 TEST(Solve, SearchesUpToTheDeadline) {
   std::mt19937_64 random(6);
   const Program program = testing::RandomGameProgram(random);
-  const GameRules rules = *GameRules::Create(program);
+  const ProgramRules rules = *ProgramRules::Create(program);
   SolveOptions options;
   options.deadline = absl::Now() + absl::Milliseconds(50);
   const absl::StatusOr<Solution> solution = Solve("local_search", rules, options);
@@ -203,7 +203,7 @@ TEST(Solve, SearchesUpToTheDeadline) {
 TEST(Solve, AnUnknownNameIsRefused) {
   std::mt19937_64 random(7);
   const Program program = testing::RandomGameProgram(random);
-  const GameRules rules = *GameRules::Create(program);
+  const ProgramRules rules = *ProgramRules::Create(program);
   EXPECT_EQ(Solve("magic", rules, Games(1)).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

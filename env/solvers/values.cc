@@ -34,7 +34,7 @@ std::vector<double> FindSavings(const Program& program) {
   return savings;
 }
 
-double FewestCycles(const GameRules& rules, uint32_t instruction) {
+double FewestCycles(const ProgramRules& rules, uint32_t instruction) {
   constexpr int kMaxEnumerated = 12;
   const Program& program = rules.program();
   const Instruction& i = program.instructions()[instruction];

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {
@@ -28,7 +28,7 @@ std::vector<double> FindSavings(const Program& program);
 
 // The fewest cycles that one execution can take in a game. A lower bound, 0, if more than 12 of its
 // accesses may be in fast memory.
-double FewestCycles(const GameRules& rules, uint32_t instruction);
+double FewestCycles(const ProgramRules& rules, uint32_t instruction);
 
 }  // namespace mallocmuzero
 

@@ -15,7 +15,7 @@ constexpr double kMinOverlap = 0.8;
 
 class XlaLike {
  public:
-  explicit XlaLike(const GameRules& rules)
+  explicit XlaLike(const ProgramRules& rules)
       : rules_(rules),
         program_(rules.program()),
         free_bytes_(program_.instruction_count()),
@@ -104,7 +104,7 @@ class XlaLike {
     return best && Reserve(bytes, *best, end);
   }
 
-  const GameRules& rules_;
+  const ProgramRules& rules_;
   const Program& program_;
   std::vector<int64_t> free_bytes_;      // by instruction
   std::vector<double> elapsed_before_;   // by instruction, cycles with everything in HBM
@@ -113,6 +113,6 @@ class XlaLike {
 
 }  // namespace
 
-Plan XlaLikePlan(const GameRules& rules) { return XlaLike(rules).Run(); }
+Plan XlaLikePlan(const ProgramRules& rules) { return XlaLike(rules).Run(); }
 
 }  // namespace mallocmuzero

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/plan.h"
 
 namespace mallocmuzero {
@@ -27,7 +27,7 @@ namespace mallocmuzero {
 //   - A value used inside a loop that does not make it stays for the whole loop.
 //
 // The plan to play, in O(values x uses x schedule) at worst.
-Plan XlaLikePlan(const GameRules& rules);
+Plan XlaLikePlan(const ProgramRules& rules);
 
 }  // namespace mallocmuzero
 

@@ -3,7 +3,7 @@
 
 #include "env/solvers/xla_like.h"
 
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "env/solvers/solver.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,7 +25,7 @@ Solution SolveFor(int64_t first_bytes, double first_saves, int64_t second_bytes,
   builder.AddInstruction(cycles_before);
   builder.AddInstruction(200, {Read(first, first_saves), Read(second, second_saves)});
   const Program program = builder.Build();
-  const GameRules rules = *GameRules::Create(program);
+  const ProgramRules rules = *ProgramRules::Create(program);
   return *Solve("xla_like", rules, {});
 }
 

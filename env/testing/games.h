@@ -8,15 +8,15 @@
 
 #include "env/action.h"
 #include "env/game.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero::testing {
 
 // The rules under which every access matters, whatever it saves. The hardware must have fast
 // memory.
-inline GameRules EverythingMatters(const Program& program) {
-  return *GameRules::Create(program, {.negligible_share = -1});
+inline ProgramRules EverythingMatters(const Program& program) {
+  return *ProgramRules::Create(program, {.negligible_share = -1});
 }
 
 // The set of some actions.

@@ -15,9 +15,9 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "env/game_rules.h"
+#include "base/status_macros.h"
+#include "env/program_rules.h"
 #include "env/recorded_game.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -19,6 +19,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "env/program_files.h"
 #include "learner/role/actor_book.h"
 #include "learner/role/batch_source.h"
@@ -38,7 +39,6 @@
 #include "rpc/peer_state.h"
 #include "rpc/security.h"
 #include "rpc/server.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

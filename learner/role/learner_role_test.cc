@@ -21,6 +21,7 @@
 #include "actor/demonstrations.h"
 #include "actor/role/actor_role.h"
 #include "actor/role/synthetic_actor.h"
+#include "base/message_file.h"
 #include "env/testing/random_program_set.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -32,7 +33,6 @@
 #include "replay/testing/shards.h"
 #include "rpc/channel.h"
 #include "rpc/testing/await.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {

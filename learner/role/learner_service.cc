@@ -10,10 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/message_file.h"
+#include "base/sha256.h"
 #include "rpc/protocol.h"
 #include "rpc/status.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {
 namespace {

@@ -11,12 +11,12 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rpc/channel.h"
 #include "rpc/protocol.h"
 #include "rpc/server.h"
-#include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {
 namespace {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "actor/role/actor_role.h"
+#include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/role/learner_role.h"
@@ -18,7 +19,6 @@
 #include "model/network.h"
 #include "model/network_config.h"
 #include "model/tensors.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {

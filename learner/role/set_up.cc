@@ -10,13 +10,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/compression.h"
+#include "base/message_file.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
 #include "learner/check_field.h"
 #include "learner/learner.h"
 #include "model/checkpoint.h"
-#include "simulator/core/compression.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/fingerprint.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

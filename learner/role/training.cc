@@ -14,9 +14,9 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "learner/program_progress.h"
 #include "rpc/backoff.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -16,9 +16,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "learner/role/training.h"
 #include "learner/run_checkpoint.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/random.h"
 #include "env/observation_layout.h"
-#include "env/solvers/random.h"
 
 namespace mallocmuzero::testing {
 

@@ -15,9 +15,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/compression.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {

@@ -13,13 +13,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/client/item_sampler.h"
 #include "replay/client/metrics.h"
 #include "replay/client/priority_writer.h"
 #include "replay/client/shard_address.h"
 #include "rpc/security.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

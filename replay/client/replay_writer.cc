@@ -16,6 +16,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/client/acknowledged_log.h"
@@ -26,7 +27,6 @@
 #include "replay/client/spool_file.h"
 #include "rpc/peer_state.h"
 #include "rpc/security.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

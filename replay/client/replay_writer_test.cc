@@ -19,6 +19,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/message_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -27,7 +28,6 @@
 #include "replay/service/replay_shard.h"
 #include "replay/testing/shards.h"
 #include "rpc/testing/await.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {

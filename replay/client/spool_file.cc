@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "simulator/core/file_io.h"
+#include "base/message_file.h"
 
 namespace mallocmuzero {
 

@@ -25,6 +25,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "replay/service/item.h"
 #include "replay/service/item_cache.h"
 #include "replay/service/item_database.h"
@@ -32,7 +33,6 @@
 #include "replay/service/slot_array.h"
 #include "replay/service/storage.h"
 #include "replay/service/wire.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -24,11 +24,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/item.h"
 #include "replay/service/segment_log.h"
 #include "replay/service/storage.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -18,12 +18,12 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/item.h"
 #include "replay/service/rate_limiter.h"
 #include "replay/service/storage.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

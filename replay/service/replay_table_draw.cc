@@ -12,13 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/item.h"
 #include "replay/service/rate_limiter.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/selector.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 

@@ -26,9 +26,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "replay/service/crc32c.h"
 #include "replay/service/item.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -3,9 +3,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "replay/service/rate_limiter.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -1,17 +1,9 @@
 #include "simulator/core/fingerprint.h"
 
-#include <openssl/sha.h>
-
-#include "simulator/core/file_io.h"
+#include "base/message_file.h"
+#include "base/sha256.h"
 
 namespace mallocmuzero {
-
-std::string Sha256(absl::string_view bytes) {
-  std::string digest(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(),
-         reinterpret_cast<uint8_t*>(digest.data()));
-  return digest;
-}
 
 std::string ProgramFingerprint(const v1::Program& program) {
   if (program.fingerprint().empty()) return Sha256(SerializeDeterministically(program));

@@ -1,17 +1,13 @@
-// SHA-256 and the fingerprint that ties mappings to the program they were made for.
+// The fingerprint that ties mappings to the program they were made for.
 
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_FINGERPRINT_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_FINGERPRINT_H_
 
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/program.pb.h"
 
 namespace mallocmuzero {
-
-// SHA-256 of `bytes`: 32 raw bytes.
-std::string Sha256(absl::string_view bytes);
 
 // SHA-256 of the program serialised deterministically with `fingerprint` empty: 32 raw bytes. The
 // header counts, so fill it first (SealProgram does).

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/message_file.h"
 #include "simulator/core/built_in_hardware.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero {
 namespace {

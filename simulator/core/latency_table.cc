@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "simulator/core/pair_index.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

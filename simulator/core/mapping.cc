@@ -6,9 +6,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "simulator/core/file_io.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 #include "simulator/core/mapping_checks.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "simulator/core/field_checks.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

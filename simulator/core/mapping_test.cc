@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/message_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/testing/program_builder.h"
 

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/core/file_io.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 #include "simulator/core/program_checks.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "simulator/core/field_checks.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/hardware.h"
 #include "simulator/core/mapping_checks.h"
 #include "simulator/core/program_types.h"
-#include "simulator/core/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

@@ -3,9 +3,9 @@
 #include <functional>
 #include <random>
 
+#include "base/message_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/simulate.h"
 #include "simulator/core/testing/program_builder.h"

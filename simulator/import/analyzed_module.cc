@@ -4,10 +4,10 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
+#include "base/status_macros.h"
+#include "base/utf8.h"
 #include "simulator/core/field_checks.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/status_macros.h"
-#include "simulator/core/utf8.h"
 #include "simulator/hlo/read_module.h"
 #include "simulator/import/saturate.h"
 

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/hardware.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"

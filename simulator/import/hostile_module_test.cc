@@ -9,9 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/program.h"
 #include "simulator/core/testing/program_builder.h"

@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/utf8.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/simulate.h"
-#include "simulator/core/utf8.h"
 #include "simulator/import/analyzed_module.h"
 #include "simulator/import/assemble.h"
 #include "simulator/import/baseline.h"

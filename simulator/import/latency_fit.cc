@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "simulator/core/fingerprint.h"
+#include "base/sha256.h"
 #include "simulator/import/match.h"
 #include "simulator/import/savings_fit.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "simulator/core/fingerprint.h"
+#include "base/sha256.h"
 
 namespace mallocmuzero {
 namespace {

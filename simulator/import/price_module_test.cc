@@ -3,9 +3,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/import/testing/modules.h"
 

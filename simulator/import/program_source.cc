@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/status_macros.h"
+#include "base/message_file.h"
+#include "base/status_macros.h"
 
 namespace mallocmuzero {
 namespace {

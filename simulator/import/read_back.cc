@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "simulator/core/file_io.h"
+#include "base/message_file.h"
 #include "simulator/core/simulate.h"
 #include "simulator/import/analyzed_module.h"
 #include "simulator/import/baseline.h"

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/hardware.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/import/import.h"

@@ -8,9 +8,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "base/status_macros.h"
 #include "simulator/core/field_checks.h"
 #include "simulator/core/program_types.h"
-#include "simulator/core/status_macros.h"
 #include "simulator/import/trip_count.h"
 
 namespace mallocmuzero {

@@ -4,8 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "simulator/core/file_io.h"
-#include "simulator/core/status_macros.h"
+#include "base/file_io.h"
+#include "base/status_macros.h"
 #include "simulator/hlo/print_module.h"
 #include "simulator/import/analyzed_module.h"
 #include "simulator/import/program_source.h"

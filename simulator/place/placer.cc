@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/core/status_macros.h"
+#include "base/status_macros.h"
 #include "simulator/place/estimates.h"
 #include "simulator/place/fusion_memory.h"
 #include "simulator/place/in_place.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/core/status_macros.h"
+#include "base/status_macros.h"
 #include "simulator/place/placer.h"
 #include "simulator/place/shape_edit.h"
 

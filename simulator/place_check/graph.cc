@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "simulator/core/status_macros.h"
+#include "base/status_macros.h"
 #include "simulator/place_check/shapes.h"
 
 namespace mallocmuzero::place_check {

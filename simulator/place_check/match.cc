@@ -4,7 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "simulator/core/file_io.h"
+#include "base/message_file.h"
 #include "simulator/place_check/aliases.h"
 #include "simulator/place_check/shapes.h"
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "simulator/core/file_io.h"
 #include "simulator/place_check/testing/cases.h"
 #include "simulator/place_check/testing/module_text.h"
 #include "tests/e2e/run_binary.h"

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/message_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "simulator/core/file_io.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "tests/e2e/run_binary.h"

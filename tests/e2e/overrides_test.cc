@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "simulator/core/file_io.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {

@@ -15,10 +15,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 #include "env/game.h"
-#include "env/game_rules.h"
+#include "env/program_rules.h"
 #include "optimize/checked_place.h"
-#include "simulator/core/file_io.h"
 #include "simulator/core/hardware.h"
 #include "simulator/core/program.h"
 #include "simulator/import/import.h"
@@ -39,7 +39,7 @@ struct Playable {
   std::string path;
   xla::HloModuleProto module;
   std::unique_ptr<Program> program;  // the rules point at it
-  GameRules rules;
+  ProgramRules rules;
 };
 
 Playable Import(const place_check::PlacedCase& test_case) {
@@ -48,7 +48,7 @@ Playable Import(const place_check::PlacedCase& test_case) {
   if (!WriteFileAtomically(path, module.SerializeAsString()).ok()) std::abort();
   v1::Program imported = Must(ImportProgram({.all_hbm_path = path}, Must(LoadHardware("tpu_v6e"))));
   auto program = std::make_unique<Program>(Must(Program::FromProto(std::move(imported))));
-  GameRules rules = Must(GameRules::Create(*program, {.negligible_share = -1}));
+  ProgramRules rules = Must(ProgramRules::Create(*program, {.negligible_share = -1}));
   return {std::move(path), std::move(module), std::move(program), std::move(rules)};
 }
 

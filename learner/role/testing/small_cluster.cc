@@ -4,13 +4,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/message_file.h"
 #include "env/program_set.h"
 #include "env/testing/random_program_set.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "model/network_config.h"
 #include "rpc/channel.h"
 #include "rpc/testing/await.h"
-#include "simulator/core/file_io.h"
 
 namespace mallocmuzero::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/core/file_io.h"
+#include "base/message_file.h"
 #include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero::testing {

@@ -1,0 +1,196 @@
+#include "base/child_process.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace mallocmuzero {
+namespace {
+
+// The descriptor that a supervisor listens on, in decimal digits, and which one it is.
+constexpr char kReadyVariable[] = "MALLOCMUZERO_READY_FD";
+constexpr int kReadyFd = STDERR_FILENO + 1;
+
+// Read at once from a child; more comes with the next turn, so that no child starves the others.
+constexpr size_t kMostOutputBytes = 256 << 10;
+
+struct Pipe {
+  int read = -1;
+  int write = -1;
+};
+
+bool Open(Pipe& pipe) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  pipe = {ends[0], ends[1]};
+  return true;
+}
+
+void Close(int& fd) {
+  if (fd >= 0) close(std::exchange(fd, -1));
+}
+
+// In the child, between fork and exec: nothing that allocates or locks. `output` and `ready` are
+// its ends of the pipes.
+void BecomeChild(pid_t parent, int output, int ready, char* const* argv, char* const* environment) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // The parent may have ended before it could be noticed.
+  if (getppid() != parent) _exit(127);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGPIPE, SIG_DFL);
+  fcntl(output, F_SETFL, 0);
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  dup2(ready, kReadyFd);
+  fcntl(kReadyFd, F_SETFD, 0);
+  // Libraries may have descriptors that would stay open.
+  close_range(kReadyFd + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+  execve(argv[0], argv, environment);
+  // Seen as the child's output.
+  constexpr char kText[] = "cannot be started: ";
+  const char* reason = strerrordesc_np(errno);
+  [[maybe_unused]] ssize_t ignored = write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  ignored = write(STDERR_FILENO, reason, std::strlen(reason));
+  ignored = write(STDERR_FILENO, "\n", 1);
+  _exit(127);
+}
+
+// Our own environment and where to say that the child is ready.
+std::vector<std::string> ChildEnvironment() {
+  std::vector<std::string> variables;
+  const std::string prefix = absl::StrCat(kReadyVariable, "=");
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (std::strncmp(*variable, prefix.c_str(), prefix.size()) != 0)
+      variables.emplace_back(*variable);
+  }
+  variables.push_back(absl::StrCat(prefix, kReadyFd));
+  return variables;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& string : strings) pointers.push_back(string.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+void NotifyReady() {
+  const char* variable = std::getenv(kReadyVariable);
+  int fd = -1;
+  if (variable == nullptr || !absl::SimpleAtoi(variable, &fd) || fd <= STDERR_FILENO) return;
+  unsetenv(kReadyVariable);
+  [[maybe_unused]] const ssize_t ignored = write(fd, "1", 1);
+  close(fd);
+}
+
+absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
+    const std::vector<std::string>& command) {
+  std::unique_ptr<ChildProcess> child(new ChildProcess());
+  Pipe output;
+  Pipe ready;
+  if (!Open(output) || !Open(ready)) {
+    const int error = errno;
+    Close(output.read);
+    Close(output.write);
+    return absl::InternalError(absl::StrCat("no pipe: ", std::strerror(error)));
+  }
+  child->output_ = output.read;
+  child->ready_ = ready.read;
+  std::vector<std::string> arguments = command;
+  std::vector<std::string> variables = ChildEnvironment();
+  const std::vector<char*> argv = Pointers(arguments);
+  const std::vector<char*> environment = Pointers(variables);
+  const pid_t parent = getpid();
+  child->pid_ = fork();
+  if (child->pid_ == 0) {
+    BecomeChild(parent, output.write, ready.write, argv.data(), environment.data());
+  }
+  const int error = errno;
+  Close(output.write);
+  Close(ready.write);
+  if (child->pid_ < 0)
+    return absl::InternalError(absl::StrCat("no process: ", std::strerror(error)));
+  // Not pidfd_open(): the header of glibc 2.36 declares it without C linkage.
+  child->pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, child->pid_, 0));
+  if (child->pidfd_ < 0) {
+    return absl::InternalError(absl::StrCat("pidfd_open: ", std::strerror(errno)));
+  }
+  return child;
+}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ > 0 && exit_code_ < 0) {
+    kill(pid_, SIGKILL);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  Close(pidfd_);
+  Close(output_);
+  Close(ready_);
+}
+
+std::string ChildProcess::ReadOutput() {
+  std::string text;
+  char buffer[4096];
+  while (output_ >= 0 && text.size() < kMostOutputBytes) {
+    const ssize_t size = read(output_, buffer, sizeof(buffer));
+    if (size > 0) {
+      text.append(buffer, static_cast<size_t>(size));
+      continue;
+    }
+    if (size < 0 && errno == EINTR) continue;
+    // Closed by the child and all of its children, unless there is just nothing now.
+    if (size == 0 || errno != EAGAIN) Close(output_);
+    break;
+  }
+  return text;
+}
+
+bool ChildProcess::ready() {
+  char byte = 0;
+  if (ready_ < 0) return is_ready_;
+  const ssize_t size = read(ready_, &byte, 1);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  is_ready_ = size == 1;
+  Close(ready_);
+  return is_ready_;
+}
+
+void ChildProcess::Signal(int signal) const {
+  if (exit_code_ < 0) kill(pid_, signal);
+}
+
+bool ChildProcess::HasEnded(std::string& how) {
+  int status = 0;
+  if (exit_code_ >= 0 || waitpid(pid_, &status, WNOHANG) != pid_) return exit_code_ >= 0;
+  if (WIFEXITED(status)) {
+    exit_code_ = WEXITSTATUS(status);
+    how = absl::StrCat("exited with code ", exit_code_);
+  } else {
+    exit_code_ = 128 + WTERMSIG(status);
+    how = absl::StrCat(
+        "killed by signal ", WTERMSIG(status), " (",
+        sigdescr_np(WTERMSIG(status)) == nullptr ? "unknown" : sigdescr_np(WTERMSIG(status)), ")");
+  }
+  return true;
+}
+
+}  // namespace mallocmuzero

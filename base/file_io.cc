@@ -1,0 +1,136 @@
+#include "base/file_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/compression.h"
+
+namespace mallocmuzero {
+namespace {
+
+absl::Status ErrnoStatus(const std::string& path, absl::string_view action, int error) {
+  const std::string message = absl::StrCat(path, ": ", action, ": ", std::strerror(error));
+  if (error == ENOENT) return absl::NotFoundError(message);
+  return absl::InvalidArgumentError(message);
+}
+
+absl::Status WriteBytes(int file, const std::string& path, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(path, "cannot write", errno);
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+// True for pipes, devices and the like: they cannot be replaced, only written to.
+bool TakesBytesOnly(const std::string& path) {
+  struct stat found = {};
+  if (stat(path.c_str(), &found) != 0) return false;
+  return !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
+
+absl::Status WriteInto(const std::string& path, absl::string_view bytes) {
+  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (file < 0) return ErrnoStatus(path, "cannot open", errno);
+  absl::Status status = WriteBytes(file, path, bytes);
+  if (close(file) != 0 && status.ok()) status = ErrnoStatus(path, "cannot write", errno);
+  return status;
+}
+
+// What `path` stands for if it is a link, or a link to a link; it need not exist.
+absl::StatusOr<std::string> FollowLinks(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as in Linux
+  std::filesystem::path target = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    std::error_code no_link;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, no_link);
+    if (no_link) return target.string();
+    target = target.parent_path() / next;  // `next` alone if it is absolute
+  }
+  return ErrnoStatus(path, "cannot create", ELOOP);
+}
+
+// Makes a rename durable. Some file systems cannot sync folders; the content is safe regardless.
+void SyncFolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return;
+  fsync(file);
+  close(file);
+}
+
+std::string TemporaryPathFor(const std::string& path) {
+  static std::atomic<uint32_t> counter = 0;
+  return absl::StrCat(path, ".", getpid(), ".", counter.fetch_add(1), ".tmp");
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
+                                                             &std::fclose);
+  if (file == nullptr) return ErrnoStatus(path, "cannot open", errno);
+  constexpr size_t kChunkBytes = 1 << 18;
+  std::string content;
+  while (true) {
+    const size_t size = content.size();
+    content.resize(size + kChunkBytes);
+    const size_t read = std::fread(content.data() + size, 1, kChunkBytes, file.get());
+    content.resize(size + read);
+    if (static_cast<int64_t>(content.size()) > kMaxFileBytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": content is longer than ", kMaxFileBytes, " bytes"));
+    }
+    if (read == kChunkBytes) continue;
+    if (std::ferror(file.get()) != 0) return ErrnoStatus(path, "cannot read", errno);
+    break;
+  }
+  return Decompress(std::move(content), path);
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes, bool compress) {
+  std::string compressed;
+  if (compress || absl::EndsWith(path, ".zst")) {
+    absl::StatusOr<std::string> result = Compress(bytes, path);
+    if (!result.ok()) return result.status();
+    compressed = *std::move(result);
+    bytes = compressed;
+  }
+  if (TakesBytesOnly(path)) return WriteInto(path, bytes);
+  const absl::StatusOr<std::string> target = FollowLinks(path);
+  if (!target.ok()) return target.status();
+  const std::string temporary = TemporaryPathFor(*target);
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) return ErrnoStatus(path, "cannot create", errno);
+  absl::Status status = WriteBytes(file, path, bytes);
+  if (status.ok() && fsync(file) != 0) status = ErrnoStatus(path, "cannot write to disk", errno);
+  if (close(file) != 0 && status.ok()) status = ErrnoStatus(path, "cannot write", errno);
+  if (status.ok() && std::rename(temporary.c_str(), target->c_str()) != 0) {
+    status = ErrnoStatus(path, "cannot replace", errno);
+  }
+  if (!status.ok()) {
+    unlink(temporary.c_str());
+    return status;
+  }
+  SyncFolderOf(*target);
+  return absl::OkStatus();
+}
+
+}  // namespace mallocmuzero

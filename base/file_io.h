@@ -1,0 +1,27 @@
+// Reads whole files, and replaces them in one step.
+
+#ifndef MALLOCMUZERO_BASE_FILE_IO_H_
+#define MALLOCMUZERO_BASE_FILE_IO_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace mallocmuzero {
+
+// Content of the file. Data that starts with zstd's magic number is decompressed (all its frames),
+// whatever the extension. NotFound if there is no such file, InvalidArgument if it is a folder,
+// damaged, cut short, or longer than kMaxFileBytes (base/compression.h).
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// Replaces the file in one step: a reader, also one after a crash, sees the old content or the new
+// one. A link stays, what it points to is replaced; into a pipe or a device the bytes are written.
+// Compressed if `compress` is set or the path ends in ".zst".
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes,
+                                 bool compress = false);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_BASE_FILE_IO_H_

@@ -1,0 +1,29 @@
+// What the cluster's processes say on stderr.
+
+#ifndef MALLOCMUZERO_BASE_LOG_H_
+#define MALLOCMUZERO_BASE_LOG_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace mallocmuzero {
+
+enum class LogLevel : uint8_t { kInfo, kWarning, kError };
+
+// "2026-11-21T18:10:02.123Z W replay-0: TEXT\n": UTC, the level's letter, who says it. Line breaks
+// in the text become blanks.
+std::string LogLine(absl::Time time, LogLevel level, absl::string_view name,
+                    absl::string_view text);
+
+// Writes such a line of now to stderr in one piece. Thread-safe.
+void Log(LogLevel level, absl::string_view name, absl::string_view text);
+
+// Writes all of `text` to stderr in one piece. Thread-safe.
+void WriteToStderr(absl::string_view text);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_BASE_LOG_H_

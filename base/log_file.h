@@ -1,0 +1,42 @@
+// A log that does not fill the disk.
+
+#ifndef MALLOCMUZERO_BASE_LOG_FILE_H_
+#define MALLOCMUZERO_BASE_LOG_FILE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace mallocmuzero {
+
+// Appends to a file. When that would exceed `most_bytes`, the file becomes PATH.1, whose content is
+// lost, and begins anew. Text that cannot be written is dropped: a full disk stops no cluster. Not
+// thread-safe.
+class LogFile {
+ public:
+  // InvalidArgument if the file cannot be written to.
+  static absl::StatusOr<LogFile> Open(const std::string& path, size_t most_bytes);
+  ~LogFile();
+  LogFile(LogFile&& other) noexcept;
+  LogFile& operator=(LogFile&& other) noexcept;
+
+  void Append(absl::string_view text);
+
+ private:
+  LogFile(std::string path, size_t most_bytes);
+  bool Reopen();
+
+  // At most most_bytes_.
+  void AppendPart(absl::string_view text);
+
+  std::string path_;
+  size_t most_bytes_;
+  size_t size_ = 0;
+  int fd_ = -1;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_BASE_LOG_FILE_H_

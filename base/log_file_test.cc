@@ -1,0 +1,58 @@
+#include "base/log_file.h"
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+std::string ContentOf(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+class LogFileTest : public ::testing::Test {
+ protected:
+  LogFileTest() {
+    std::remove(path_.c_str());
+    std::remove((path_ + ".1").c_str());
+  }
+
+  // A name of its own: tests run at the same time.
+  const std::string path_ = ::testing::TempDir() + "/" +
+                            ::testing::UnitTest::GetInstance()->current_test_info()->name() +
+                            ".log";
+};
+
+TEST_F(LogFileTest, TheFileBeforeIsKept) {
+  auto file = LogFile::Open(path_, 10);
+  ASSERT_TRUE(file.ok()) << file.status();
+  file->Append("aaaa\n");
+  file->Append("bbbb\n");
+  file->Append("cccc\n");
+  EXPECT_EQ(ContentOf(path_), "cccc\n");
+  EXPECT_EQ(ContentOf(path_ + ".1"), "aaaa\nbbbb\n");
+}
+
+TEST_F(LogFileTest, ATextThatIsLongerThanAFileIsCutBetweenLines) {
+  auto file = LogFile::Open(path_, 12);
+  ASSERT_TRUE(file.ok()) << file.status();
+  file->Append("aaaa\nbbbb\ncccc\ndddd\neeee\n");
+  EXPECT_EQ(ContentOf(path_), "eeee\n");
+  EXPECT_EQ(ContentOf(path_ + ".1"), "cccc\ndddd\n");
+}
+
+TEST_F(LogFileTest, ALineThatIsLongerThanAFileIsCut) {
+  auto file = LogFile::Open(path_, 4);
+  ASSERT_TRUE(file.ok()) << file.status();
+  file->Append("aaaabb\n");
+  EXPECT_EQ(ContentOf(path_ + ".1"), "aaaa");
+  EXPECT_EQ(ContentOf(path_), "bb\n");
+}
+
+}  // namespace
+}  // namespace mallocmuzero

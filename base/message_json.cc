@@ -1,0 +1,38 @@
+#include "base/message_json.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace mallocmuzero {
+
+absl::StatusOr<std::string> MessageToJson(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  // Debian's protobuf has a Status of its own.
+  const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
+  if (!status.ok()) {
+    return absl::InternalError(absl::StrCat("cannot print ", message.GetDescriptor()->full_name(),
+                                            " as JSON: ", status.ToString()));
+  }
+  return json;
+}
+
+absl::Status MessageFromJson(absl::string_view json, google::protobuf::Message& message) {
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const auto status = google::protobuf::util::JsonStringToMessage(
+      google::protobuf::StringPiece(json.data(), json.size()), &message, options);
+  if (status.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(message.GetDescriptor()->full_name(), " as JSON expected: ", status.ToString()));
+}
+
+}  // namespace mallocmuzero

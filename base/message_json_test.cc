@@ -1,0 +1,42 @@
+#include "base/message_json.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace mallocmuzero {
+namespace {
+
+TEST(MessageToJson, KeepsProtoNamesAndPrintsNumbersAsNumbers) {
+  v1::PriceReport report;
+  report.set_name("gpt");
+  report.set_total_cycles(9007199254740991.0);
+  report.set_stall_cycles(0.5);
+  const auto json = MessageToJson(report);
+  ASSERT_TRUE(json.ok()) << json.status();
+  const nlohmann::json parsed = nlohmann::json::parse(*json);
+  EXPECT_EQ(parsed["name"], "gpt");
+  EXPECT_EQ(parsed["total_cycles"].get<double>(), 9007199254740991.0);
+  EXPECT_TRUE(parsed["stall_cycles"].is_number());
+}
+
+TEST(MessageToJson, PrintsZerosButNotAbsentOptionalFields) {
+  const auto json = MessageToJson(v1::PriceReport());
+  ASSERT_TRUE(json.ok()) << json.status();
+  const nlohmann::json parsed = nlohmann::json::parse(*json);
+  EXPECT_EQ(parsed["copies"], 0);
+  EXPECT_EQ(parsed["estimated_cycles"], 0.0);
+  EXPECT_FALSE(parsed.contains("default_cycles"));
+}
+
+TEST(MessageToJson, IsOneLine) {
+  v1::ValidationReport report;
+  report.add_violations()->set_message("two\nlines");
+  const auto json = MessageToJson(report);
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_THAT(*json, testing::Not(testing::HasSubstr("\n")));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

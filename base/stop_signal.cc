@@ -1,0 +1,69 @@
+#include "base/stop_signal.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+
+#include "absl/time/clock.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Written to by the handler, which may do little else.
+volatile std::sig_atomic_t stop_fd = -1;
+
+void NoteSignal(int) {
+  const int saved_errno = errno;
+  const uint64_t one = 1;
+  // It cannot fail before 2^64 signals.
+  [[maybe_unused]] const ssize_t ignored = write(stop_fd, &one, sizeof(one));
+  errno = saved_errno;
+}
+
+void Handle(int signal, int flags, void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+StopSignal::StopSignal() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  stop_fd = fd_;
+  Handle(SIGTERM, SA_RESTART, NoteSignal);
+  Handle(SIGINT, SA_RESTART | SA_RESETHAND, NoteSignal);
+  // nohup has it ignored, and that is to stay.
+  struct sigaction hangup = {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  takes_hangup_ = hangup.sa_handler != SIG_IGN;
+  if (takes_hangup_) Handle(SIGHUP, SA_RESTART, NoteSignal);
+}
+
+StopSignal::~StopSignal() {
+  Handle(SIGTERM, 0, SIG_DFL);
+  Handle(SIGINT, 0, SIG_DFL);
+  if (takes_hangup_) Handle(SIGHUP, 0, SIG_DFL);
+  stop_fd = -1;
+  close(fd_);
+}
+
+bool StopSignal::Wait(absl::Duration timeout) const {
+  const absl::Time end = absl::Now() + timeout;
+  while (true) {
+    const absl::Duration left = std::clamp(end - absl::Now(), absl::ZeroDuration(), absl::Hours(1));
+    pollfd entry = {.fd = fd_, .events = POLLIN};
+    // Rounded up, so that it does not spin through the last millisecond.
+    const auto milliseconds =
+        static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+    if (poll(&entry, 1, milliseconds) > 0) return true;
+    if (absl::Now() >= end) return false;
+  }
+}
+
+}  // namespace mallocmuzero

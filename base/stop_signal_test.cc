@@ -1,0 +1,59 @@
+#include "base/stop_signal.h"
+
+#include <csignal>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+TEST(StopSignal, WaitsForASignalWhateverThreadGetsIt) {
+  const StopSignal stop;
+  EXPECT_FALSE(stop.Wait(absl::Milliseconds(1)));
+  std::thread([] { std::raise(SIGTERM); }).join();
+  EXPECT_TRUE(stop.Wait(absl::Minutes(1)));
+  // It stays asked for.
+  EXPECT_TRUE(stop.Wait(absl::ZeroDuration()));
+}
+
+TEST(StopSignal, WakesFromAWaitWithoutEnd) {
+  const StopSignal stop;
+  std::thread signaller([] { std::raise(SIGINT); });
+  EXPECT_TRUE(stop.Wait(absl::InfiniteDuration()));
+  signaller.join();
+}
+
+TEST(StopSignal, AHangupIsAsASignalToStop) {
+  {
+    const StopSignal stop;
+    std::raise(SIGHUP);
+    EXPECT_TRUE(stop.Wait(absl::Minutes(1)));
+  }
+  // Afterwards all is as it was.
+  EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_DFL);
+}
+
+TEST(StopSignal, LeavesAHangupIgnoredAsNohupHasIt) {
+  std::signal(SIGHUP, SIG_IGN);
+  {
+    const StopSignal stop;
+    std::raise(SIGHUP);
+    EXPECT_FALSE(stop.Wait(absl::Milliseconds(1)));
+  }
+  EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_IGN);
+}
+
+TEST(StopSignalDeathTest, ASecondInterruptEndsTheProcess) {
+  EXPECT_EXIT(
+      {
+        const StopSignal stop;
+        std::raise(SIGINT);
+        if (stop.Wait(absl::ZeroDuration())) std::raise(SIGINT);
+      },
+      testing::KilledBySignal(SIGINT), "");
+}
+
+}  // namespace
+}  // namespace mallocmuzero

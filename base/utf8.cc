@@ -1,0 +1,51 @@
+#include "base/utf8.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace mallocmuzero {
+namespace {
+
+bool IsBetween(char c, uint8_t low, uint8_t high) {
+  const auto byte = static_cast<uint8_t>(c);
+  return low <= byte && byte <= high;
+}
+
+}  // namespace
+
+size_t Utf8CharacterSize(absl::string_view text) {
+  const auto lead = static_cast<uint8_t>(text[0]);
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  const size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (text.size() < size) return 0;
+  // The second byte rules out overlong forms, surrogates and what is beyond U+10FFFF.
+  const uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  const uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  if (!IsBetween(text[1], low, high)) return 0;
+  for (size_t i = 2; i < size; ++i) {
+    if (!IsBetween(text[i], 0x80, 0xBF)) return 0;
+  }
+  return size;
+}
+
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const size_t size = Utf8CharacterSize(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+std::string ToUtf8(std::string text) {
+  for (size_t i = 0; i < text.size();) {
+    const size_t size = Utf8CharacterSize(absl::string_view(text).substr(i));
+    if (size == 0) text[i] = '?';
+    i += size == 0 ? 1 : size;
+  }
+  return text;
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,262 @@
+#include "env/program_rules.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "env/most_savings.h"
+#include "env/program_rules_builder.h"
+
+namespace mallocmuzero {
+
+ProgramRules ProgramRules::Builder::Build() {
+  MarkLoops();
+  MakeCapacity();
+  MakeBuffers();
+  rules_.all_hbm_cycles_ = CyclesBefore(program_).back();
+  savings_ = MostSavings(program_);
+  CountRoles();
+  for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) CheckGroupShape(g);
+  DropBuffersBeyondTheRules();
+  DropNegligibleBuffers();
+  MakeGroups();
+  MakeAccesses();
+  FindPrefetch();
+  return std::move(rules_);
+}
+
+void ProgramRules::Builder::MarkLoops() {
+  const auto& loops = program_.loops();
+  rules_.loop_of_marker_.assign(program_.instruction_count(), kNone);
+  rules_.loop_groups_.resize(loops.size());
+  for (uint32_t l = 0; l < loops.size(); ++l) {
+    rules_.loop_of_marker_[loops[l].begin] = static_cast<int32_t>(l);
+    rules_.loop_of_marker_[loops[l].end] = static_cast<int32_t>(l);
+  }
+  rules_.group_inside_.assign(program_.buffer_count(), kNone);
+  for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) {
+    const CarriedGroup& group = program_.carried_groups()[g];
+    rules_.loop_groups_[group.loop].push_back(g);
+    rules_.group_inside_[group.parameter_buffer] = static_cast<int32_t>(g);
+    rules_.group_inside_[group.root_buffer] = static_cast<int32_t>(g);
+  }
+}
+
+void ProgramRules::Builder::MakeCapacity() {
+  const v1::Hardware& hardware = program_.hardware();
+  const int64_t alignment = hardware.fast_memory_alignment_bytes();
+  std::vector<int64_t> capacity;
+  for (const Instruction& instruction : program_.instructions()) {
+    const int64_t left = hardware.fast_memory_bytes() - instruction.scoped_fast_memory_bytes;
+    capacity.push_back(std::max<int64_t>(0, left / alignment * alignment));
+  }
+  if (capacity.empty()) capacity.push_back(0);
+  rules_.capacity_ = RangeMinimum(std::move(capacity));
+}
+
+void ProgramRules::Builder::MakeBuffers() {
+  const int64_t alignment = program_.hardware().fast_memory_alignment_bytes();
+  rules_.buffers_.resize(program_.buffer_count());
+  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+    const Buffer& buffer = program_.buffers()[b];
+    BufferRule& rule = rules_.buffers_[b];
+    rule.bytes = (buffer.bytes + alignment - 1) / alignment * alignment;
+    rule.stays_in_hbm =
+        buffer.pinned_to_hbm || rule.bytes > program_.hardware().fast_memory_bytes();
+    const auto accesses = program_.AccessesOfBuffer(b);
+    const bool written_first =
+        !accesses.empty() && program_.accesses()[accesses[0]].kind == AccessKind::kWrite;
+    rule.starts_in_hbm = buffer.live_in || !written_first;
+    rule.available = buffer.live_in ? 0 : static_cast<int32_t>(buffer.first) + 1;
+    if (!buffer.live_in) {
+      rule.home = program_.instructions()[buffer.first].loop;
+      if (written_first) rule.home = LoopOf(accesses[0]);
+    }
+  }
+  for (const CarriedGroup& group : program_.carried_groups()) {
+    const Loop& loop = program_.loops()[group.loop];
+    BufferRule& parameter = rules_.buffers_[group.parameter_buffer];
+    BufferRule& result = rules_.buffers_[group.result_buffer];
+    parameter.home = static_cast<int32_t>(group.loop);
+    parameter.available = static_cast<int32_t>(loop.begin) + 1;
+    result.home = loop.parent;
+    result.available = static_cast<int32_t>(loop.end) + 1;
+    parameter.starts_in_hbm = result.starts_in_hbm = false;  // the loop gives them their values
+  }
+}
+
+// A value is made in its home only, used there or in loops inside it, and lives as long as that
+// takes.
+void ProgramRules::Builder::DropBuffersBeyondTheRules() {
+  std::vector<int32_t> live_until(program_.buffer_count());
+  for (uint32_t b = 0; b < live_until.size(); ++b) {
+    live_until[b] = static_cast<int32_t>(program_.buffers()[b].last);
+  }
+  for (const CarriedGroup& group : program_.carried_groups()) {
+    const Loop& loop = program_.loops()[group.loop];
+    const auto live_at = [&](uint32_t buffer, uint32_t marker) {
+      live_until[buffer] = std::max(live_until[buffer], static_cast<int32_t>(marker));
+    };
+    live_at(group.initial_buffer, loop.begin);
+    live_at(group.root_buffer, loop.end);
+    live_at(group.result_buffer, loop.end);
+  }
+  std::vector<int32_t> last_user(program_.buffer_count(), kNone);
+  for (uint32_t a = 0; a < program_.access_count(); ++a) {
+    const Access& access = program_.accesses()[a];
+    BufferRule& rule = rules_.buffers_[access.buffer];
+    const auto user = static_cast<int32_t>(access.instruction);
+    const bool used_twice = std::exchange(last_user[access.buffer], user) == user;
+    const bool inside = rules_.IsInLoop(LoopOf(a), rule.home);
+    const bool changes = access.kind != AccessKind::kRead;
+    const bool made_inside = changes && LoopOf(a) != rule.home;
+    // A value that a pass changes for the next one is carried by a group.
+    const bool carried_alone = changes && rule.home != kNone && rule.starts_in_hbm;
+    const bool dies_early =
+        rules_.SpanEnd(access.instruction, rule.home) > live_until[access.buffer];
+    if (!inside || made_inside || carried_alone || dies_early || used_twice) {
+      rule.stays_in_hbm = true;
+    }
+  }
+}
+
+void ProgramRules::Builder::DropNegligibleBuffers() {
+  // A group's buffers are worth what they are worth together.
+  std::vector<double> together = savings_;
+  for (const CarriedGroup& group : program_.carried_groups()) {
+    const uint32_t members[] = {group.initial_buffer, group.parameter_buffer, group.root_buffer,
+                                group.result_buffer};
+    double sum = 0;
+    for (const uint32_t b : members) sum += savings_[b];
+    for (const uint32_t b : members) together[b] = std::max(together[b], sum);
+  }
+  const double least = options_.negligible_share * rules_.all_hbm_cycles_;
+  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+    if (together[b] <= least) rules_.buffers_[b].stays_in_hbm = true;
+    // Nobody asks when its values are there: all its accesses go to HBM, wherever they stand.
+    if (rules_.buffers_[b].stays_in_hbm) rules_.buffers_[b].starts_in_hbm = true;
+  }
+}
+
+ProgramRules::Builder::Duty ProgramRules::Builder::DutyFrom(absl::Span<const uint32_t> accesses,
+                                                            size_t from, int32_t home) const {
+  Duty duty;
+  for (size_t k = from; k < accesses.size(); ++k) {
+    const Access& access = program_.accesses()[accesses[k]];
+    if (access.kind == AccessKind::kWrite) {
+      duty.next_write = static_cast<int32_t>(access.instruction);
+      break;
+    }
+    const int32_t end = rules_.SpanEnd(access.instruction, home);
+    duty.last_use = std::max(duty.last_use, end);
+    if (duty.next_update != kNone) continue;
+    if (access.kind == AccessKind::kUpdate) {
+      duty.next_update = static_cast<int32_t>(access.instruction);
+    } else {
+      duty.last_read = std::max(duty.last_read, end);
+    }
+  }
+  return duty;
+}
+
+void ProgramRules::Builder::MakeAccesses() {
+  rules_.accesses_.resize(program_.access_count());
+  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+    const auto accesses = program_.AccessesOfBuffer(b);
+    for (size_t k = 0; k < accesses.size(); ++k) {
+      AccessRule& rule = rules_.accesses_[accesses[k]];
+      if (k + 1 < accesses.size()) rule.next_access = static_cast<int32_t>(accesses[k + 1]);
+      if (rules_.buffers_[b].stays_in_hbm) continue;
+      if (KindOf(accesses[k]) != AccessKind::kRead) {
+        SetDuty(b, k, rule);
+      } else if (k > 0 && KindOf(accesses[k - 1]) == AccessKind::kWrite) {
+        rule.follows_write = writes_for_use();
+      }
+      if (KindOf(accesses[k]) == AccessKind::kWrite) rule.copy_until = CopyUntil(b, k);
+    }
+    const int32_t g = rules_.group_inside_[b];
+    if (g == kNone || !rules_.groups_[g].may_be_fast || accesses.empty()) continue;
+    const bool uses_value = program_.accesses()[accesses[0]].kind != AccessKind::kWrite;
+    if (uses_value && program_.carried_groups()[g].parameter_buffer == b) {
+      rules_.accesses_[accesses[0]].take_over = g;
+    }
+  }
+}
+
+void ProgramRules::Builder::SetDuty(uint32_t b, size_t k, AccessRule& rule) const {
+  const auto accesses = program_.AccessesOfBuffer(b);
+  const auto made = static_cast<int32_t>(program_.accesses()[accesses[k]].instruction);
+  const Duty duty = DutyFrom(accesses, k + 1, rules_.buffers_[b].home);
+  // Where a loop begins, what it takes over is in HBM or, with its group, in fast memory.
+  const int32_t g = GroupTakingOver(b, made, duty.next_change());
+  if (g != kNone) {
+    const int32_t around = program_.loops()[program_.carried_groups()[g].loop].parent;
+    if (!rules_.groups_[g].may_be_fast || rules_.buffers_[b].home != around) return;
+    rule.feeds_group = g;
+    rule.keep_until = rules_.groups_[g].keep_until;
+    return;
+  }
+  const bool is_write = KindOf(accesses[k]) == AccessKind::kWrite;
+  if (writes_for_use() && is_write && duty.last_use == kNone) return;
+  // Values that loops pass on inside are in HBM at the loop's end unless their group is in fast
+  // memory; the game sees to that itself.
+  const bool must_reach_hbm =
+      duty.next_write == kNone && (program_.buffers()[b].live_out || roles_[b].inside > 0);
+  if (!must_reach_hbm && GroupTakingOver(b, made, duty.next_write) == kNone) {
+    rule.keep_until_end = std::max(made, duty.last_use);
+  }
+  rule.keep_until =
+      duty.next_update != kNone ? std::max(made, duty.next_update) : rule.keep_until_end;
+}
+
+int32_t ProgramRules::Builder::CopyUntil(uint32_t b, size_t k) const {
+  const auto accesses = program_.AccessesOfBuffer(b);
+  const auto made = static_cast<int32_t>(program_.accesses()[accesses[k]].instruction);
+  if (!writes_for_use()) return made;
+  // To both memories for an update would be to the fast one for it, and then back.
+  if (k + 1 == accesses.size() || KindOf(accesses[k + 1]) != AccessKind::kRead) return kNone;
+  const uint32_t read = program_.accesses()[accesses[k + 1]].instruction;
+  // A loop that begins before the read uses the value first, and from HBM.
+  if (GroupTakingOver(b, made, static_cast<int32_t>(read)) != kNone) return kNone;
+  return rules_.SpanEnd(read, rules_.buffers_[b].home);
+}
+
+void ProgramRules::Builder::FindPrefetch() {
+  rules_.uses_prefetch_.assign(program_.access_count(), 0);
+  const v1::Mapping& baseline = program_.proto().baseline().mapping();
+  for (const v1::Interval& interval : baseline.intervals()) {
+    if (!interval.cross_program_prefetch()) continue;
+    const uint32_t b = interval.buffer();
+    const BufferRule& rule = rules_.buffers_[b];
+    if (program_.buffers()[b].pinned_to_hbm || !program_.buffers()[b].live_in) return;
+    if (roles_[b].inside > 0 || roles_[b].result > 0) return;  // a loop changes its value
+    if (rules_.Capacity(0, interval.last()) < rule.bytes) return;
+    for (const uint32_t a : program_.AccessesOfBuffer(b)) {
+      const Access& access = program_.accesses()[a];
+      if (access.instruction > interval.last()) break;
+      if (access.kind != AccessKind::kRead) return;
+      const int32_t until = rules_.SpanEnd(access.instruction, kNone);
+      if (until > static_cast<int32_t>(interval.last())) return;
+    }
+    rules_.prefetch_ = {static_cast<int32_t>(b), static_cast<int32_t>(interval.last())};
+    for (const uint32_t a : program_.AccessesOfBuffer(b)) {
+      if (program_.accesses()[a].instruction > interval.last()) break;
+      rules_.uses_prefetch_[a] = baseline.in_fast_memory(static_cast<int>(a)) ? 1 : 0;
+    }
+    return;
+  }
+}
+
+absl::StatusOr<ProgramRules> ProgramRules::Create(const Program& program,
+                                                  const GameOptions& options) {
+  const v1::Hardware& hardware = program.hardware();
+  if (hardware.fast_memory_bytes() <= 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "hardware '", hardware.name(), "': fast_memory_bytes is ", hardware.fast_memory_bytes(),
+        ": there is nothing to decide without fast memory"));
+  }
+  return Builder(program, options).Build();
+}
+
+}  // namespace mallocmuzero

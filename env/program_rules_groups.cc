@@ -1,0 +1,126 @@
+// Which carried groups may be in fast memory, and what their results need.
+
+#include <algorithm>
+
+#include "env/program_rules_builder.h"
+
+namespace mallocmuzero {
+
+void ProgramRules::Builder::CountRoles() {
+  roles_.resize(program_.buffer_count());
+  const auto& groups = program_.carried_groups();
+  for (uint32_t g = 0; g < groups.size(); ++g) {
+    ++roles_[groups[g].initial_buffer].initial;
+    ++roles_[groups[g].parameter_buffer].inside;
+    if (groups[g].root_buffer != groups[g].parameter_buffer) ++roles_[groups[g].root_buffer].inside;
+    ++roles_[groups[g].result_buffer].result;
+  }
+}
+
+bool ProgramRules::Builder::LiesInLoop(uint32_t buffer, uint32_t loop) const {
+  for (const uint32_t a : program_.AccessesOfBuffer(buffer)) {
+    if (!rules_.IsInLoop(LoopOf(a), static_cast<int32_t>(loop))) return false;
+  }
+  return true;
+}
+
+void ProgramRules::Builder::CheckGroupShape(uint32_t g) {
+  const CarriedGroup& group = program_.carried_groups()[g];
+  const uint32_t initial = group.initial_buffer;
+  const uint32_t parameter = group.parameter_buffer;
+  const uint32_t root = group.root_buffer;
+  const uint32_t result = group.result_buffer;
+  const bool distinct = initial != parameter && initial != root && initial != result &&
+                        parameter != result && root != result;
+  const bool single =
+      roles_[parameter].inside == 1 && roles_[root].inside == 1 && roles_[result].result == 1;
+  const auto results = program_.AccessesOfBuffer(result);
+  const bool result_follows = results.empty() || program_.accesses()[results.front()].instruction >
+                                                     program_.loops()[group.loop].end;
+  if (distinct && single && result_follows && LiesInLoop(parameter, group.loop) &&
+      LiesInLoop(root, group.loop) && !program_.buffers()[parameter].live_in &&
+      !program_.buffers()[root].live_in && !program_.buffers()[result].live_in) {
+    return;
+  }
+  for (const uint32_t b : {initial, parameter, root, result}) {
+    rules_.buffers_[b].stays_in_hbm = true;
+  }
+}
+
+void ProgramRules::Builder::MakeGroups() {
+  const auto& groups = program_.carried_groups();
+  rules_.groups_.resize(groups.size());
+  for (uint32_t g = 0; g < groups.size(); ++g) {
+    GroupRule& rule = rules_.groups_[g];
+    rule.may_be_fast = MayBeFast(groups[g]);
+    if (rule.may_be_fast) SetResultDuty(groups[g], rule);
+  }
+}
+
+bool ProgramRules::Builder::MayBeFast(const CarriedGroup& group) const {
+  const uint32_t members[] = {group.initial_buffer, group.parameter_buffer, group.root_buffer,
+                              group.result_buffer};
+  const Loop& loop = program_.loops()[group.loop];
+  for (const uint32_t b : members) {
+    if (rules_.buffers_[b].stays_in_hbm) return false;
+    if (rules_.buffers_[b].bytes != rules_.buffers_[members[0]].bytes) return false;
+  }
+  const Role& initial = roles_[members[0]];
+  const Role& result = roles_[members[3]];
+  if (initial.initial != 1 || initial.inside != 0 || initial.result > 1) return false;
+  if (result.result != 1 || result.inside != 0 || result.initial > 1) return false;
+  for (const uint32_t b : {members[1], members[2]}) {
+    if (roles_[b].inside != 1 || roles_[b].initial != 0 || roles_[b].result != 0) return false;
+    if (program_.buffers()[b].live_in || program_.buffers()[b].live_out) return false;
+  }
+  if (rules_.buffers_[members[0]].home != loop.parent &&
+      rules_.buffers_[members[0]].home != kNone) {
+    return false;
+  }
+  if (program_.buffers()[members[0]].live_out) return false;
+  const auto initial_accesses = program_.AccessesOfBuffer(members[0]);
+  if (!initial_accesses.empty() &&
+      program_.accesses()[initial_accesses.back()].instruction > loop.begin) {
+    return false;
+  }
+  return members[1] == members[2] || RootFollowsParameter(group);
+}
+
+bool ProgramRules::Builder::RootFollowsParameter(const CarriedGroup& group) const {
+  const auto home = static_cast<int32_t>(group.loop);
+  const auto roots = program_.AccessesOfBuffer(group.root_buffer);
+  if (roots.empty() || program_.accesses()[roots[0]].kind != AccessKind::kWrite) return false;
+  if (rules_.buffers_[group.root_buffer].home != home) return false;
+  const auto made = static_cast<int32_t>(program_.accesses()[roots[0]].instruction);
+  const auto parameters = program_.AccessesOfBuffer(group.parameter_buffer);
+  return DutyFrom(parameters, 0, home).last_use < made &&
+         DutyFrom(parameters, 0, home).next_write == kNone;
+}
+
+int32_t ProgramRules::Builder::GroupTakingOver(uint32_t b, int32_t made, int32_t changed) const {
+  if (roles_[b].initial == 0) return kNone;
+  const auto& groups = program_.carried_groups();
+  for (uint32_t g = 0; g < groups.size(); ++g) {
+    if (groups[g].initial_buffer != b) continue;
+    const auto begin = static_cast<int32_t>(program_.loops()[groups[g].loop].begin);
+    if (begin > made && (changed == kNone || begin < changed)) return static_cast<int32_t>(g);
+  }
+  return kNone;
+}
+
+void ProgramRules::Builder::SetResultDuty(const CarriedGroup& group, GroupRule& rule) const {
+  const auto end = static_cast<int32_t>(program_.loops()[group.loop].end);
+  const uint32_t b = group.result_buffer;
+  const Duty duty = DutyFrom(program_.AccessesOfBuffer(b), 0, rules_.buffers_[b].home);
+  const bool taken_over = GroupTakingOver(b, end, duty.next_change()) != kNone;
+  if (!taken_over && duty.next_update != kNone) {
+    rule.keep_until = duty.next_update;
+  } else if (taken_over || (duty.next_write == kNone && program_.buffers()[b].live_out)) {
+    rule.writes_back = true;
+    rule.keep_until = end;
+  } else {
+    rule.keep_until = std::max(end, duty.last_read);
+  }
+}
+
+}  // namespace mallocmuzero

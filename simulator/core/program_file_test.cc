@@ -1,0 +1,98 @@
+// What reading a damaged program file reports.
+
+#include <fstream>
+
+#include "base/compression.h"
+#include "base/message_file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/program.h"
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + name; }
+
+void WriteRaw(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string ReadRaw(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+v1::Program SmallProgram() {
+  testing::ProgramBuilder builder;
+  const uint32_t weights = builder.AddBuffer(100, {.live_in = true});
+  builder.AddInstruction(10, {testing::Read(weights, 5)});
+  return builder.BuildProto();
+}
+
+// What LoadProgram does, without a file.
+absl::StatusOr<Program> LoadBytes(const std::string& bytes) {
+  const absl::StatusOr<std::string> content = Decompress(bytes, "f");
+  if (!content.ok()) return content.status();
+  v1::Program proto;
+  absl::Status status = ParseMessage(*content, /*text=*/false, "f", proto);
+  if (!status.ok()) return status;
+  return Program::FromProto(proto);
+}
+
+TEST(ProgramFile, EveryTruncationIsAnError) {
+  ASSERT_TRUE(WriteMessage(Path("whole.program"), SmallProgram()).ok());
+  for (const std::string& whole :
+       {ReadRaw(Path("whole.program")), SerializeDeterministically(SmallProgram())}) {
+    ASSERT_TRUE(LoadBytes(whole).ok());
+    for (size_t size = 0; size < whole.size(); ++size) {
+      const absl::Status status = LoadBytes(whole.substr(0, size)).status();
+      ASSERT_FALSE(status.ok()) << size;
+      EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
+    }
+  }
+}
+
+TEST(ProgramFile, ErrorsOfTheContentNameTheFile) {
+  const std::string whole = SerializeDeterministically(SmallProgram());
+  WriteRaw(Path("cut.program"), whole.substr(0, whole.size() - 35));  // the fingerprint
+  EXPECT_EQ(LoadProgram(Path("cut.program")).status().message(),
+            Path("cut.program") +
+                ": fingerprint: does not match the content; the program is damaged or was edited");
+}
+
+// A flip may hit a bit that means nothing (true has many encodings): then the program is the same.
+TEST(ProgramFile, EveryFlippedBitIsAnErrorOrChangesNothing) {
+  const std::string whole = SerializeDeterministically(SmallProgram());
+  size_t errors = 0;
+  for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    std::string damaged = whole;
+    damaged[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    const absl::StatusOr<Program> program = LoadBytes(damaged);
+    if (program.ok()) {
+      EXPECT_EQ(SerializeDeterministically(program->proto()), whole) << bit;
+    } else {
+      ++errors;
+    }
+  }
+  EXPECT_GT(errors, 7 * whole.size());
+}
+
+TEST(ProgramFile, EveryFlippedBitOfACompressedFileIsAnErrorOrChangesNothing) {
+  ASSERT_TRUE(WriteMessage(Path("whole.program"), SmallProgram()).ok());
+  const std::string whole = ReadRaw(Path("whole.program"));
+  for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    std::string damaged = whole;
+    damaged[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    const absl::StatusOr<Program> program = LoadBytes(damaged);
+    if (program.ok()) {
+      EXPECT_EQ(program->proto().fingerprint(), SmallProgram().fingerprint()) << bit;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero
