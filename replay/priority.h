@@ -1,4 +1,4 @@
-// Priorities of positions that nobody has drawn yet.
+// The priority that a new position gets, before any draw has measured it.
 
 #ifndef MALLOCMUZERO_REPLAY_PRIORITY_H_
 #define MALLOCMUZERO_REPLAY_PRIORITY_H_
@@ -7,13 +7,14 @@
 
 namespace mallocmuzero {
 
-// Priorities after which the highest of them counts a third: the latest hundred batches or so.
+// The number of SetPriority calls after which the memory of the highest priority has decayed to
+// about a third (1/e): roughly the latest hundred batches.
 inline constexpr double kPriorityMemory = 16384;
 
-// The highest priority of late, when one more is set: new positions get it, so that each is drawn
-// soon (Schaul et al., 2016, section 3.3, give them the highest there has ever been). It falls, or
-// the surprises of a learner's first minutes would for good come before all that it has learned
-// since.
+// Returns the recent highest priority after `priority` has been set, where `highest` is its value
+// before. New positions get this priority, so that each is drawn soon. Schaul et al., 2016, section
+// 3.3, use the highest priority ever seen instead. Here it decays: the large errors of a learner's
+// first minutes would otherwise raise every new position for the rest of the run.
 inline double HighestOfLate(double highest, double priority) {
   return std::max(priority, highest * (1 - 1 / kPriorityMemory));
 }

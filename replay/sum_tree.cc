@@ -58,7 +58,8 @@ void SumTree::Find(absl::Span<double> points, absl::Span<size_t> indices) const 
   for (size_t level = levels_.size(); level-- > 0;) {
     for (size_t i = 0; i < points.size(); ++i) {
       const Node& node = levels_[level][indices[i]];
-      // Rounding may leave a point behind the last weight: never go where there is none.
+      // Rounding may push a point past the last weight. `chosen` then stays at the last child that
+      // has weight, so the descent never enters an empty subtree.
       size_t chosen = 0;
       for (size_t child = 0; child < kChildren; ++child) {
         if (node[child] <= 0) continue;

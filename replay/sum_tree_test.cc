@@ -41,7 +41,7 @@ TEST(SumTree, FindsForManyPointsWhatItFindsForEach) {
 TEST(SumTree, NeverFindsAnIndexWithoutWeight) {
   SumTree tree(8);
   tree.Set(3, 0.1);
-  // A point that rounding has pushed behind the end.
+  // Both points are at or past the total, as after a rounding error.
   EXPECT_EQ(tree.Find(0.1), 3);
   EXPECT_EQ(tree.Find(0.2), 3);
 }
@@ -73,7 +73,7 @@ TEST(SumTree, TotalIsTheSumAfterManyChanges) {
   std::uniform_real_distribution<double> weight(0, 1e6);
   for (int i = 0; i < 100'000; ++i) tree.Set(random() % 1000, weight(random));
   for (size_t i = 0; i < 1000; ++i) tree.Set(i, i % 2 == 0 ? 1e-6 : 0);
-  // Nothing of the large weights before is left.
+  // The earlier weights of up to 1e6 leave no rounding error behind.
   EXPECT_NEAR(tree.total(), 500e-6, 1e-12);
 }
 

@@ -20,15 +20,15 @@
 namespace mallocmuzero {
 namespace {
 
-// Keeps every position within reach of a draw.
+// Lower priorities count as this one, so that every position can be drawn.
 constexpr double kLeastPriority = 1e-6;
 
-// A network may predict NaN; one such priority would spoil the sums for good.
+// A network may predict NaN, and a single NaN in the tree would spoil its sums for good.
 bool IsPriority(double priority) { return std::isfinite(priority) && priority >= 0; }
 
 std::string Key(absl::string_view bytes) { return std::string(bytes.data(), bytes.size()); }
 
-// Ids break ties, so that the order in which games came does not matter.
+// Ids break ties, so that the result does not depend on the order in which games arrived.
 bool IsBetter(const SharedTrajectory& a, const SharedTrajectory& b) {
   const double difference = TotalReturn(*a) - TotalReturn(*b);
   return difference > 0 || (difference == 0 && a->id() < b->id());
@@ -228,7 +228,8 @@ absl::Status TrajectoryBuffer::Restore(const v1::ReplayState& state,
     return fail("fewer than the checkpoint says");
   }
   const absl::Span<const SharedTrajectory> latest = games.first(state.latest_games());
-  // Those that have left came first: a later game of the same decisions has not taken their place.
+  // Best games that have left the latest ones were inserted before these, so they go first:
+  // RememberIfBest keeps the earlier of two games with the same decisions.
   for (const SharedTrajectory& game : games.subspan(latest.size())) RememberIfBest(game);
   for (const SharedTrajectory& game : latest) RememberIfBest(game);
   next_serial_ = state.inserted_games() - latest.size();
@@ -243,7 +244,7 @@ absl::Status TrajectoryBuffer::Restore(const v1::ReplayState& state,
       return fail("a game is empty or has no priorities");
     }
     if (left > priorities_.size()) {
-      // The buffer was larger.
+      // The saved buffer was larger than this one; its oldest games do not fit.
       ++next_serial_;
     } else if (!AppendAgain(game, priorities.first(length))) {
       return fail("a game is there twice");

@@ -1,4 +1,4 @@
-// The games a learner draws from: the latest ones, and the best of each program.
+// The games that a learner draws from: the latest ones, and the best ones of each program.
 
 #ifndef MALLOCMUZERO_REPLAY_TRAJECTORY_BUFFER_H_
 #define MALLOCMUZERO_REPLAY_TRAJECTORY_BUFFER_H_
@@ -25,10 +25,11 @@ namespace mallocmuzero {
 
 using SharedTrajectory = std::shared_ptr<const v1::Trajectory>;
 
-// What a game brought, as share of the all-HBM cycles.
+// The game's return: its rewards and its initial return in sum, as a share of the program's cycles
+// with everything in HBM.
 double TotalReturn(const v1::Trajectory& trajectory);
 
-// A decision of a stored game. `serial` is that of the insert: a name that is never used again.
+// Names a decision of a stored game. `serial` numbers the inserts from 0 and is never used again.
 struct PositionKey {
   uint64_t serial = 0;
   uint32_t position = 0;
@@ -38,71 +39,79 @@ struct DrawnPosition {
   SharedTrajectory trajectory;
   PositionKey key;
 
-  // With which this position was drawn, in one draw.
+  // The probability that a single draw gives this position.
   double probability = 0;
 };
 
-// Bounded in decisions and in bytes; the oldest games leave first. Not thread-safe.
+// Holds at most options.max_decisions() decisions and options.max_bytes() bytes; the oldest games
+// leave first. Also keeps the best games of each program, options.best_games() of them, even after
+// they have left the latest ones. Not thread-safe.
 class TrajectoryBuffer {
  public:
   explicit TrajectoryBuffer(const v1::ReplayOptions& options);
 
-  // Adds a game of at least one decision; its positions get the highest priority of late.
-  // False, and no change, if a game of that id is here, or if it alone is above the bounds.
+  // Adds a game, which must have at least one decision. Its positions get the recent highest
+  // priority (replay/priority.h). Returns false and changes nothing if a game of the same id is
+  // stored or if this game alone exceeds the bounds.
   bool Insert(SharedTrajectory trajectory);
 
-  // Puts a game searched again in the place of the one with the same id; priorities stay. False if
-  // that one has left, or if the decisions are not the same.
+  // Puts a game that was searched again in the place of the stored game with the same id.
+  // Priorities stay. Returns false and changes nothing if that game has left or has other
+  // decisions.
   bool Replace(SharedTrajectory trajectory);
 
-  // Independent draws, with replacement, in proportion to priority ^ priority_exponent. Empty if
-  // there are no games.
+  // Makes `count` independent draws, with replacement, with probabilities in proportion to priority
+  // ^ priority_exponent. Returns nothing if there are no games.
   std::vector<DrawnPosition> Draw(size_t count, std::mt19937_64& random) const;
 
-  // Independent draws: a program, then one of its best games, then a position, all uniform.
+  // Makes `count` independent draws, each of a program, then of one of its best games, then of one
+  // of its positions, all uniform. Returns nothing if there are no games. SetPriority ignores the
+  // keys of these draws.
   std::vector<DrawnPosition> DrawBest(size_t count, std::mt19937_64& random) const;
 
-  // What a learner was surprised by: |value - outcome|. A position that has left is ignored, and so
-  // is a priority that is negative or not finite.
+  // Sets a position's priority, the learner's error |value - outcome|. Does nothing if the game has
+  // left, or if `priority` is negative or not finite.
   void SetPriority(const PositionKey& key, double priority);
-  double priority(const PositionKey& key) const;  // 0 if it has left
+  double priority(const PositionKey& key) const;  // 0 if the game has left
 
   size_t games() const { return games_.size(); }
   size_t decisions() const { return decisions_; }
-  size_t bytes() const { return bytes_; }  // of the games as they are saved
+  size_t bytes() const { return bytes_; }  // of the latest games, serialized
 
-  // Games ever inserted, decisions likewise.
+  // Games and decisions inserted since the run began.
   uint64_t inserted_games() const { return next_serial_; }
   uint64_t inserted_decisions() const { return inserted_decisions_; }
 
-  // Oldest first. Valid until the next change.
+  // The latest games by age, oldest first. Indices are valid until the next change.
   SharedTrajectory game(size_t index) const { return games_[index].trajectory; }
   uint64_t serial(size_t index) const { return games_[index].serial; }
 
-  // What it takes to go on with the same draws, and the games in the order it says.
+  // The state and the games from which Restore continues with the same draws. SavedGames lists the
+  // latest games first, oldest of them first, then the best games that are no longer among them.
   v1::ReplayState Save() const;
   std::vector<SharedTrajectory> SavedGames() const;
 
-  // Fills an empty buffer, which goes on exactly if its options are the same. If it has room for
-  // fewer decisions, the oldest games stay away. InvalidArgument if the two do not fit together;
-  // the buffer is then of no use.
+  // Fills an empty buffer from Save and SavedGames. With the same options it continues exactly. If
+  // the buffer holds fewer decisions than the saved one, the oldest games are left out.
+  // InvalidArgument if `state` and `games` do not fit together; the buffer must not be used then.
   absl::Status Restore(const v1::ReplayState& state, absl::Span<const SharedTrajectory> games);
 
-  // The best games of a program (SHA-256), highest return first; empty if there is none.
+  // The best games of a program, named by its SHA-256 (32 bytes), highest return first; empty if
+  // there is none. Valid until the next change.
   absl::Span<const SharedTrajectory> BestGames(absl::string_view program_sha256) const;
 
  private:
   struct Game {
     SharedTrajectory trajectory;
     uint64_t serial = 0;
-    size_t first_slot = 0;  // of its positions, which go on from slot 0 behind the last one
+    size_t first_slot = 0;  // of its positions, which continue at slot 0 after the last slot
     size_t bytes = 0;
   };
 
   size_t Slot(const Game& game, uint32_t position) const;
   void Append(SharedTrajectory trajectory, size_t bytes, double priority);
 
-  // A saved game, with its priorities; false if its id is here.
+  // Appends a saved game with its saved priorities. Returns false if a game of its id is stored.
   bool AppendAgain(const SharedTrajectory& trajectory, absl::Span<const double> priorities);
   void Store(size_t slot, double priority);
   const Game* Find(uint64_t serial) const;
@@ -113,8 +122,8 @@ class TrajectoryBuffer {
   v1::ReplayOptions options_;
   SumTree weights_;                  // by slot
   std::vector<double> priorities_;   // by slot
-  std::vector<uint64_t> slot_game_;  // serial, by slot
-  std::deque<Game> games_;           // serials ascend, without gaps
+  std::vector<uint64_t> slot_game_;  // serial of the slot's game, by slot
+  std::deque<Game> games_;           // serials ascend without gaps
   absl::flat_hash_map<std::string, uint64_t> serial_of_id_;
   std::map<std::string, std::vector<SharedTrajectory>, std::less<>> best_;  // by program
   size_t next_slot_ = 0;

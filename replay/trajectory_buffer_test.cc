@@ -28,12 +28,12 @@ v1::ReplayOptions Options() {
   return options;
 }
 
-// A game of `length` decisions that brings `value` in all.
+// A game of `length` decisions whose return is `value`.
 v1::Trajectory MakeGame(int id, int length, double value, const std::string& program = "p") {
   v1::Trajectory game;
   game.set_id(absl::StrCat("game ", id));
   game.set_program_sha256(program);
-  // Distinct decisions for distinct ids.
+  // Other ids give other decisions.
   for (int i = 0; i < length; ++i) {
     game.mutable_actions()->push_back(static_cast<char>(id >> i % 7 & 1));
     game.add_rewards(i == 0 ? value : 0);
@@ -41,12 +41,13 @@ v1::Trajectory MakeGame(int id, int length, double value, const std::string& pro
   return game;
 }
 
-// Moved, as a recorder hands it over: with room for more in its fields.
+// Takes the game by move, as the recorder of games does, so that its repeated fields keep their
+// spare capacity.
 SharedTrajectory Shared(v1::Trajectory game) {
   return std::make_shared<const v1::Trajectory>(std::move(game));
 }
 
-// As they come from a file.
+// Copies of the games as a file gives them: serialized and parsed.
 std::vector<SharedTrajectory> Parsed(const std::vector<SharedTrajectory>& games) {
   std::vector<SharedTrajectory> parsed;
   for (const SharedTrajectory& game : games) {
@@ -68,12 +69,12 @@ TEST(TrajectoryBuffer, AnIdIsTakenOnce) {
 TEST(TrajectoryBuffer, TheOldestLeavesForTheNewest) {
   TrajectoryBuffer buffer(Options());
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 30, 0))));
-  // 100 decisions have room for three games of 30.
+  // A buffer of 100 decisions has room for three games of 30.
   ASSERT_EQ(buffer.games(), 3);
   EXPECT_EQ(buffer.game(0)->id(), "game 2");
   EXPECT_EQ(buffer.decisions(), 90);
   EXPECT_EQ(buffer.inserted_decisions(), 150);
-  // Who has left may come again.
+  // A game that has left may be inserted again.
   EXPECT_TRUE(buffer.Insert(Shared(MakeGame(0, 30, 0))));
 }
 
@@ -93,14 +94,14 @@ TEST(TrajectoryBuffer, AGameAboveTheBoundsIsRefused) {
   EXPECT_EQ(buffer.games(), 1);
 }
 
-// Chi-square of 200 bins (199 degrees of freedom): 0.999 quantile 267.5.
+// The chi-square statistic of 200 bins (199 degrees of freedom) has the 0.999 quantile 267.5.
 TEST(TrajectoryBuffer, DrawsFollowPriorities) {
   v1::ReplayOptions options = Options();
   options.set_max_decisions(230);
   options.set_priority_exponent(0.6F);
   TrajectoryBuffer buffer(options);
   std::mt19937_64 random(3);
-  // Some games leave again, and slots wrap around.
+  // Five of the nine games leave again, so that slots wrap around.
   for (int i = 0; i < 9; ++i) ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 50, 0))));
   ASSERT_EQ(buffer.games(), 4);
   std::vector<double> expected(200);
@@ -164,7 +165,7 @@ TEST(TrajectoryBuffer, APriorityThatIsNoNumberChangesNothing) {
     buffer.SetPriority({0, 4}, wrong);
     EXPECT_EQ(buffer.priority({0, 4}), 7);
   }
-  // Nine positions of priority 1 and one of 7.
+  // Nine positions have priority 1 and one has 7: 16 in sum.
   std::mt19937_64 random(1);
   for (const DrawnPosition& drawn : buffer.Draw(100, random)) {
     EXPECT_DOUBLE_EQ(drawn.probability, drawn.key.position == 4 ? 7.0 / 16 : 1.0 / 16);
@@ -194,7 +195,7 @@ TEST(TrajectoryBuffer, KeepsTheBestGamesOfEachProgramForGood) {
   ASSERT_TRUE(buffer.Insert(Shared(MakeGame(4, 40, 0.2))));
   ASSERT_TRUE(buffer.Insert(Shared(MakeGame(5, 40, 0.3, "q"))));
   ASSERT_EQ(buffer.BestGames("p").size(), 2);
-  EXPECT_EQ(buffer.BestGames("p")[0]->id(), "game 1");  // it has left the latest ones
+  EXPECT_EQ(buffer.BestGames("p")[0]->id(), "game 1");  // no longer among the latest games
   EXPECT_EQ(buffer.BestGames("p")[1]->id(), "game 3");
   EXPECT_EQ(buffer.BestGames("q").size(), 1);
   EXPECT_THAT(buffer.BestGames("r"), IsEmpty());
@@ -243,7 +244,7 @@ TEST(TrajectoryBuffer, GoesOnWithTheSameDrawsAfterRestore) {
       EXPECT_EQ(again.BestGames(program)[i]->id(), buffer.BestGames(program)[i]->id());
     }
   }
-  // The next game goes to the same place, and the same numbers draw the same positions.
+  // The next game goes into the same slots, and the same random numbers draw the same positions.
   for (TrajectoryBuffer* one : {&buffer, &again})
     ASSERT_TRUE(one->Insert(Shared(MakeGame(9, 33, 0))));
   std::mt19937_64 other = random;
@@ -265,7 +266,7 @@ TEST(TrajectoryBuffer, BytesEvictTheSameGamesAfterRestore) {
   TrajectoryBuffer again(options);
   ASSERT_TRUE(again.Restore(buffer.Save(), Parsed(buffer.SavedGames())).ok());
   EXPECT_EQ(again.bytes(), buffer.bytes());
-  // A byte too few for four of them.
+  // The bound is one byte short of all four games.
   for (TrajectoryBuffer* one : {&buffer, &again}) {
     ASSERT_TRUE(one->Insert(Shared(MakeGame(3, 11, 0))));
     EXPECT_EQ(one->games(), 3);
@@ -279,7 +280,7 @@ TEST(TrajectoryBuffer, ABestGameThatHasLeftStaysTheBestAfterRestore) {
   v1::Trajectory game = MakeGame(1, 40, 0.9);
   ASSERT_TRUE(buffer.Insert(Shared(game)));
   ASSERT_TRUE(buffer.Insert(Shared(MakeGame(2, 40, 0.1))));
-  // The same decisions once more, when the first game leaves.
+  // This game has the first game's decisions; the first game leaves as it is inserted.
   game.set_id("again");
   ASSERT_TRUE(buffer.Insert(Shared(game)));
   ASSERT_EQ(buffer.game(0)->id(), "game 2");
@@ -296,7 +297,8 @@ TEST(TrajectoryBuffer, ASmallerBufferTakesUpTheLatestGames) {
   ASSERT_EQ(buffer.games(), 3);
   ASSERT_EQ(buffer.Save().first_slot(), 60);
   v1::ReplayOptions options = Options();
-  // Room for two games, without and with the oldest one's first slot.
+  // Either size has room for two games. The saved first slot, 60, is outside the smaller buffer and
+  // inside the larger one.
   for (const uint64_t decisions : {60, 89}) {
     options.set_max_decisions(decisions);
     TrajectoryBuffer smaller(options);

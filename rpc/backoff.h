@@ -1,4 +1,4 @@
-// How long to wait before trying again.
+// The delays between attempts of a call that fails.
 
 #ifndef MALLOCMUZERO_RPC_BACKOFF_H_
 #define MALLOCMUZERO_RPC_BACKOFF_H_
@@ -15,8 +15,8 @@ struct BackoffOptions {
   absl::Duration maximum = absl::Seconds(5);
   double multiplier = 1.6;
 
-  // Each delay is drawn from (1 - jitter, 1 + jitter) times its mean, so that a thousand clients do
-  // not come back at once.
+  // Each delay is drawn uniformly from (1 - jitter, 1 + jitter) times its mean, so that a thousand
+  // clients do not all retry at the same moment.
   double jitter = 0.25;
 };
 
@@ -25,10 +25,11 @@ class Backoff {
  public:
   explicit Backoff(uint64_t seed, const BackoffOptions& options = {});
 
-  // The delay before the next attempt; longer each time, until Reset.
+  // Returns the delay before the next attempt. Its mean grows by `multiplier` with each call, up to
+  // `maximum`, until Reset.
   absl::Duration Next();
 
-  // After a success.
+  // Call after a success: the next delay is short again.
   void Reset() { mean_ = options_.initial; }
 
  private:

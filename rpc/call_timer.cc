@@ -59,7 +59,8 @@ class CallTimerFactory : public ServerInterceptorFactoryInterface {
                     .Register(registry)) {}
 
   Interceptor* CreateServerInterceptor(ServerRpcInfo* info) override {
-    // Names that a stranger makes up would each become a label.
+    // A method's name comes from the caller. Only known methods become labels, so that a stranger
+    // cannot create time series without bound.
     const absl::string_view path = info->method();
     const std::string name = absl::StrReplaceAll(absl::StripPrefix(path, "/"), {{"/", "."}});
     const auto* method = google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(name);

@@ -1,4 +1,4 @@
-// How long a server's calls take.
+// Measures how long a server's calls take.
 
 #ifndef MALLOCMUZERO_RPC_CALL_TIMER_H_
 #define MALLOCMUZERO_RPC_CALL_TIMER_H_
@@ -10,9 +10,9 @@
 
 namespace mallocmuzero {
 
-// Counts every call of this project's services in the histogram mallocmuzero_rpc_server_seconds
-// {method, code}, from its metadata's arrival until its status is sent. `registry` must outlive the
-// server.
+// Adds the duration of every call to the histogram mallocmuzero_rpc_server_seconds{method, code}:
+// the time from the arrival of the call's metadata until its status is sent. Methods that are not
+// this project's share the label "other". `registry` must outlive the server.
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeCallTimer(
     prometheus::Registry& registry);
 

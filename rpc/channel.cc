@@ -21,11 +21,12 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Sec
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
-  // A stream that waits for the rate limiter moves no data for hours; its peer may die meanwhile.
+  // A stream that waits for the rate limiter may move no data for hours. Pings without data find a
+  // peer that dies meanwhile.
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // Also the least time that an attempt to connect gets: a server that a thousand clients call at
-  // once does not answer within the first 100 ms, and giving up then would only add to the rush.
+  // This is also the least time that an attempt to connect may take. A server that a thousand
+  // clients call at once does not answer within 100 ms, and giving up then would only add load.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);

@@ -1,4 +1,4 @@
-// The client's side of a call.
+// The client's side of gRPC calls: channels and the settings of a call.
 
 #ifndef MALLOCMUZERO_RPC_CHANNEL_H_
 #define MALLOCMUZERO_RPC_CHANNEL_H_
@@ -14,12 +14,13 @@
 
 namespace mallocmuzero {
 
-// A connection of its own to host:port, made when first used and made again when lost. Keep-alive
-// finds a dead peer within 15 s, so that a stream ends instead of hanging.
+// Makes a channel to `address` (host:port) with a connection that it shares with no other channel.
+// It connects when it is first used and again after the connection is lost. Keep-alive finds a dead
+// peer within 15 s, so that a stream ends instead of hanging. Does not block.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Security& security);
 
-// Sets what every call needs: protocol version, token, deadline. A stream that lives as long as its
-// channel has an infinite one.
+// Sets what every call needs: protocol version, token and deadline. The deadline is `timeout` from
+// the time of this call; pass absl::InfiniteDuration() for a stream that stays open.
 void PrepareCall(grpc::ClientContext& context, const Security& security, absl::Duration timeout);
 
 }  // namespace mallocmuzero

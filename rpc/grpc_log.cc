@@ -10,11 +10,11 @@
 namespace mallocmuzero {
 namespace {
 
-// gRPC takes a plain function.
+// Global, because gRPC takes a plain function as its logger.
 std::atomic<void (*)(absl::string_view)> receiver = nullptr;
 
 void Receive(gpr_log_func_args* arguments) {
-  if (absl::EndsWith(arguments->file, "chttp2_server.cc")) return;  // cannot listen
+  if (absl::EndsWith(arguments->file, "chttp2_server.cc")) return;  // an address is not available
   receiver.load()(arguments->message);
 }
 

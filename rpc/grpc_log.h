@@ -1,4 +1,4 @@
-// What gRPC's own threads have to say, such as of a failed handshake.
+// The messages that gRPC's own threads log, such as failed TLS handshakes.
 
 #ifndef MALLOCMUZERO_RPC_GRPC_LOG_H_
 #define MALLOCMUZERO_RPC_GRPC_LOG_H_
@@ -7,9 +7,10 @@
 
 namespace mallocmuzero {
 
-// From now on gRPC's messages go to `log`, which is called on any thread, instead of to stderr in a
-// form of gRPC's own. Left out is what RpcServer::Start returns in its own words. GRPC_VERBOSITY in
-// the environment says which messages there are; by default errors.
+// Sends gRPC's log messages of this process to `log` instead of stderr. `log` is called from any
+// thread. Messages about addresses that cannot be listened on are dropped, because RpcServer::Start
+// returns that error. The environment variable GRPC_VERBOSITY selects which messages gRPC logs; by
+// default only errors.
 void PassOnGrpcLog(void (*log)(absl::string_view text));
 
 }  // namespace mallocmuzero

@@ -22,7 +22,7 @@ bool ReadV6(const std::string& host, in6_addr& address) {
   return inet_pton(AF_INET6, host.c_str(), &address) == 1;
 }
 
-// A name or an IPv4 address.
+// Whether `host` has the characters of a name or an IPv4 address.
 bool IsPlainHost(absl::string_view host) {
   if (host.empty()) return false;
   for (const char c : host) {
@@ -47,7 +47,7 @@ std::optional<HostPort> ParseHostPort(absl::string_view address, uint32_t least_
   HostPort parsed = {.host = std::string(host)};
   in6_addr ignored = {};
   if (bracketed ? !ReadV6(parsed.host, ignored) : !IsPlainHost(host)) return std::nullopt;
-  // SimpleAtoi takes signs and spaces, too.
+  // The first character must be a digit, because SimpleAtoi also accepts signs and spaces.
   if (port.empty() || !absl::ascii_isdigit(port[0]) || !absl::SimpleAtoi(port, &parsed.port) ||
       parsed.port < least_port || parsed.port > 65535) {
     return std::nullopt;

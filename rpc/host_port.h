@@ -1,4 +1,4 @@
-// Addresses of servers, "host:port", as flags and the configuration have them.
+// Server addresses of the form "host:port", as flags and configuration files give them.
 
 #ifndef MALLOCMUZERO_RPC_HOST_PORT_H_
 #define MALLOCMUZERO_RPC_HOST_PORT_H_
@@ -16,20 +16,22 @@ struct HostPort {
   uint32_t port = 0;
 };
 
-// "host:port" or "[v6]:port" with a port from `least_port` to 65535; nothing if `address` is
-// neither. Port 0 is for servers that take any free port.
+// Parses "host:port" or "[IPv6 address]:port" with a port from `least_port` to 65535. Returns
+// nullopt if `address` is neither. Pass 0 as `least_port` where port 0 may ask for any free port.
 std::optional<HostPort> ParseHostPort(absl::string_view address, uint32_t least_port = 1);
 
 std::string ToString(const HostPort& address);
 
-// Whether the host is this machine as only this machine can reach it: localhost, 127.0.0.0/8 or
-// ::1. Names are not looked up: any other one is not.
+// Whether only this machine can reach the host: localhost, 127.0.0.0/8 or ::1. Does not look names
+// up, so every name but localhost gives false.
 bool IsLoopback(const HostPort& address);
 
-// Whether the host means every interface of a machine, so that nobody can be sent there.
+// Whether the host is 0.0.0.0 or ::, which listen on every interface. Clients cannot connect to
+// such an address.
 bool IsWildcard(const HostPort& address);
 
-// Whether two servers on the same port would be in each other's way, as far as names tell.
+// Whether two servers that listen on these hosts and the same port would conflict, judged by the
+// names alone. The ports are not compared.
 bool AreSameHost(const HostPort& a, const HostPort& b);
 
 }  // namespace mallocmuzero

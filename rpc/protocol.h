@@ -1,4 +1,4 @@
-// What every call of the cluster carries.
+// Constants of the protocol between the processes of a cluster.
 
 #ifndef MALLOCMUZERO_RPC_PROTOCOL_H_
 #define MALLOCMUZERO_RPC_PROTOCOL_H_
@@ -7,16 +7,17 @@
 
 namespace mallocmuzero {
 
-// Raised when a peer of the previous version would misunderstand a message.
+// Raise this version when a peer of the previous version would misunderstand a message.
 inline constexpr uint32_t kProtocolVersion = 1;
 
-// Metadata of a call: the version in decimal digits, and the token if there is one.
+// Keys of the metadata that every call carries: the version in decimal digits and, if one is
+// configured, the token after its prefix.
 inline constexpr char kProtocolKey[] = "mallocmuzero-protocol";
 inline constexpr char kTokenKey[] = "authorization";
 inline constexpr char kTokenPrefix[] = "Bearer ";
 
-// Above it a message is refused. A stream's client and server cut what they send to about
-// kMessageBytes.
+// Client and server refuse messages of more than kMaxMessageBytes. Streams split what they send
+// into messages of about kMessageBytes.
 inline constexpr int kMaxMessageBytes = 64 << 20;
 inline constexpr int kMessageBytes = 1 << 20;
 

@@ -27,7 +27,7 @@
 namespace mallocmuzero {
 namespace {
 
-// The text of a small file. InvalidArgument names `field` and the file, never what is in it.
+// Reads a small file. InvalidArgument names `field` and the file, never the file's content.
 absl::StatusOr<std::string> ReadSecret(absl::string_view field, const std::string& folder,
                                        const std::string& name) {
   const std::string path = (std::filesystem::path(folder) / name).string();
@@ -52,12 +52,12 @@ absl::Status ReadPem(absl::string_view field, const std::string& folder, const s
   return absl::OkStatus();
 }
 
-// Equal or not, in a time that does not tell where they differ.
+// Compares in a time that does not depend on where the texts differ.
 bool SameSecret(absl::string_view a, absl::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-// What the caller sent under `key`; empty if nothing.
+// The caller's metadata under `key`; empty if it sent none.
 absl::string_view MetadataOf(const grpc::ServerContextBase& context, const char* key) {
   const auto found = context.client_metadata().find(key);
   if (found == context.client_metadata().end()) return {};

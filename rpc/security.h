@@ -1,4 +1,5 @@
-// Who may call whom: TLS certificates, a token, and which addresses may be listened on.
+// Access control between processes: TLS certificates, a token, and the addresses that a server may
+// listen on.
 
 #ifndef MALLOCMUZERO_RPC_SECURITY_H_
 #define MALLOCMUZERO_RPC_SECURITY_H_
@@ -17,29 +18,30 @@
 
 namespace mallocmuzero {
 
-// Immutable; shared by all of a process's channels and servers. Its secrets are in no message.
+// The credentials of a process, shared by all of its channels and servers. Immutable, so
+// thread-safe. No error message contains a secret.
 class Security {
  public:
-  // Neither TLS nor a token, loopback only.
+  // Uses neither TLS nor a token and allows loopback addresses only.
   Security() = default;
 
-  // Reads the files named; relative ones are relative to `folder`. InvalidArgument names the field
-  // and the file.
+  // Reads the files that `config` names. Relative paths are relative to `folder`. InvalidArgument
+  // names the field and the file that is missing or malformed.
   static absl::StatusOr<std::shared_ptr<const Security>> Load(const v1::Security& config,
                                                               const std::string& folder);
 
   std::shared_ptr<grpc::ServerCredentials> ServerCredentials() const;
   std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials() const;
 
-  // Empty: none.
+  // The token that every call must carry; empty if calls need none.
   const std::string& token() const { return token_; }
 
-  // InvalidArgument if `address` (host:port) may not be listened on: it is not a loopback address
-  // and there is neither TLS nor a token nor allow_insecure_network.
+  // InvalidArgument if a server may not listen on `address` (host:port): it is malformed, or it is
+  // not a loopback address and neither TLS nor a token nor allow_insecure_network is configured.
   absl::Status CheckListenAddress(const std::string& address) const;
 
-  // For a server, first thing in every call: FAILED_PRECONDITION if the caller speaks another
-  // protocol version, UNAUTHENTICATED if it lacks the token.
+  // Checks a caller; a server must call this first in every call. Returns UNAUTHENTICATED if the
+  // caller lacks the token, FAILED_PRECONDITION if it speaks another protocol version.
   grpc::Status CheckCaller(const grpc::ServerContextBase& context) const;
 
  private:

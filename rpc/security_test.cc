@@ -40,7 +40,7 @@ TEST_F(SecurityTest, NothingConfiguredMeansLoopbackOnly) {
               AllOf(HasSubstr("0.0.0.0:7001"), HasSubstr("allow_insecure_network")));
   EXPECT_FALSE(security.CheckListenAddress("[::]:7001").ok());
   EXPECT_FALSE(security.CheckListenAddress("10.1.2.3:7001").ok());
-  // A name, whatever it begins with.
+  // This is a name and no address, though it begins with 127.
   EXPECT_FALSE(security.CheckListenAddress("127.example.net:7001").ok());
 }
 

@@ -25,7 +25,7 @@
 namespace mallocmuzero {
 namespace {
 
-// gRPC takes a service of every server of the process from here, so this is done once.
+// Registers both services with gRPC for every server of the process, once.
 void EnableHealthAndReflection() {
   static const bool done = [] {
     grpc::EnableDefaultHealthCheckService(true);
@@ -41,10 +41,12 @@ void SetLimits(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // Clients ping every 10 s (MakeChannel); without these the server would call that abuse.
+  // Clients ping every 10 s (MakeChannel). Without these two settings gRPC would take that for
+  // abuse and close the connection.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // Two servers on one port would share the connections between them.
+  // With SO_REUSEPORT a second server on the same port would start and take some of the
+  // connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
 }
 
@@ -71,7 +73,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
         "cannot listen on '", options.address,
         "': the port is taken, the host is not this machine's, or the certificates are not valid"));
   }
-  // CheckListenAddress has read it before.
+  // The address can be parsed: CheckListenAddress has accepted it.
   HostPort address = *ParseHostPort(options.address, /*least_port=*/0);
   address.port = static_cast<uint32_t>(port);
   return std::unique_ptr<RpcServer>(new RpcServer(std::move(server), ToString(address)));

@@ -1,4 +1,4 @@
-// The server's side: one listening gRPC server with what every role's server has.
+// A gRPC server with what the server of every role needs.
 
 #ifndef MALLOCMUZERO_RPC_SERVER_H_
 #define MALLOCMUZERO_RPC_SERVER_H_
@@ -18,31 +18,34 @@
 namespace mallocmuzero {
 
 struct RpcServerOptions {
-  std::string address;  // host:port; port 0: any free one
+  std::string address;  // host:port to listen on; port 0 takes any free port
   std::shared_ptr<const Security> security = std::make_shared<Security>();
 
-  // Not owned; must outlive the server. Each checks its callers (Security::CheckCaller).
+  // Not owned; must outlive the server. Each service must check its callers by
+  // Security::CheckCaller; the server does not.
   std::vector<grpc::Service*> services;
 
-  // If given, gets mallocmuzero_rpc_server_seconds, a histogram by method and code.
+  // If not null, gets the histogram mallocmuzero_rpc_server_seconds by method and code. Not owned;
+  // must outlive the server.
   prometheus::Registry* registry = nullptr;
 };
 
-// Answers health checks and reflection besides its services; drops peers that no longer answer;
-// refuses messages above kMaxMessageBytes.
+// Answers health checks and reflection besides its services, without a token. Closes connections
+// whose peer no longer answers pings and refuses messages above kMaxMessageBytes.
 class RpcServer {
  public:
-  // InvalidArgument, with the address, if it cannot be listened on.
+  // Starts to listen. InvalidArgument names the address if the server cannot or may not listen on
+  // it.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const RpcServerOptions& options);
 
-  // Shuts down at once if Shutdown has not been called.
+  // Calls Shutdown without grace.
   ~RpcServer();
 
-  // host:port with the port in use.
+  // host:port with the port that the server listens on.
   const std::string& address() const { return address_; }
 
-  // No new calls; those that run have so long to finish and are cancelled then. Blocks until all
-  // have ended.
+  // Refuses new calls, gives running ones up to `grace` to finish and then cancels them. Blocks
+  // until all have ended.
   void Shutdown(absl::Duration grace);
 
  private:

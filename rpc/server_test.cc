@@ -36,7 +36,7 @@ using ::testing::HasSubstr;
 
 using SharedSecurity = std::shared_ptr<const Security>;
 
-// Answers with its name.
+// A service whose status has the name "shard-a".
 class NamedRole : public v1::Status::Service {
  public:
   explicit NamedRole(SharedSecurity security) : security_(std::move(security)) {}
@@ -64,7 +64,7 @@ class RpcServerTest : public ::testing::Test {
     server_ = *std::move(server);
   }
 
-  // Calls as a client with its own idea of security.
+  // Calls the server as a client with these credentials.
   grpc::Status Call(const Security& security) {
     grpc::ClientContext context;
     PrepareCall(context, security, absl::Seconds(20));
@@ -130,9 +130,9 @@ TEST_F(RpcServerTest, RefusesAnUntrustedCertificateAndNone) {
   const TestCertificates theirs = MakeTestCertificates();
   StartServer(WithTls(ours, ours.ca));
   EXPECT_TRUE(Call(*WithTls(ours, ours.ca)).ok());
-  // Trusts us, but is not trusted.
+  // This client trusts the server, but the server does not trust it.
   EXPECT_EQ(Call(*WithTls(theirs, ours.ca)).error_code(), grpc::StatusCode::UNAVAILABLE);
-  // Is trusted, but does not trust us.
+  // The server trusts this client, but the client does not trust it.
   EXPECT_EQ(Call(*WithTls(ours, theirs.ca)).error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(Call(Security()).error_code(),
               AnyOf(grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::DEADLINE_EXCEEDED));
@@ -159,7 +159,7 @@ TEST_F(RpcServerTest, CountsCallsByMethodAndCode) {
                         "mallocmuzero.v1.Status.GetStatus\"} 1"));
 }
 
-// Sends one message to a method by its path and returns the first answer's bytes.
+// Sends one message to the method with this path and returns the bytes of the first answer.
 std::string CallUnary(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                       const std::string& message) {
   grpc::ClientContext context;
@@ -190,15 +190,15 @@ std::string CallUnary(const std::shared_ptr<grpc::Channel>& channel, const std::
 TEST_F(RpcServerTest, AnswersHealthChecksAndReflection) {
   StartServer(std::make_shared<Security>());
   const auto channel = MakeChannel(server_->address(), Security());
-  // An empty HealthCheckRequest; {status: SERVING} has the bytes 08 01.
+  // The request is an empty HealthCheckRequest; the answer {status: SERVING} has the bytes 08 01.
   EXPECT_EQ(CallUnary(channel, "/grpc.health.v1.Health/Check", ""), "\x08\x01");
-  // A ServerReflectionRequest {list_services: "*"}.
+  // The request is a ServerReflectionRequest {list_services: "*"}.
   EXPECT_THAT(CallUnary(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
                         "\x3a\x01*"),
               HasSubstr("mallocmuzero.v1.Status"));
 }
 
-// A TCP connection to the server that sends `bytes` and closes.
+// Connects to the server by TCP, sends `bytes` and closes the connection.
 void SendBytes(const std::string& address, const std::string& bytes) {
   int port = 0;
   ASSERT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
@@ -233,7 +233,7 @@ TEST_F(RpcServerTest, RefusesAMessageAboveTheLimit) {
   arguments.SetMaxSendMessageSize(-1);
   const auto channel =
       grpc::CreateCustomChannel(server_->address(), grpc::InsecureChannelCredentials(), arguments);
-  // An unknown field of an otherwise valid request: 65 MB that a careless reader would take.
+  // The request is valid but for an unknown field of 65 MiB, above kMaxMessageBytes.
   v1::GetStatusRequest request;
   request.GetReflection()->MutableUnknownFields(&request)->AddLengthDelimited(
       1000, std::string(65 << 20, 'x'));

@@ -1,5 +1,5 @@
-// Between absl::Status, which the program speaks, and grpc::Status, which the wire speaks. The
-// codes are the same numbers.
+// Conversions between absl::Status, which the program uses, and grpc::Status, which calls use. Both
+// have the same numeric codes.
 
 #ifndef MALLOCMUZERO_RPC_STATUS_H_
 #define MALLOCMUZERO_RPC_STATUS_H_
@@ -15,8 +15,9 @@ namespace mallocmuzero {
 absl::Status FromGrpc(const grpc::Status& status);
 grpc::Status ToGrpc(const absl::Status& status);
 
-// Why a call failed, in a few words for people: gRPC puts a chain of causes into its messages, of
-// which the last one tells. With the code in front if that says more than that nobody answered.
+// Why a call failed, in at most 160 bytes for people. gRPC's messages hold a chain of causes; this
+// returns the last one. The code comes first, except for UNAVAILABLE, UNKNOWN and
+// DEADLINE_EXCEEDED, where it would add nothing.
 std::string Reason(const absl::Status& status);
 
 }  // namespace mallocmuzero

@@ -24,7 +24,7 @@ void AddExtension(X509* certificate, int id, const char* value) {
   X509_EXTENSION_free(extension);
 }
 
-// For `key`, valid for an hour, not signed yet.
+// Makes a certificate for `key` that is valid for an hour and not signed yet.
 Certificate MakeCertificate(EVP_PKEY* key, const char* name, long serial) {
   Certificate certificate(X509_new(), &X509_free);
   X509_set_version(certificate.get(), X509_VERSION_3);

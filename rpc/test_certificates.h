@@ -7,8 +7,8 @@
 
 namespace mallocmuzero {
 
-// PEM texts: an authority and a certificate for localhost and 127.0.0.1 that it signed. Made anew
-// by each call, so two calls give authorities that do not trust each other.
+// PEM texts: a certificate authority, and a certificate with its key for localhost and 127.0.0.1
+// that the authority signed. Each call of MakeTestCertificates makes a new authority.
 struct TestCertificates {
   std::string ca;
   std::string certificate;

@@ -1,4 +1,4 @@
-// Shards and trajectories for tests.
+// Replay shards and trajectories for tests.
 
 #ifndef MALLOCMUZERO_REPLAY_TESTING_SHARDS_H_
 #define MALLOCMUZERO_REPLAY_TESTING_SHARDS_H_
@@ -15,18 +15,18 @@
 
 namespace mallocmuzero {
 
-// A memory shard on any free port of loopback, of `max_positions` positions.
+// The configuration of a shard in mode MEMORY that listens on any free port of 127.0.0.1.
 v1::ReplayShard ShardConfig(const std::string& name = "a", uint64_t max_positions = 10000);
 
-// Fails the test if it does not start.
+// Starts a shard without TLS and metrics. Fails the test and returns null if it does not start.
 std::unique_ptr<ReplayShard> StartShard(const v1::ReplayShard& config);
 
 ShardAddress AddressOf(const ReplayShard& shard, const std::string& name = "a");
 
-// Game number `index` (its id says so) of `length` decisions that brings `value` in all.
+// A game of `length` decisions with the return `value`; the first 8 bytes of its id hold `index`.
 v1::Trajectory MakeTrajectory(uint64_t index, int length, double value = 0);
 
-// The ids that the shard lists as stored, or as evicted.
+// The ids that the shard at `address` (host:port) lists as stored or, if `evicted`, as evicted.
 std::set<std::string> ListIds(const std::string& address, bool evicted = false);
 
 }  // namespace mallocmuzero

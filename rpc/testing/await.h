@@ -1,4 +1,4 @@
-// How tests wait for what another thread or process does.
+// Lets tests wait for an effect of another thread or process.
 
 #ifndef MALLOCMUZERO_RPC_TESTING_AWAIT_H_
 #define MALLOCMUZERO_RPC_TESTING_AWAIT_H_
@@ -10,7 +10,7 @@
 
 namespace mallocmuzero::testing {
 
-// Whether something comes true in time; looks every few milliseconds.
+// Polls `there` every few milliseconds. Returns true as soon as it does, or false after `timeout`.
 inline bool Await(const std::function<bool()>& there, absl::Duration timeout = absl::Seconds(60)) {
   const absl::Time deadline = absl::Now() + timeout;
   while (!there()) {
