@@ -33,7 +33,7 @@ AcknowledgedLog::~AcknowledgedLog() { close(fd_); }
 
 void AcknowledgedLog::Append(absl::string_view id) const {
   const std::string line = absl::StrCat(absl::BytesToHexString(id), "\n");
-  // One write(2), so that lines of several threads stay whole.
+  // A single write(2), so that lines of several threads do not mix.
   [[maybe_unused]] const ssize_t written = write(fd_, line.data(), line.size());
 }
 

@@ -1,4 +1,4 @@
-// Ids of acknowledged trajectories, written down for audits.
+// A file with the ids of acknowledged trajectories, for audits.
 
 #ifndef MALLOCMUZERO_REPLAY_CLIENT_ACKNOWLEDGED_LOG_H_
 #define MALLOCMUZERO_REPLAY_CLIENT_ACKNOWLEDGED_LOG_H_
@@ -11,17 +11,18 @@
 
 namespace mallocmuzero {
 
-// Appends to a file, 32 hexadecimal digits a line. A line that has been written survives the
-// process. Thread-safe.
+// Appends ids to a file, one a line, as 32 hexadecimal digits. A written line survives the process
+// but not a power cut. Thread-safe.
 class AcknowledgedLog {
  public:
-  // Creates the file and its folder. InvalidArgument names what cannot be written to.
+  // Creates the file and its folder if they do not exist. InvalidArgument names the file if it
+  // cannot be written.
   static absl::StatusOr<std::unique_ptr<AcknowledgedLog>> Open(const std::string& path);
   ~AcknowledgedLog();
   AcknowledgedLog(const AcknowledgedLog&) = delete;
   AcknowledgedLog& operator=(const AcknowledgedLog&) = delete;
 
-  // Of 16 bytes. On a full disk the id is left out.
+  // Appends an id of 16 bytes. If the write fails, as on a full disk, the id is left out silently.
   void Append(absl::string_view id) const;
 
  private:

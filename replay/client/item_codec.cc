@@ -24,17 +24,18 @@ namespace {
 
 using google::protobuf::io::CodedOutputStream;
 
-// Games are short and many; a higher level saves 2% of them and takes three times as long.
+// A higher level makes games only 2% smaller and takes three times as long.
 constexpr int kCompressionLevel = 3;
 
-// Of a trajectory, decompressed: a small item must not fill the memory.
+// The most bytes of a decompressed trajectory, so that a small item cannot fill the memory.
 constexpr int64_t kMaxTrajectoryBytes = int64_t{256} << 20;
 
-// `bytes` as a zstd frame; empty if it would not be smaller.
+// Returns `bytes` as a zstd frame, or an empty string if the frame would not be smaller.
 std::string Compress(const std::string& bytes) {
   thread_local const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(),
                                                                                   &ZSTD_freeCCtx);
-  // No room for more than what is worth it.
+  // A frame that does not fit into the input's size is not worth keeping, so no more room is
+  // needed.
   std::string frame(bytes.size(), '\0');
   const size_t size = ZSTD_compressCCtx(context.get(), frame.data(), frame.size(), bytes.data(),
                                         bytes.size(), kCompressionLevel);
@@ -50,7 +51,7 @@ grpc::Slice EncodeItem(const v1::ReplayItem& fields, absl::string_view payload) 
   const auto payload_bytes = static_cast<uint32_t>(payload.size());
   grpc::Slice wire(fields_bytes + CodedOutputStream::VarintSize32(kPayloadTag) +
                    CodedOutputStream::VarintSize32(payload_bytes) + payload.size());
-  // The slice is not shared yet.
+  // Writing is safe: no other slice shares these bytes yet.
   uint8_t* out = const_cast<uint8_t*>(wire.begin());
   out = fields.SerializeWithCachedSizesToArray(out);
   out = CodedOutputStream::WriteTagToArray(kPayloadTag, out);

@@ -1,4 +1,4 @@
-// Between trajectories and the items that shards keep.
+// Converts between trajectories and the items that shards keep.
 
 #ifndef MALLOCMUZERO_REPLAY_CLIENT_ITEM_CODEC_H_
 #define MALLOCMUZERO_REPLAY_CLIENT_ITEM_CODEC_H_
@@ -12,15 +12,15 @@
 
 namespace mallocmuzero {
 
-// A serialized ReplayItem: `fields`, whose own payload is empty, and `payload`.
+// Serializes a ReplayItem with the fields of `fields`, whose payload must be empty, and `payload`.
 grpc::Slice EncodeItem(const v1::ReplayItem& fields, absl::string_view payload);
 
-// The same of a trajectory, compressed if that makes it smaller. InvalidArgument, naming the field,
-// if no shard would take it.
+// Serializes a trajectory as a ReplayItem, compressed by zstd if that makes it smaller.
+// InvalidArgument names the field if no shard would accept the trajectory.
 absl::StatusOr<grpc::Slice> EncodeTrajectory(const v1::Trajectory& trajectory);
 
-// The trajectory in an item. InvalidArgument if it is damaged, has another id, or not as many
-// decisions as the item says.
+// Returns the trajectory in an item. InvalidArgument if it is damaged, takes more than 256 MiB
+// uncompressed, or has another id or another number of decisions than the item says.
 absl::StatusOr<v1::Trajectory> DecodeTrajectory(const v1::ReplayItem& item);
 
 }  // namespace mallocmuzero

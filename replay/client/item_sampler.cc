@@ -75,7 +75,8 @@ ItemSampler::Sources& ItemSampler::SourcesOf(v1::Selection selection) {
   return found->second;
 }
 
-// A shard in proportion to its weight, of those that have draws or will have; kNone: there is none.
+// Chooses, in proportion to its weight, a shard that has draws or is expected to have some soon.
+// Sets the choice's probability. Returns kNone if there is no such shard.
 size_t ItemSampler::Choose(const Sources& sources, double& probability) {
   double total = 0;
   for (const std::unique_ptr<SampleSource>& source : sources) {
@@ -100,8 +101,9 @@ absl::Status ItemSampler::CheckTime(absl::Time deadline) const {
   return absl::DeadlineExceededError(absl::StrCat("no draws in time: ", Troubles()));
 }
 
-// The choice stands until the shard turns out to be away: what comes first must not decide. Who
-// asks again and again for a short time has waited as long as who waits once.
+// Keeps to the chosen shard until it delivers or turns out to be away: taking whichever draw
+// arrives first would change the probabilities. The time that a shard keeps draws waiting adds up
+// over calls, so that callers with short timeouts lose patience too.
 absl::Status ItemSampler::DrawOne(Sources& sources, absl::Time deadline, ShardDraw& draw) {
   while (true) {
     double probability = 0;
@@ -152,7 +154,8 @@ absl::StatusOr<std::vector<ShardDraw>> ItemSampler::Draw(v1::Selection selection
 
 uint64_t ItemSampler::positions() const {
   const absl::MutexLock lock(&board_.mutex);
-  // All selections see the same shards; that of the learner comes first.
+  // All selections draw from the same shards. The learner's, PRIORITIZED, comes first in the map;
+  // BEST would count positions of best games only.
   for (const auto& [selection, sources] : sources_) {
     uint64_t sum = 0;
     for (const std::unique_ptr<SampleSource>& source : sources) {

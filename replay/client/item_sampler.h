@@ -30,18 +30,18 @@ namespace mallocmuzero {
 struct ShardDraw {
   DrawnItem drawn;
   uint32_t shard = 0;
-  double probability = 0;  // over all shards
+  double probability = 0;  // of this position, over all shards
 };
 
-// The choice among shards, and waiting. Thread-safe.
+// Chooses a shard for each draw and waits for the shards' draws. Thread-safe.
 class ItemSampler {
  public:
-  // `decode`: trajectories instead of items. `metrics` is not owned. What else the options have
-  // has been checked.
+  // `options` must have passed the checks of ReplaySampler::Start. With `decode` draws hold
+  // trajectories, otherwise items. `metrics` is not owned and must outlive the sampler.
   ItemSampler(const ReplaySamplerOptions& options, bool decode, SamplerMetrics& metrics);
   ~ItemSampler();
 
-  // See ReplaySampler.
+  // These do what the functions of ReplaySampler with the same names do.
   absl::StatusOr<std::vector<ShardDraw>> Draw(v1::Selection selection, size_t count,
                                               absl::Duration timeout);
   uint64_t positions() const;
@@ -70,7 +70,7 @@ class ItemSampler {
   mutable SampleBoard board_;
   std::map<v1::Selection, Sources> sources_ ABSL_GUARDED_BY(board_.mutex);
   std::mt19937_64 random_ ABSL_GUARDED_BY(board_.mutex);
-  uint32_t waiting_ ABSL_GUARDED_BY(board_.mutex) = 0;  // threads in Draw with nothing to take
+  uint32_t waiting_ ABSL_GUARDED_BY(board_.mutex) = 0;  // threads in Draw
   bool stopped_ ABSL_GUARDED_BY(board_.mutex) = false;
 };
 

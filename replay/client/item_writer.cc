@@ -57,7 +57,8 @@ bool ItemWriter::Write(absl::string_view id, SpooledItem item) {
   if (closing_) return false;
   spooled_ += bytes;
   metrics_.spooled_bytes->Set(static_cast<double>(spooled_));
-  // Still locked: behind a Close, the shard's writer may have been stopped and emptied.
+  // The lock is still held, so that Close cannot come between: after it the shard's writer may have
+  // been stopped and emptied.
   Add(id, std::move(item));
   return true;
 }

@@ -1,4 +1,4 @@
-// Delivers items to the shards that their ids name, and bounds what waits.
+// Delivers items to the shards that their ids select, and bounds the bytes that wait.
 
 #ifndef MALLOCMUZERO_REPLAY_CLIENT_ITEM_WRITER_H_
 #define MALLOCMUZERO_REPLAY_CLIENT_ITEM_WRITER_H_
@@ -28,33 +28,38 @@ namespace mallocmuzero {
 struct ItemWriterOptions {
   std::vector<ShardAddress> shards;  // at least one
   std::shared_ptr<const Security> security;
+  // The most bytes of items that are not settled.
   size_t spool_bytes = 0;
   prometheus::Registry* registry = nullptr;  // not owned
 
-  // If given, called once for each item, from any thread, when its shard has taken or refused it.
+  // If given, called once for each item when its shard has acknowledged or refused it. Called from
+  // any thread, without locks.
   std::function<void(const SpooledItem&)> on_settled;
 
-  // If given, called before that if the shard has taken it.
+  // If given, called before `on_settled` for each item that its shard has acknowledged.
   std::function<void(const SpooledItem&)> on_acknowledged;
 };
 
-// Thread-safe.
+// An item is settled once its shard has acknowledged or refused it. Thread-safe.
 class ItemWriter {
  public:
   explicit ItemWriter(const ItemWriterOptions& options);
 
-  // `id` is the item's. Blocks while the spool is full, unless it is empty; false once closing.
+  // Takes an item with the id `id`. Blocks while it does not fit into the spool; an empty spool
+  // takes an item of any size. Returns false, and does not take the item, after Close was called.
   bool Write(absl::string_view id, SpooledItem item);
 
-  // Writes without regard to what fits.
+  // Takes an item without blocking, even if it exceeds the spool.
   void Force(absl::string_view id, SpooledItem item);
 
-  // Lets nothing more in; what is blocked returns. Waits until all is settled, or `grace` is over.
+  // Makes blocked and later calls of Write return false, then blocks until all items are settled or
+  // `grace` has passed.
   void Close(absl::Duration grace);
 
-  // After Close: what is not settled.
+  // Stops all delivery and returns the items that are not settled. Call after Close.
   std::vector<SpooledItem> TakeRest();
 
+  // These do what the functions of ReplayWriter with the same names do.
   size_t spooled_bytes() const;
   size_t held_back() const;
   bool blocked() const;

@@ -1,4 +1,4 @@
-// What the clients of the replay tell Prometheus.
+// The Prometheus metrics of the replay's clients.
 
 #ifndef MALLOCMUZERO_REPLAY_CLIENT_METRICS_H_
 #define MALLOCMUZERO_REPLAY_CLIENT_METRICS_H_
@@ -16,9 +16,11 @@
 
 namespace mallocmuzero {
 
-// Of a writer; one of each shard, in their order, where there are several. Thread-safe.
+// The metrics of a writer. A vector has one metric for each shard, in the shards' order.
+// Thread-safe.
 struct WriterMetrics {
-  // Not owned; null: a registry that nobody reads.
+  // Registers the metrics in `registry`, which is not owned and must outlive them. If it is null,
+  // in a registry of their own that is not served.
   WriterMetrics(prometheus::Registry* registry, absl::Span<const ShardAddress> shards);
 
   std::unique_ptr<prometheus::Registry> own_registry;
@@ -31,7 +33,7 @@ struct WriterMetrics {
   prometheus::Counter* blocked_seconds;
 };
 
-// Of a sampler, likewise.
+// The metrics of a sampler, with the same rules. Thread-safe.
 struct SamplerMetrics {
   SamplerMetrics(prometheus::Registry* registry, absl::Span<const ShardAddress> shards);
 

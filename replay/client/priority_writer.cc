@@ -17,7 +17,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Of one call, and that may wait; the oldest are dropped first.
+// The most updates of one call, and the most that may wait. The oldest are dropped first.
 constexpr size_t kMaxUpdates = 4096;
 constexpr size_t kMaxWaiting = 65536;
 
@@ -66,7 +66,7 @@ void PriorityWriter::Run() {
         *request.add_updates() = std::move(updates_.front());
         updates_.pop_front();
       }
-      // Only now: its time begins here.
+      // The call's deadline counts from here, so it must not be set before the wait above.
       PrepareCall(context, *security_, timeout_);
       context_ = &context;
     }

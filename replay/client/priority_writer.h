@@ -1,4 +1,4 @@
-// Sends priorities back to one shard.
+// Sends the priorities of drawn positions back to their shard.
 
 #ifndef MALLOCMUZERO_REPLAY_CLIENT_PRIORITY_WRITER_H_
 #define MALLOCMUZERO_REPLAY_CLIENT_PRIORITY_WRITER_H_
@@ -21,16 +21,20 @@
 
 namespace mallocmuzero {
 
-// In the background and once: an update that does not arrive is dropped. Thread-safe.
+// Sends updates to one shard from a thread of its own, each at most once: an update that does not
+// arrive is dropped. Thread-safe.
 class PriorityWriter {
  public:
-  // `metrics` is not owned. A call that takes longer than `timeout` is given up.
+  // `metrics` is not owned and must outlive the writer. A call that takes longer than `timeout` is
+  // given up with its updates.
   PriorityWriter(const std::shared_ptr<grpc::Channel>& channel,
                  std::shared_ptr<const Security> security, SamplerMetrics& metrics,
                  absl::Duration timeout = absl::Seconds(5));
 
-  // Stops at once.
+  // Stops at once; waiting updates are dropped.
   ~PriorityWriter();
+
+  // Queues updates without blocking. If more than 65,536 wait, the oldest are dropped.
 
   void Add(std::vector<v1::UpdatePrioritiesRequest::Update> updates);
 

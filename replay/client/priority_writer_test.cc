@@ -23,7 +23,7 @@ TEST(PriorityWriter, AnUpdateThatComesLateHasAllItsTime) {
   SamplerMetrics metrics(nullptr, {AddressOf(*shard)});
   constexpr absl::Duration kTimeout = absl::Seconds(1);
   PriorityWriter writer(MakeChannel(shard->address(), *security), security, metrics, kTimeout);
-  // As a learner whose updates take longer than a call may.
+  // Like a learner whose updates take longer than the timeout of a call.
   absl::SleepFor(1.1 * kTimeout);
   writer.Add({v1::UpdatePrioritiesRequest::Update()});
   ASSERT_TRUE(testing::Await(

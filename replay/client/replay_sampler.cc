@@ -24,7 +24,7 @@
 namespace mallocmuzero {
 namespace {
 
-// More would be out of date before it is used.
+// More draws than this would be out of date before they are used.
 constexpr uint32_t kMaxPrefetch = 1 << 16;
 
 }  // namespace

@@ -27,20 +27,21 @@ struct ReplaySamplerOptions {
   std::vector<ShardAddress> shards;  // at least one
   std::shared_ptr<const Security> security;
 
-  // Draws that are asked of each shard ahead of need.
+  // How many draws each shard is asked for ahead of need, 1 to 65,536.
   uint32_t prefetch = 256;
 
-  // Draws neither count for the shards' rate limiters nor wait for them: for readers that do not
-  // learn from what they draw.
+  // If true, draws neither wait for the shards' rate limiters nor count for them. For readers that
+  // do not learn from the drawn games.
   bool unlimited = false;
 
-  // Of the choice among shards.
+  // Seeds the choice among shards.
   uint64_t seed = 0;
 
-  // A shard that keeps a draw waiting for longer is left out until it delivers again.
+  // A shard that keeps draws waiting for longer than this is left out until it delivers again.
   absl::Duration patience = absl::Seconds(1);
 
-  // Not owned; outlives the sampler. See replay/client/metrics.h.
+  // Gets the metrics of replay/client/metrics.h if it is not null. Not owned; must outlive the
+  // sampler.
   prometheus::Registry* registry = nullptr;
 };
 
@@ -48,48 +49,51 @@ struct SampledPosition {
   std::shared_ptr<const v1::Trajectory> trajectory;
   uint32_t position = 0;  // below trajectory->actions().size()
 
-  // With which this position of this trajectory was drawn, in one draw: P(shard) x P(position |
-  // shard), over the shards that were there.
+  // The probability that a single draw gives this position: P(shard) x P(position | shard), over
+  // the shards that were available.
   double probability = 0;
 
-  uint32_t shard = 0;  // its index in the options
+  uint32_t shard = 0;  // its index in ReplaySamplerOptions::shards
 };
 
-// A shard is chosen in proportion to its total weight (PRIORITIZED) or its positions (UNIFORM,
-// BEST), so that shards together draw as one would; but each has best games of its own. A shard
-// that is away is not chosen. Thread-safe.
+// Chooses a shard in proportion to its total weight (PRIORITIZED) or its number of positions
+// (UNIFORM, BEST), so that several shards draw as one large shard would. Best games are the
+// exception: each shard keeps its own. A shard that is away is not chosen. Thread-safe.
 class ReplaySampler {
  public:
-  // InvalidArgument for an option that cannot be.
+  // Makes a sampler; it connects to the shards at the first Draw. InvalidArgument names an option
+  // that is not valid.
   static absl::StatusOr<std::unique_ptr<ReplaySampler>> Start(ReplaySamplerOptions options);
 
-  // Stops at once; a Draw that waits returns Cancelled.
+  // Stops at once. No Draw may be under way: call Stop first and wait for their return.
   ~ReplaySampler();
 
   ReplaySampler(const ReplaySampler&) = delete;
   ReplaySampler& operator=(const ReplaySampler&) = delete;
 
-  // `count` independent draws, with replacement. DeadlineExceeded, saying what it waited for, if
-  // they are not there in time; those that were stay for the next Draw. Cancelled by Stop.
+  // Makes `count` independent draws, with replacement. Blocks until the shards have delivered them.
+  // DeadlineExceeded, which names what it waited for, if that takes longer than `timeout`; draws
+  // that arrived are kept for the next Draw. Cancelled after Stop.
   absl::StatusOr<std::vector<SampledPosition>> Draw(v1::Selection selection, size_t count,
                                                     absl::Duration timeout);
 
-  // Positions that all shards that are there have to draw from, as of their latest answers: the N
-  // of importance weights (1 / (N x probability)) ^ exponent.
+  // The number of positions in all shards that are available, as of their latest answers. This is
+  // the N of the importance weights (1 / (N x probability)) ^ exponent.
   uint64_t positions() const;
 
-  // One priority (finite, not negative: |value - outcome|) for each of `drawn`. Sent in the
-  // background; dropped if a shard is away, or if more wait than can be sent.
+  // Sets the priority |value - outcome| of each of `drawn`; values that are negative or not finite
+  // are skipped. Does not block: a thread sends the priorities and drops them if their shard is
+  // away or if too many wait.
   void UpdatePriorities(absl::Span<const SampledPosition> drawn,
                         absl::Span<const double> priorities);
 
-  // The shards, whether or not a Draw waits for them.
+  // The state of each shard, whether or not a Draw waits for it.
   std::vector<PeerState> peers() const;
 
-  // What a Draw waits for now, in a few words; empty: nothing.
+  // What running calls of Draw wait for, in a few words; empty if there is none.
   std::string blocked_on() const;
 
-  // Wakes every Draw, now and from now on, with Cancelled.
+  // Makes every running and later Draw return Cancelled.
   void Stop();
 
  private:

@@ -68,7 +68,7 @@ TEST(ReplaySampler, DrawsWhatWasWritten) {
         MakeTrajectory(IndexOf(drawn), 20, static_cast<double>(IndexOf(drawn)));
     EXPECT_EQ(drawn.trajectory->SerializeAsString(), expected.SerializeAsString());
     EXPECT_LT(drawn.position, 20);
-    // 200 positions of equal priority.
+    // The 200 positions have equal priorities.
     EXPECT_NEAR(drawn.probability, 1.0 / 200, 1e-12);
   }
   EXPECT_EQ(sampler->positions(), 200);
@@ -87,13 +87,13 @@ TEST(ReplaySampler, ABatchIsNotAllOfOneGame) {
   const auto shard = StartShard(ShardConfig());
   Fill({AddressOf(*shard)}, 0, 2, 5);
   const auto sampler = StartSampler({.shards = {AddressOf(*shard)}, .prefetch = 4096});
-  // The answers have some 500 draws of each game.
+  // Each answer lists some 500 draws of each game.
   for (int batch = 0; batch < 10; ++batch) {
     const auto draws = sampler->Draw(v1::UNIFORM, 50, kLong);
     ASSERT_TRUE(draws.ok()) << draws.status();
     int of_one = 0;
     for (const SampledPosition& drawn : *draws) of_one += IndexOf(drawn) == 1 ? 1 : 0;
-    // 50 fair coins: fewer than 7 or more than 43 heads, 1 in 10 million.
+    // 50 fair coins give fewer than 7 or more than 43 heads with a chance of 1 in 10 million.
     EXPECT_GE(of_one, 7);
     EXPECT_LE(of_one, 43);
   }
@@ -103,7 +103,7 @@ TEST(ReplaySampler, TwoShardsDrawAsOneWould) {
   const auto a = StartShard(ShardConfig("a"));
   const auto b = StartShard(ShardConfig("b"));
   const std::vector<ShardAddress> shards = {AddressOf(*a, "a"), AddressOf(*b, "b")};
-  // 30 positions in all: 10 in one shard, 20 in the other.
+  // There are 30 positions: 10 in one shard, 20 in the other.
   Fill({shards[0]}, 0, 2, 5);
   Fill({shards[1]}, 2, 6, 5);
   const auto sampler = StartSampler({.shards = shards, .prefetch = 4096, .seed = 1});
@@ -122,7 +122,7 @@ TEST(ReplaySampler, TwoShardsDrawAsOneWould) {
   for (const auto& [position, count] : counts) {
     chi_square += std::pow(count - kDraws / 30.0, 2) / (kDraws / 30.0);
   }
-  // 29 degrees of freedom: 1 in a million is above 79.
+  // With 29 degrees of freedom the statistic is above 79 with a chance of 1 in a million.
   EXPECT_LT(chi_square, 79);
 }
 
@@ -137,7 +137,7 @@ TEST(ReplaySampler, AShardThatIsAwayIsLeftOut) {
   v1::ReplayShard config = ShardConfig("b");
   config.set_address(b->address());
   b.reset();
-  // What came before it left is drawn first.
+  // Draws that shard b delivered before it left are taken first.
   while (sampler->positions() > 10) ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
   const auto draws = sampler->Draw(v1::UNIFORM, 100, kLong);
   ASSERT_TRUE(draws.ok()) << draws.status();
@@ -145,7 +145,7 @@ TEST(ReplaySampler, AShardThatIsAwayIsLeftOut) {
     EXPECT_EQ(drawn.shard, 0);
     EXPECT_NEAR(drawn.probability, 1.0 / 10, 1e-12);
   }
-  // And it is back once it is back.
+  // Once shard b runs again, draws come from it again.
   b = StartShard(config);
   ASSERT_NE(b, nullptr);
   Fill({shards[1]}, 2, 4, 5);
@@ -157,7 +157,8 @@ TEST(ReplaySampler, AShardThatIsAwayIsLeftOut) {
   }
 }
 
-// A limiter may hold one shard's draws back until inserts come that wait for draws from another.
+// A limiter may hold back one shard's draws until it gets inserts, and these may in turn wait for
+// draws from another shard.
 TEST(ReplaySampler, AShardThatHoldsDrawsBackIsLeftOutHoweverShortDrawsWait) {
   const auto a = StartShard(ShardConfig("a"));
   v1::ReplayShard config = ShardConfig("b");
@@ -170,10 +171,11 @@ TEST(ReplaySampler, AShardThatHoldsDrawsBackIsLeftOutHoweverShortDrawsWait) {
   const auto sampler =
       StartSampler({.shards = shards, .prefetch = 16, .patience = absl::Milliseconds(200)});
   const absl::Time end = absl::Now() + kLong;
-  // Until both are known. No more than one draw: all could be b's, which would be left out then.
+  // One draw makes the sampler connect to both shards. More draws could all fall to b, which would
+  // then be left out.
   ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
   ASSERT_TRUE(Await([&] { return sampler->positions() >= 20; }));
-  // 10 x 1 + 10 draws are all that b allows; of fifty at once some are always to be b's.
+  // Shard b allows 10 x 1 + 10 draws. Of fifty draws at once some always fall to b.
   int draws = 0;
   while (draws < 10) {
     ASSERT_LT(absl::Now(), end);
@@ -186,7 +188,7 @@ TEST(ReplaySampler, PrioritiesChangeWhatIsDrawn) {
   const auto shard = StartShard(ShardConfig());
   Fill({AddressOf(*shard)}, 0, 2, 5);
   const auto sampler = StartSampler({.shards = {AddressOf(*shard)}, .prefetch = 4});
-  // All but position 3 of game 1 get a priority of nothing.
+  // All positions but position 3 of game 1 get the priority 0.
   std::vector<SampledPosition> all;
   std::map<std::pair<uint64_t, uint32_t>, bool> seen;
   while (seen.size() < 10) {
@@ -202,14 +204,14 @@ TEST(ReplaySampler, PrioritiesChangeWhatIsDrawn) {
   }
   sampler->UpdatePriorities(all, priorities);
   ASSERT_TRUE(Await([&] { return shard->Stats().total_weight() <= 1.1; }));
-  // The sampler's own first draws may be older.
+  // The first sampler may hold draws from before the update.
   const auto fresh = StartSampler({.shards = {AddressOf(*shard)}});
   const auto draws = fresh->Draw(v1::PRIORITIZED, 100, kLong);
   ASSERT_TRUE(draws.ok()) << draws.status();
   for (const SampledPosition& drawn : *draws) {
     EXPECT_EQ(IndexOf(drawn), 1);
     EXPECT_EQ(drawn.position, 3);
-    // 1 / (1 + 9e-6)
+    // Nine positions have the least priority, 1e-6: the probability is 1 / (1 + 9e-6).
     EXPECT_NEAR(drawn.probability, 1, 1e-5);
   }
 }
@@ -241,7 +243,7 @@ TEST(ReplaySampler, DrawsOfTheUnlimitedDoNotWaitForTheLimiter) {
   config.mutable_rate_limit()->set_samples_per_insert(1);
   config.mutable_rate_limit()->set_error_buffer(10);
   const auto shard = StartShard(config);
-  // No draws: up to 10 positions and the insert that goes beyond.
+  // Without draws the limiter admits 10 positions, and the insert that exceeds them.
   const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE((*writer)->Write(MakeTrajectory(1, 10)));
@@ -252,7 +254,7 @@ TEST(ReplaySampler, DrawsOfTheUnlimitedDoNotWaitForTheLimiter) {
   const auto unlimited = StartSampler({.shards = {AddressOf(*shard)}, .unlimited = true});
   EXPECT_TRUE(unlimited->Draw(v1::UNIFORM, 500, kLong).ok());
   EXPECT_EQ(shard->Stats().drawn_positions(), 20);
-  // An insert opens the limiter again.
+  // An insert makes the limiter admit more draws.
   ASSERT_TRUE((*writer)->Write(MakeTrajectory(2, 5)));
   EXPECT_TRUE(limited->Draw(v1::UNIFORM, 5, kLong).ok());
 }
@@ -265,7 +267,7 @@ TEST(ReplaySampler, InsertsWaitForDraws) {
   const auto shard = StartShard(config);
   const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
   ASSERT_TRUE(writer.ok());
-  // 10 positions to begin with, then until 0 drawn are not above (inserted - 10) - 5.
+  // The first 10 positions are always admitted, then more while drawn = 0 > (inserted - 10) - 5.
   for (uint64_t i = 0; i < 10; ++i) {
     ASSERT_TRUE((*writer)->Write(MakeTrajectory(i, 5)));
     const absl::Time end = absl::Now() + absl::Milliseconds(50);
@@ -282,8 +284,8 @@ TEST(ReplaySampler, InsertsWaitForDraws) {
 }
 
 TEST(ReplaySampler, BestGamesAreDrawnOfThoseWithTheHighestReturn) {
-  const auto shard = StartShard(ShardConfig());  // keeps 2 a program
-  Fill({AddressOf(*shard)}, 0, 10, 4);           // game i brings i
+  const auto shard = StartShard(ShardConfig());  // keeps the 2 best games of a program
+  Fill({AddressOf(*shard)}, 0, 10, 4);           // game i has the return i
   const auto sampler = StartSampler({.shards = {AddressOf(*shard)}});
   const auto draws = sampler->Draw(v1::BEST, 200, kLong);
   ASSERT_TRUE(draws.ok()) << draws.status();

@@ -72,7 +72,8 @@ class ReplayWriter::Impl {
     items_.TakeRest();
   }
 
-  // Sends what an earlier writer of the name has left. The file goes once all of it is settled.
+  // Sends the trajectories that an earlier writer of this name has left in its spool file. The file
+  // is removed once all of them are settled.
   absl::Status ReadSpool() {
     if (spool_file_ == nullptr) return absl::OkStatus();
     absl::StatusOr<v1::ReplaySpool> spool = spool_file_->Read();
@@ -104,7 +105,7 @@ class ReplayWriter::Impl {
     items_.Close(grace);
     const std::vector<SpooledItem> rest = items_.TakeRest();
     const absl::Status kept = Keep(rest);
-    // Another writer of the name may begin.
+    // Releases the lock, so that another writer of this name may start.
     spool_file_ = nullptr;
     return kept;
   }
@@ -150,11 +151,11 @@ class ReplayWriter::Impl {
     return parsed.id();
   }
 
-  const std::unique_ptr<AcknowledgedLog> acknowledged_log_;  // null: none is kept
-  std::unique_ptr<SpoolFile> spool_file_;                    // null: none is kept
-  std::atomic<size_t> from_file_ = 0;  // items in the file that are not settled
-  size_t found_ = 0;                   // items in the file at the start
-  std::atomic<size_t> left_ = 0;       // items in it at the end
+  const std::unique_ptr<AcknowledgedLog> acknowledged_log_;  // null if no log is wanted
+  std::unique_ptr<SpoolFile> spool_file_;                    // null without a folder or after Close
+  std::atomic<size_t> from_file_ = 0;  // items of the spool file that are not settled
+  size_t found_ = 0;                   // items in the spool file at the start
+  std::atomic<size_t> left_ = 0;       // items that Close wrote to the spool file
   ItemWriter items_;
 };
 

@@ -1,4 +1,4 @@
-// Sends trajectories to the replay shards, whatever happens to shards and connections meanwhile.
+// Delivers trajectories to the replay shards, through restarts of shards and lost connections.
 
 #ifndef MALLOCMUZERO_REPLAY_CLIENT_REPLAY_WRITER_H_
 #define MALLOCMUZERO_REPLAY_CLIENT_REPLAY_WRITER_H_
@@ -22,81 +22,88 @@ namespace mallocmuzero {
 
 class Security;
 
-// What is left of a spool must fit into one message of a file.
+// The largest spool: its file is a single protobuf message, which must stay below 2 GiB.
 inline constexpr size_t kMostSpoolBytes = size_t{1} << 30;
 
 struct ReplayWriterOptions {
   std::vector<ShardAddress> shards;  // at least one
   std::shared_ptr<const Security> security;
 
-  // Payload bytes that may wait, those sent and not yet acknowledged included. One trajectory may
-  // always wait, however large. 1 to kMostSpoolBytes.
+  // The most bytes of trajectories, compressed, that may wait for acknowledgement, whether sent or
+  // not. An empty spool takes one trajectory of any size. 1 to kMostSpoolBytes.
   size_t spool_bytes = size_t{64} << 20;
 
-  // Where Close leaves what it could not deliver, in a file named after the writer, and where the
-  // next Start of the same name finds it. Empty: nowhere; Close then says how many are lost.
+  // The folder where Close writes the trajectories that it could not deliver, into a file named
+  // after the writer. The next Start with the same name reads them. If empty, they are lost and
+  // Close returns how many.
   std::string spool_dir;
   std::string name = "writer";  // letters, digits, hyphens, dots
 
-  // For audits: a file that the id of each acknowledged trajectory is appended to, 32 hexadecimal
-  // digits a line. Empty: none.
+  // For audits: the file to which the id of each acknowledged trajectory is appended, one a line,
+  // as 32 hexadecimal digits. Empty: no file.
   std::string acknowledged_log;
 
-  // Not owned; outlives the writer. See replay/client/metrics.h.
+  // Gets the metrics of replay/client/metrics.h if it is not null. Not owned; must outlive the
+  // writer.
   prometheus::Registry* registry = nullptr;
 };
 
-// Each trajectory goes to the shard that its id names and stays in the spool until that shard has
-// acknowledged it; it is sent again after a lost connection, which changes nothing if it had
-// arrived. A shard that is away holds up no other, until the spool is full of what is meant for it.
-// Thread-safe.
+// Sends each trajectory to the shard that its id selects and keeps it in the spool until that shard
+// has acknowledged it. After a lost connection the trajectory is sent again; a shard that has it
+// already acknowledges it and stores nothing. A shard that is away does not delay the others until
+// its trajectories have filled the spool. Thread-safe.
 class ReplayWriter {
  public:
-  // InvalidArgument for an option that cannot be, a spool file that cannot be read, or a folder
-  // that cannot be written to. FailedPrecondition if another process writes a spool of the name
-  // there.
+  // Makes a writer and begins to send the trajectories of its spool file. InvalidArgument for an
+  // option that is not valid or a folder that cannot be written; an error that names the file for a
+  // spool file that cannot be read. FailedPrecondition if another process uses the spool of this
+  // name.
   static absl::StatusOr<std::unique_ptr<ReplayWriter>> Start(ReplayWriterOptions options);
 
-  // Stops at once. What Close has not dealt with is dropped.
+  // Stops at once. Without an earlier Close, trajectories that are not acknowledged are lost.
   ~ReplayWriter();
 
   ReplayWriter(const ReplayWriter&) = delete;
   ReplayWriter& operator=(const ReplayWriter&) = delete;
 
-  // Takes the trajectory (an id of 16 bytes, at least one decision); blocks while the spool is
-  // full. False, and not taken, once the writer is closing, or if no shard could ever take it.
+  // Takes a trajectory, which must have an id of 16 bytes, a program_sha256 of 32 bytes and at
+  // least one decision. Blocks while the spool is full. Returns false, and does not take the
+  // trajectory, if it is not valid or after Close was called.
   bool Write(const v1::Trajectory& trajectory);
 
-  // The same, to take the place of the stored one of the same id: a game searched again. If that
-  // one has left, it is acknowledged and not stored.
+  // Like Write, but the trajectory takes the place of the stored one with the same id: the same
+  // game, searched again. If that one has left, this one is acknowledged and not stored.
   bool Replace(const v1::Trajectory& trajectory);
 
-  // Trajectories that Start has found in the spool folder, and that Close has left there.
+  // The number of trajectories that Start has found in the spool folder, and that Close has written
+  // there.
   size_t found_in_spool() const;
   size_t left_in_spool() const;
 
   size_t spooled_bytes() const;
 
-  // Trajectories that wait for shards whose streams are open: on their way, or held back by a rate
-  // limiter. Those for shards that are away are not among them.
+  // The number of trajectories that wait for shards whose streams are open: they are on their way,
+  // or a rate limiter holds them back. Trajectories for shards that are away do not count.
   size_t held_back() const;
 
-  // Whether a Write waits for room now.
+  // Whether a call of Write waits for room in the spool.
   bool blocked() const;
 
-  // Which shards are away and how much waits for them, in a few words; empty: all is well.
+  // Which shards are away and how many trajectories wait for them, in a few words; empty if no
+  // trajectory waits for a shard that is away.
   std::string trouble() const;
 
-  // The shards, whether or not anything waits for them.
+  // The state of each shard, whether or not trajectories wait for it.
   std::vector<PeerState> peers() const;
 
-  // Trajectories since Start: stored by their shards; refused by them, and dropped.
+  // Trajectories since Start that their shards have acknowledged, and that they have refused. The
+  // writer drops refused ones.
   uint64_t acknowledged() const;
   uint64_t refused() const;
 
-  // Takes no more, wakes blocked Writes, waits up to `grace` for acknowledgements, and writes what
-  // is left to the spool folder. Unavailable, with their number, if trajectories were left and
-  // could not be written there. Once.
+  // Makes blocked and later calls of Write return false, waits up to `grace` for acknowledgements,
+  // and writes the remaining trajectories to the spool folder. Unavailable, with their number, if
+  // they could not be written there and are lost. Call at most once.
   absl::Status Close(absl::Duration grace);
 
  private:

@@ -46,7 +46,7 @@ std::unique_ptr<ReplayWriter> StartWriter(ReplayWriterOptions options) {
 
 std::string IdOf(uint64_t index) { return MakeTrajectory(index, 1).id(); }
 
-// An empty folder of the test's own.
+// Returns the path of a folder for this test, which does not exist yet.
 std::string TestFolder() {
   const std::string folder =
       absl::StrCat(::testing::TempDir(), "/replay_writer_",
@@ -67,7 +67,7 @@ TEST(ReplayWriter, WhatItWritesIsStored) {
   EXPECT_EQ(stats.positions(), 500);
 }
 
-// Of a shard that holds inserts back from its second position on, until something is drawn.
+// The configuration of a shard that, after its first item, holds inserts back until draws are made.
 v1::ReplayShard ConfigThatHoldsBack() {
   v1::ReplayShard config = ShardConfig();
   config.mutable_rate_limit()->set_min_positions(1);
@@ -81,7 +81,7 @@ TEST(ReplayWriter, TellsAShardThatHoldsBackFromOneThatIsAway) {
   const auto first = StartWriter({.shards = {AddressOf(*shard)}});
   ASSERT_TRUE(first->Write(MakeTrajectory(0, 10)));
   ASSERT_TRUE(Await([&] { return first->acknowledged() == 1; }));
-  // Nothing that this one writes is ever answered.
+  // The shard never answers for the items of this writer.
   const auto writer = StartWriter({.shards = {AddressOf(*shard)}});
   for (uint64_t i = 1; i < 5; ++i) ASSERT_TRUE(writer->Write(MakeTrajectory(i, 10)));
   EXPECT_TRUE(Await([&] { return writer->held_back() == 4; }));
@@ -93,7 +93,7 @@ TEST(ReplayWriter, TellsAShardThatHoldsBackFromOneThatIsAway) {
   EXPECT_EQ(writer->acknowledged(), 0);
 }
 
-// The value of the only metric of a family.
+// The value of a family's only metric.
 double ValueOf(const prometheus::Registry& registry, const std::string& name) {
   for (const prometheus::MetricFamily& family : registry.Collect()) {
     if (family.name != name) continue;
@@ -150,7 +150,7 @@ TEST(ReplayWriter, EachShardGetsTheIdsThatNameIt) {
   EXPECT_EQ(writer->Close(absl::Seconds(30)), absl::OkStatus());
   EXPECT_EQ(ListIds(a->address()), of_a);
   EXPECT_EQ(a->Stats().items() + b->Stats().items(), 100);
-  // Of 100 fair coins, fewer than 25 heads have a chance below 1e-6.
+  // 100 fair coins give fewer than 25 heads with a chance below 1e-6.
   EXPECT_GT(a->Stats().items(), 25);
   EXPECT_GT(b->Stats().items(), 25);
 }
@@ -164,7 +164,7 @@ TEST(ReplayWriter, WhatIsAcknowledgedIsWrittenDown) {
     EXPECT_EQ(writer->Close(absl::Seconds(30)), absl::OkStatus());
   }
   {
-    // Nobody is there to acknowledge it.
+    // There is no shard to acknowledge it.
     const auto writer = StartWriter(
         {.shards = {{.name = "away", .address = "127.0.0.1:1"}}, .acknowledged_log = log});
     EXPECT_TRUE(writer->Write(MakeTrajectory(2, 10)));
@@ -203,7 +203,7 @@ TEST(ReplayWriter, DeliversOnceWhenTheShardIsReplacedByAnother) {
     shard = StartShard(config);
     ASSERT_NE(shard, nullptr);
     EXPECT_TRUE(Await([&] { return writer->acknowledged() == next; }));
-    EXPECT_EQ(shard->Stats().items(), 20);  // of a memory shard: since its start
+    EXPECT_EQ(shard->Stats().items(), 20);  // a shard in mode MEMORY starts empty
     EXPECT_EQ(shard->Stats().duplicate_items(), 0);
   }
 }
@@ -254,7 +254,8 @@ TEST(ReplayWriter, WhatIsLeftAtTheEndIsDeliveredByTheNextOfItsName) {
   EXPECT_EQ(writer->found_in_spool(), 10);
   EXPECT_TRUE(Await([&] { return writer->acknowledged() == 10; }));
   EXPECT_EQ(shard->Stats().items(), 10);
-  // Else a later writer would bring back what has been forgotten by then.
+  // If the file stayed, a later writer would send the games again after the shard has forgotten
+  // their ids.
   EXPECT_TRUE(
       Await([&] { return !std::filesystem::exists(absl::StrCat(folder, "/actor-1.spool")); }));
 }
@@ -319,7 +320,7 @@ TEST(ReplayWriter, ReplacesWhatIsStoredAndPutsNothingBack) {
 }
 
 TEST(ReplayWriter, ARefusedTrajectoryIsDroppedAndTheOthersAreStored) {
-  // 20 positions are more than such a shard ever holds.
+  // The shard holds at most 15 positions, so it can never hold a game of 20.
   const auto shard = StartShard(ShardConfig("a", /*max_positions=*/15));
   const auto writer = StartWriter({.shards = {AddressOf(*shard)}});
   EXPECT_TRUE(writer->Write(MakeTrajectory(1, 5)));

@@ -83,7 +83,7 @@ absl::Status SampleSource::RunStream() {
   }
   context.TryCancel();
   const grpc::Status status = stream->Finish();
-  // The context ends here.
+  // `context` is destroyed on return, so Stop must not find it any more.
   const absl::MutexLock lock(&board_.mutex);
   context_ = nullptr;
   return FromGrpc(status);
@@ -93,12 +93,13 @@ DrawnItem SampleSource::Pop() {
   board_.mutex.AssertHeld();
   DrawnItem drawn = std::move(ready_.front());
   ready_.pop_front();
-  // Once, when the room that Ask waits for is there.
+  // Signals once, when the room that Ask waits for has appeared.
   if (ready_.size() + refill() == options_.prefetch) board_.changed.SignalAll();
   return drawn;
 }
 
-// Asks for what there is room for; waits for room if nothing is on its way. False: it is over.
+// Asks for as many draws as there is room for. Blocks until there is room if no draws are on their
+// way. Returns false if the source stops or the stream has ended.
 bool SampleSource::Ask(Stream& stream) {
   uint64_t room = 0;
   {
@@ -131,7 +132,7 @@ DrawnItem SampleSource::Decode(v1::ReplayItem& item) const {
   return {.trajectory = std::make_shared<const v1::Trajectory>(*std::move(trajectory))};
 }
 
-// False: the shard does not keep to the protocol.
+// Takes the draws of an answer. Returns false if the answer breaks the protocol.
 bool SampleSource::Take(v1::SampleResponse& response) {
   std::vector<DrawnItem> drawn;
   uint64_t count = 0;
@@ -153,7 +154,8 @@ bool SampleSource::Take(v1::SampleResponse& response) {
     }
   }
   if (count == 0 || count > asked_ || !std::isfinite(response.total_weight())) return false;
-  // An answer has the draws of an item together; a batch that takes a part of them must not.
+  // An answer lists all draws of an item together. Shuffling keeps a batch that takes only a part
+  // of the answer from consisting of a few items.
   std::shuffle(drawn.begin(), drawn.end(), random_);
   asked_ -= count;
   metrics_.draws[options_.shard]->Increment(static_cast<double>(count));

@@ -1,4 +1,4 @@
-// Draws of one kind from one shard, ahead of need.
+// Fetches draws of one selection from one shard ahead of need.
 
 #ifndef MALLOCMUZERO_REPLAY_CLIENT_SAMPLE_SOURCE_H_
 #define MALLOCMUZERO_REPLAY_CLIENT_SAMPLE_SOURCE_H_
@@ -31,79 +31,83 @@
 namespace mallocmuzero {
 
 struct DrawnItem {
-  // One of the two, as SampleSourceOptions::decode says.
+  // One of the two is set, as SampleSourceOptions::decode says.
   std::shared_ptr<const v1::ReplayItem> item;
   std::shared_ptr<const v1::Trajectory> trajectory;
 
   uint32_t position = 0;
-  double probability = 0;  // within the shard
+  double probability = 0;  // of this position, within the shard
 };
 
 struct SampleSourceOptions {
   std::shared_ptr<grpc::Channel> channel;
   std::shared_ptr<const Security> security;
-  size_t shard = 0;  // index in `metrics`
+  size_t shard = 0;  // its index in the vectors of SamplerMetrics
   v1::Selection selection = v1::PRIORITIZED;
   uint32_t prefetch = 0;
   bool unlimited = false;
   bool decode = true;
-  uint64_t seed = 0;  // of the backoff and of the order of draws
+  uint64_t seed = 0;  // for the backoff and the order of draws
 };
 
-// What all sources of a sampler share. Its mutex guards their draws.
+// The state that all sources of a sampler share. The mutex guards their draws.
 struct SampleBoard {
   absl::Mutex mutex;
-  absl::CondVar changed;  // signalled with every draw that comes or goes
+  absl::CondVar changed;  // signalled when draws arrive, room appears, or a stream ends
 };
 
-// Its thread lives as long as it. All but Join is called with the board's mutex held.
+// Owns the thread that reads the shard's stream. Every function but the constructor, the destructor
+// and Join must be called with the board's mutex held.
 class SampleSource {
  public:
-  // Neither `board` nor `metrics` is owned.
+  // Starts the thread. `board` and `metrics` are not owned and must outlive the source.
   SampleSource(SampleSourceOptions options, SampleBoard& board, SamplerMetrics& metrics);
 
-  // Stop and Join have been called.
+  // Stop and Join must have been called.
   ~SampleSource() = default;
 
-  // Ends the stream; Join waits for the thread.
+  // Stop ends the stream without blocking; Join waits for the thread.
   void Stop();
   void Join();
 
-  // Draws that are here.
+  // Draws that have arrived and were not taken.
   const std::deque<DrawnItem>& ready() const {
     board_.mutex.AssertHeld();
     return ready_;
   }
 
-  // The first of them, which there is, leaves.
+  // Takes the first of ready(), which must not be empty.
   DrawnItem Pop();
 
-  // What Pop gave comes back, the last one first.
+  // Undoes Pop. To undo several, call it for the latest first.
   void PutBack(DrawnItem drawn) {
     board_.mutex.AssertHeld();
     ready_.push_front(std::move(drawn));
   }
 
-  // Whether draws are here or may be expected soon.
+  // Whether draws have arrived or may be expected soon.
   bool available() const {
     board_.mutex.AssertHeld();
     return !ready_.empty() || (connected_ && !stalled_);
   }
 
-  // Since when it has kept draws waiting, in however many calls; `now` if it has not until now.
+  // Returns since when the source has kept draws waiting without delivering, over all calls of
+  // Draw. The first call after a delivery returns `now`.
   absl::Time HasBeenWaitedForSince(absl::Time now) {
     board_.mutex.AssertHeld();
     waited_for_since_ = std::min(waited_for_since_, now);
     return waited_for_since_;
   }
 
-  // It kept a draw waiting for too long; until draws come again it is not available.
+  // Marks the source as not available until draws arrive again. Called when it has kept a draw
+  // waiting for too long.
   void Stall() {
     board_.mutex.AssertHeld();
     stalled_ = true;
   }
 
-  // Of the shard's latest answer: what the choice of a shard is in proportion to, and positions.
+  // From the shard's latest answer: the weight in proportion to which the shard is chosen, and its
+  // number of positions.
   double weight() const {
     board_.mutex.AssertHeld();
     return weight_;
@@ -113,10 +117,10 @@ class SampleSource {
     return positions_;
   }
 
-  // Why there is no draw, in a few words.
+  // Why no draw has arrived, in a few words.
   std::string trouble() const;
 
-  // Why the shard's last stream ended; empty: draws have come since, or there was none.
+  // Why the shard's last stream ended. Empty if draws have arrived since or no stream has ended.
   const std::string& lost_by() const {
     board_.mutex.AssertHeld();
     return trouble_;
@@ -129,7 +133,7 @@ class SampleSource {
   absl::Status RunStream();
   bool Ask(Stream& stream);
 
-  // Room for so many draws is worth a request.
+  // The least number of draws that is worth a request.
   uint64_t refill() const { return std::max<uint64_t>(1, options_.prefetch / 4); }
 
   bool Take(v1::SampleResponse& response);
@@ -139,18 +143,18 @@ class SampleSource {
   SampleBoard& board_;
   SamplerMetrics& metrics_;
   const std::unique_ptr<v1::Replay::Stub> stub_;
-  Backoff backoff_;         // of the thread
-  std::mt19937_64 random_;  // of the thread
-  uint64_t asked_ = 0;      // of the thread: draws asked for and not got from the stream in use
+  Backoff backoff_;         // used by the thread only
+  std::mt19937_64 random_;  // used by the thread only
+  uint64_t asked_ = 0;      // draws asked for and not received on this stream; thread only
   std::deque<DrawnItem> ready_ ABSL_GUARDED_BY(board_.mutex);
-  grpc::ClientContext* context_ ABSL_GUARDED_BY(board_.mutex) = nullptr;  // of the stream in use
-  bool connected_ ABSL_GUARDED_BY(board_.mutex) = false;                  // draws have come over it
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(board_.mutex) = nullptr;  // of the current stream
+  bool connected_ ABSL_GUARDED_BY(board_.mutex) = false;                  // it has delivered draws
   bool stalled_ ABSL_GUARDED_BY(board_.mutex) = false;
   absl::Time waited_for_since_ ABSL_GUARDED_BY(board_.mutex) = absl::InfiniteFuture();
   bool stopping_ ABSL_GUARDED_BY(board_.mutex) = false;
   double weight_ ABSL_GUARDED_BY(board_.mutex) = 0;
   uint64_t positions_ ABSL_GUARDED_BY(board_.mutex) = 0;
-  std::string trouble_ ABSL_GUARDED_BY(board_.mutex);  // of the last stream
+  std::string trouble_ ABSL_GUARDED_BY(board_.mutex);  // see lost_by()
   std::thread thread_;
 };
 

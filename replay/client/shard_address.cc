@@ -19,11 +19,12 @@ std::vector<ShardAddress> ShardAddresses(const v1::ClusterConfig& config) {
   return shards;
 }
 
-// FNV-1a, and multiplication instead of a remainder: its high bits are the good ones.
 std::string PeerName(const ShardAddress& shard) {
   return absl::StrCat("shard ", shard.name, " on ", shard.address);
 }
 
+// Hashes by FNV-1a and scales the hash's high half to the range by a multiplication. A remainder
+// would use the low bits, which FNV-1a mixes less well.
 size_t ShardOfId(absl::string_view id, size_t shards) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : id) {

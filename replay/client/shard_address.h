@@ -1,4 +1,4 @@
-// Which replay shards there are, and which of them takes a trajectory.
+// The replay shards of a cluster, and which of them stores a trajectory.
 
 #ifndef MALLOCMUZERO_REPLAY_CLIENT_SHARD_ADDRESS_H_
 #define MALLOCMUZERO_REPLAY_CLIENT_SHARD_ADDRESS_H_
@@ -15,21 +15,21 @@
 namespace mallocmuzero {
 
 struct ShardAddress {
-  std::string name;     // in messages and metrics
+  std::string name;     // for messages and metrics
   std::string address;  // host:port
 };
 
-// Of a cluster's configuration, in its order.
+// The shards of a cluster's configuration, in its order.
 std::vector<ShardAddress> ShardAddresses(const v1::ClusterConfig& config);
 
-// "shard NAME on ADDRESS".
+// Returns "shard NAME on ADDRESS".
 std::string PeerName(const ShardAddress& shard);
 
-// The index, below `shards`, of the shard that takes the trajectory of this id: the same in every
-// process and every build. `shards` is above 0.
+// Returns the index, below `shards`, of the shard that stores the trajectory with this id. The
+// result is the same in every process and every build. `shards` must be above 0.
 size_t ShardOfId(absl::string_view id, size_t shards);
 
-// InvalidArgument if there are none, or one has no address.
+// InvalidArgument if there is no shard or one has no address.
 absl::Status CheckShards(absl::Span<const ShardAddress> shards);
 
 }  // namespace mallocmuzero

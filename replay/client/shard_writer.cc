@@ -38,10 +38,11 @@ using google::protobuf::io::CodedOutputStream;
 
 constexpr char kInsertMethod[] = "/mallocmuzero.v1.Replay/Insert";
 
-// Requests on their way: one is written by the shard, one read by it, one is ready.
+// The most requests without an answer: the shard stores one, receives one, and one is ready.
 constexpr size_t kMaxRequests = 3;
 
-// An InsertRequest of items as they are: their bytes are not copied.
+// Makes an InsertRequest of items[begin, end) without copying their bytes. All must have the same
+// `replace`.
 grpc::ByteBuffer MakeRequest(const std::deque<SpooledItem>& items, size_t begin, size_t end) {
   constexpr uint32_t kItemsTag = v1::InsertRequest::kItemsFieldNumber << 3 | 2;
   constexpr uint32_t kReplaceTag = v1::InsertRequest::kReplaceFieldNumber << 3;
@@ -64,14 +65,15 @@ grpc::ByteBuffer MakeRequest(const std::deque<SpooledItem>& items, size_t begin,
 
 }  // namespace
 
-// One Insert stream. Its state is the writer's, under the writer's mutex.
+// One Insert stream. The writer's mutex guards its public state.
 class ShardWriter::Call final
     : public grpc::ClientBidiReactor<grpc::ByteBuffer, v1::InsertResponse> {
  public:
   explicit Call(ShardWriter& writer) : writer_(writer) {
     PrepareCall(context, *writer.security_, absl::InfiniteDuration());
     stub_.PrepareBidiStreamingCall(&context, kInsertMethod, {}, this);
-    // The thread writes from outside of reactions; it lets go before it waits for the end.
+    // The writer's thread starts writes outside of reactions, so gRPC must keep the call open. The
+    // thread removes this hold before it waits for OnDone.
     AddHold();
     StartRead(&response_);
     StartCall();

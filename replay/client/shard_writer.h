@@ -1,4 +1,4 @@
-// Delivers items to one shard, in order, until they are acknowledged.
+// Delivers items to one shard in order and keeps each until the shard has answered for it.
 
 #ifndef MALLOCMUZERO_REPLAY_CLIENT_SHARD_WRITER_H_
 #define MALLOCMUZERO_REPLAY_CLIENT_SHARD_WRITER_H_
@@ -28,38 +28,43 @@
 namespace mallocmuzero {
 
 struct SpooledItem {
-  grpc::Slice wire;  // a serialized ReplayItem
-  bool replace = false;
-  bool from_file = false;  // left by an earlier writer
+  grpc::Slice wire;        // a serialized ReplayItem
+  bool replace = false;    // takes the place of the stored item with its id
+  bool from_file = false;  // read from the spool file of an earlier writer
 };
 
-// Thread-safe. Not bounded: its owner is.
+// Owns a thread and a connection. Does not bound the number of items; its owner must. Thread-safe.
 class ShardWriter {
  public:
-  // Called without locks, from any thread. An item is settled once: acknowledged, or refused.
+  // Called from any thread, without locks. Each item is settled once, when the shard has
+  // acknowledged or refused it.
   struct Events {
     std::function<void(const SpooledItem&, bool acknowledged)> on_settled;
     std::function<void()> on_connected;
-    std::function<void(size_t resent)> on_lost_stream;  // after that, not for a failed attempt
+    // A stream that was open has ended; `resent` items will be sent again. Not called for a failed
+    // attempt to open one.
+    std::function<void(size_t resent)> on_lost_stream;
   };
 
   ShardWriter(ShardAddress shard, std::shared_ptr<const Security> security, Events events);
 
-  // Stops at once.
+  // Calls Stop.
   ~ShardWriter();
 
   void Add(SpooledItem item);
 
-  // Stops at once and returns what is not settled, in order.
+  // Ends the stream, waits for the thread and returns the items that are not settled, in order.
   std::deque<SpooledItem> Stop();
 
-  // Items not settled, if the shard's stream is open; 0 while the shard is away.
+  // The number of items that are not settled while the shard's stream is open; 0 while the shard is
+  // away.
   size_t held_back() const;
 
-  // Why the shard gets nothing, in a few words; empty: it does, or there is nothing for it.
+  // Why the shard's items cannot be delivered and how many wait, in a few words. Empty if the shard
+  // is connected or nothing waits.
   std::string trouble() const;
 
-  // Why it was not reached at the last attempt; empty: it was, or there was none.
+  // The shard's name and why it could not be reached at the last attempt.
   PeerState peer() const;
 
  private:
@@ -80,13 +85,13 @@ class ShardWriter {
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   std::deque<SpooledItem> items_ ABSL_GUARDED_BY(mutex_);
-  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;              // the first ones of items_
-  std::deque<size_t> requests_ ABSL_GUARDED_BY(mutex_);  // items of each that is not answered
+  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;              // items_[0, sent_) were sent
+  std::deque<size_t> requests_ ABSL_GUARDED_BY(mutex_);  // items of each unanswered request
   std::string trouble_ ABSL_GUARDED_BY(mutex_);
-  bool connected_ ABSL_GUARDED_BY(mutex_) = false;  // the stream in use is open
-  bool answered_ ABSL_GUARDED_BY(mutex_) = false;   // by it
+  bool connected_ ABSL_GUARDED_BY(mutex_) = false;  // the current stream is open
+  bool answered_ ABSL_GUARDED_BY(mutex_) = false;   // the current stream has had an answer
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  Backoff backoff_;  // of the thread
+  Backoff backoff_;  // used by the thread only
   std::thread thread_;
 };
 

@@ -29,7 +29,8 @@ absl::StatusOr<std::unique_ptr<SpoolFile>> SpoolFile::Open(const std::string& fo
         absl::StrCat("spool_dir: ", folder, ": cannot make this folder: ", error.message()));
   }
   const std::string path = absl::StrCat(folder, "/", name, ".spool");
-  // Never removed: whoever waits to lock the old file would not see the new one.
+  // The lock file is never removed: a process that has opened a removed file would lock that one
+  // and not the file that others see.
   const std::string lock_path = absl::StrCat(path, ".lock");
   const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0) {
@@ -37,7 +38,7 @@ absl::StatusOr<std::unique_ptr<SpoolFile>> SpoolFile::Open(const std::string& fo
         absl::StrCat("spool_dir: ", lock_path, ": cannot write: ", std::strerror(errno)));
   }
   auto file = absl::WrapUnique(new SpoolFile(path, lock));
-  // A file system that has no locks keeps nobody out.
+  // A file system without locks does not keep other processes out.
   if (flock(lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return file;
   return absl::FailedPreconditionError(absl::StrCat(path, ": another process has this spool"));
 }

@@ -1,4 +1,5 @@
-// Where a writer leaves what it could not deliver, and the next one of its name finds it.
+// The file in which a writer leaves items that it could not deliver, for the next writer of its
+// name.
 
 #ifndef MALLOCMUZERO_REPLAY_CLIENT_SPOOL_FILE_H_
 #define MALLOCMUZERO_REPLAY_CLIENT_SPOOL_FILE_H_
@@ -13,22 +14,25 @@
 
 namespace mallocmuzero {
 
-// Belongs to one process at a time, by a lock beside it that ends with the process. Thread-safe.
+// Held by one process at a time: a lock file beside the spool is locked for the lifetime of this
+// object, or of its process. Thread-safe.
 class SpoolFile {
  public:
-  // FOLDER/NAME.spool; makes the folder. InvalidArgument if it cannot be written to, which a stop
-  // would find out too late; FailedPrecondition if another process has this spool.
+  // Locks the spool FOLDER/NAME.spool and makes the folder if needed. InvalidArgument if the folder
+  // cannot be written, so that this is known at the start and not at the stop. FailedPrecondition
+  // if another process holds this spool.
   static absl::StatusOr<std::unique_ptr<SpoolFile>> Open(const std::string& folder,
                                                          const std::string& name);
   ~SpoolFile();
   SpoolFile(const SpoolFile&) = delete;
   SpoolFile& operator=(const SpoolFile&) = delete;
 
-  // NotFound if there is none. Other errors name the file.
+  // Reads the spool. NotFound if there is no file; other errors name the file.
   absl::StatusOr<v1::ReplaySpool> Read() const;
   absl::Status Write(const v1::ReplaySpool& spool) const;
 
-  // Should it stay, what is in it is sent again, and known.
+  // Removes the file. Ignores errors: if the file stays, its items are sent again, and the shards
+  // know their ids.
   void Remove() const;
 
   const std::string& path() const { return path_; }
