@@ -1,4 +1,4 @@
-// The games of each program with the highest return.
+// The games of a shard with the highest returns, for each program.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_BEST_GAMES_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_BEST_GAMES_H_
@@ -17,26 +17,27 @@
 
 namespace mallocmuzero {
 
-// A program, then one of its best games, then a position, all uniform. Not thread-safe.
+// Draws a program, then one of its best games, then a position, all uniformly. Not thread-safe.
 class BestGames {
  public:
-  // At most so many games a program; 0: none.
+  // Keeps at most `games_per_program` games of each program; 0 keeps none.
   explicit BestGames(uint32_t games_per_program) : capacity_(games_per_program) {}
 
   struct Added {
     bool is_best = false;
-    std::optional<Slot> displaced;  // the game whose place it took
+    std::optional<Slot> displaced;  // the game that is no longer one of the best
   };
-  // A game of the same return and length as a best one counts as that one, and is not added.
+  // Adds a game if it is one of its program's best. A game with the return and length of a best
+  // game counts as the same game and is not added.
   Added Add(Slot slot, absl::string_view program_sha256, double total_return, uint32_t positions);
 
-  // Of a slot that Add made one of the best.
+  // Removes a game that Add made one of the best and that was not displaced since.
   void Remove(Slot slot, absl::string_view program_sha256);
 
-  // Positions that a draw chooses among.
+  // The number of positions of all best games.
   uint64_t positions() const { return positions_; }
 
-  // positions() is above 0.
+  // positions() must be above 0.
   SlotDraw Draw(std::mt19937_64& random) const;
 
  private:

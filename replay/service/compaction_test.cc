@@ -1,4 +1,4 @@
-// Files of which little is left are emptied, whatever happens meanwhile.
+// Tests that segment files with few items left are emptied, also when errors occur meanwhile.
 
 #include <cstdint>
 #include <filesystem>
@@ -29,7 +29,7 @@ TEST_F(CompactionTest, AFewItemsThatStayDoNotKeepTheFilesOfAllOthers) {
   config.set_max_positions(20);
   config.set_best_games(10);
   const auto table = Open(config);
-  // Every 40th game is better than all before: best games in ten different files.
+  // Every 40th game is better than all before, so the ten best games are in ten different files.
   for (uint64_t i = 0; i < 800; ++i) {
     const double value = i % 40 == 0 ? static_cast<double>(i) : -1;
     ASSERT_EQ(Insert(*table, {MakeItem(i, 1, value, 4000)}), absl::OkStatus());
@@ -39,19 +39,20 @@ TEST_F(CompactionTest, AFewItemsThatStayDoNotKeepTheFilesOfAllOthers) {
   for (const auto& file : std::filesystem::directory_iterator(folder_ + "/segments")) {
     segments += file.file_size();
   }
-  // 20 items of 4 kB are in use; four files and the open one more are allowed.
+  // 20 items of 4 kB are in use, and the files may have twice their bytes. Four files more, the
+  // open one and a spare are allowed.
   EXPECT_LT(segments, 2 * 20 * 4100 + 6 * ((1 << 16) + 4100));
   const ReplayTable::Draws draws = table->Draw(v1::BEST, 100, 1 << 20, false);
   for (const ReplayTable::Drawn& drawn : draws.items) EXPECT_TRUE(drawn.bytes.Load().ok());
 }
 
-// 306 items of 4 kB, 17 a file, of which the next table that is opened keeps every fourth, the
-// best. The second file is the first one with only four left, 20 to 32, which move once a group is
-// stored.
+// 306 items of 4 kB, 17 in each file. Every fourth is a best game, and the next table that is
+// opened keeps only these. The second file then has only four items in use, 20 to 32, and is the
+// first to be emptied when a group is stored.
 class ScatteredItems : public DurableStorageTest {
  protected:
   static constexpr uint64_t kItems = uint64_t{18} * 17;
-  static constexpr uint64_t kBest = 77;  // 0, 4, to 304
+  static constexpr uint64_t kBest = 77;  // items 0, 4, ..., 304
 
   ScatteredItems() {
     const auto table = Open(Config());
@@ -72,7 +73,7 @@ class ScatteredItems : public DurableStorageTest {
 TEST_F(ScatteredItems, AnInsertIsDoneThoughThereIsNoRoomToMoveOthers) {
   {
     const auto table = Open(config_);
-    // The new item fits, the four behind it do not.
+    // The file has room for the new item but not for the four that would move after it.
     std::optional<FileSizeLimit> limit(16000);
     const absl::Status stored = Insert(*table, {MakeItem(1000, 1, 0, 4000)});
     limit.reset();
@@ -84,7 +85,7 @@ TEST_F(ScatteredItems, AnInsertIsDoneThoughThereIsNoRoomToMoveOthers) {
     EXPECT_THAT(table->storage().trouble(), IsEmpty());
     EXPECT_FALSE(std::filesystem::exists(SecondFile()));
   }
-  // All can be read from where they are now.
+  // All items can be read from their new places.
   const auto table = Open(config_);
   EXPECT_EQ(table->Stats().items(), kBest + 1);
   EXPECT_TRUE(StoredIds(*table).contains(IdString(1001)));
@@ -113,7 +114,7 @@ TEST_F(ScatteredItems, AReplacementIsNotUndoneWhenItsOldBytesWouldMove) {
 TEST_F(ScatteredItems, ADamagedItemLeavesAndKeepsNoFileFromBeingEmptied) {
   {
     std::fstream file(SecondFile(), std::ios::in | std::ios::out | std::ios::binary);
-    // Of item 20.
+    // This byte belongs to item 20.
     file.seekp(Make(17).wire.size() + Make(18).wire.size() + Make(19).wire.size() + 500);
     file.put('!');
   }

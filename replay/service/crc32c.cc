@@ -10,7 +10,7 @@
 namespace mallocmuzero {
 namespace {
 
-constexpr uint32_t kPolynomial = 0x82f63b78;  // 0x1edc6f41, bits reversed
+constexpr uint32_t kPolynomial = 0x82f63b78;  // 0x1edc6f41 with its bits reversed
 
 constexpr std::array<uint32_t, 256> MakeTable() {
   std::array<uint32_t, 256> table{};

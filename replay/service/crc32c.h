@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), as iSCSI, ext4 and RocksDB have it.
+// The checksum CRC-32C (Castagnoli) that iSCSI, ext4 and RocksDB use.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_CRC32C_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_CRC32C_H_
@@ -9,7 +9,7 @@
 
 namespace mallocmuzero {
 
-// With the processor's instruction where there is one: about 8 GB/s instead of 0.5.
+// Uses the processor's instruction if it has one, which gives about 8 GB/s instead of 0.5.
 uint32_t Crc32c(absl::string_view bytes);
 
 }  // namespace mallocmuzero

@@ -40,7 +40,7 @@ namespace {
 constexpr uint64_t kSmallestSegment = uint64_t{8} << 20;
 constexpr uint64_t kLargestSegment = uint64_t{256} << 20;
 
-// The reserve is at most this part of the disk.
+// The reserve is at most the disk's size divided by this.
 constexpr uint64_t kReservedPart = 20;
 
 absl::Status MakeFolder(const std::string& folder) {
@@ -48,7 +48,7 @@ absl::Status MakeFolder(const std::string& folder) {
   std::filesystem::create_directories(folder, error);
   if (!error) return absl::OkStatus();
   const std::string message = absl::StrCat("data_dir: ", folder, ": ", error.message());
-  // That passes, and a shard that is started again may find room.
+  // A full disk is a passing condition: the shard may find room when it is started again.
   if (error == std::errc::no_space_on_device) return absl::ResourceExhaustedError(message);
   return absl::InvalidArgumentError(message);
 }
@@ -81,7 +81,7 @@ class DurableStorageImpl final : public Storage {
     SegmentPlace place;
   };
 
-  // Items that move on, by place in each list.
+  // Items that move to another segment. Equal indices of the lists belong to the same item.
   struct Move {
     std::vector<LostItem> from;
     std::vector<SegmentPlace> old_places;
@@ -103,14 +103,15 @@ class DurableStorageImpl final : public Storage {
   mutable absl::Mutex mutex_;
   SlotArray<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by slot
   ItemCache cache_ ABSL_GUARDED_BY(mutex_);
-  std::string trouble_ ABSL_GUARDED_BY(mutex_);       // of Commit
-  std::string tidy_trouble_ ABSL_GUARDED_BY(mutex_);  // of Tidy
+  std::string trouble_ ABSL_GUARDED_BY(mutex_);       // why the last Commit failed
+  std::string tidy_trouble_ ABSL_GUARDED_BY(mutex_);  // why the last Tidy failed
 
-  // By serial: of recovered items without a slot yet; of items removed, whose records are not.
+  // By serial: the places of recovered items that have no slot yet, and of removed items whose
+  // records are still in the database.
   absl::flat_hash_map<uint64_t, SegmentPlace> recovered_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, SegmentPlace> removed_ ABSL_GUARDED_BY(mutex_);
 
-  // Of the batch that Commit has stored and Publish will take.
+  // The places of the batch that Commit has stored and Publish will take over.
   std::vector<SegmentPlace> places_;
 };
 
@@ -123,7 +124,8 @@ absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
   absl::flat_hash_set<ItemId> ids;
   const absl::MutexLock lock(&mutex_);
   for (ItemDatabase::Record& record : content->records) {
-    // Two records of one id: the first was written by a call that failed, so it was sent again.
+    // Two records have one id if a write reported an error but reached the disk: the client then
+    // sent the item again.
     const bool is_new = ids.insert(record.metadata.id).second;
     if (!is_new || !segments_->Use(record.place)) {
       lost.push_back(record.serial);
@@ -244,7 +246,7 @@ std::string DurableStorageImpl::trouble() const {
   return trouble_.empty() ? tidy_trouble_ : trouble_;
 }
 
-// What was stored is stored, whether or not there is room to move something else.
+// A failure is only noted: the batch before is stored, whether or not there is room to move items.
 std::vector<LostItem> DurableStorageImpl::Tidy() {
   std::vector<LostItem> lost;
   const absl::Status status = MoveWorstSegment(lost);
@@ -253,7 +255,8 @@ std::vector<LostItem> DurableStorageImpl::Tidy() {
   return lost;
 }
 
-// Items that stay long keep files of others that have left: the few that are left move on.
+// A few items that stay long keep whole segment files whose other items have left. Moves the items
+// of the segment with the smallest share in use to the current segment, so that its file can go.
 absl::Status DurableStorageImpl::MoveWorstSegment(std::vector<LostItem>& lost) {
   const uint32_t segment = segments_->WorstSegment();
   if (segment == UINT32_MAX) return absl::OkStatus();
@@ -263,8 +266,8 @@ absl::Status DurableStorageImpl::MoveWorstSegment(std::vector<LostItem>& lost) {
   return read;
 }
 
-// What cannot be read does not keep the others: a damaged item is one of `lost`, and an error of
-// the disk is returned once all have been tried.
+// Reads a segment's items into `move`. An item that cannot be read does not hold back the others: a
+// damaged item is added to `lost`, and a read error is returned after all items were tried.
 absl::Status DurableStorageImpl::ReadSegment(uint32_t segment, Move& move,
                                              std::vector<LostItem>& lost) {
   {
@@ -329,7 +332,8 @@ absl::Status DurableStorageImpl::CopyInto(const std::string& folder) {
   MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(folder, "/segments")));
   segments_->Pin();
   const absl::Cleanup unpin = [this] { segments_->Unpin(); };
-  // The records first: of what they name nothing is missing, since nothing is removed meanwhile.
+  // The records are copied first. Every segment that they name is then linked, because no segment
+  // is removed while the log is pinned.
   MMZ_RETURN_IF_ERROR(database_->CopyTo(absl::StrCat(folder, "/database")));
   return segments_->LinkInto(absl::StrCat(folder, "/segments"));
 }
@@ -338,7 +342,8 @@ absl::StatusOr<std::string> DurableStorageImpl::Checkpoint() {
   std::string path =
       absl::StrCat(options_.folder, ".checkpoint-",
                    absl::FormatTime("%Y%m%dT%H%M%E6SZ", absl::Now(), absl::UTCTimeZone()));
-  // Half a copy would open as a shard that has lost items: only a whole one gets the name.
+  // An incomplete copy would open as a shard that has lost items, so only a complete one gets the
+  // final name.
   const std::string unfinished = absl::StrCat(path, ".tmp");
   absl::Status status = CopyInto(unfinished);
   std::error_code error;
@@ -355,7 +360,7 @@ absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(
     const DurableStorageOptions& options) {
   const std::string segment_folder = absl::StrCat(options.folder, "/segments");
   MMZ_RETURN_IF_ERROR(MakeFolder(segment_folder));
-  // First: it also keeps other processes out.
+  // The database is opened first, because its lock keeps other processes out of the folder.
   absl::StatusOr<std::unique_ptr<ItemDatabase>> database =
       ItemDatabase::Open(absl::StrCat(options.folder, "/database"), options.sync);
   if (!database.ok()) {

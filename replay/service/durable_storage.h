@@ -1,4 +1,4 @@
-// Items that survive the process.
+// Storage on disk: its items survive the process.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_DURABLE_STORAGE_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_DURABLE_STORAGE_H_
@@ -13,23 +13,25 @@
 namespace mallocmuzero {
 
 struct DurableStorageOptions {
-  std::string folder;          // made if it is not there
-  bool sync = false;           // a batch also survives a power cut
-  uint64_t cache_bytes = 0;    // of items kept in memory, those used last
-  uint64_t max_bytes = 0;      // that the shard will hold: sets the size of files
-  uint64_t segment_bytes = 0;  // 0: chosen by max_bytes
+  std::string folder;          // made if it does not exist
+  bool sync = false;           // if true, a committed batch also survives a power cut
+  uint64_t cache_bytes = 0;    // of recently used items kept in memory
+  uint64_t max_bytes = 0;      // the most that the shard holds; sets the size of segment files
+  uint64_t segment_bytes = 0;  // size of a segment file; 0: chosen by max_bytes
 
-  // No item is written while fewer bytes are free on the disk, or fewer than a twentieth of it if
-  // that is less: the database must never find it full.
+  // Items are refused while the free bytes of the disk would fall below this reserve or a twentieth
+  // of the disk, whichever is less. RocksDB must never find the disk full.
   uint64_t reserved_bytes = uint64_t{64} << 20;
 };
 
-// Bytes of items are appended to files (segment_log.h), once; what is known of them, small, is in a
-// RocksDB beside. An item is there once its record is, which is written after its bytes. In
-// RocksDB alone each item would be written twice, to its log and to a table.
+// The bytes of items are appended once to segment files (segment_log.h); a small record of each
+// item is in RocksDB. An item is stored once its record is, and the record is written after the
+// bytes. RocksDB alone would write each item twice, to its log and to a table.
 class DurableStorage {
  public:
-  // InvalidArgument if the folder is another format's or another process has it open.
+  // Opens or makes the data folder. InvalidArgument if the folder has another format's data, cannot
+  // be made, or is open in another process; ResourceExhausted if the disk is full; DataLoss if the
+  // database is damaged. Messages name the folder.
   static absl::StatusOr<std::unique_ptr<Storage>> Open(const DurableStorageOptions& options);
 };
 

@@ -42,8 +42,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 TEST(Crc32c, IsThatOfTheStandard) {
-  // RFC 3720, B.4: 32 bytes of zeros, of ones, and ascending; and the check value of the CRC
-  // catalogue.
+  // The first two values are from RFC 3720, B.4: 32 bytes of zeros and of ones. The third is the
+  // check value of the CRC catalogue.
   EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aa);
   EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43);
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283);
@@ -60,7 +60,7 @@ TEST_F(DurableStorageTest, WhatWasStoredIsThereAgain) {
   EXPECT_EQ(table->Stats().positions(), 140);
   EXPECT_EQ(table->Stats().inserted_positions(), 140);
   EXPECT_EQ(StoredIds(*table), IdsOf(0, 20));
-  // And is known for what it is.
+  // The shard knows the id of a recovered item, so a second insert is a duplicate.
   ASSERT_EQ(Insert(*table, {MakeItem(3, 7)}), absl::OkStatus());
   EXPECT_EQ(table->Stats().duplicate_items(), 1);
   const ReplayTable::Draws draws = table->Draw(v1::UNIFORM, 200, 1 << 20, false);
@@ -78,7 +78,7 @@ TEST_F(DurableStorageTest, EvictedIdsAreRememberedAndTheirFilesGo) {
   uint64_t on_disk = 0;
   {
     const auto table = Open(config);
-    // 400 items of 4 kB through a shard that holds ten: 25 files of 64 kB.
+    // 400 items of 4 kB pass through a shard that holds ten. They fill 25 files of 64 kB.
     for (uint64_t i = 0; i < 400; ++i) {
       ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0, 4000)}), absl::OkStatus());
     }
@@ -116,7 +116,8 @@ TEST_F(DurableStorageTest, PrioritiesAndCountersComeBack) {
   }
   {
     const auto table = Open(config);
-    // 2 + 3 + 4, and 1 of the item that was never updated: it keeps what was highest then.
+    // The updated item has 2 + 3 + 4 = 9. The priority of the other one was never stored, so it
+    // starts again with the recent highest priority, 4.
     EXPECT_NEAR(table->Stats().total_weight(), 10 + 3, 1e-6);
     EXPECT_EQ(table->Stats().drawn_positions(), 5);
     EXPECT_EQ(table->Stats().limiter_error(), 5 - 4 * 2);
@@ -137,7 +138,7 @@ TEST_F(DurableStorageTest, PrioritiesThatCouldNotBeStoredAreStoredTheNextTime) {
     v1::UpdatePrioritiesRequest request;
     auto& update = *request.add_updates();
     update.set_id(IdString(1));
-    update.set_priority(0.25);  // new ones have 1
+    update.set_priority(0.25);  // a new position has 1
     ASSERT_EQ(*table->UpdatePriorities(request), 1);
     std::optional<FileSizeLimit> limit(1);
     const absl::Status full = table->Flush();
@@ -148,7 +149,8 @@ TEST_F(DurableStorageTest, PrioritiesThatCouldNotBeStoredAreStoredTheNextTime) {
   EXPECT_NEAR(Open(config)->Stats().total_weight(), 0.25, 1e-6);
 }
 
-// Not a test of its own: the process that the next test kills. Says each index once it is stored.
+// The process that the next test kills, and no test of its own. Writes each index to stderr once
+// the item is stored.
 TEST_F(DurableStorageTest, DISABLED_InsertsUntilItIsKilled) {
   const char* folder = std::getenv("KILLED_FOLDER");
   ASSERT_NE(folder, nullptr);
@@ -205,7 +207,7 @@ TEST_F(DurableStorageTest, ACheckpointIsWhatWasThereThen) {
   }
   const absl::StatusOr<std::string> checkpoint = table->Checkpoint();
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  // All that the copy names has left the original since.
+  // After this all items of the copy have left the original.
   for (uint64_t i = 50; i < 150; ++i) {
     ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0, 4000)}), absl::OkStatus());
   }
@@ -215,7 +217,7 @@ TEST_F(DurableStorageTest, ACheckpointIsWhatWasThereThen) {
   for (const ReplayTable::Drawn& drawn : copy->Draw(v1::UNIFORM, 300, 1 << 20, false).items) {
     EXPECT_TRUE(drawn.bytes.Load().ok());
   }
-  // Nor does the copy's going on change the original.
+  // An insert into the copy does not change the original.
   ASSERT_EQ(Insert(*copy, {MakeItem(999, 1, 0, 4000)}), absl::OkStatus());
   EXPECT_EQ(StoredIds(*table), IdsOf(100, 150));
 }
@@ -223,7 +225,7 @@ TEST_F(DurableStorageTest, ACheckpointIsWhatWasThereThen) {
 TEST_F(DurableStorageTest, ACheckpointThatFailsLeavesNothingBehind) {
   const auto table = Open(Config());
   ASSERT_EQ(Insert(*table, {MakeItem(0, 1)}), absl::OkStatus());
-  // A file that cannot be linked, as on a disk with errors.
+  // A removed file cannot be linked, like a file on a faulty disk.
   std::filesystem::remove(folder_ + "/segments/00000001.segment");
   EXPECT_FALSE(table->Checkpoint().ok());
   const std::filesystem::path folder(folder_);
@@ -238,7 +240,7 @@ TEST_F(DurableStorageTest, AFullDiskIsAnErrorAndPasses) {
   {
     const auto table = Open(config);
     ASSERT_EQ(Insert(*table, {MakeItem(0, 1, 0, 20000)}), absl::OkStatus());
-    // No file may grow beyond 30,000 bytes: as if the disk were full.
+    // Files cannot grow beyond 30,000 bytes, as if the disk were full.
     std::optional<FileSizeLimit> limit(30000);
     const absl::Status full = Insert(*table, {MakeItem(1, 1, 0, 20000)});
     const absl::Status still_full = Insert(*table, {MakeItem(1, 1, 0, 20000)});
@@ -258,7 +260,7 @@ TEST_F(DurableStorageTest, ADatabaseThatCannotBeWrittenToIsMended) {
   uint64_t stored = 0;
   {
     const auto table = Open(config);
-    // The database's log too fails after its first few records.
+    // The database's log fails after its first few records.
     std::optional<FileSizeLimit> limit(4000);
 
     absl::Status status;
@@ -292,13 +294,13 @@ TEST_F(DurableStorageTest, DamageIsFoundWhenItIsRead) {
   const ReplayTable::Draws draws = table->Draw(v1::UNIFORM, 1, 1 << 20, false);
   ASSERT_THAT(draws.items, SizeIs(1));
   EXPECT_EQ(draws.items[0].bytes.Load().status().code(), absl::StatusCode::kDataLoss);
-  // Whoever finds it sees to it that nobody else does.
+  // Reporting an item twice has the effect of reporting it once.
   table->MarkLost(draws.items[0].source);
   table->MarkLost(draws.items[0].source);
   ASSERT_EQ(table->Flush(), absl::OkStatus());
   EXPECT_EQ(table->Stats().items(), 0);
   EXPECT_EQ(EvictedIds(*table), IdsOf(0, 1));
-  // Another item in its place is not meant.
+  // A late report does not remove another item that has the slot by then.
   ASSERT_EQ(Insert(*table, {MakeItem(1, 1, 0, 1000)}), absl::OkStatus());
   table->MarkLost(draws.items[0].source);
   ASSERT_EQ(table->Flush(), absl::OkStatus());
@@ -327,7 +329,8 @@ TEST_F(DurableStorageTest, ASecondProcessIsKeptOut) {
 
 TEST_F(DurableStorageTest, ADamagedDatabaseIsNotTakenForALockedOne) {
   const v1::ReplayShard config = Config();
-  for (uint64_t run = 0; run < 2; ++run) {  // the second one writes the first one's records out
+  for (uint64_t run = 0; run < 2;
+       ++run) {  // the second run writes the first run's records to a table
     ASSERT_EQ(Insert(*Open(config), {MakeItem(run, 1)}), absl::OkStatus());
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/database")) {

@@ -1,4 +1,4 @@
-// Ids of the items a shard has, and of those it had and still remembers.
+// The ids of the items that a shard stores, and of evicted items that it still remembers.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_ID_SET_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_ID_SET_H_
@@ -22,30 +22,31 @@ class IdSet {
 
   struct Found {
     State state = State::kUnknown;
-    Slot slot = 0;  // of a stored one
+    Slot slot = 0;  // of a stored item
   };
   Found Find(const ItemId& id) const;
 
   void Add(const ItemId& id, Slot slot) { PartOf(id)[id] = slot; }
 
-  // The id is remembered as evicted until `forget_at`, Unix seconds, which never descend.
+  // Remembers the id as evicted until `forget_at`, in Unix seconds. Successive calls must not have
+  // descending times.
   void Evict(const ItemId& id, int64_t forget_at);
 
-  // Drops evicted ids whose time is not after `now`.
+  // Drops evicted ids whose `forget_at` is not after `now`, in Unix seconds.
   void Forget(int64_t now);
 
-  // The ids are listed a part at a time, 0 to kParts - 1. One that is evicted meanwhile stays in
-  // its part.
+  // Appends the ids of one part, 0 to kParts - 1, to the two lists. An id stays in its part when it
+  // is evicted, so listing the parts one after the other misses none.
   static constexpr size_t kParts = 256;
   void List(size_t part, std::vector<ItemId>& stored, std::vector<ItemId>& evicted) const;
 
  private:
   static constexpr Slot kEvictedSlot = UINT32_MAX;
 
-  // Many small tables instead of a large one: none takes long to grow.
+  // Many small tables instead of a large one, because growing a large table takes long.
   using Part = absl::flat_hash_map<ItemId, Slot>;
 
-  // Clients choose ids, so a byte of theirs would not spread them.
+  // Clients choose the ids, so a byte of the id itself might not spread them evenly.
   static size_t PartIndex(const ItemId& id) { return absl::HashOf(id, kParts) % kParts; }
   Part& PartOf(const ItemId& id) { return parts_[PartIndex(id)]; }
 

@@ -19,16 +19,17 @@
 namespace mallocmuzero {
 namespace {
 
-// No request is read while so much waits.
+// Streams read no further request while this many bytes wait.
 constexpr size_t kMaxWaitingBytes = 64 << 20;
 
-// A group is closed once it has so many bytes: few enough to be in the processor's cache still.
+// A group takes no more jobs once it has this many bytes, which still fit the processor's cache.
 constexpr size_t kGroupBytes = 1 << 20;
 
-// A group that is synced to the disk takes so long that the next one should be large.
+// The same for groups that are synced to the disk. A sync takes so long that groups should be
+// large.
 constexpr size_t kSyncedGroupBytes = 16 << 20;
 
-// How old priorities and counters on disk may become.
+// The time between two flushes of priorities and counters: a crash loses those of this time.
 constexpr absl::Duration kFlushInterval = absl::Seconds(1);
 
 absl::Status Stopping() { return absl::UnavailableError("the shard is stopping"); }
@@ -52,7 +53,7 @@ void InsertQueue::Add(std::unique_ptr<InsertJob> job) {
       jobs_.push_back(std::move(job));
     }
   }
-  // NOLINTNEXTLINE(bugprone-use-after-move): it was not.
+  // NOLINTNEXTLINE(bugprone-use-after-move): `job` was moved only if it was taken.
   if (!taken) return job->done(Stopping(), {});
   Wake();
 }
@@ -142,7 +143,7 @@ std::vector<std::function<void()>> InsertQueue::TakeReaders() {
   return readers;
 }
 
-// One thread at a time takes what has come meanwhile too.
+// One thread at a time stores groups, including the jobs that other threads add meanwhile.
 void InsertQueue::RunHere() {
   while (true) {
     Jobs jobs;
@@ -178,7 +179,7 @@ void InsertQueue::RunThread() {
     }
     if (!jobs.empty()) Store(jobs);
     if (absl::Now() - flushed < kFlushInterval) continue;
-    // What is not stored now is tried again; the storage tells the trouble.
+    // A flush that fails is tried again at the next interval; Storage::trouble() tells the error.
     table_.Flush().IgnoreError();
     flushed = absl::Now();
   }

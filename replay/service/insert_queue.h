@@ -1,4 +1,4 @@
-// Brings the inserts of all streams to the table, in groups.
+// Passes the inserts of all streams to the table in groups.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_INSERT_QUEUE_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_INSERT_QUEUE_H_
@@ -23,39 +23,45 @@ namespace mallocmuzero {
 // One InsertRequest on its way into the table.
 struct InsertJob {
   TableInsert insert;
-  uint64_t positions = 0;
-  size_t bytes = 0;
+  uint64_t positions = 0;  // of its items
+  size_t bytes = 0;        // of its items
 
-  // Whose it is. Jobs of one stream stay in their order.
+  // Identifies the stream that the job came from. Jobs of one stream keep their order.
   const void* stream = nullptr;
 
-  // Called once, from any thread, without locks of the queue.
+  // Called once with the result, from any thread and without locks of the queue.
   std::function<void(const absl::Status&, v1::InsertResponse)> done;
 };
 
-// A shard that keeps its items on disk has a thread for this, so that what comes in while one group
-// is written becomes the next group; otherwise the streams' own threads do it. Thread-safe.
+// For a table on disk a thread stores the groups, and jobs that arrive while it writes one group
+// become the next. For a table in memory the threads that call Add and Wake do the work.
+// Thread-safe.
 class InsertQueue {
  public:
-  // Neither is owned. `inserted` is called after each group.
+  // `table` and `metrics` are not owned and must outlive the queue. `inserted` is called after each
+  // group, from any thread.
   InsertQueue(ReplayTable& table, ReplayMetrics& metrics, std::function<void()> inserted);
 
-  // All jobs are done.
+  // Calls Stop.
   ~InsertQueue();
+
+  // Queues a job, or fails it with UNAVAILABLE after Stop. With a table in memory this call may
+  // store groups, the job among them, before it returns.
 
   void Add(std::unique_ptr<InsertJob> job);
 
-  // Calls `read` when there is room for another request: now or later. Never after Stop.
+  // Calls `read` once there is room for another request, at once or later, from any thread. Does
+  // not call it after Stop.
   void WhenRoom(std::function<void()> read);
 
-  // The rate limiter may let through what waits.
+  // Tries again to store waiting jobs. Call it when the rate limiter may admit them.
   void Wake();
 
-  // Requests that wait: for the limiter or for the group before them.
+  // The number of requests that wait for the rate limiter or for the group before them.
   size_t waiting() const;
 
-  // Fails what waits, now and from now on, with UNAVAILABLE, lets a group that is being stored
-  // finish, and stores what the table has not.
+  // Fails waiting and later jobs with UNAVAILABLE, waits for a group that is being stored, and
+  // flushes the table.
   void Stop();
 
  private:
@@ -75,7 +81,7 @@ class InsertQueue {
   absl::CondVar changed_;
   std::deque<std::unique_ptr<InsertJob>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::function<void()>> readers_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of jobs that wait or are being stored
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of jobs that wait and of the group being stored
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

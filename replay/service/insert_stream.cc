@@ -22,8 +22,8 @@
 namespace mallocmuzero {
 namespace {
 
-// Requests of one stream that are read before the first of them is answered: one more than one, so
-// that the next one comes in while a group is written to the disk.
+// The most requests of one stream that are read before the first of them is answered. More than
+// one, so that the next request arrives while a group is written to the disk.
 constexpr int kMaxInQueue = 3;
 
 std::unique_ptr<InsertJob> MakeJob(InsertMessage message) {
@@ -54,8 +54,8 @@ InsertStream::InsertStream(InsertQueue& queue, std::function<bool()> draining)
 
 void InsertStream::Begin() {
   Hold();
-  // At once, so that the client can tell a shard that holds it back from one that is away: the
-  // first answer may have to wait for the rate limiter.
+  // The metadata is sent at once, so that the client can tell a shard that holds inserts back from
+  // one that is away: the first answer may have to wait for the rate limiter.
   StartSendInitialMetadata();
   Read();
 }

@@ -1,4 +1,4 @@
-// The call Insert.
+// The server's side of one Insert call.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_INSERT_STREAM_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_INSERT_STREAM_H_
@@ -19,10 +19,11 @@ namespace mallocmuzero {
 
 class InsertStream final : public Stream {
  public:
-  // `queue` outlives the stream. `draining` says whether inserts are to be refused.
+  // `queue` must outlive the stream. `draining` returns whether inserts are to be refused; it is
+  // called from any thread.
   InsertStream(InsertQueue& queue, std::function<bool()> draining);
 
-  // Once, after the constructor.
+  // Starts the stream. Call once, after the constructor.
   void Begin();
 
   void OnReadDone(bool ok) override;
@@ -40,9 +41,9 @@ class InsertStream final : public Stream {
 
   InsertQueue& queue_;
   const std::function<bool()> draining_;
-  grpc::ByteBuffer request_;  // belongs to the read that is under way
+  grpc::ByteBuffer request_;                                      // used by the read under way
   std::deque<grpc::ByteBuffer> answers_ ABSL_GUARDED_BY(mutex_);  // the first is being written
-  int in_queue_ ABSL_GUARDED_BY(mutex_) = 0;                      // requests not yet answered
+  int in_queue_ ABSL_GUARDED_BY(mutex_) = 0;                      // requests without an answer yet
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool read_all_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -1,4 +1,4 @@
-// A trajectory as a shard handles it: its metadata, and its bytes as they came over the wire.
+// A trajectory as a shard handles it: its metadata and its serialized bytes, which it never parses.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_ITEM_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_ITEM_H_
@@ -17,15 +17,15 @@ namespace mallocmuzero {
 inline constexpr size_t kItemIdBytes = 16;
 inline constexpr size_t kProgramIdBytes = 32;  // SHA-256
 
-// Most bytes of one trajectory on the wire; well below rpc/protocol.h's kMaxMessageBytes.
+// The most bytes of one serialized item, well below kMaxMessageBytes of rpc/protocol.h.
 inline constexpr uint32_t kMaxPayloadBytes = 32 << 20;
 
-// Most decisions of one trajectory.
+// The most decisions of one trajectory.
 inline constexpr uint32_t kMaxItemPositions = 1 << 20;
 
 using ItemId = std::array<char, kItemIdBytes>;
 
-// Where a stored item's record is in the arrays of a shard. Used again once the item has left.
+// The index of a stored item in the arrays of a shard. It is used again once the item has left.
 using Slot = uint32_t;
 
 struct ItemMetadata {
@@ -38,10 +38,10 @@ struct ItemMetadata {
 struct Item {
   ItemMetadata metadata;
 
-  // The whole serialized ReplayItem, payload included. A slice is shared, not copied.
+  // The serialized ReplayItem with its payload. Copies of a slice share its bytes.
   grpc::Slice wire;
 
-  // Of `wire`: taken while its bytes are still in the processor's cache.
+  // The checksum of `wire`, computed on arrival, while the bytes are in the processor's cache.
   uint32_t crc32c = 0;
 };
 

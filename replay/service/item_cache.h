@@ -1,4 +1,4 @@
-// The items used last, in memory.
+// A cache of the items that were used last.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_ITEM_CACHE_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_ITEM_CACHE_H_
@@ -14,7 +14,7 @@
 
 namespace mallocmuzero {
 
-// Least recently used items leave first. Not thread-safe.
+// Holds at most `max_bytes`; the least recently used items leave first. Not thread-safe.
 class ItemCache {
  public:
   explicit ItemCache(uint64_t max_bytes) : max_bytes_(max_bytes) {}
@@ -27,7 +27,7 @@ class ItemCache {
     while (bytes_ > max_bytes_) Remove(items_.back().slot);
   }
 
-  // Valid until the next change; null: it is not here.
+  // Returns the item's bytes, valid until the next change, or null if the cache does not have them.
   const grpc::Slice* Find(Slot slot) {
     const auto found = places_.find(slot);
     if (found == places_.end()) return nullptr;

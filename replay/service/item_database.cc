@@ -33,19 +33,20 @@
 namespace mallocmuzero {
 namespace {
 
-// Of keys, values and segment files. docs/replay.md describes them.
+// The version of the formats of keys, values and segment files, which docs/replay.md describes.
 constexpr uint32_t kFormatVersion = 1;
 
 constexpr char kStateKey[] = "shard";
 
-// Seconds between two deletions of what is no longer remembered: each leaves a mark to read over.
+// Seconds between two deletions of evicted ids whose time is over. Each deletion leaves a range
+// tombstone that slows later reads, so they should be few.
 constexpr int64_t kForgetSeconds = 60;
 
-// Families of keys: RocksDB's own default one, and three more.
+// Column families: RocksDB's default one for the shard's state, and three more.
 enum Family : uint8_t { kState, kItems, kPriorities, kEvicted, kFamilies };
 constexpr const char* kFamilyNames[kFamilies] = {"default", "items", "priorities", "evicted"};
 
-// Numbers as keys sort as numbers.
+// Big-endian keys sort in the order of their numbers.
 std::string BigEndian(uint64_t number) {
   std::string key;
   for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(number >> shift));
@@ -68,7 +69,7 @@ absl::Status FromRocks(const rocksdb::Status& status) {
   if (status.IsNoSpace() || absl::StrContains(message, "File too large")) {
     return absl::ResourceExhaustedError(message);
   }
-  // "checksum mismatch in a block" and folders of any name are no locks.
+  // The message must name the lock file: a mere "lock" also occurs in "block" and in folder names.
   if (status.IsCorruption()) return absl::DataLossError(message);
   if (status.IsIOError() &&
       (absl::StrContains(message, "lock file") || absl::StrContains(message, "lock hold"))) {
@@ -78,8 +79,8 @@ absl::Status FromRocks(const rocksdb::Status& status) {
   return absl::UnavailableError(message);
 }
 
-// Its log file would be one more to grow on a full disk, where Debian's RocksDB, built with its
-// assertions, ends the process.
+// Discards RocksDB's log of events. The log is one more file that grows, and on a full disk
+// Debian's RocksDB, which is built with assertions, would end the process.
 class NoLog final : public rocksdb::Logger {
  public:
   using Logger::Logv;
@@ -90,7 +91,8 @@ rocksdb::Options DatabaseOptions() {
   rocksdb::Options options;
   options.create_if_missing = true;
   options.create_missing_column_families = true;
-  // Records are small: an item in 150 bytes. Old logs go when every family has been written out.
+  // A record takes about 150 bytes, so small buffers suffice. RocksDB removes an old log once every
+  // family was written out, which max_total_wal_size enforces.
   options.write_buffer_size = size_t{16} << 20;
   options.max_total_wal_size = uint64_t{64} << 20;
   options.max_background_jobs = 2;
@@ -169,7 +171,7 @@ struct ItemDatabase::Files {
   }
 };
 
-// Changes to be written together.
+// Changes that are written together or not at all.
 class ItemDatabase::Batch {
  public:
   explicit Batch(const Files& files) : files_(files) {}
@@ -228,11 +230,12 @@ absl::StatusOr<std::shared_ptr<ItemDatabase::Files>> ItemDatabase::OpenFiles() c
   return files;
 }
 
-// RocksDB takes no writes after one has failed; it is opened again, as after a crash.
+// Returns the open database. RocksDB takes no writes after one has failed, so it is then opened
+// again, as after a crash.
 absl::StatusOr<std::shared_ptr<ItemDatabase::Files>> ItemDatabase::Use() {
   const absl::MutexLock lock(&mutex_);
   if (broken_ && files_ != nullptr) {
-    // Somebody copies it: at another time.
+    // CopyTo uses the database on another thread, so it cannot be closed yet.
     if (files_.use_count() > 1) return absl::UnavailableError("the database is being mended");
     files_.reset();
   }
@@ -285,7 +288,7 @@ absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read() {
     for (entry->SeekToFirst(); entry->Valid(); entry->Next()) visit(entry->key(), entry->value());
     return FromRocks(entry->status());
   };
-  // An item that cannot be read is one less.
+  // Records that cannot be parsed are skipped.
   MMZ_RETURN_IF_ERROR(each(kItems, [&](const rocksdb::Slice& key, const rocksdb::Slice& stored) {
     Record record;
     if (key.size() != 8 || !ParseRecord(stored, record)) return;

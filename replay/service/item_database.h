@@ -1,4 +1,4 @@
-// What a durable shard knows of its items, in RocksDB.
+// The records of a durable shard's items, in RocksDB.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_ITEM_DATABASE_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_ITEM_DATABASE_H_
@@ -18,10 +18,12 @@
 
 namespace mallocmuzero {
 
-// Thread-safe; Write for one thread at a time.
+// Thread-safe, except that only one thread at a time may call Write.
 class ItemDatabase {
  public:
-  // InvalidArgument if another process has it open, or its formats are of another version.
+  // Opens or makes the database. With `sync` every write waits until the disk has it.
+  // InvalidArgument if another process has the folder open or its formats have another version;
+  // DataLoss if the database is damaged.
   static absl::StatusOr<std::unique_ptr<ItemDatabase>> Open(const std::string& folder, bool sync);
   ~ItemDatabase();
 
@@ -32,25 +34,28 @@ class ItemDatabase {
     std::vector<float> priorities;
   };
   struct Content {
-    std::vector<Record> records;  // serials ascend
+    std::vector<Record> records;  // in ascending order of serials
     std::vector<StorageBatch::Eviction> evicted;
     ShardCounters counters;
   };
+  // Reads everything. Records that cannot be parsed are left out.
   absl::StatusOr<Content> Read();
 
-  // All of it or nothing; `places` are those of batch.puts. ResourceExhausted if the disk is full.
-  // After an error the database is mended if it can be, so that a later call may succeed.
+  // Stores all of the batch or nothing. `places` are the places of batch.puts, in the same order.
+  // ResourceExhausted if the disk is full. After an error the next call opens the database again,
+  // so that it may succeed.
   absl::Status Write(const StorageBatch& batch, const std::vector<SegmentPlace>& places);
 
-  // New places of items.
+  // Overwrites the records of items that have new places, all or none.
   absl::Status Move(const std::vector<Record>& records);
 
-  // These are gone.
+  // Deletes records and their priorities, all or none.
   absl::Status Erase(const std::vector<uint64_t>& serials);
 
-  // A consistent copy, of hard links, in a folder that is not there yet.
+  // Makes a consistent copy, by hard links, in `folder`, which must not exist.
   absl::Status CopyTo(const std::string& folder);
 
+  // The size of the database's files.
   uint64_t bytes() const;
 
  private:
@@ -66,10 +71,10 @@ class ItemDatabase {
 
   const std::string folder_;
   const bool sync_;
-  int64_t forgotten_ = 0;  // of Write: the last time up to which evicted ids were deleted
+  int64_t forgotten_ = 0;  // Unix seconds up to which Write has deleted evicted ids
   absl::Mutex mutex_;
   std::shared_ptr<Files> files_ ABSL_GUARDED_BY(mutex_);
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a write has failed since it was opened
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a write has failed since the last opening
 };
 
 }  // namespace mallocmuzero

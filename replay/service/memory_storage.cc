@@ -21,7 +21,7 @@ void MemoryStorage::Publish(const StorageBatch& batch) {
 }
 
 void MemoryStorage::Remove(Slot slot) {
-  grpc::Slice removed;  // freed without the lock
+  grpc::Slice removed;  // declared before the lock, so that its bytes are freed after the lock
   const absl::MutexLock lock(&mutex_);
   bytes_ -= items_[slot].size();
   std::swap(removed, items_[slot]);

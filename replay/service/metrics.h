@@ -1,4 +1,4 @@
-// What a replay shard tells Prometheus.
+// The Prometheus metrics of a replay shard.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_METRICS_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_METRICS_H_
@@ -20,13 +20,14 @@ namespace mallocmuzero {
 // Thread-safe.
 class ReplayMetrics {
  public:
-  // Not owned; null: a registry that nobody reads.
+  // Registers the metrics in `registry`, which is not owned and must outlive them. If it is null,
+  // in a registry of their own that is not served.
   explicit ReplayMetrics(prometheus::Registry* registry);
 
-  // Totals and states, which the table counts.
+  // Sets the metrics whose values the table and the service count.
   void Update(const v1::ReplayStats& stats, double bytes_in_memory, ReplayBlock::On blocked_on);
 
-  // What is counted as it happens.
+  // The metrics that callers count directly.
   prometheus::Counter& inserted_bytes() { return *inserted_bytes_; }
   prometheus::Counter& sampled_bytes() { return *sampled_bytes_; }
   prometheus::Counter& refused_items() { return *refused_items_; }

@@ -11,13 +11,13 @@
 namespace mallocmuzero {
 namespace {
 
-// Beyond it counts would not be exact as double.
+// The largest value of a limit: larger counts would lose precision as double.
 constexpr double kMost = 1e12;
 
 }  // namespace
 
 absl::Status RateLimiter::Check(const v1::RateLimit& limit, uint64_t max_positions) {
-  // Written so that "not a number" is refused too.
+  // The negated conditions also refuse NaN.
   if (!(limit.samples_per_insert() >= 0 && limit.samples_per_insert() <= kMost)) {
     return absl::InvalidArgumentError(
         absl::StrCat("rate_limit.samples_per_insert: ", limit.samples_per_insert(),
@@ -48,13 +48,14 @@ double RateLimiter::Error(uint64_t inserted) const {
 
 bool RateLimiter::MayInsert(uint64_t stored, uint64_t pending) const {
   if (limit_.samples_per_insert() == 0) return true;
-  // Nothing may be drawn, so nothing may wait for draws.
+  // MayDraw admits no draw in these cases, so inserts must not wait for one.
   if (inserted_ + pending < limit_.min_positions() || stored + pending == 0) return true;
   return Error(inserted_ + pending) > -limit_.error_buffer();
 }
 
 uint64_t RateLimiter::MayDraw(uint64_t stored) const {
-  // Not "stored": whole items leave, so that what is stored may stay below max_positions for ever.
+  // min_positions is compared with the inserted count and not with `stored`: because whole items
+  // leave, `stored` may stay below min_positions for ever.
   if (stored == 0 || inserted_ < limit_.min_positions()) return 0;
   if (limit_.samples_per_insert() == 0) return UINT64_MAX;
   const double room = limit_.error_buffer() - Error(inserted_);

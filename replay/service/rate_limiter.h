@@ -1,4 +1,4 @@
-// Holds the ratio between what is drawn and what is inserted.
+// Keeps the ratio of drawn to inserted positions near samples_per_insert.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_RATE_LIMITER_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_RATE_LIMITER_H_
@@ -10,25 +10,26 @@
 
 namespace mallocmuzero {
 
-// See RateLimit in replay.proto. Counts positions. At any time it lets a draw or an insert through,
-// or both. Not thread-safe.
+// Counts positions, by the rules of RateLimit in replay.proto. At any time it admits a draw, an
+// insert or both, so it cannot deadlock. Not thread-safe.
 class RateLimiter {
  public:
-  // InvalidArgument, naming the field and what would be right, for a limit that would block for
-  // ever, or that asks for more than a shard of `max_positions` holds.
+  // InvalidArgument, which names the field and its valid values, for a limit that would block for
+  // ever or whose min_positions exceeds `max_positions`.
   static absl::Status Check(const v1::RateLimit& limit, uint64_t max_positions);
 
-  // `limit` has been checked; the counts are those of earlier runs of the shard.
+  // `limit` must have passed Check. `inserted` and `drawn` are the counts of earlier runs.
   explicit RateLimiter(const v1::RateLimit& limit, uint64_t inserted = 0, uint64_t drawn = 0);
 
   void SetLimit(const v1::RateLimit& limit) { limit_ = limit; }
   const v1::RateLimit& limit() const { return limit_; }
 
   // Whether an insert may begin while `stored` positions are stored and `pending` more are being
-  // inserted. One that has begun may go beyond the limit: an item is not cut.
+  // inserted. An admitted insert may exceed the limit, because items are not split.
   bool MayInsert(uint64_t stored, uint64_t pending) const;
 
-  // How many draws may be made now; UINT64_MAX: any number.
+  // The number of draws that may be made while `stored` positions are stored; UINT64_MAX if there
+  // is no bound.
   uint64_t MayDraw(uint64_t stored) const;
 
   void CountInserted(uint64_t positions) { inserted_ += positions; }
@@ -37,7 +38,7 @@ class RateLimiter {
   uint64_t inserted() const { return inserted_; }
   uint64_t drawn() const { return drawn_; }
 
-  // ReplayStats.limiter_error; 0 without a limit.
+  // The value of ReplayStats.limiter_error; 0 without a limit.
   double error() const { return limit_.samples_per_insert() > 0 ? Error(inserted_) : 0; }
 
  private:

@@ -38,20 +38,20 @@ TEST(RateLimiter, WithoutALimitOnlyTheLeastSizeCounts) {
 TEST(RateLimiter, DrawsAndInsertsStayWithinTheBuffer) {
   RateLimiter limiter(Limit(4, 100, 50));
   limiter.CountInserted(100);
-  // drawn < (100 - 100) x 4 + 50
+  // Draws go on while drawn < (100 - 100) x 4 + 50.
   EXPECT_EQ(limiter.MayDraw(100), 50);
-  // 0 > -50: inserts too. 12 more positions: 0 > 12 x 4 - 50 = -2; 13: 0 > 2 is wrong.
+  // Inserts go on while drawn = 0 > pending x 4 - 50: true for 12 (-2), false for 13 (2).
   EXPECT_TRUE(limiter.MayInsert(100, 12));
   EXPECT_FALSE(limiter.MayInsert(100, 13));
   limiter.CountInserted(20);
   EXPECT_FALSE(limiter.MayInsert(120, 0));
   EXPECT_EQ(limiter.error(), -80);
-  // Until drawn > 20 x 4 - 50 = 30.
+  // Inserts wait until drawn > 20 x 4 - 50 = 30.
   limiter.CountDrawn(30);
   EXPECT_FALSE(limiter.MayInsert(120, 0));
   limiter.CountDrawn(1);
   EXPECT_TRUE(limiter.MayInsert(120, 0));
-  // drawn < 20 x 4 + 50 = 130
+  // Draws go on while drawn < 20 x 4 + 50 = 130; 31 were made.
   EXPECT_EQ(limiter.MayDraw(120), 99);
 }
 
@@ -63,14 +63,14 @@ TEST(RateLimiter, BelowTheLeastSizeInsertsAlwaysGoOn) {
 }
 
 TEST(RateLimiter, TheLeastSizeCountsWhatHasLeftAgain) {
-  // A shard of 100 positions and games of 30 holds 90: it must not wait for the hundredth.
+  // A shard for 100 positions holds 90 of games of 30, so it must not wait for 100 stored ones.
   RateLimiter limiter(Limit(1, 100, 1));
   limiter.CountInserted(90);
   EXPECT_EQ(limiter.MayDraw(90), 0);
   limiter.CountInserted(30);
-  // drawn < (120 - 100) x 1 + 1
+  // Draws go on while drawn < (120 - 100) x 1 + 1.
   EXPECT_EQ(limiter.MayDraw(90), 21);
-  // Inserts wait for these draws, unless there is nothing to draw.
+  // Inserts wait for these draws, unless no position is stored.
   EXPECT_FALSE(limiter.MayInsert(90, 0));
   EXPECT_EQ(limiter.MayDraw(0), 0);
   EXPECT_TRUE(limiter.MayInsert(0, 0));
@@ -95,7 +95,7 @@ TEST(RateLimiter, NeverBlocksBothSides) {
       if (may_insert && (may_draw == 0 || below(2) == 0)) {
         const uint64_t positions = 1 + below(most);
         limiter.CountInserted(positions);
-        // Whole items leave: what stays is any number.
+        // Whole items leave, so any number of positions may stay.
         stored = std::min(stored + positions, most) - (below(10) == 0 ? below(stored + 1) : 0);
       } else if (may_draw > 0) {
         limiter.CountDrawn(1 + below(std::min<uint64_t>(may_draw, 100)));

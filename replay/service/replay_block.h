@@ -1,4 +1,4 @@
-// What keeps the streams of a shard waiting.
+// The reason why the streams of a shard wait.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_REPLAY_BLOCK_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_REPLAY_BLOCK_H_
@@ -13,7 +13,7 @@ struct ReplayBlock {
   On on = On::kNothing;
   std::string why;  // in a few words
 
-  // As in RoleStatus: it is no lack of anything.
+  // Whether this is flow control at work (RoleStatus.flow_control) and not a fault.
   bool flow_control() const { return on == On::kRateLimiter || on == On::kMinSize; }
 };
 

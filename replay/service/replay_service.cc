@@ -31,7 +31,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Threads that read items from the disk.
+// The number of threads that read items from the disk.
 constexpr size_t kReaders = 4;
 
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
@@ -40,7 +40,7 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grp
   return reactor;
 }
 
-// Sends the ids a part at a time.
+// The server's side of one ListIds call: sends the ids part by part. Deletes itself at the end.
 class IdLister final : public grpc::ServerWriteReactor<v1::ListIdsResponse> {
  public:
   IdLister(const ReplayTable& table, const grpc::Status& status) : table_(table) {
@@ -82,7 +82,7 @@ class IdLister final : public grpc::ServerWriteReactor<v1::ListIdsResponse> {
   v1::ListIdsResponse answer_;
 };
 
-// What streams wait for while inserts and draws are kept in step.
+// What the streams of a shard without faults wait for: the rate limiter or the first positions.
 ReplayBlock FlowControl(const v1::ReplayStats& stats) {
   using On = ReplayBlock::On;
   if (stats.blocked_inserts() > 0) {
@@ -123,7 +123,7 @@ void ReplayService::Stop() {
     streams = sample_streams_;
     streams.insert(streams.end(), insert_streams_.begin(), insert_streams_.end());
   }
-  // First, so that what is stored is also acknowledged.
+  // The queue stops first, so that inserts that it has stored are also acknowledged.
   inserts_.Stop();
   for (const std::weak_ptr<Stream>& weak : streams) {
     if (const std::shared_ptr<Stream> stream = weak.lock()) {
@@ -137,7 +137,7 @@ grpc::Status ReplayService::Register(Streams ReplayService::*list,
   const absl::MutexLock lock(&mutex_);
   Streams& streams = this->*list;
   if (stopping_) return {grpc::StatusCode::UNAVAILABLE, "the shard is stopping"};
-  // Those that have ended make room.
+  // Before the list grows, streams that have ended are removed.
   if (streams.size() == streams.capacity()) {
     streams.erase(std::remove_if(streams.begin(), streams.end(),
                                  [](const auto& other) { return other.expired(); }),
@@ -181,7 +181,7 @@ void ReplayService::Run(std::function<void()> work) {
 
 void ReplayService::Wait(const std::shared_ptr<SampleStream>& stream) {
   const absl::MutexLock lock(&mutex_);
-  // Clients that come and go while nothing is inserted leave nothing behind.
+  // Removes streams that have ended, so that the set stays small while nothing is inserted.
   std::erase_if(waiting_, [](const auto& other) { return other.expired(); });
   waiting_.insert(stream);
 }

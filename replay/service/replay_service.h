@@ -29,30 +29,30 @@
 
 namespace mallocmuzero {
 
-// Inserts and samples as raw bytes: payloads are not copied into messages.
+// Insert and Sample get and send raw bytes, so that payloads are not copied into messages.
 using ReplayServiceBase = v1::Replay::WithRawCallbackMethod_Insert<
     v1::Replay::WithRawCallbackMethod_Sample<v1::Replay::WithCallbackMethod_UpdatePriorities<
         v1::Replay::WithCallbackMethod_GetStats<v1::Replay::WithCallbackMethod_SetRateLimit<
             v1::Replay::WithCallbackMethod_Drain<v1::Replay::WithCallbackMethod_Checkpoint<
                 v1::Replay::WithCallbackMethod_ListIds<v1::Replay::Service>>>>>>>>;
 
-// No thread is held by a stream that waits. Thread-safe.
+// A stream that waits holds no thread. Thread-safe.
 class ReplayService final : public ReplayServiceBase, private SampleHost {
  public:
-  // Neither `table` nor `metrics` is owned.
+  // `table` and `metrics` are not owned and must outlive the service.
   ReplayService(ReplayTable& table, ReplayMetrics& metrics,
                 std::shared_ptr<const Security> security);
 
-  // The server has shut down.
+  // Calls Stop. The server must have shut down before.
   ~ReplayService() override;
 
-  // Ends all streams, once what is being stored is stored, and refuses new ones. The table is
-  // flushed.
+  // Waits for a group of inserts that is being stored, flushes the table, ends all streams and
+  // refuses new ones.
   void Stop();
 
   v1::ReplayStats Stats() const;
 
-  // What streams wait for now.
+  // What the streams wait for now.
   ReplayBlock Blocked() const;
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Insert(
@@ -80,7 +80,7 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
  private:
   using Streams = std::vector<std::weak_ptr<Stream>>;
 
-  // A stream once, however many requests it has read meanwhile.
+  // A set, so that a stream that asks several times is in it once.
   using Waiting = std::set<std::weak_ptr<SampleStream>, std::owner_less<>>;
 
   ReplayTable& table() override { return table_; }
@@ -90,7 +90,7 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
   void OnDrawn() override { inserts_.Wake(); }
   void OnInserted();
 
-  // UNAVAILABLE once stopping.
+  // Adds a stream to one of the two lists. UNAVAILABLE if the service is stopping.
   grpc::Status Register(Streams ReplayService::*streams, const std::shared_ptr<Stream>& stream);
   static size_t CountOpen(const Streams& streams);
 
@@ -106,7 +106,7 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
   Waiting waiting_ ABSL_GUARDED_BY(mutex_);
 
   InsertQueue inserts_;
-  std::optional<WorkerPool> workers_;  // of shards that may wait for the disk
+  std::optional<WorkerPool> workers_;  // if the table is on disk
 };
 
 }  // namespace mallocmuzero

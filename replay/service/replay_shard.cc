@@ -37,7 +37,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Rates are over so many seconds.
+// The seconds over which rates are measured.
 constexpr size_t kRateSeconds = 5;
 
 absl::StatusOr<std::unique_ptr<Storage>> OpenStorage(const v1::ReplayShard& config) {
@@ -181,7 +181,7 @@ class ReplayShard::Impl {
   std::unique_ptr<RpcServer> server_;
 
   mutable absl::Mutex mutex_;
-  std::deque<Observation> observations_ ABSL_GUARDED_BY(mutex_);  // the latest ones, a second apart
+  std::deque<Observation> observations_ ABSL_GUARDED_BY(mutex_);  // the latest, a second apart
   absl::Notification stopped_;
   std::thread observer_;
 };
@@ -191,7 +191,8 @@ absl::StatusOr<std::unique_ptr<ReplayShard>> ReplayShard::Start(
     prometheus::Registry* registry) {
   absl::StatusOr<v1::ReplayShard> complete = CompleteShardConfig(config);
   if (!complete.ok()) return complete.status();
-  // Before the data is opened: another process may have both.
+  // Checked before the data is opened, so that a mistake in the address is reported even if another
+  // process has the data open.
   if (absl::Status status = security->CheckListenAddress(config.address()); !status.ok()) {
     return status;
   }

@@ -1,4 +1,4 @@
-// One shard of the replay, listening: the role `replay`.
+// The role `replay`: one shard of the replay with its server.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_REPLAY_SHARD_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_REPLAY_SHARD_H_
@@ -19,38 +19,39 @@ namespace mallocmuzero {
 
 class Security;
 
-// Serves the services Replay and Status. What may be missing in `config`: max_positions,
-// max_bytes, cache_bytes, eviction and remember_evicted_seconds have the defaults of
+// Serves the services Replay and Status. Fields that `config` leaves out have the defaults of
 // replay/service/shard_config.h. Thread-safe.
 class ReplayShard {
  public:
-  // Opens the shard's data, if it is durable, and listens on config.address (port 0: any free
-  // one). InvalidArgument names the field of `config` that cannot be: among others a rate limiter
-  // that would block for ever. `registry` (may be null; not owned) gets the metrics of
-  // replay/service/metrics.h.
+  // Opens the data of a durable shard and listens on config.address; port 0 takes any free port.
+  // InvalidArgument names the field of `config` that is not valid, such as a rate limit that would
+  // block for ever. Also returns the errors of DurableStorage::Open and RpcServer::Start.
+  // `registry`, which may be null, gets the metrics of replay/service/metrics.h; it is not owned
+  // and must outlive the shard.
   static absl::StatusOr<std::unique_ptr<ReplayShard>> Start(
       const v1::ReplayShard& config, const std::shared_ptr<const Security>& security,
       prometheus::Registry* registry);
 
-  // Stops at once. What was acknowledged is on disk in durable modes.
+  // Calls Stop without grace. In durable modes every acknowledged item is on disk.
   ~ReplayShard();
 
   ReplayShard(const ReplayShard&) = delete;
   ReplayShard& operator=(const ReplayShard&) = delete;
 
-  // host:port with the port in use.
+  // host:port with the port that the shard listens on.
   const std::string& address() const;
 
-  // What Start found that an operator should know, a line each: another rate limit than before,
-  // trajectories that a power cut has taken.
+  // What Start found that an operator should know, a line each, such as trajectories of earlier
+  // runs, a changed rate limit, or trajectories lost by a power cut.
   const std::vector<std::string>& notes() const;
 
   v1::ReplayStats Stats() const;
 
-  // What the service Status answers.
+  // The answer of the service Status.
   v1::RoleStatus Status() const;
 
-  // No new calls; streams have so long to end. Priorities and counters are stored.
+  // Stores priorities and counters, ends all streams and refuses new calls. Blocks until running
+  // calls have ended; they are cancelled after `grace`.
   void Stop(absl::Duration grace);
 
  private:

@@ -50,7 +50,7 @@ using ::testing::IsEmpty;
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
-// A client that speaks the protocol itself.
+// A client that uses the gRPC stubs directly.
 class RawClient {
  public:
   explicit RawClient(const ReplayShard& shard)
@@ -74,7 +74,7 @@ class RawClient {
   const std::unique_ptr<v1::Status::Stub> status_;
 };
 
-// A connection to the shard's port without gRPC.
+// Opens a plain TCP connection to the shard's port.
 int Connect(const ReplayShard& shard) {
   const absl::string_view address = shard.address();
   int port = 0;
@@ -98,7 +98,7 @@ void ExpectServes(const ReplayShard& shard, uint64_t index) {
   EXPECT_TRUE((*sampler)->Draw(v1::UNIFORM, 10, kLong).ok());
 }
 
-// Of a shard whose draws wait until it has had a thousand positions.
+// The configuration of a shard whose draws wait until a thousand positions were inserted.
 v1::ReplayShard ConfigWithoutDraws() {
   v1::ReplayShard config = ShardConfig();
   config.mutable_rate_limit()->set_min_positions(1000);
@@ -115,11 +115,11 @@ TEST(ReplayShard, RandomBytesAndHalfOpenConnectionsDoNoHarm) {
   std::vector<int> open;
   for (int i = 0; i < 200; ++i) {
     const int connection = Connect(*shard);
-    // Every other one begins as gRPC does, and goes on with anything.
+    // Every other connection begins with the preface of gRPC and continues with random bytes.
     std::string bytes = i % 2 == 0 ? "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" : "";
     for (uint64_t n = random() % 2000; n > 0; --n) bytes.push_back(static_cast<char>(random()));
     send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    // Some stay, and say nothing more.
+    // Some connections stay open and send nothing more.
     if (i % 4 == 0) {
       open.push_back(connection);
     } else {
@@ -150,7 +150,7 @@ TEST(ReplayShard, HostileMessagesEndTheirStreamAndNoOther) {
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   }
   {
-    // A message of another type: a length that the bytes do not have.
+    // An item that is malformed: it claims more bytes than it has.
     const auto context = client.Context();
     const auto stream = client.replay().Insert(context.get());
     v1::InsertRequest request;
@@ -260,7 +260,7 @@ TEST(ReplayShard, AStreamThatAsksAgainAndAgainWaitsOnce) {
   v1::SampleRequest request;
   request.set_selection(v1::UNIFORM);
   for (uint32_t i = 0; i < 200; ++i) {
-    request.set_draws(i % 2);  // every other one asks for nothing
+    request.set_draws(i % 2);  // every other request asks for no draws
     ASSERT_TRUE(stream->Write(request));
     EXPECT_LE(shard->Stats().blocked_samples(), 1);
   }
@@ -342,7 +342,7 @@ TEST(ReplayShard, ADurableOneHasEverythingAcknowledgedAfterARestart) {
   EXPECT_EQ((*writer)->acknowledged(), 200);
   EXPECT_EQ(ListIds(shard->address()), IdsOf(0, 200));
   EXPECT_EQ(shard->Stats().inserted_items(), 200);
-  // A copy, while it runs.
+  // A running shard can make a copy.
   RawClient client(*shard);
   v1::CheckpointResponse checkpoint;
   ASSERT_TRUE(client.replay()
@@ -366,7 +366,7 @@ TEST(ReplayShard, ADamagedGameDoesNotKeepItsStreamFromOthers) {
   const auto sampler = ReplaySampler::Start({.shards = {AddressOf(*shard)}});
   ASSERT_TRUE(sampler.ok());
   EXPECT_FALSE((*sampler)->Draw(v1::BEST, 1, absl::Milliseconds(100)).ok());
-  // The only best game is damaged, and no later one is better than it.
+  // The only best game is damaged, and no better one arrives.
   const absl::Time start = absl::Now();
   while (shard->Stats().items() > 0) {
     ASSERT_LT(absl::Now() - start, kLong);

@@ -42,7 +42,7 @@ void Acknowledge(TableInsert& insert) {
 
 }  // namespace
 
-// What one call of Insert is about to do.
+// The changes that one call of Insert makes once the storage has committed them.
 struct ReplayTable::Plan {
   StorageBatch batch;
   absl::flat_hash_set<ItemId> ids;  // of new items
@@ -151,10 +151,10 @@ void ReplayTable::Tidy() {
   EvictLost(lost);
 }
 
-// Only where nothing else is being stored.
+// Must not be called while an insert is being stored.
 void ReplayTable::EvictLost(absl::Span<const LostItem> lost) {
   for (const LostItem& item : lost) {
-    // It may have left already, and another one have its slot.
+    // The item may have left already, and another one may have its slot.
     if (records_[item.slot].serial != item.serial) continue;
     Evict(item.slot, UnixSeconds());
     counters_changed_ = true;
@@ -208,7 +208,7 @@ void ReplayTable::PlanReplacement(TableInsert& insert, size_t index, Plan& plan)
                                record.positions, " positions"));
   }
   Acknowledge(insert);
-  // What orders and selects it stays.
+  // A replacement keeps the return, so that its place among the best games stays.
   item.metadata.total_return = record.total_return;
   plan.batch.puts.push_back({.slot = found.slot, .serial = record.serial, .item = std::move(item)});
 }
@@ -230,7 +230,7 @@ void ReplayTable::Apply(const Plan& plan) {
   counters_.inserted_items += plan.new_slots.size();
   counters_.duplicate_items += plan.duplicates;
   limiter_.CountInserted(plan.new_positions);
-  counters_changed_ = true;  // by what leaves
+  counters_changed_ = true;  // MakeRoom counts evictions after the batch was stored
   MakeRoom(now);
 }
 
@@ -306,7 +306,7 @@ void ReplayTable::Evict(Slot slot, int64_t now) {
   ++counters_.evicted_items;
 }
 
-// They are to be stored.
+// Notes that the item's priorities must be stored by the next Flush.
 void ReplayTable::NotePriorities(Slot slot) {
   if (std::exchange(records_[slot].has_new_priorities, true)) return;
   new_priorities_.push_back(slot);
@@ -321,7 +321,7 @@ void ReplayTable::TakeChanges(bool with_priorities, StorageBatch& batch) {
   counters_.drawn_positions = limiter_.drawn();
   counters_.highest_priority = selector_.highest_priority();
   counters_.rate_limit = limiter_.limit();
-  // An insert changes them in any case.
+  // An insert always stores the counters, since it changes them.
   if (!with_priorities || std::exchange(counters_changed_, false)) batch.counters = counters_;
   if (!with_priorities) return;
   for (const Slot slot : std::exchange(new_priorities_, {})) {

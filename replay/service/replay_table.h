@@ -1,4 +1,4 @@
-// The items of a shard: what is stored, what leaves, what is drawn.
+// The items of a shard: stores, evicts and draws them.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_REPLAY_TABLE_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_REPLAY_TABLE_H_
@@ -32,79 +32,84 @@
 
 namespace mallocmuzero {
 
-// The items of one InsertRequest and what became of them.
+// The items of one InsertRequest and the answer to it.
 struct TableInsert {
-  std::vector<Item> items;  // taken over
+  std::vector<Item> items;  // Insert moves from them
   bool replace = false;
   v1::InsertResponse response;  // may hold refusals already; `items` has the other items, in order
-  std::vector<uint32_t> indices;  // in the request, of each item
+  std::vector<uint32_t> indices;  // the index in the request of each of `items`
 };
 
-// Thread-safe, but for Insert and Flush: one thread at a time.
+// Thread-safe, except that only one thread at a time may call Insert or Flush.
 class ReplayTable {
  public:
-  // `config` is complete and has been checked (shard_config.h). Takes over what `storage` has from
-  // earlier runs; should the bounds be tighter now, the items that leave first are evicted.
+  // `config` must come from CompleteShardConfig. Takes over the items of earlier runs from
+  // `storage`. If the bounds are tighter than they were, the items that leave first are evicted.
+  // Returns the errors of the storage.
   static absl::StatusOr<std::unique_ptr<ReplayTable>> Open(const v1::ReplayShard& config,
                                                            std::unique_ptr<Storage> storage);
 
-  // Stores all of them, or none and says why. What the bounds have no room for leaves.
+  // Stores the items of all `inserts` and fills in their responses, or stores none and returns the
+  // storage's error: ResourceExhausted if the disk is full. Then evicts items until the bounds
+  // hold. May wait for the disk if on_disk().
   absl::Status Insert(absl::Span<TableInsert* const> inserts);
 
-  // Whether an insert may begin while `pending` more positions are being inserted.
+  // Whether the rate limiter admits an insert while `pending` more positions are being inserted.
   bool MayInsert(uint64_t pending) const;
 
-  // Stores priorities and counters that have changed, and evictions, as far as the storage keeps
-  // them.
+  // Stores changed priorities, counters and evictions if the storage is on disk. After an error
+  // they are stored by the next call.
   absl::Status Flush();
 
   struct Drawn {
-    LostItem source;  // for MarkLost
+    LostItem source;  // pass it to MarkLost if `bytes` cannot be loaded
     StoredBytes bytes;
     std::vector<v1::SampleResponse::Draw> draws;
   };
   struct Draws {
-    std::vector<Drawn> items;   // each once
-    uint32_t count = 0;         // draws in all
-    v1::SampleResponse answer;  // but for `drawn`
+    std::vector<Drawn> items;   // each item once
+    uint32_t count = 0;         // of draws
+    v1::SampleResponse answer;  // all fields but `drawn`
   };
-  // Up to `count` draws, fewer if the limiter (unless `unlimited`) or about `max_bytes` of items
-  // allow no more; none if nothing may be drawn now.
+  // Makes up to `count` draws. Makes fewer, or none, if the rate limiter admits no more (which
+  // `unlimited` ignores), if there is nothing to draw, or once the items have about `max_bytes`.
   Draws Draw(v1::Selection selection, uint32_t count, size_t max_bytes, bool unlimited);
 
-  // The bytes of a drawn item are damaged: it leaves with the next Flush.
+  // Tells that the bytes of a drawn item are damaged. The item leaves with the next Flush.
   void MarkLost(const LostItem& item);
 
-  // Whether a draw may be made now.
+  // Whether Draw would make a draw now.
   bool MayDraw(v1::Selection selection, bool unlimited) const;
 
-  // Updates of positions that are still there. InvalidArgument, and no change, if a priority is
-  // not finite or below 0.
+  // Sets the priorities of positions that are still stored and returns their number.
+  // InvalidArgument, and no change, if a priority is negative or not finite.
   absl::StatusOr<uint32_t> UpdatePriorities(const v1::UpdatePrioritiesRequest& request);
 
-  // InvalidArgument, and no change, for a limit that would block for ever.
+  // InvalidArgument, and no change, for a limit that RateLimiter::Check refuses.
   absl::Status SetRateLimit(const v1::RateLimit& limit);
 
-  // Of items, counters and limiter; what the service knows is left out.
+  // Statistics of items, counters and limiter. The fields about streams are left 0.
   v1::ReplayStats Stats() const;
 
-  // See IdSet::List.
+  // See IdSet::List, which this calls under the lock.
   void ListIds(size_t part, std::vector<ItemId>& stored, std::vector<ItemId>& evicted) const;
 
-  // Does not hold up inserts.
+  // Makes a consistent copy and returns its path; see Storage::Checkpoint. May wait for the disk;
+  // inserts go on meanwhile.
   absl::StatusOr<std::string> Checkpoint() { return storage_->Checkpoint(); }
 
   // What Open found that an operator should know, a line each.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  // Whether items outlive the process. If so, Insert and StoredBytes::Load may wait for the disk.
+  // Whether items survive the process. If so, Insert, Flush and StoredBytes::Load may wait for the
+  // disk.
   bool on_disk() const { return storage_->on_disk(); }
   bool synced() const { return config_.mode() == v1::ReplayShard::DURABLE_SYNC; }
   const Storage& storage() const { return *storage_; }
 
  private:
-  // Programs are named by many items: kept once.
-  using Programs = absl::node_hash_map<std::string, uint64_t>;  // SHA-256, items
+  // The number of items of each program, by SHA-256. Records point to the key, which is kept once.
+  using Programs = absl::node_hash_map<std::string, uint64_t>;
 
   struct Record {
     ItemId id = {};
@@ -112,15 +117,15 @@ class ReplayTable {
     uint64_t bytes = 0;
     const Programs::value_type* program = nullptr;
     double total_return = 0;
-    double rank = 0;  // of RankKey
+    double rank = 0;  // see RankKey
     uint32_t positions = 0;
     bool is_best = false;
     bool is_lost = false;                // it is in lost_
-    bool has_new_priorities = false;     // since the last Flush
-    bool has_stored_priorities = false;  // in the storage
+    bool has_new_priorities = false;     // priorities have changed since the last Flush
+    bool has_stored_priorities = false;  // the storage may have priorities of the item
   };
 
-  // The order in which items leave: lowest first.
+  // The order in which items leave, lowest first.
   struct RankKey {
     double rank = 0;
     uint64_t serial = 0;
@@ -151,7 +156,7 @@ class ReplayTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return record.is_best ? leave_last_ : leave_first_;
   }
-  // Fills in all of `draws`; there must be something to draw.
+  // Fills in all of `draws`. There must be something to draw.
   void DrawTogether(v1::Selection selection, absl::Span<SlotDraw> draws)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -162,7 +167,7 @@ class ReplayTable {
 
   const v1::ReplayShard config_;
   const std::unique_ptr<Storage> storage_;
-  std::vector<std::string> notes_;  // of Open
+  std::vector<std::string> notes_;  // set by Open
 
   mutable absl::Mutex mutex_;
   std::mt19937_64 random_ ABSL_GUARDED_BY(mutex_);
@@ -177,14 +182,15 @@ class ReplayTable {
   absl::btree_set<RankKey> leave_last_ ABSL_GUARDED_BY(mutex_);  // best games
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  // Its counts of positions are the limiter's.
+  // Counts of positions are kept by the limiter and copied here when the counters are stored.
   ShardCounters counters_ ABSL_GUARDED_BY(mutex_);
 
-  // Not yet in the storage.
+  // Changes that are not yet in the storage.
   std::vector<StorageBatch::Eviction> new_evictions_ ABSL_GUARDED_BY(mutex_);
   std::vector<Slot> new_priorities_ ABSL_GUARDED_BY(mutex_);
 
-  // Not yet evicted: while an insert is being stored, nothing else may leave.
+  // Damaged items that were not evicted yet, because no item may leave while an insert is being
+  // stored.
   std::vector<LostItem> lost_ ABSL_GUARDED_BY(mutex_);
   bool counters_changed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -42,8 +42,8 @@ ReplayTable::Draws ReplayTable::Draw(v1::Selection selection, uint32_t count, si
                                      bool unlimited) {
   constexpr uint64_t kTogether = 64;
   Draws draws;
-  absl::flat_hash_map<Slot, size_t> drawn;  // where it is in draws.items
-  std::vector<Slot> slots;                  // of draws.items
+  absl::flat_hash_map<Slot, size_t> drawn;  // index in draws.items, by slot
+  std::vector<Slot> slots;                  // the slots of draws.items
   std::vector<SlotDraw> batch;
   size_t bytes = 0;
   const absl::MutexLock lock(&mutex_);

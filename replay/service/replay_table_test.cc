@@ -89,7 +89,7 @@ TEST(ReplayTable, BestGamesStayUntilBetterOnesCome) {
     ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0.1)}), absl::OkStatus());
   }
   EXPECT_EQ(StoredIds(*table), std::set<std::string>({IdString(0), IdString(8), IdString(9)}));
-  // Game 0, no longer the best, is the oldest of the others.
+  // Game 0 is no longer the best and is the oldest of the others, so it leaves.
   ASSERT_EQ(Insert(*table, {MakeItem(10, 1, 0.6)}), absl::OkStatus());
   EXPECT_EQ(StoredIds(*table), IdsOf(8, 11));
 }

@@ -21,7 +21,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Most draws a client may have asked for and not got.
+// The most draws that a client may have asked for and not received.
 constexpr uint64_t kMaxAskedDraws = 1 << 20;
 
 }  // namespace
@@ -99,12 +99,13 @@ void SampleStream::Produce(const v1::SampleRequest& asked) {
     serving_ = false;
   }
   host_.Wait(Self());
-  // What came before it waited would not wake it.
+  // An insert between Draw and Wait does not wake the stream, so look again.
   if (table.MayDraw(asked.selection(), asked.unlimited())) Serve();
 }
 
-// Bytes that the disk has lost are left out: the client still waits for as many draws. Their item
-// leaves, so that draws that have nothing else to choose do not fail for ever.
+// Sends the draws whose items can be read. The others still count as asked for, so the client gets
+// as many later. Damaged items are marked to leave, so that a stream that can draw nothing else
+// does not fail for ever.
 void SampleStream::Send(const ReplayTable::Draws& draws) {
   SampleResponseWriter writer;
   uint32_t sent = 0;

@@ -1,4 +1,4 @@
-// The call Sample.
+// The server's side of one Sample call.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_SAMPLE_STREAM_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_SAMPLE_STREAM_H_
@@ -21,7 +21,7 @@ namespace mallocmuzero {
 
 class SampleStream;
 
-// What sample streams need of the service. Thread-safe.
+// The functions of the service that sample streams use. Thread-safe.
 class SampleHost {
  public:
   virtual ~SampleHost() = default;
@@ -29,25 +29,26 @@ class SampleHost {
   virtual ReplayTable& table() = 0;
   virtual ReplayMetrics& metrics() = 0;
 
-  // Runs `work` here, or, if it may wait for the disk, on another thread.
+  // Runs `work` on this thread or, if it may wait for the disk, on another one.
   virtual void Run(std::function<void()> work) = 0;
 
-  // Calls stream.Serve once something may be drawn that could not be drawn before.
+  // Calls stream.Serve, once, after the next insert or change of the rate limit.
   virtual void Wait(const std::shared_ptr<SampleStream>& stream) = 0;
 
-  // Draws were made, so inserts may go on.
+  // Called after draws that count for the rate limiter, so that waiting inserts are tried again.
   virtual void OnDrawn() = 0;
 };
 
 class SampleStream final : public Stream {
  public:
-  // `host` outlives the stream.
+  // `host` must outlive the stream.
   explicit SampleStream(SampleHost& host) : host_(host) {}
 
-  // Once, after the constructor.
+  // Starts the stream. Call once, after the constructor.
   void Begin();
 
-  // Sends what is asked for and may be drawn.
+  // Draws and sends as much as was asked for and may be drawn. Does nothing while an answer is
+  // being made or written. Called from any thread.
   void Serve();
 
   void OnReadDone(bool ok) override;
@@ -63,11 +64,11 @@ class SampleStream final : public Stream {
   void CloseIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SampleHost& host_;
-  grpc::ByteBuffer request_;  // belongs to the read that is under way
-  grpc::ByteBuffer answer_;   // belongs to whoever has set serving_
-  std::deque<v1::SampleRequest> asked_ ABSL_GUARDED_BY(mutex_);  // what is still to be sent
-  uint64_t asked_draws_ ABSL_GUARDED_BY(mutex_) = 0;             // in all of them
-  bool serving_ ABSL_GUARDED_BY(mutex_) = false;                 // until what was drawn is written
+  grpc::ByteBuffer request_;  // used by the read under way
+  grpc::ByteBuffer answer_;   // used only by the thread that has set serving_, and by its write
+  std::deque<v1::SampleRequest> asked_ ABSL_GUARDED_BY(mutex_);  // draws still to be sent
+  uint64_t asked_draws_ ABSL_GUARDED_BY(mutex_) = 0;             // their sum
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;                 // an answer is made or written
   bool read_all_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

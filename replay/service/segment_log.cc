@@ -36,15 +36,15 @@ namespace {
 constexpr char kExtension[] = ".segment";
 constexpr char kSpareExtension[] = ".spare";
 
-// Files kept to be written over.
+// The most files kept to be overwritten.
 constexpr size_t kMaxSpares = 2;
 
-// Parts of one system call; POSIX allows 1024 everywhere on Linux.
+// The most parts of one pwritev(2) call: IOV_MAX on Linux.
 constexpr size_t kMaxParts = 1024;
 
 absl::Status ErrnoStatus(const std::string& path, int error) {
   const std::string message = absl::StrCat(path, ": ", std::strerror(error));
-  // The file may not grow, for whatever reason.
+  // All three mean that the file cannot grow.
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
     return absl::ResourceExhaustedError(message);
   }
@@ -76,7 +76,7 @@ absl::Status SegmentFile::Rename(const std::string& path) {
 
 absl::StatusOr<grpc::Slice> SegmentFile::Read(const SegmentPlace& place) const {
   grpc::Slice slice(place.bytes);
-  // The slice is not shared yet.
+  // Writing is safe: no other slice shares these bytes yet.
   auto* data = const_cast<uint8_t*>(slice.begin());
   for (size_t done = 0; done < place.bytes;) {
     const ssize_t n = pread(descriptor_, data + done, place.bytes - done,
@@ -148,7 +148,7 @@ absl::Status SegmentLog::BeginSegment() {
   absl::StatusOr<std::shared_ptr<SegmentFile>> file = MakeFile(number);
   if (!file.ok()) return file.status();
   if (options_.sync) {
-    // The name must be on the disk too.
+    // The file's name must reach the disk too, so the folder is synced.
     absl::StatusOr<std::shared_ptr<SegmentFile>> folder =
         SegmentFile::Open(options_.folder, O_RDONLY | O_DIRECTORY);
     if (!folder.ok()) return folder.status();
@@ -208,7 +208,8 @@ absl::StatusOr<std::vector<SegmentPlace>> SegmentLog::Append(absl::Span<const It
                       .crc32c = item->crc32c});
     end += item->wire.size();
   }
-  // What a write that fails has left is written over by the next one.
+  // `size` stays as it is after a failed write, so the next write overwrites what this one has
+  // left.
   MMZ_RETURN_IF_ERROR(Write(*file, begin, items));
   const absl::MutexLock lock(&mutex_);
   segments_[number].size = end;
@@ -242,7 +243,8 @@ void SegmentLog::Remove(uint32_t number) {
   }
 }
 
-// Not a file that somebody reads, or that a copy of the shard has too, or of an earlier run.
+// Keeps a file to be overwritten. Returns false if enough are kept, or if the file is being read,
+// is part of a copy of the shard, or is of an earlier run (opened read-only).
 bool SegmentLog::Spare(const std::shared_ptr<SegmentFile>& file) {
   struct stat info {};
   if (spares_.size() >= kMaxSpares || file.use_count() > 1 ||
@@ -314,7 +316,7 @@ uint32_t SegmentLog::WorstSegment() const {
       worst = number;
     }
   }
-  // A few files more or less are not worth it.
+  // Moving items is not worth it to save a few files.
   return size > 2 * used + 4 * options_.segment_bytes ? worst : UINT32_MAX;
 }
 

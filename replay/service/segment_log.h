@@ -1,4 +1,4 @@
-// Files that bytes are appended to, and that go once nothing in them is wanted.
+// Append-only files of items, each removed once none of its bytes are in use.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_SEGMENT_LOG_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_SEGMENT_LOG_H_
@@ -20,7 +20,7 @@
 
 namespace mallocmuzero {
 
-// Where bytes are.
+// Where the bytes of an item are, and their checksum.
 struct SegmentPlace {
   uint32_t segment = 0;
   uint32_t bytes = 0;
@@ -28,18 +28,21 @@ struct SegmentPlace {
   uint32_t crc32c = 0;
 };
 
-// A segment, open for reading. Its bytes can be read even when its name has gone.
+// An open segment file. Its bytes can be read even after the file was unlinked. Thread-safe, except
+// for Rename.
 class SegmentFile {
  public:
+  // Opens the file with these flags of open(2). ResourceExhausted if the disk is full, else
+  // Unavailable.
   static absl::StatusOr<std::shared_ptr<SegmentFile>> Open(const std::string& path, int flags);
   ~SegmentFile();
   SegmentFile(const SegmentFile&) = delete;
   SegmentFile& operator=(const SegmentFile&) = delete;
 
-  // DataLoss if they are not what was written.
+  // Reads the bytes at `place`. DataLoss if they are missing or do not match their checksum.
   absl::StatusOr<grpc::Slice> Read(const SegmentPlace& place) const;
 
-  // Gives the file another name. Nobody may be reading it.
+  // Gives the file another name. No other thread may use the file.
   absl::Status Rename(const std::string& path);
 
   int descriptor() const { return descriptor_; }
@@ -53,50 +56,54 @@ class SegmentFile {
 };
 
 struct SegmentLogOptions {
-  std::string folder;          // exists
-  uint64_t segment_bytes = 0;  // when the next file is begun
-  bool sync = false;           // Append waits until the disk has the bytes
+  std::string folder;          // must exist
+  uint64_t segment_bytes = 0;  // a file of this size is full and the next one is begun
+  bool sync = false;           // if true, Append waits until the disk has the bytes
 };
 
-// A file is appended to by the run that began it and by no other, so a hard link to it is a copy.
-// Files that are done with are written over, unless they have a second link: their pages are in
-// memory and their blocks on the disk, which saves a third of the time of writing a new one.
-// Bytes in use are counted by file: Use and Release. Thread-safe; Append for one thread at a time.
+// Only the run that began a file appends to it, so a hard link to it serves as a copy. Files that
+// are no longer used are overwritten as new segments unless they have a second link. Overwriting
+// takes two thirds of the time of writing a new file, since its pages are in memory and its blocks
+// are allocated. Counts the bytes in use of each file; Use and Release change the counts.
+// Thread-safe, except that only one thread at a time may call Append.
 class SegmentLog {
  public:
-  // Finds the files of earlier runs.
+  // Opens the folder with the files of earlier runs, none of whose bytes count as in use yet.
   static absl::StatusOr<std::unique_ptr<SegmentLog>> Open(SegmentLogOptions options);
 
-  // Writes them one after the other, in use from the start. On an error nothing is written:
-  // ResourceExhausted if there is no room.
+  // Writes the items one after the other and returns their places, which count as in use. On an
+  // error none is stored: ResourceExhausted if the disk is full, else Unavailable.
   absl::StatusOr<std::vector<SegmentPlace>> Append(absl::Span<const Item* const> items);
 
-  // Bytes of an earlier run that are in use. False: the file is gone or too short.
+  // Counts bytes of an earlier run as in use. Returns false if their file is missing or too short.
   bool Use(const SegmentPlace& place);
 
-  // They are no longer in use. A file that has none left is removed.
+  // Counts the bytes as no longer in use. A file with no bytes in use is removed, unless it is the
+  // one that is appended to.
   void Release(const SegmentPlace& place);
 
-  // Removes files of earlier runs of which nothing is in use. After all Use.
+  // Removes files of earlier runs that have no bytes in use. Call after all calls of Use.
   void RemoveUnused();
 
-  // Of a place in use.
+  // The file of a place, which must be in use.
   std::shared_ptr<const SegmentFile> File(const SegmentPlace& place) const;
 
-  // Until Unpin no file is removed.
+  // Between Pin and Unpin no file is removed from the folder. Pins nest.
   void Pin();
   void Unpin();
 
-  // Hard links to all files. Between Pin and Unpin.
+  // Makes hard links to all files in `folder`. Call between Pin and Unpin.
   absl::Status LinkInto(const std::string& folder) const;
 
-  // The file, not the last one, with the least in use, if less than half of all bytes are in use:
-  // moving what is in use would free it. UINT32_MAX: there is none.
+  // Returns the number of the file with the smallest share of bytes in use, if less than about half
+  // of all bytes are in use: moving its items elsewhere would free it. Returns UINT32_MAX if moving
+  // is not worth it. The file that is appended to is left out.
   uint32_t WorstSegment() const;
 
-  // Gives the disk back what is kept to be written over. False: there was nothing.
+  // Removes the files that are kept to be overwritten. Returns false if there were none.
   bool FreeSpares();
 
+  // The size of all files, including those kept to be overwritten.
   uint64_t bytes() const;
 
  private:
@@ -119,11 +126,11 @@ class SegmentLog {
   const SegmentLogOptions options_;
   mutable absl::Mutex mutex_;
   std::map<uint32_t, Segment> segments_ ABSL_GUARDED_BY(mutex_);  // by number
-  uint32_t active_ ABSL_GUARDED_BY(mutex_) = 0;  // the one that is appended to; 0: none yet
-  uint32_t next_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint32_t active_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the file appended to; 0: none yet
+  uint32_t next_ ABSL_GUARDED_BY(mutex_) = 1;    // number of the next file
   uint32_t pins_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> unlink_later_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<SegmentFile>> spares_ ABSL_GUARDED_BY(mutex_);  // to be written over
+  std::vector<std::shared_ptr<SegmentFile>> spares_ ABSL_GUARDED_BY(mutex_);  // to be overwritten
 };
 
 }  // namespace mallocmuzero

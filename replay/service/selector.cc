@@ -36,7 +36,8 @@ void Selector::MakeRoom(Slot slot) {
   counts_.Grow(size);
 }
 
-// Summed anew, in the order in which a draw scans: the parts add up to the whole.
+// Sums the weights anew, in the order in which a draw scans them, so that the scan's partial sums
+// end exactly at the tree's weight.
 void Selector::UpdateTree(Slot slot) {
   double sum = 0;
   for (const Position& position : items_[slot]) sum += position.weight;
@@ -115,8 +116,8 @@ void Selector::DrawSlots(const SumTree& tree, std::mt19937_64& random,
 void Selector::DrawPrioritized(std::mt19937_64& random, absl::Span<SlotDraw> draws) const {
   DrawSlots(weights_, random, draws);
   for (SlotDraw& draw : draws) {
-    // A point of its own within the item: what the tree's has left after its subtractions is
-    // coarse.
+    // A fresh random point within the item: the rest of the tree's point has lost precision by its
+    // subtractions.
     double point = std::uniform_real_distribution<double>(0, weights_.weight(draw.slot))(random);
     const Positions& item = items_[draw.slot];
     size_t position = 0;

@@ -1,4 +1,4 @@
-// Which position a draw gives, and with what probability.
+// Draws positions of stored items and tells the probability of each draw.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_SELECTOR_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_SELECTOR_H_
@@ -20,32 +20,32 @@ struct SlotDraw {
   Slot slot = 0;
   uint32_t position = 0;
 
-  // With which this position was drawn, in one draw.
+  // The probability that a single draw gives this position.
   double probability = 0;
 };
 
-// Priorities are clamped to this range: every position stays within reach of a draw, and sums stay
-// finite.
+// Priorities are clamped to this range, so that every position can be drawn and sums stay finite.
 inline constexpr double kLeastPriority = 1e-6;
 inline constexpr double kHighestPriority = 1e9;
 
-// Positions of items, drawn in proportion to priority ^ exponent or uniformly. A tree finds the
-// item, a scan the position: O(log(items) + positions of one). Not thread-safe.
+// Draws positions in proportion to priority ^ exponent, or uniformly. A tree finds the item and a
+// scan finds the position within it, in O(log(items) + positions of the item). Not thread-safe.
 class Selector {
  public:
-  // `exponent` is 0 to 4.
+  // `exponent` must be 0 to 4.
   explicit Selector(double exponent);
 
-  // One priority for each position of the item, at least one; finite, not negative. The slot is
-  // free.
+  // Adds an item to a free slot. `priorities` has one value for each position, at least one, finite
+  // and not negative.
   void Add(Slot slot, absl::Span<const float> priorities);
 
-  // All `positions` get the highest priority of late.
+  // Adds an item whose positions, at least one, all get the recent highest priority
+  // (replay/priority.h).
   void AddNew(Slot slot, uint32_t positions);
 
   void Remove(Slot slot);
 
-  // `position` is one of the item's; `priority` finite, not negative.
+  // `position` must be one of the item's, and `priority` finite and not negative.
   void SetPriority(Slot slot, uint32_t position, double priority);
 
   double MeanPriority(Slot slot) const;
@@ -56,8 +56,8 @@ class Selector {
   uint64_t positions() const { return positions_; }
   double total_weight() const { return weights_.total(); }
 
-  // Each of `draws` is drawn for itself, with replacement; together, since with many items the time
-  // of a draw is that of cache misses, which then overlap. There is at least one position.
+  // Fill in `draws` with independent draws, with replacement. There must be at least one position.
+  // Draws are made together so that their cache misses overlap, which dominate with many items.
   void DrawPrioritized(std::mt19937_64& random, absl::Span<SlotDraw> draws) const;
   void DrawUniform(std::mt19937_64& random, absl::Span<SlotDraw> draws) const;
 
@@ -66,22 +66,22 @@ class Selector {
     float priority;
     float weight;
   };
-  // Most room without an allocation that a vector's size and pointer take anyway.
+  // Two positions fit inline: they take no more room than the pointer and size of a vector.
   using Positions = absl::InlinedVector<Position, 2>;
 
   float WeightOf(double priority) const;
   void MakeRoom(Slot slot);
   void UpdateTree(Slot slot);
 
-  // Slots, in proportion to the tree's weights.
+  // Draws the slots of `draws` in proportion to the tree's weights.
   void DrawSlots(const SumTree& tree, std::mt19937_64& random, absl::Span<SlotDraw> draws) const;
 
   double exponent_;
   double highest_ = 1;
   uint64_t positions_ = 0;
-  SlotArray<Positions> items_;  // by slot; empty: a free slot
-  SumTree weights_;             // by slot
-  SumTree counts_;              // by slot: positions
+  SlotArray<Positions> items_;  // by slot; empty for a free slot
+  SumTree weights_;             // by slot: sums of the positions' weights
+  SumTree counts_;              // by slot: numbers of positions
 };
 
 }  // namespace mallocmuzero

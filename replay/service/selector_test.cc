@@ -16,7 +16,7 @@ namespace {
 
 using Position = std::pair<Slot, uint32_t>;
 
-// The last of some that are drawn together.
+// The last of three draws that are made together.
 SlotDraw DrawPrioritized(const Selector& selector, std::mt19937_64& random) {
   std::vector<SlotDraw> draws(3);
   selector.DrawPrioritized(random, absl::MakeSpan(draws));
@@ -28,7 +28,8 @@ SlotDraw DrawUniform(const Selector& selector, std::mt19937_64& random) {
   return draws[2];
 }
 
-// Pearson's statistic of draws against the probabilities they should have, which must sum to 1.
+// Pearson's chi-square statistic of `draws` draws against their expected probabilities, which must
+// sum to 1.
 template <typename Draw>
 double ChiSquare(const std::map<Position, double>& expected, int draws, const Draw& draw) {
   std::map<Position, int> counts;
@@ -61,7 +62,7 @@ TEST(Selector, DrawsInProportionToThePowerOfThePriority) {
   selector.Remove(0);
   selector.Add(0, {100, 0.25, 1});
   selector.SetPriority(3, 0, 49);
-  // Square roots: 10, 0.5, 1; 4, 5, 1, 2; 7; 30.5 in all.
+  // The square roots of the priorities are 10, 0.5, 1; 4, 5, 1, 2; 7. Their sum is 30.5.
   std::map<Position, double> expected;
   for (const auto& [position, root] : std::vector<std::pair<Position, double>>{{{0, 0}, 10},
                                                                                {{0, 1}, 0.5},
@@ -75,7 +76,7 @@ TEST(Selector, DrawsInProportionToThePowerOfThePriority) {
   }
   EXPECT_NEAR(selector.total_weight(), 30.5, 1e-6);
   std::mt19937_64 random(3);
-  // 7 degrees of freedom: 1 in a million is above 40.5.
+  // With 7 degrees of freedom the statistic is above 40.5 with a chance of 1 in a million.
   EXPECT_LT(ChiSquare(expected, 100000, [&] { return DrawPrioritized(selector, random); }), 40.5);
 }
 
@@ -142,7 +143,7 @@ TEST(BestGames, KeepsTheHighestReturnsOfEachProgram) {
   EXPECT_EQ(added.displaced, 0);
   EXPECT_TRUE(best.Add(4, "b", 0.01, 2).is_best);
   EXPECT_EQ(best.positions(), 10);
-  // Either program: a half; one of its games; one of their positions.
+  // Each program has probability 1/2, divided among its games and their positions.
   std::map<Position, double> expected = {{{4, 0}, 0.25}, {{4, 1}, 0.25}};
   for (uint32_t i = 0; i < 4; ++i) expected[{1, i}] = expected[{3, i}] = 1.0 / 16;
   std::mt19937_64 random(6);

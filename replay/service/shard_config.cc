@@ -28,7 +28,7 @@ absl::StatusOr<v1::ReplayShard> CompleteShardConfig(v1::ReplayShard config) {
     return absl::InvalidArgumentError(absl::StrCat("data_dir: empty, must name a folder in mode ",
                                                    v1::ReplayShard::Mode_Name(config.mode())));
   }
-  // Written so that "not a number" is refused too.
+  // The negated condition also refuses NaN.
   if (!(config.priority_exponent() >= 0 && config.priority_exponent() <= kMaxExponent)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "priority_exponent: ", config.priority_exponent(), ", must be 0 to ", kMaxExponent));

@@ -1,4 +1,4 @@
-// What a shard's configuration must be, and what it is where it says nothing.
+// Defaults and checks of a shard's configuration.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_SHARD_CONFIG_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_SHARD_CONFIG_H_
@@ -14,8 +14,9 @@ inline constexpr uint64_t kDefaultMaxPositions = 1'000'000;
 inline constexpr uint64_t kDefaultMaxBytes = uint64_t{1} << 30;
 inline constexpr uint32_t kDefaultRememberEvictedSeconds = 3600;
 
-// The configuration with all of the defaults filled in: those above, the mode MEMORY, the oldest
-// first. No cache_bytes are no cache. InvalidArgument names the field and what would be right.
+// Returns the configuration with defaults for the fields that it leaves out: the values above, mode
+// MEMORY and eviction OLDEST_FIRST. cache_bytes stays as it is; 0 means no cache. InvalidArgument
+// names the field and its valid values.
 absl::StatusOr<v1::ReplayShard> CompleteShardConfig(v1::ReplayShard config);
 
 }  // namespace mallocmuzero

@@ -1,4 +1,4 @@
-// What a shard knows of each slot.
+// An array indexed by the slots of a shard.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_SLOT_ARRAY_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_SLOT_ARRAY_H_
@@ -12,14 +12,14 @@
 
 namespace mallocmuzero {
 
-// Grows without moving what is there, as std::deque does, in parts so large that the table of parts
-// stays in the processor's cache. Not thread-safe.
+// Grows without moving its elements, like std::deque. Its parts are so large that the table of
+// parts stays in the processor's cache. Not thread-safe.
 template <typename T>
 class SlotArray {
  public:
   size_t size() const { return size_; }
 
-  // Slots up to this one are there from now on.
+  // Grows the array so that it includes this slot; new elements are value-initialized.
   void Include(Slot slot) {
     if (slot < size_) return;
     size_ = slot + 1;
@@ -29,7 +29,7 @@ class SlotArray {
   T& operator[](Slot slot) { return (*parts_[slot / kPart])[slot % kPart]; }
   const T& operator[](Slot slot) const { return (*parts_[slot / kPart])[slot % kPart]; }
 
-  // Has the slot's first bytes brought to the processor's cache.
+  // Fetches the first bytes of the slot's element into the processor's cache.
   void Prefetch(Slot slot) const { __builtin_prefetch(&(*this)[slot]); }
 
  private:

@@ -1,4 +1,4 @@
-// Where a shard's items are kept.
+// The interface of the storage that keeps a shard's items, and a storage in memory.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_STORAGE_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_STORAGE_H_
@@ -24,7 +24,7 @@
 
 namespace mallocmuzero {
 
-// What a shard goes on with after a restart, besides its items.
+// The state of a shard, besides its items, that survives a restart.
 struct ShardCounters {
   uint64_t next_serial = 1;
   uint64_t inserted_items = 0;
@@ -34,16 +34,18 @@ struct ShardCounters {
   uint64_t drawn_positions = 0;
   double highest_priority = 1;
 
-  // As it was set, if anything was stored before: to say that it changed.
+  // The limit in force when the counters were stored, so that a change can be reported. Empty if
+  // nothing was stored.
   std::optional<v1::RateLimit> rate_limit;
 };
 
-// Changes that are stored together or not at all.
+// Changes that are stored all or none.
 struct StorageBatch {
   struct Put {
     Slot slot = 0;
 
-    // Order of inserts, from 1, never used again. That of a stored item: it is replaced.
+    // Numbers the inserts from 1 and is never used again. A put with the serial of a stored item
+    // replaces that item.
     uint64_t serial = 0;
     Item item;
   };
@@ -51,7 +53,7 @@ struct StorageBatch {
     uint64_t serial = 0;
     ItemId id = {};
     int64_t forget_at = 0;       // Unix seconds until which the id is remembered
-    bool has_priorities = true;  // there may be stored ones
+    bool has_priorities = true;  // the storage may have priorities of the item
   };
   struct Priorities {
     Slot slot = 0;
@@ -63,45 +65,45 @@ struct StorageBatch {
   std::vector<Eviction> evictions;
   std::vector<Priorities> priorities;
   std::optional<ShardCounters> counters;
-  int64_t forget_before = 0;  // ids whose time is over, Unix seconds
+  int64_t forget_before = 0;  // Unix seconds; ids with an earlier forget_at may be deleted
 
   bool empty() const {
     return puts.empty() && evictions.empty() && priorities.empty() && !counters.has_value();
   }
 };
 
-// What a storage has from earlier runs.
+// The content of a storage from earlier runs.
 struct RecoveredItem {
   uint64_t serial = 0;
   ItemMetadata metadata;
   uint64_t bytes = 0;
-  std::vector<float> priorities;  // empty: none were stored
+  std::vector<float> priorities;  // empty if none were stored
 };
 struct RecoveredShard {
-  std::vector<RecoveredItem> items;  // serials ascend
+  std::vector<RecoveredItem> items;  // in ascending order of serials
   std::vector<StorageBatch::Eviction> evicted;
   ShardCounters counters;
 
-  // Items whose bytes are gone, as after a power cut; their records have been deleted.
+  // The number of items whose bytes are gone, as after a power cut. Their records were deleted.
   uint64_t lost_items = 0;
 };
 
-// An item whose bytes are damaged.
+// Names an item whose bytes are damaged.
 struct LostItem {
   Slot slot = 0;
   uint64_t serial = 0;
 };
 
-// Bytes of an item, here or where to read them from. Stays good after the item has left.
+// The bytes of an item, in memory or to be read from the disk. Stays valid after the item has left.
 class StoredBytes {
  public:
   using Reader = std::function<absl::StatusOr<grpc::Slice>()>;
 
-  StoredBytes() = default;  // none
+  StoredBytes() = default;  // no bytes
   explicit StoredBytes(grpc::Slice slice) : slice_(std::move(slice)) {}
   explicit StoredBytes(Reader read) : read_(std::move(read)) {}
 
-  // May wait for the disk. DataLoss if what is there is not what was written.
+  // Returns the bytes; may wait for the disk. DataLoss if they are damaged.
   absl::StatusOr<grpc::Slice> Load() const {
     if (read_) return read_();
     return slice_;
@@ -112,51 +114,54 @@ class StoredBytes {
   Reader read_;
 };
 
-// Commit, Publish and Tidy are for one thread at a time; the rest is thread-safe.
+// Thread-safe, except that only one thread at a time may call Commit, Publish or Tidy. A batch is
+// stored by Commit and becomes readable by Publish.
 class Storage {
  public:
   virtual ~Storage() = default;
 
-  // Whether it outlives the process. If so, Commit and StoredBytes::Load may wait for the disk.
+  // Whether items survive the process. If so, Commit, Tidy and StoredBytes::Load may wait for the
+  // disk.
   virtual bool on_disk() const = 0;
 
-  // What was there when it was opened, slots not yet given. Once, before anything else.
+  // Returns the content of earlier runs, whose items have no slots yet. Call once, before any other
+  // function.
   virtual absl::StatusOr<RecoveredShard> Recover() = 0;
 
-  // A recovered item gets its slot.
+  // Gives a recovered item its slot.
   virtual void Restore(Slot slot, uint64_t serial) = 0;
 
-  // Once it returns OK the batch survives what the storage promises to survive. On an error
-  // nothing of it is stored: ResourceExhausted if the disk is full; a later one may succeed.
+  // Stores a batch. After OK it survives what the storage's mode promises to survive. On an error
+  // none of it is stored: ResourceExhausted if the disk is full. A later call may succeed.
   virtual absl::Status Commit(const StorageBatch& batch) = 0;
 
-  // What Commit has stored can be read, and what it has replaced is gone.
+  // Makes the batch that Commit has just stored readable and drops the bytes that it replaced.
   virtual void Publish(const StorageBatch& batch) = 0;
 
-  // Makes what is stored take less room, if it is worth it: between two batches. Returns items that
-  // were found to be damaged. What goes wrong is no more than trouble().
+  // Compacts the storage if that is worth it. Call between two batches. Returns items that were
+  // found to be damaged. Errors show in trouble() only.
   virtual std::vector<LostItem> Tidy() = 0;
 
-  // The slot is free; the bytes on disk leave with the batch that names the eviction.
+  // Frees the slot of an item. Its bytes on disk are released by the batch with its eviction.
   virtual void Remove(Slot slot) = 0;
 
-  // Of slots in use, in their order.
+  // Returns the bytes of slots in use, in the order of `slots`.
   virtual std::vector<StoredBytes> Get(absl::Span<const Slot> slots) = 0;
 
   virtual uint64_t bytes_on_disk() const = 0;
 
-  // Of items, kept in memory.
+  // The bytes of items that are held in memory.
   virtual uint64_t bytes_in_memory() const = 0;
 
-  // A consistent copy in a new folder, whose path it returns; on an error there is none.
-  // FailedPrecondition if nothing is on disk.
+  // Makes a consistent copy in a new folder and returns the folder's path. On an error no copy is
+  // left. FailedPrecondition for a storage in memory. Thread-safe; inserts go on meanwhile.
   virtual absl::StatusOr<std::string> Checkpoint() = 0;
 
-  // Why the last Commit or Tidy failed; empty: it did not.
+  // Why the last Commit or Tidy failed; empty if both succeeded.
   virtual std::string trouble() const = 0;
 };
 
-// Gone with the process.
+// Keeps items in memory, which are lost with the process. Thread-safe.
 class MemoryStorage final : public Storage {
  public:
   bool on_disk() const override { return false; }

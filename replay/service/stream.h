@@ -1,4 +1,4 @@
-// What the shard's bidirectional streams have in common.
+// The base of the shard's bidirectional streams.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_STREAM_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_STREAM_H_
@@ -14,14 +14,14 @@
 
 namespace mallocmuzero {
 
-// A stream that is served by whatever thread has something for it, and lives as long as gRPC or one
-// of these needs it. It ends once, and never while a write is under way. Derived classes start
-// reads and writes only while they hold mutex_ and the stream is not closing_.
+// Any thread may serve a stream. It lives as long as gRPC or such a thread holds a reference. It
+// ends once, and never while a write is under way. Derived classes must hold mutex_ and check
+// closing_ when they start a read or a write.
 class Stream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                public std::enable_shared_from_this<Stream> {
  public:
-  // Ends the stream with this status once a write under way is done, whatever else it waits for.
-  // What comes after the first time changes nothing.
+  // Ends the stream with this status as soon as no write is under way. Does not block. Only the
+  // first call has an effect. Thread-safe.
   void Close(const grpc::Status& status) {
     const std::shared_ptr<Stream> keep = shared_from_this();
     const absl::MutexLock lock(&mutex_);
@@ -32,7 +32,7 @@ class Stream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer
   void OnDone() final { self_.reset(); }
 
  protected:
-  // gRPC's share in the stream, until OnDone.
+  // Keeps the stream alive for gRPC until OnDone. Call when the stream starts.
   void Hold() { self_ = shared_from_this(); }
 
   void CloseLocked(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -42,13 +42,13 @@ class Stream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer
     if (!writing_) Finish(status_);
   }
 
-  // `message` must not change until the write is done.
+  // Starts a write. `message` must stay unchanged until OnWriteDone.
   void Write(const grpc::ByteBuffer* message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     writing_ = true;
     StartWrite(message);
   }
 
-  // First thing in OnWriteDone. False: the stream is ending.
+  // Must be called first in OnWriteDone. Returns false if the stream is ending.
   bool EndWrite(bool ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     writing_ = false;
     if (closing_) {
@@ -68,7 +68,7 @@ class Stream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer
   std::shared_ptr<Stream> self_;
 };
 
-// Refuses the call.
+// Answers a call with an error status. Deletes itself when the call is done.
 class RefusedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   explicit RefusedStream(const grpc::Status& status) { Finish(status); }

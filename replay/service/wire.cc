@@ -31,7 +31,7 @@ using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 using WireFormat = google::protobuf::internal::WireFormatLite;
 
-// Payloads up to here are copied into the message: cheaper than a slice of their own.
+// Items up to this size are copied into the message, which is cheaper than a slice of their own.
 constexpr size_t kCopiedBytes = 8 << 10;
 
 constexpr size_t kMaxVarintBytes = 10;
@@ -47,7 +47,7 @@ constexpr uint32_t kReplaceTag =
 
 absl::Status NoRequest() { return absl::InvalidArgumentError("not an InsertRequest"); }
 
-// Fields of a ReplayItem but for the payload, of which only the length counts here.
+// The fields of a ReplayItem, with only the length of its payload.
 struct ItemFields {
   std::string id;
   std::string program;
@@ -110,13 +110,13 @@ absl::Status Check(const ItemFields& fields) {
   return absl::OkStatus();
 }
 
-// The next item of a request: a copy of its own, so that it does not keep the memory of the message
-// that it came in.
+// Reads the next item of a request into a slice of its own, so that a stored item does not keep the
+// memory of the whole message.
 absl::Status ReadNextItem(CodedInputStream& input, uint32_t index, InsertMessage& request) {
   uint32_t length = 0;
   if (!input.ReadVarint32(&length) || length > kMaxPayloadBytes) return NoRequest();
   grpc::Slice wire(length);
-  // The slice is not shared yet.
+  // Writing is safe: no other slice shares these bytes yet.
   if (!input.ReadRaw(const_cast<uint8_t*>(wire.begin()), static_cast<int>(length))) {
     return NoRequest();
   }
@@ -160,7 +160,7 @@ absl::StatusOr<ItemMetadata> ReadItem(absl::string_view wire) {
 absl::StatusOr<InsertMessage> ReadInsertRequest(const grpc::ByteBuffer& message) {
   InsertMessage request;
   if (message.Length() == 0) return request;
-  // The reader takes no const buffer but leaves it as it is.
+  // ProtoBufferReader takes a non-const buffer but does not change it.
   grpc::ProtoBufferReader reader(const_cast<grpc::ByteBuffer*>(&message));
   if (!reader.status().ok()) return NoRequest();
   CodedInputStream input(&reader);
@@ -197,7 +197,8 @@ void SampleResponseWriter::AddItem(const grpc::Slice& wire,
   AppendVarint(kDrawnTag, text_);
   AppendVarint(length, text_);
   bytes_ += text_.size() - before + length;
-  // Draws first: the order of fields is free, and the item's slice then ends the text.
+  // The draws come first, since the order of fields is free and the item's slice can then follow
+  // the text directly.
   for (const v1::SampleResponse::Draw& draw : draws) {
     AppendVarint(kDrawTag, text_);
     AppendVarint(draw.GetCachedSize(), text_);

@@ -1,4 +1,4 @@
-// Replay's large messages, read and written without protobuf's copies: payloads are most of them.
+// Reads and writes the large messages of the replay without protobuf's copies of their payloads.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_WIRE_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_WIRE_H_
@@ -19,7 +19,7 @@
 
 namespace mallocmuzero {
 
-// An InsertRequest. Items that can never be taken are in `refusals` instead of `items`.
+// An InsertRequest. Items that are not valid are in `refusals` instead of `items`.
 struct InsertMessage {
   std::vector<Item> items;
   std::vector<v1::InsertResponse::Refusal> refusals;
@@ -27,29 +27,29 @@ struct InsertMessage {
   size_t bytes = 0;  // of `items`
 };
 
-// InvalidArgument if the bytes are no InsertRequest. `message` is read, not changed.
+// Parses an InsertRequest. InvalidArgument if the bytes are none. Does not change `message`.
 absl::StatusOr<InsertMessage> ReadInsertRequest(const grpc::ByteBuffer& message);
 
-// Metadata of a serialized ReplayItem. InvalidArgument, naming the field and what would be right,
-// if it is none or one that a shard does not take.
+// Returns the metadata of a serialized ReplayItem. InvalidArgument if the bytes are none, or, with
+// the field and its valid values, if a shard does not accept the item.
 absl::StatusOr<ItemMetadata> ReadItem(absl::string_view wire);
 
-// Writes a SampleResponse: any number of AddItem, then Finish, once.
+// Writes a SampleResponse: call AddItem any number of times, then Finish once. Not thread-safe.
 class SampleResponseWriter {
  public:
-  // An item that was drawn, `wire` its serialized ReplayItem, and each of its draws.
+  // Adds a drawn item, `wire` being its serialized ReplayItem, and all of its draws.
   void AddItem(const grpc::Slice& wire, absl::Span<const v1::SampleResponse::Draw> draws);
 
-  // Of the message so far.
+  // The size of the message so far.
   size_t bytes() const { return bytes_; }
 
-  // Fields other than `drawn` are taken from `rest`.
+  // Adds the fields of `rest`, whose `drawn` must be empty, and returns the message.
   grpc::ByteBuffer Finish(const v1::SampleResponse& rest);
 
  private:
   void Flush();
 
-  std::string text_;  // what follows the last slice
+  std::string text_;  // the bytes after the last slice
   std::vector<grpc::Slice> slices_;
   size_t bytes_ = 0;
 };

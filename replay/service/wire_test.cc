@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// As it comes from the network: in pieces of `piece` bytes.
+// A buffer in slices of `piece` bytes, like one that comes from the network.
 grpc::ByteBuffer Pieces(const std::string& bytes, size_t piece) {
   std::vector<grpc::Slice> slices;
   for (size_t i = 0; i < bytes.size(); i += piece) slices.emplace_back(bytes.substr(i, piece));
@@ -87,7 +87,7 @@ TEST(ReadInsertRequest, BytesThatAreNoRequestAreAnError) {
   for (size_t size = 1; size < good.size(); ++size) {
     EXPECT_FALSE(ReadInsertRequest(Pieces(good.substr(0, size), 16)).ok()) << size;
   }
-  // A length of 4 GB.
+  // An item that claims a length of 4 GiB.
   EXPECT_FALSE(ReadInsertRequest(Pieces("\x0a\xff\xff\xff\xff\x0f", 16)).ok());
 }
 
@@ -110,7 +110,7 @@ TEST(ReadInsertRequest, RandomBytesDoNoHarm) {
 
 TEST(SampleResponseWriter, WritesWhatProtobufReads) {
   SampleResponseWriter writer;
-  // One that is copied, one that is not.
+  // The writer copies the small item and shares the large one's slice.
   const std::vector<Item> items = {MakeItem(1, 5, 0.25, 100), MakeItem(2, 9, 0.75, 50000)};
   for (const Item& item : items) {
     std::vector<v1::SampleResponse::Draw> draws(2);

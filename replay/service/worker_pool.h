@@ -1,4 +1,4 @@
-// Threads for work that may wait for the disk, which gRPC's own threads must not do.
+// Threads for work that may wait for the disk, since gRPC's own threads must not block.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_WORKER_POOL_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_WORKER_POOL_H_
@@ -15,15 +15,15 @@
 
 namespace mallocmuzero {
 
-// Runs tasks in the order they came, several at a time. Thread-safe. The tasks' owners bound their
-// number.
+// Starts tasks in the order in which they came and runs several at a time. Does not bound their
+// number; the callers must. Thread-safe.
 class WorkerPool {
  public:
   explicit WorkerPool(size_t threads) {
     for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
   }
 
-  // Runs what was given, then ends.
+  // Blocks until all tasks have run.
   ~WorkerPool() {
     {
       const absl::MutexLock lock(&mutex_);

@@ -1,4 +1,4 @@
-// What tests of durable storage have in common.
+// Fixtures for tests of durable storage.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_TESTING_DURABLE_STORAGE_FIXTURE_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_TESTING_DURABLE_STORAGE_FIXTURE_H_
@@ -23,7 +23,7 @@
 
 namespace mallocmuzero {
 
-// As long as it lives no file may grow beyond so many bytes: as if the disk were full.
+// Simulates a full disk: while this object lives, no file of the process can grow beyond `bytes`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(uint64_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {
@@ -43,7 +43,7 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
-// A folder of its own, and tables in it.
+// Gives each test a folder of its own and opens tables in it.
 class DurableStorageTest : public ::testing::Test {
  protected:
   DurableStorageTest()
@@ -83,7 +83,7 @@ class DurableStorageTest : public ::testing::Test {
   }
 
   std::string folder_;
-  uint64_t cache_bytes_ = 0;  // everything is read from the disk
+  uint64_t cache_bytes_ = 0;  // of tables opened later; with 0 all items are read from the disk
 };
 
 }  // namespace mallocmuzero

@@ -1,4 +1,4 @@
-// Items and tables for tests.
+// Items for tests, and short forms for calls of a table.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_TESTING_ITEMS_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_TESTING_ITEMS_H_
@@ -17,20 +17,22 @@
 
 namespace mallocmuzero {
 
-// 16 bytes that begin with `index`.
+// An id of 16 bytes whose first 8 hold `index`.
 std::string IdString(uint64_t index);
+
+// The ids of the indices in [begin, end).
 std::set<std::string> IdsOf(uint64_t begin, uint64_t end);
 
 // The index in the id of a serialized ReplayItem.
 uint64_t IndexOf(absl::string_view wire);
 
-// A valid item.
+// A valid item with the id of `index`.
 v1::ReplayItem MakeReplayItem(uint64_t index, uint32_t positions, double total_return = 0,
                               size_t payload_bytes = 10);
 Item MakeItem(uint64_t index, uint32_t positions, double total_return = 0,
               size_t payload_bytes = 10);
 
-// Inserts them as one request. `response`, if given, is what a client would get.
+// Inserts the items as one request. If `response` is given, it gets the answer for the client.
 absl::Status Insert(ReplayTable& table, std::vector<Item> items, bool replace = false,
                     v1::InsertResponse* response = nullptr);
 
