@@ -13,7 +13,7 @@
 namespace mallocmuzero {
 namespace {
 
-// A few hundred lines are much.
+// The largest file. Real ones have at most a few hundred lines.
 constexpr size_t kMostTextBytes = 1 << 20;
 
 void FillIn(v1::ClusterConfig& config, const ConfigSection& root) {
@@ -32,7 +32,7 @@ void FillIn(v1::ClusterConfig& config, const ConfigSection& root) {
   }
 }
 
-// Empty stays empty.
+// Makes a path absolute; an empty path stays empty.
 void MakeAbsolute(const std::filesystem::path& folder, std::string* path) {
   if (!path->empty()) *path = (folder / *path).lexically_normal().string();
 }

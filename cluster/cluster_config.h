@@ -1,4 +1,4 @@
-// The text file that describes a cluster: read, checked as a whole, completed with defaults.
+// Reads the text file that configures a cluster, checks it and fills in defaults.
 
 #ifndef MALLOCMUZERO_CLUSTER_CLUSTER_CONFIG_H_
 #define MALLOCMUZERO_CLUSTER_CLUSTER_CONFIG_H_
@@ -12,21 +12,21 @@
 
 namespace mallocmuzero {
 
-// One file serves all machines of a cluster, but not all of them have the programs to train on.
+// All machines of a cluster use the same file, but only the learner's machine has the programs.
 enum class ConfigScope : uint8_t {
-  kWithPrograms,     // learner.workloads must be there
-  kWithoutPrograms,  // for replay shards and actors
+  kWithPrograms,     // learner.workloads must exist on this machine
+  kWithoutPrograms,  // for replay shards and actors, which do not need them
 };
 
-// Reads a ClusterConfig in protobuf's text format. What the file leaves out has its default
-// (docs/operations.md), relative paths are relative to the file's folder and come back absolute.
-// NotFound if there is no such file. InvalidArgument with all mistakes of the file, a line each:
-//   FILE:LINE: FIELD: what is wrong, what would be right
+// Reads a ClusterConfig in protobuf's text format. Fills in the defaults of docs/operations.md and
+// makes paths absolute, which are relative to the file's folder in the file. NotFound if there is
+// no such file. InvalidArgument with all mistakes of the file, a line each:
+//   FILE:LINE: FIELD: what is wrong, what is expected
 absl::StatusOr<v1::ClusterConfig> ReadClusterConfig(const std::string& path,
                                                     ConfigScope scope = ConfigScope::kWithPrograms);
 
-// The same for text that has been read already; `path` is what messages call it by, and its folder
-// is where relative paths start.
+// Does the same for `text`. Messages name the file by `path`, and relative paths in the text are
+// relative to the folder of `path`.
 absl::StatusOr<v1::ClusterConfig> ParseClusterConfig(
     absl::string_view text, const std::string& path,
     ConfigScope scope = ConfigScope::kWithPrograms);

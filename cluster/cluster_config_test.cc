@@ -27,7 +27,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-// A file c.textproto in a folder of its own, beside a folder "programs".
+// Gives each test a folder with a folder "programs", and the path of a file c.textproto in it.
 class ClusterConfig : public testing::Test {
  protected:
   ClusterConfig() {
@@ -42,7 +42,7 @@ class ClusterConfig : public testing::Test {
     return ParseClusterConfig(text, path_);
   }
 
-  // What is wrong, a line each, without the file's name.
+  // The mistakes of the text, a line each, without the file's name.
   std::vector<std::string> Mistakes(const std::string& text) const {
     const absl::Status status = Parse(text).status();
     if (status.ok()) return {};
@@ -76,7 +76,7 @@ TEST_F(ClusterConfig, NeedsNothingButPrograms) {
   ASSERT_EQ(config->replay_size(), 1);
   EXPECT_EQ(config->replay(0).mode(), v1::ReplayShard::DURABLE);
   EXPECT_EQ(config->replay(0).data_dir(), folder_ + "/replay/replay-0");
-  // The shard's limiter follows the learner.
+  // The default of the shard's rate limit is that of the learner's options.
   EXPECT_EQ(config->replay(0).rate_limit().samples_per_insert(), 1);
   EXPECT_EQ(config->actor().count(), 1);
   EXPECT_EQ(config->reanalyse().count(), 0);
@@ -274,7 +274,7 @@ TEST_F(ClusterConfig, LimitersThatWouldBlockForEverAreRefused) {
                         "  rate_limit { ",
                         limit, " } }");
   };
-  // The default of 1,000 is above this shard's size as well.
+  // The default of min_positions, 1,000, exceeds this shard's size too.
   EXPECT_THAT(Mistakes(shard("")),
               ElementsAre(HasSubstr("rate_limit.min_positions: 1000, but no more")));
   EXPECT_THAT(Mistakes(shard("min_positions: 500")), IsEmpty());
@@ -341,7 +341,7 @@ TEST_F(ClusterConfig, EveryFieldIsInTheDocumentation) {
     EXPECT_THAT(manual, HasSubstr(absl::StrCat("\n### ", root->field(i)->name())));
     for (int j = 0; j < section->field_count(); ++j) {
       const std::string& name = section->field(j)->name();
-      // The parts of the limiter have rows of their own.
+      // The fields of rate_limit have rows of their own.
       EXPECT_THAT(manual, HasSubstr(name == "rate_limit" ? "`rate_limit." : "`" + name + "`"));
     }
   }

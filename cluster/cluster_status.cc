@@ -17,7 +17,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Actors report every two seconds.
+// An actor is silent after this time without a report. Actors report every two seconds.
 constexpr double kMostSilentSeconds = 10;
 
 struct Call {
@@ -29,7 +29,7 @@ struct Call {
 
 bool IsWell(Health health) { return health == Health::kOk || health == Health::kWaiting; }
 
-// "PEER: what is wrong", for each of `role` and its peers that is not well.
+// Adds "NAME HEALTH (what is wrong)" for each of `role` and its peers that is not well.
 void AddComplaints(const v1::RoleStatus& role, std::vector<std::string>& complaints) {
   const Health health = HealthOf(role);
   if (!IsWell(health)) {
@@ -42,7 +42,7 @@ void AddComplaints(const v1::RoleStatus& role, std::vector<std::string>& complai
   for (const v1::RoleStatus& peer : role.peers()) AddComplaints(peer, complaints);
 }
 
-// Those of a learner that it has heard of lately.
+// The number of actors that a learner has heard from lately.
 uint32_t CountActors(const v1::RoleStatus& learner) {
   uint32_t count = 0;
   for (const v1::RoleStatus& peer : learner.peers()) {
@@ -59,7 +59,7 @@ double FigureOf(const v1::RoleStatus& role, const std::string& name) {
 }  // namespace
 
 struct StatusCollector::Target {
-  v1::RoleStatus role;  // what is known without asking
+  v1::RoleStatus role;  // the fields known from the configuration
   std::unique_ptr<v1::Status::Stub> stub;
 };
 

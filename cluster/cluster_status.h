@@ -1,4 +1,4 @@
-// How every role of a cluster fares.
+// Collects the status of all roles of a cluster.
 
 #ifndef MALLOCMUZERO_CLUSTER_CLUSTER_STATUS_H_
 #define MALLOCMUZERO_CLUSTER_CLUSTER_STATUS_H_
@@ -18,31 +18,32 @@ class Security;  // rpc/security.h
 
 enum class Health : uint8_t {
   kOk,
-  kWaiting,   // for the rate limiter or the first games: flow control at work
-  kDegraded,  // it works, but lacks another role
-  kBlocked,   // it needs another role, or room on its disk
-  kSilent,    // an actor that its learner has not heard of for 10 s
-  kAway,      // it does not answer
+  kWaiting,   // waits for the rate limiter or the first games, which is no fault
+  kDegraded,  // works, but cannot reach another role
+  kBlocked,   // cannot go on without another role or room on its disk
+  kSilent,    // an actor that has not reported to its learner for 10 s
+  kAway,      // does not answer
 };
 
 Health HealthOf(const v1::RoleStatus& role);
 
-// In lower case.
+// The name of the state in lower case, such as "ok".
 std::string ToString(Health health);
 
-// Asks roles for their status. Keeps its connections. Thread-safe.
+// Asks roles for their status over connections that it keeps. Thread-safe.
 class StatusCollector {
  public:
-  // All shards of `config` and its learner.
+  // Will ask all shards of `config` and its learner. Does not connect yet.
   StatusCollector(const v1::ClusterConfig& config, std::shared_ptr<const Security> security);
   ~StatusCollector();
   StatusCollector(const StatusCollector&) = delete;
   StatusCollector& operator=(const StatusCollector&) = delete;
 
-  // Asks all at once and waits up to `timeout`. Roles in the order of the configuration, shards
-  // first; one that does not answer has `error`. Healthy: all answer, none is blocked, and there
-  // are at least actor.count actors. One that is silent is no longer one of them: it may have been
-  // started anew under another name.
+  // Asks all roles at once and blocks up to `timeout`. The result lists the shards and then the
+  // learner, in the order of the configuration; a role that did not answer has `error` set. The
+  // cluster is healthy if every role answers, all are well (kOk or kWaiting), and at least
+  // actor.count actors report. Silent actors neither count nor make the cluster unhealthy, since an
+  // actor may have been restarted under another name.
   v1::ClusterStatus Collect(absl::Duration timeout) const;
 
  private:
@@ -53,7 +54,8 @@ class StatusCollector {
   std::vector<Target> targets_;
 };
 
-// One line for a log: roles that are well, the learner's step, rates, what is blocked.
+// Summarizes a status in one line for a log: the learner's step, rates, counts, and the roles that
+// are not well.
 std::string SummaryLine(const v1::ClusterStatus& status);
 
 }  // namespace mallocmuzero

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A role that says what it is told to.
+// A server with a status that the test sets.
 class FakeRole {
  public:
   FakeRole() {
@@ -87,7 +87,7 @@ TEST_F(ClusterStatus, AsksEveryRole) {
 }
 
 TEST_F(ClusterStatus, ARoleThatIsAwayIsARowThatSaysSo) {
-  // Nobody listens on the port of a server that has gone.
+  // The temporary server is gone after this line, so no process listens on its port.
   config_.mutable_replay(0)->set_address(FakeRole().address());
   const v1::ClusterStatus status = Collect();
   ASSERT_EQ(status.roles_size(), 2);
@@ -135,7 +135,7 @@ TEST_F(ClusterStatus, ActorsThatAreHeardOfCount) {
   EXPECT_FALSE(status.healthy());
   EXPECT_THAT(SummaryLine(status), HasSubstr("0 actors, 0.0 games/s"));
   EXPECT_THAT(SummaryLine(status), HasSubstr("actor-0 silent"));
-  // Its successor.
+  // The actor's successor under another name.
   learner.add_peers()->set_role(v1::RoleStatus::ACTOR);
   EXPECT_TRUE(Collect().healthy());
   learner.mutable_peers(1)->set_blocked_on("replay");

@@ -40,7 +40,8 @@ std::string Message(const absl::Status& status) {
   return std::string(status.message().data(), status.message().size());
 }
 
-// Checks of sections, which share what has been seen in others: names, addresses, folders.
+// Checks section after section. Remembers names, addresses and folders of earlier sections, which
+// later ones must not use again.
 class Checker {
  public:
   Checker(const v1::ClusterConfig& config, const ConfigSection& root)
@@ -66,21 +67,23 @@ class Checker {
   void CheckSearch(const ConfigSection& learner);
   void CheckName(const std::string& name, const ConfigSection& section);
 
-  // Of an RPC server, which others must find and strangers must not.
+  // Checks the address of an RPC server: other roles must be able to find it, and it must be
+  // secured if strangers can reach it.
   void CheckListen(const std::string& address, const ConfigSection& section);
 
-  // `count` servers with ports in a row; none if `address` is empty. `machine` is the address of an
-  // RPC server that runs on the same machine.
+  // Checks the address of `count` metrics servers on consecutive ports; an empty address means
+  // none. `machine` is the address of an RPC server on the same machine.
   void CheckMetrics(const std::string& address, uint32_t count, const std::string& machine,
                     const ConfigSection& section);
+  // Complains if an earlier section has taken one of the ports.
   void CheckFree(const Place& place, const ConfigSection& section, const std::string& field);
 
   const v1::ClusterConfig& config_;
   const ConfigSection& root_;
-  std::shared_ptr<const Security> security_;  // null: it is wrong itself
+  std::shared_ptr<const Security> security_;  // null if its section has mistakes
   std::vector<Place> places_;
-  std::vector<std::pair<std::string, std::string>> names_;    // and whose they are
-  std::vector<std::pair<std::string, std::string>> folders_;  // likewise
+  std::vector<std::pair<std::string, std::string>> names_;    // name, field that has it
+  std::vector<std::pair<std::string, std::string>> folders_;  // folder, field that has it
 };
 
 void Checker::CheckSecurity() {
@@ -116,7 +119,7 @@ void Checker::CheckSecurity() {
     security_ = *std::move(loaded);
     return;
   }
-  // "security.FIELD: what is wrong".
+  // The message has the form "security.FIELD: what is wrong".
   const std::string message = Message(loaded.status());
   for (const auto& [field, path] : files) {
     const std::string prefix = absl::StrCat("security.", field, ": ");
@@ -183,7 +186,8 @@ void Checker::CheckMetrics(const std::string& address, uint32_t count, const std
         kField, absl::StrCat(address, ": ", count, " processes take a port each, up to ",
                              parsed->port + uint64_t{count} - 1, "; 65535 is the last one"));
   }
-  // The same port of every interface is free on another machine.
+  // A wildcard stands for the addresses of one machine only, so take that machine's address:
+  // otherwise shards on other machines could not use the same metrics port.
   const std::optional<HostPort> there = ParseHostPort(machine);
   if (IsWildcard(*parsed) && there.has_value()) parsed->host = there->host;
   CheckFree({*parsed, count, section.PathOf(kField), section.LineOf(kField)}, section, kField);
@@ -214,7 +218,8 @@ void Checker::CheckShard(int index) {
                         {"max_bytes", kMebibyte, kHuge},
                         {"best_games", 0, 1 << 20},
                         {"priority_exponent", 0, 1},
-                        // The least: an actor that was cut off sends again what it had sent.
+                        // At least a minute, because an actor that was cut off sends its
+                        // unacknowledged games again.
                         {"remember_evicted_seconds", 60, 366 * 86400.0}});
   if (shard.mode() == v1::ReplayShard::MODE_UNSPECIFIED) {
     section.Complain("mode", "MEMORY, DURABLE or DURABLE_SYNC expected");
@@ -244,7 +249,7 @@ void Checker::CheckShard(int index) {
 void Checker::CheckRateLimit(const v1::ReplayShard& shard, const ConfigSection& section) {
   const ConfigSection limiter = section.Nested("rate_limit");
   CheckRanges(limiter, {{"samples_per_insert", 0, 1e6}});
-  // One field at a time, since the first mistake hides the others.
+  // RateLimiter::Check reports only the first mistake, so the fields are checked one at a time.
   v1::RateLimit without_minimum = shard.rate_limit();
   without_minimum.set_min_positions(0);
   v1::RateLimit without_buffer = shard.rate_limit();
@@ -255,7 +260,7 @@ void Checker::CheckRateLimit(const v1::ReplayShard& shard, const ConfigSection& 
     const absl::Status status = RateLimiter::Check(*limit, shard.max_positions());
     const std::string prefix = absl::StrCat("rate_limit.", field, ": ");
     const std::string message = Message(status);
-    // Other fields are in their range, or have been complained of.
+    // Mistakes of other fields are reported elsewhere.
     if (absl::StartsWith(message, prefix)) limiter.Complain(field, message.substr(prefix.size()));
   }
 }
@@ -318,7 +323,7 @@ void Checker::CheckLearner(bool programs) {
   }
 }
 
-// Of a learner of several processes.
+// Checks the fields of a learner with several processes.
 void Checker::CheckProcesses(const ConfigSection& section) {
   const v1::LearnerRole& learner = config_.learner();
   const uint32_t batch = learner.options().batch_size();
@@ -356,7 +361,7 @@ void Checker::CheckActors() {
                       {"threads", 0, kMostThreads},
                       {"games_in_flight", 1, 65536},
                       {"spool_bytes", kMebibyte, kMostSpoolBytes}});
-  // Actors may be anywhere; if nobody else can reach the learner, they are here.
+  // Actors may run on any machine. If only this machine can reach the learner, they run here.
   const std::optional<HostPort> learner = ParseHostPort(config_.learner().address());
   const std::string machine = learner.has_value() && IsLoopback(*learner)
                                   ? config_.learner().address()

@@ -1,4 +1,4 @@
-// What a cluster's configuration must be, beyond its syntax.
+// Checks a cluster's configuration beyond its syntax.
 
 #ifndef MALLOCMUZERO_CLUSTER_CONFIG_CHECKS_H_
 #define MALLOCMUZERO_CLUSTER_CONFIG_CHECKS_H_
@@ -8,8 +8,8 @@
 
 namespace mallocmuzero {
 
-// Of `config` with its defaults and absolute paths; `root` is the section of the whole of it, which
-// takes the complaints. `programs` says whether learner.workloads must be there.
+// Checks `config`, which must have its defaults and absolute paths, and adds all mistakes to
+// `root`, the section of the whole file. `programs` says whether learner.workloads must exist.
 void CheckClusterConfig(const v1::ClusterConfig& config, bool programs, const ConfigSection& root);
 
 }  // namespace mallocmuzero

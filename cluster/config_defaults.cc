@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kMebibyte = 1 << 20;
 
-// A preset of this build, which cannot fail.
+// The preset "tiny" is part of this build, so value() cannot fail.
 v1::TrainConfig Training() { return DefaultTrainConfig("tiny").value(); }
 
 }  // namespace
@@ -67,7 +67,7 @@ v1::ReplayShard DefaultReplayShard(const std::string& name, const v1::LearnerOpt
   v1::RateLimit& limit = *shard.mutable_rate_limit();
   limit.set_samples_per_insert(options.samples_per_insert());
   limit.set_min_positions(1000);
-  // A few batches of slack either way, so that neither side waits for single games of the other.
+  // Several batches of slack for either side, so that neither waits for single games of the other.
   limit.set_error_buffer(16.0 * options.batch_size() * (1 + options.samples_per_insert()));
   shard.set_remember_evicted_seconds(24 * 3600);
   shard.set_cache_bytes(64 * kMebibyte);

@@ -1,4 +1,4 @@
-// What a cluster does unless its configuration says otherwise. docs/operations.md lists it.
+// The defaults of a cluster's configuration, which docs/operations.md lists.
 
 #ifndef MALLOCMUZERO_CLUSTER_CONFIG_DEFAULTS_H_
 #define MALLOCMUZERO_CLUSTER_CONFIG_DEFAULTS_H_
@@ -10,16 +10,17 @@
 
 namespace mallocmuzero {
 
-// One learner, one durable shard and one actor that share two cores and a gibibyte or two. Network,
-// search and learning as DefaultTrainConfig("tiny") has them.
+// The defaults suit one learner, one durable shard and one actor that share two cores and one or
+// two GiB. Network, search and learning are those of DefaultTrainConfig("tiny").
 v1::LearnerRole DefaultLearnerRole();
 v1::ActorRole DefaultActorRole();
 v1::ReanalyseRole DefaultReanalyseRole();
 
-// Of a shard with that name, for a learner with those options: its limiter follows them.
+// The defaults of a shard with this name, for a learner with these options, from which the shard's
+// rate limit is derived.
 v1::ReplayShard DefaultReplayShard(const std::string& name, const v1::LearnerOptions& options);
 
-// Name and address of the one shard of a configuration that has none.
+// The name and address of the single shard that a configuration without shards gets.
 inline constexpr char kDefaultShardName[] = "replay-0";
 inline constexpr char kDefaultShardAddress[] = "127.0.0.1:7410";
 

@@ -9,7 +9,7 @@ namespace mallocmuzero {
 
 void ConfigMistakes::Add(int line, const std::string& field, const std::string& message) {
   const std::string text = field.empty() ? message : absl::StrCat(field, ": ", message);
-  // A line each, whatever was in the file.
+  // Line breaks are replaced, so that each mistake is one line whatever the file contains.
   mistakes_.push_back({std::max(0, line), absl::StrReplaceAll(text, {{"\n", " "}, {"\r", " "}})});
 }
 

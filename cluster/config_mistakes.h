@@ -1,4 +1,4 @@
-// What is wrong with a configuration file, collected so that all of it is said at once.
+// Collects the mistakes of a configuration file, so that all are reported at once.
 
 #ifndef MALLOCMUZERO_CLUSTER_CONFIG_MISTAKES_H_
 #define MALLOCMUZERO_CLUSTER_CONFIG_MISTAKES_H_
@@ -12,14 +12,14 @@ namespace mallocmuzero {
 
 class ConfigMistakes {
  public:
-  // `line` counts from 0, as protobuf does. `field` may be empty.
+  // Adds a mistake. `line` counts from 0, as in protobuf. `field` may be empty.
   void Add(int line, const std::string& field, const std::string& message);
 
   bool empty() const { return mistakes_.empty(); }
 
-  // InvalidArgument, a line each in the order of the file:
+  // OK if there are no mistakes. Otherwise InvalidArgument with a line for each, in the order of
+  // the file:
   //   PATH:LINE: FIELD: MESSAGE
-  // OK if there are none.
   absl::Status ToStatus(const std::string& path) const;
 
  private:

@@ -23,19 +23,20 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 
-// Lines left out before the parser gives up on the file.
+// The number of wrong lines after which the parser gives up on the file.
 constexpr int kMostWrongLines = 100;
 
-// Real files have three levels; the parser recurses.
+// The most levels of nesting, since the parser recurses. Real files have three.
 constexpr int kMostLevels = 32;
 
-// What the parser says of a line.
+// A message of the parser about a line.
 struct Entry {
   int line;
   std::string text;
 };
 
-// The parser's messages. It says a misspelt field in a warning and goes on; it ends at an error.
+// Collects the parser's messages. The parser reports an unknown field as a warning and continues;
+// it ends at the first error.
 class Collector : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int, const std::string& text) override {
@@ -46,7 +47,7 @@ class Collector : public google::protobuf::io::ErrorCollector {
     entries_.push_back({line, text});
   }
 
-  // The first one.
+  // The first error, if any.
   const std::optional<Entry>& error() const { return error_; }
   const std::vector<Entry>& entries() const { return entries_; }
 
@@ -69,7 +70,7 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-// "no such field" with the likeliest one. `text` is the parser's:
+// Adds a mistake that suggests the most similar field. `text` is the parser's message, such as:
 //   Message type "mallocmuzero.v1.ReplayShard" has no field named "adress".
 void ComplainOfUnknownField(int line, const std::string& text, const Message& root,
                             ConfigMistakes& mistakes) {
@@ -77,7 +78,7 @@ void ComplainOfUnknownField(int line, const std::string& text, const Message& ro
   const Descriptor* type = root.GetDescriptor()->file()->pool()->FindMessageTypeByName(parts[1]);
   if (type == nullptr || parts[3].size() > 100) return mistakes.Add(line, "", text);
   std::string nearest;
-  size_t least = 3;  // what is further off is another word
+  size_t least = 3;  // a name at this distance or more is another word
   std::vector<absl::string_view> names;
   for (int i = 0; i < type->field_count(); ++i) {
     const std::string& name = type->field(i)->name();
@@ -94,8 +95,8 @@ void ComplainOfUnknownField(int line, const std::string& text, const Message& ro
                    : absl::StrCat("no such field; ", nearest, " is one"));
 }
 
-// "field: value" without braces: leaving it out changes nothing for other lines. Its field's name,
-// empty if the line is not like that.
+// Returns the field's name if the line is "field: value" without braces, so that it can be left out
+// without changing the meaning of other lines. Otherwise returns an empty string.
 std::string FieldOfPlainLine(absl::string_view line) {
   const absl::string_view text = absl::StripAsciiWhitespace(line);
   const size_t name_end =
@@ -108,8 +109,8 @@ std::string FieldOfPlainLine(absl::string_view line) {
   return std::string(text.substr(0, name_end));
 }
 
-// The line to leave out because of the error `text` found in `line`; -1 if there is none. It is
-// this line, or one above: the parser finds some mistakes only behind the value.
+// Returns the line to leave out because of the parser's error `text` at `line`, or -1 if there is
+// none. It is this line or one above, because the parser finds some mistakes only after the value.
 int FindPlainLine(const std::vector<std::string>& lines, int line, absl::string_view text) {
   if (line < 0 || line >= static_cast<int>(lines.size())) return -1;
   const size_t quoted = text.find("field \"");
@@ -170,7 +171,8 @@ ConfigPlaces ParseConfigText(absl::string_view text, Message& message, ConfigMis
     const int wrong = error.has_value() && attempt < kMostWrongLines
                           ? FindPlainLine(lines, error->line, error->text)
                           : -1;
-    // The errors of a text that is parsed once more come again, but for the line left out.
+    // If the text will be parsed again without the wrong line, only that line's error is noted
+    // here: the other messages will come again.
     for (const Entry& entry : collector.entries()) {
       const bool is_error = error.has_value() && entry.line == error->line;
       if (wrong >= 0 && !is_error) continue;
@@ -254,7 +256,7 @@ int ConfigSection::LineOf(const std::string& field, int index) const {
 int ConfigSection::PlaceOf(const std::string& field, int index) const {
   if (tree_ == nullptr) return -1;
   const FieldDescriptor* descriptor = Find(field);
-  // The first value stands for the whole of a repeated field.
+  // The line of a repeated field as a whole is that of its first value.
   return tree_->GetLocation(descriptor, descriptor->is_repeated() ? std::max(0, index) : -1).line;
 }
 

@@ -1,4 +1,4 @@
-// Protobuf's text format with places: which line gave which field, and every line that is wrong.
+// Parses protobuf's text format with the line of each field, and reports every wrong line.
 
 #ifndef MALLOCMUZERO_CLUSTER_CONFIG_TEXT_H_
 #define MALLOCMUZERO_CLUSTER_CONFIG_TEXT_H_
@@ -17,56 +17,59 @@
 
 namespace mallocmuzero {
 
-// Where the fields of a parsed message stood.
+// Where the fields of a parsed message are in the text.
 struct ConfigPlaces {
   std::unique_ptr<google::protobuf::TextFormat::ParseInfoTree> tree;
 
-  // Names of fields with a value that could not be read: they are not missing.
+  // Names of fields whose value could not be read. They count as given, not as missing.
   std::vector<std::string> unreadable;
 
-  // False after a mistake of structure: what lies behind it was not read.
+  // False if a mistake in the structure, such as a missing brace, kept the rest from being read.
   bool complete = true;
 };
 
-// Parses `text` into `message`. A line that is wrong by itself, such as an unknown field or a value
-// of another type, is noted and left out, so that the lines behind it are looked at too; after a
-// mistake of structure, such as a brace too few, the rest is not.
+// Parses `text` into `message` and adds its mistakes to `mistakes`. A line that is wrong by itself,
+// such as an unknown field or a value of the wrong type, is left out and parsing continues. A
+// mistake in the structure, such as a missing brace, ends the parsing.
 ConfigPlaces ParseConfigText(absl::string_view text, google::protobuf::Message& message,
                              ConfigMistakes& mistakes);
 
-// A message of the configuration and where it stands. A view: message and places must outlive it.
+// A message of the configuration with its place in the file. A view: the message, the places and
+// the mistakes must outlive it.
 class ConfigSection {
  public:
   // The whole file.
   ConfigSection(google::protobuf::Message& message, const ConfigPlaces& places,
                 ConfigMistakes& mistakes);
 
-  // Whether the file gives the field.
+  // Whether the file sets the field.
   bool Given(const std::string& field) const;
 
-  // Whether the file tried to.
+  // Whether the file sets the field or tries to with a value that could not be read.
   bool GivenOrUnreadable(const std::string& field) const;
 
-  // The message in a field, which is created if it is not there; `index` of a repeated one.
+  // The section of a message field, which is created if it is not set. For a repeated field `index`
+  // selects the element.
   ConfigSection Nested(const std::string& field, int index = -1) const;
 
-  // Copies the fields of `defaults` that the file does not give, nested ones too. Repeated fields
-  // and the fields of repeated messages are left as they are.
+  // Copies the fields of `defaults` that the file does not set, nested ones too. Leaves repeated
+  // fields as they are.
   void FillIn(const google::protobuf::Message& defaults) const;
 
-  // Notes a mistake of a field of this section, at its line, or the section's if it is not given.
+  // Adds a mistake in a field of this section, at the field's line or, if the file does not set it,
+  // at the section's.
   void Complain(const std::string& field, const std::string& message, int index = -1) const;
 
-  // Of the section itself.
+  // Adds a mistake in the section itself.
   void Complain(const std::string& message) const;
 
-  // "replay[0].address".
+  // The path of a field, such as "replay[0].address".
   std::string PathOf(const std::string& field, int index = -1) const;
 
-  // Counted from 0.
+  // The line of a field or, if the file does not set it, of the section; counted from 0.
   int LineOf(const std::string& field, int index = -1) const;
 
-  // With the defaults that were filled in.
+  // The section's message, with the defaults that were filled in.
   const google::protobuf::Message& message() const { return *message_; }
 
  private:
@@ -75,18 +78,18 @@ class ConfigSection {
   ConfigSection() = default;
   const google::protobuf::FieldDescriptor* Find(const std::string& field) const;
 
-  // The line of a value; -1: there is none.
+  // The line of a value, or -1 if the file does not set it.
   int PlaceOf(const std::string& field, int index) const;
 
   google::protobuf::Message* message_ = nullptr;
   const ConfigPlaces* places_ = nullptr;
   ConfigMistakes* mistakes_ = nullptr;
-  const Tree* tree_ = nullptr;  // null: the file does not have the section
+  const Tree* tree_ = nullptr;  // null if the file does not have the section
   std::string path_;
   int line_ = 0;
 };
 
-// Complains of those that the file gives out of bounds, or not a number.
+// Adds a mistake for each field of `ranges` whose value in the file is out of range or NaN.
 void CheckRanges(const ConfigSection& section, absl::Span<const FieldRange> ranges);
 
 }  // namespace mallocmuzero

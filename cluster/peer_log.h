@@ -1,4 +1,4 @@
-// What a role's log says of the roles that it needs: when one is lost, and when it is back.
+// Makes log lines when a role loses a peer that it needs and when the peer is back.
 
 #ifndef MALLOCMUZERO_CLUSTER_PEER_LOG_H_
 #define MALLOCMUZERO_CLUSTER_PEER_LOG_H_
@@ -22,15 +22,16 @@ class PeerLog {
     std::string text;
   };
 
-  // What is new about `peers`, which are all there are. Of one that comes and goes, or whose
-  // trouble changes, no more than one loss a minute is told.
+  // Returns the lines about changes since the last call. `peers` must list all peers. Reports at
+  // most one loss or change of trouble of a peer a minute, and the return only after a reported
+  // loss.
   std::vector<Line> Note(absl::Span<const PeerState> peers, absl::Time now);
 
  private:
   struct Peer {
-    absl::Time lost_at = absl::InfinitePast();  // while it is away
-    absl::Time told_at = absl::InfinitePast();  // the last loss
-    std::string told;                           // of this loss; empty: nothing yet
+    absl::Time lost_at = absl::InfinitePast();  // the beginning of the current loss
+    absl::Time told_at = absl::InfinitePast();  // the last report of a loss
+    std::string told;                           // the reported trouble of this loss; empty if none
     bool away = false;
   };
 

@@ -17,7 +17,7 @@ constexpr char kRefused[] = "Connection refused";
 
 class PeerLogTest : public testing::Test {
  protected:
-  // What is told `seconds` after the start of a shard whose trouble is this.
+  // The texts of the lines at `seconds` after the start, for a shard with this trouble.
   std::vector<std::string> At(int seconds, const std::string& trouble) {
     const std::vector<PeerState> peers = {{.name = "shard a", .trouble = trouble}};
     std::vector<std::string> texts;
@@ -44,7 +44,7 @@ TEST_F(PeerLogTest, OneThatComesAndGoesIsTalkedOfOnceAMinute) {
   At(0, kRefused);
   EXPECT_THAT(At(1, ""), ElementsAre("shard a is there again after 1s"));
   EXPECT_THAT(At(2, kRefused), IsEmpty());
-  // Of a loss that was not told the return is not either.
+  // The return is not reported if the loss was not.
   EXPECT_THAT(At(3, ""), IsEmpty());
   EXPECT_THAT(At(4, kRefused), IsEmpty());
   EXPECT_THAT(At(60, kRefused), ElementsAre("shard a: Connection refused; tries on"));

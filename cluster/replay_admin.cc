@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(10);
 
-// For what grows with the shard's data.
+// For calls whose time grows with the shard's data.
 constexpr absl::Duration kLongTimeout = absl::Minutes(5);
 
 }  // namespace

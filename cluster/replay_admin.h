@@ -1,4 +1,4 @@
-// What an operator asks of a running replay shard.
+// The requests of an operator to a running replay shard.
 
 #ifndef MALLOCMUZERO_CLUSTER_REPLAY_ADMIN_H_
 #define MALLOCMUZERO_CLUSTER_REPLAY_ADMIN_H_
@@ -16,23 +16,29 @@ namespace mallocmuzero {
 
 class Security;  // rpc/security.h
 
-// Every call has a deadline. Errors are those of the shard, with its address; Unavailable if it is
-// away.
+// Every function blocks for one call with a deadline: 10 s, and 5 minutes for ListIds and
+// Checkpoint. Errors are the shard's own, with its address in front; Unavailable if the shard
+// cannot be reached. Thread-safe.
 class ReplayAdmin {
  public:
+  // `address` is host:port. Does not connect yet.
   ReplayAdmin(std::string address, std::shared_ptr<const Security> security);
   ~ReplayAdmin();
   ReplayAdmin(const ReplayAdmin&) = delete;
   ReplayAdmin& operator=(const ReplayAdmin&) = delete;
 
-  // The ids (16 bytes) of what is stored, and of what was and has been evicted.
+  // Calls `take` with the id (16 bytes) of each stored trajectory and of each evicted one that the
+  // shard remembers.
   absl::Status ListIds(const std::function<void(absl::string_view id, bool stored)>& take) const;
 
-  // InvalidArgument, and no change, if such a limiter would block for ever. Until the next start.
+  // Sets the rate limit until the shard's next start. InvalidArgument, and no change, if the limit
+  // would block for ever.
   absl::Status SetRateLimit(const v1::RateLimit& limit) const;
+  // Makes the shard refuse inserts, or take them again, until its next start.
   absl::Status Drain(bool draining) const;
 
-  // The folder of the copy, on the shard's machine.
+  // Makes a copy of a durable shard and returns its folder on the shard's machine.
+  // FailedPrecondition for a shard in mode MEMORY.
   absl::StatusOr<std::string> Checkpoint() const;
 
  private:

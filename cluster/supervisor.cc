@@ -18,7 +18,7 @@
 namespace mallocmuzero {
 namespace {
 
-// A longer line is cut into several.
+// Longer lines are cut into several.
 constexpr size_t kMostLineBytes = 16 << 10;
 
 }  // namespace
@@ -32,13 +32,13 @@ struct Supervisor::Slot {
   const SupervisedProcess& process;
   LogFile log;
   Backoff backoff;
-  std::unique_ptr<ChildProcess> child;  // null: does not run
+  std::unique_ptr<ChildProcess> child;  // null if it does not run
   absl::Time next_start = absl::InfiniteFuture();
   absl::Time started;
   uint64_t starts = 0;
   int hopeless_exits = 0;
-  bool was_ready = false;  // at least once
-  std::string partial;     // the last line as far as it has come
+  bool was_ready = false;  // whether it was ever ready
+  std::string partial;     // the output after the last complete line
 };
 
 absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions options) {
@@ -135,7 +135,7 @@ absl::Time Supervisor::NextEvent() const {
 
 void Supervisor::Poll(int stop_fd, absl::Time deadline, bool stopping) {
   std::vector<pollfd> entries;
-  // poll(2) leaves out negative descriptors.
+  // poll(2) ignores negative descriptors.
   entries.push_back({.fd = stopping ? -1 : stop_fd, .events = POLLIN});
   for (const auto& slot : slots_) {
     const ChildProcess* child = slot->child.get();
@@ -145,7 +145,7 @@ void Supervisor::Poll(int stop_fd, absl::Time deadline, bool stopping) {
   }
   const absl::Duration wait = std::clamp(std::min(deadline, NextEvent()) - absl::Now(),
                                          absl::ZeroDuration(), absl::Seconds(60));
-  // Rounded up, so that it does not spin through the last millisecond.
+  // Rounded up, so that the loop does not spin during the last millisecond.
   const auto milliseconds =
       static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1))));
   if (poll(entries.data(), entries.size(), milliseconds) <= 0) return;
@@ -182,7 +182,7 @@ void Supervisor::ReadFrom(Slot& slot) {
 void Supervisor::NoteEnd(Slot& slot, bool stopping) {
   std::string how;
   if (!slot.child->HasEnded(how)) return;
-  // What it wrote last may be why.
+  // Reads the rest of the output, which may say why the process has ended.
   for (size_t before = 0; slot.child->output_fd() >= 0;) {
     ReadFrom(slot);
     if (slot.partial.size() == before) break;
@@ -198,7 +198,7 @@ void Supervisor::NoteEnd(Slot& slot, bool stopping) {
     return options_.on_event(LogLevel::kInfo, absl::StrCat(slot.process.name, ": ", how));
   }
   if (settled) slot.backoff.Reset();
-  // What has run before may run again: others of its kind still do.
+  // A process that was ready before can run, so its exit code does not mean that it is hopeless.
   const bool hopeless = exit_code == options_.hopeless_exit_code && !slot.was_ready;
   slot.hopeless_exits = hopeless ? slot.hopeless_exits + 1 : 0;
   if (slot.hopeless_exits >= options_.most_hopeless_exits) {
@@ -224,7 +224,8 @@ void Supervisor::StopStage(int stage) {
       return slot->process.stage == stage && slot->child != nullptr;
     });
   };
-  // One that was stopped (SIGSTOP) must run to hear of it, and hears of it before it goes on.
+  // A process that is suspended (SIGSTOP) gets SIGTERM only once it runs again. SIGTERM is sent
+  // first, so that the process handles it before anything else.
   signal_all(SIGTERM);
   signal_all(SIGCONT);
   const absl::Time deadline = absl::Now() + options_.grace;

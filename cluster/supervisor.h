@@ -21,60 +21,63 @@
 namespace mallocmuzero {
 
 struct SupervisedProcess {
-  std::string name;  // of its log file too: no slashes
+  std::string name;  // also names the log file, so it must not contain slashes
   std::vector<std::string> command;
 
   // Processes of a stage start once those of lower stages are ready (NotifyReady), and stop before
-  // those do.
+  // those of lower stages.
   int stage = 0;
 };
 
 struct SupervisorOptions {
   std::vector<SupervisedProcess> processes;
 
-  // Each process's output goes to NAME.log there; created if need be.
+  // The folder where each process's output goes to NAME.log; made if it does not exist.
   std::string log_folder;
-  size_t most_log_bytes = size_t{64} << 20;  // of a file; the one before it is kept
+  size_t most_log_bytes = size_t{64} << 20;  // of a log file; its predecessor is kept too
 
-  // How long a stage may take until the next one starts all the same.
+  // The time after which the next stage starts even if this one is not ready.
   absl::Duration ready_timeout = absl::Seconds(30);
 
-  // Between SIGTERM and SIGKILL.
+  // The time between SIGTERM and SIGKILL.
   absl::Duration grace = absl::Seconds(6);
 
-  // Before a process that ended starts again; it begins anew once one has run for `settled`.
+  // The pauses before a process that ended is started again. They begin anew once the process has
+  // run for `settled`.
   BackoffOptions backoff = {.initial = absl::Milliseconds(200), .maximum = absl::Seconds(10)};
   absl::Duration settled = absl::Seconds(30);
 
-  // Exit code that no other start would change (bad usage or input), and how many of it in a row
-  // end everything.
+  // The exit code of bad usage or input, which another start would not change. After this many such
+  // exits in a row of a process that was never ready, Run stops everything.
   int hopeless_exit_code = 2;
   int most_hopeless_exits = 3;
 
-  // A line that a process wrote, without its end; called from Run.
+  // Called from Run for each line that a process wrote, without the line's end. Required.
   std::function<void(absl::string_view name, absl::string_view line)> on_line;
 
-  // What the supervisor itself has to say; called from Run.
+  // Called from Run for each message of the supervisor itself. Required.
   std::function<void(LogLevel level, const std::string& text)> on_event;
 };
 
-// Run and the constructor are for one and the same thread: processes die with it.
+// Create and Run must be called from the same thread, because the processes are killed when the
+// thread that started them ends.
 class Supervisor {
  public:
-  // InvalidArgument if the log folder cannot be written to.
+  // Opens the log files. InvalidArgument if the log folder cannot be written.
   static absl::StatusOr<std::unique_ptr<Supervisor>> Create(SupervisorOptions options);
 
-  // Kills what still runs.
+  // Kills the processes that still run.
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // Starts all processes, stage by stage, and starts again those that end, until `stop_fd` is
-  // readable or `deadline` has come; then stops all, stage by stage. FailedPrecondition, all
-  // stopped as well, if a process cannot run at all.
+  // Starts all processes, stage by stage, and restarts those that end. Blocks until `stop_fd` is
+  // readable or `deadline` has come, then stops all, stage by stage. FailedPrecondition, also after
+  // stopping all, if a process has made its most_hopeless_exits.
   absl::Status Run(int stop_fd, absl::Time deadline);
 
-  // Any thread: processes that run now, and starts beyond the first of each.
+  // The number of running processes, and the number of starts beyond the first of each process. May
+  // be called from any thread.
   uint32_t running() const { return running_; }
   uint64_t restarts() const { return restarts_; }
 
@@ -95,10 +98,10 @@ class Supervisor {
 
   const SupervisorOptions options_;
   std::vector<std::unique_ptr<Slot>> slots_;
-  int stage_ = -1;  // the highest that has been started
+  int stage_ = -1;  // the highest stage that has been started
   absl::Time stage_deadline_;
   bool stop_asked_ = false;
-  std::string hopeless_;  // which process cannot run, and why
+  std::string hopeless_;  // which process cannot run and why; empty if all can
   std::atomic<uint32_t> running_ = 0;
   std::atomic<uint64_t> restarts_ = 0;
 };

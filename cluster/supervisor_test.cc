@@ -26,10 +26,10 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What a process does to be ready.
+// The shell command by which a process tells that it is ready.
 constexpr char kReady[] = "eval \"printf 1 >&$MALLOCMUZERO_READY_FD\"; ";
 
-// Runs shell scripts under supervision until one of them writes "stop", or half a minute has gone.
+// Runs shell scripts under a supervisor until one of them writes "stop", for half a minute at most.
 class SupervisorTest : public testing::Test {
  protected:
   SupervisorTest() : stop_fd_(eventfd(0, EFD_CLOEXEC)) {
@@ -82,7 +82,7 @@ class SupervisorTest : public testing::Test {
 };
 
 TEST_F(SupervisorTest, StartsAgainWhatEnds) {
-  // The third process says stop.
+  // The third start of the process writes "stop".
   Add("a", "echo x >> " + folder_ + "/runs; test $(wc -l < " + folder_ +
                "/runs) -ge 3 && echo stop && exec sleep 60; exit 1");
   EXPECT_TRUE(RunAll().ok());
@@ -92,7 +92,7 @@ TEST_F(SupervisorTest, StartsAgainWhatEnds) {
 }
 
 TEST_F(SupervisorTest, StagesStartOnceTheOnesBeforeAreReadyAndStopTheOtherWayRound) {
-  // The trap first: what follows may bring SIGTERM at once.
+  // The trap comes first, because SIGTERM may arrive right after the first output.
   const std::string trap = "trap 'echo end; exit 0' TERM; ";
   const std::string until_term = "while :; do sleep 0.01; done";
   Add("late", absl::StrCat(trap, "echo begin; echo stop; ", until_term), 1);
@@ -136,7 +136,8 @@ TEST_F(SupervisorTest, GivesUpWhatCannotRun) {
 }
 
 TEST_F(SupervisorTest, DoesNotGiveUpWhatHasRunBefore) {
-  // Ready the first time; then hopeless more often than is borne, until the seventh says stop.
+  // The first start gets ready. The next ones exit with code 2, more often than a process that was
+  // never ready may, until the seventh start writes "stop".
   Add("a", absl::StrCat("echo x >> ", folder_, "/runs; n=$(wc -l < ", folder_, "/runs); ",
                         "test $n -eq 1 && ", kReady,
                         "test $n -ge 7 && echo stop && exec sleep 60; ", "exit 2"));
@@ -161,7 +162,7 @@ TEST_F(SupervisorTest, KeepsWhatProcessesWrite) {
 
 TEST_F(SupervisorTest, LogsDoNotGrowForEver) {
   options_.most_log_bytes = 100'000;
-  // 10,000 lines of 101 bytes.
+  // The process writes 10,000 lines of 101 bytes.
   Add("a", "yes $(printf '%0100d' 0) | head -n 10000; echo stop; exec sleep 60");
   EXPECT_TRUE(RunAll().ok());
   EXPECT_EQ(lines_.size(), 10001);
@@ -173,7 +174,7 @@ TEST_F(SupervisorTest, ALineWithoutEndIsCut) {
   Add("a", "head -c 40000 /dev/zero | tr '\\0' x; echo; echo stop; exec sleep 60");
   EXPECT_TRUE(RunAll().ok());
   ASSERT_EQ(lines_.size(), 4);
-  // 2 x 16,384 and the rest of 40,000, after "a: ".
+  // The 40,000 bytes give two lines of 16,384 and one with the rest, each after "a: ".
   EXPECT_EQ(lines_[0].size(), 16384 + 3);
   EXPECT_EQ(lines_[2].size(), 40000 - 2 * 16384 + 3);
 }

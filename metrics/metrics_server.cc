@@ -17,15 +17,15 @@
 namespace mallocmuzero {
 namespace {
 
-// A scraper or two.
+// Enough threads for one or two scrapers.
 constexpr size_t kThreads = 4;
 
-// A connection is for one request, and is closed if that does not come: the destructor has to wait
-// for it.
+// A connection serves one request and is closed if none arrives in this time, because the
+// destructor has to wait for open connections.
 constexpr size_t kRequestsOfConnection = 1;
 constexpr time_t kIdleSeconds = 1;
 
-// A request is a line and a few headers.
+// The largest request: a line and a few headers need far less.
 constexpr size_t kMostRequestBytes = 16 << 10;
 
 std::string MetricsText(const prometheus::Registry& registry) {
@@ -38,8 +38,8 @@ std::string MetricsText(const prometheus::Registry& registry) {
 
 }  // namespace
 
-// Not prometheus-cpp's own server: its threads have stacks too small for the thread-local storage
-// that LibTorch brings, and do not start.
+// The server of cpp-httplib. The threads of prometheus-cpp's own server do not start in a process
+// with LibTorch, because their stacks are too small for its thread-local storage.
 struct MetricsServer::Http {
   httplib::Server server;
   std::thread thread;
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
   http.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
     response.set_content("ok\n", "text/plain; charset=utf-8");
   });
-  // Without the library's SO_REUSEPORT, by which a second process would share the port.
+  // Replaces the library's SO_REUSEPORT, which would let a second process share the port.
   http.set_socket_options([](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -80,7 +80,8 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
   parsed->port = static_cast<uint32_t>(bound);
   metrics->address_ = ToString(*parsed);
   metrics->http_->thread = std::thread([&http] { http.listen_after_bind(); });
-  // A moment: the address is bound. stop() is for a server that has begun.
+  // Waits until the server runs, since stop() has no effect before. This is short: the address is
+  // bound already.
   while (!http.is_running()) std::this_thread::yield();
   return metrics;
 }

@@ -1,4 +1,4 @@
-// Metrics over HTTP, for Prometheus.
+// Serves a process's metrics over HTTP for Prometheus.
 
 #ifndef MALLOCMUZERO_METRICS_METRICS_SERVER_H_
 #define MALLOCMUZERO_METRICS_METRICS_SERVER_H_
@@ -12,18 +12,20 @@
 
 namespace mallocmuzero {
 
-// While it lives, http://ADDRESS/metrics has the registry's metrics and the process's
-// (metrics/process_usage.h), and /healthz answers 200.
+// While it lives, http://ADDRESS/metrics serves the metrics of the registry and of the process
+// (metrics/process_usage.h), and /healthz answers 200. Uses threads of its own, and neither TLS nor
+// authentication.
 class MetricsServer {
  public:
-  // `address` is host:port; port 0: any free one. InvalidArgument if it cannot be listened on.
+  // Starts to listen on `address` (host:port); port 0 takes any free port. InvalidArgument names
+  // the address if it is malformed or the server cannot listen on it.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Listen(
       const std::string& address, const std::shared_ptr<prometheus::Registry>& registry);
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
-  // host:port with the port in use.
+  // host:port with the port that the server listens on.
   const std::string& address() const { return address_; }
 
  private:

@@ -22,7 +22,7 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// Empty if it cannot be read. Files of /proc have no size: they are read to their end.
+// Reads a file of /proc to its end, since such files have no size. Empty if it cannot be read.
 std::string ReadProcFile(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "re");
   if (file == nullptr) return "";
@@ -41,8 +41,8 @@ double NumberAt(const std::vector<std::string>& fields, size_t index) {
   return number;
 }
 
-// Fields of proc(5)'s stat from the third on: the second is the program's name in brackets and may
-// hold blanks. Empty if there is no such process.
+// The fields of /proc/PID/stat from the third on. The second one, the program's name in
+// parentheses, may contain spaces. Empty if there is no such process.
 std::vector<std::string> ReadStat(pid_t pid) {
   const std::string stat = ReadProcFile(absl::StrCat("/proc/", pid, "/stat"));
   const size_t name_end = stat.rfind(") ");
@@ -50,7 +50,7 @@ std::vector<std::string> ReadStat(pid_t pid) {
   return absl::StrSplit(stat.substr(name_end + 2), ' ');
 }
 
-// proc(5) counts from 1.
+// The field with this number in proc(5), which counts from 1.
 double StatField(const std::vector<std::string>& stat, size_t number) {
   return NumberAt(stat, number - 3);
 }
@@ -67,7 +67,7 @@ uint32_t CountOpenFiles() {
   uint32_t entries = 0;
   while (readdir(folder) != nullptr) ++entries;
   closedir(folder);
-  // ".", ".." and the folder itself.
+  // Three entries do not count: ".", ".." and the folder that is being read.
   return entries > 3 ? entries - 3 : 0;
 }
 

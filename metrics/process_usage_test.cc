@@ -52,14 +52,15 @@ TEST(ProcessUsage, CountsOpenFilesAndThreads) {
 
 TEST(ProcessUsage, KnowsWhenTheProcessBeganAndWhatItSpent) {
   const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
-  // The kernel's start of the machine is in whole seconds.
+  // The tolerance covers the time that the test binary has run, and the machine's start, which the
+  // kernel tells in whole seconds.
   EXPECT_NEAR(ReadProcessUsage().start_seconds, now, 60);
   const double before = ReadProcessUsage().cpu_seconds;
   while (ReadProcessUsage().cpu_seconds < before + 0.05) {
   }
 }
 
-// 128 CPUs and 2000 interrupts: about 12,000 bytes before the line that counts.
+// With 128 CPUs and 2000 interrupts about 12,000 bytes come before the line "btime".
 TEST(ProcessUsage, TheMachinesStartIsFoundBehindManyCpus) {
   std::string stat;
   for (int cpu = 0; cpu < 128; ++cpu) {

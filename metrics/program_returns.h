@@ -1,4 +1,4 @@
-// What players of each program save, for Prometheus.
+// Prometheus metrics of the returns that each player reaches on a program.
 
 #ifndef MALLOCMUZERO_METRICS_PROGRAM_RETURNS_H_
 #define MALLOCMUZERO_METRICS_PROGRAM_RETURNS_H_
@@ -10,8 +10,8 @@
 
 namespace mallocmuzero {
 
-// Sets those of self-play, the policy, the best game, greedy and the default, as far as they are
-// known: a gauge each, labelled by chip, program and player.
+// Sets a gauge in `returns`, labelled by chip, program and player, for each player whose return is
+// known: self-play, the policy, the best game, the greedy solver and the compiler's default.
 void SetReturns(const v1::TrainMetrics::Program& program,
                 prometheus::Family<prometheus::Gauge>& returns);
 
