@@ -43,14 +43,14 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Seconds(1);
 
-// Of a stop, kept for writing down what could not be delivered.
+// The part of a stop's grace that is reserved for writing the spool to the disk.
 constexpr absl::Duration kForDisk = absl::Seconds(1);
 
-// Among the last moments of a stop: for a word to the learner.
+// The most time of a stop for telling the learner that the actor leaves.
 constexpr absl::Duration kForGoodbye = absl::Milliseconds(300);
 
-// "actor.3@host-4711-6742f1a0": what its log is called, where it runs, and its start in seconds, as
-// process ids come again.
+// Returns a name such as "actor.3@host-4711-6742f1a0": role and index, host, process id, and the
+// start in hexadecimal Unix seconds, since process ids are reused.
 std::string UniqueName(uint32_t index, bool reanalyse) {
   char host[128] = "unknown";
   gethostname(host, sizeof(host) - 1);
@@ -58,7 +58,7 @@ std::string UniqueName(uint32_t index, bool reanalyse) {
                       absl::Hex(absl::ToUnixSeconds(absl::Now())));
 }
 
-// Of the random numbers and of trajectories' ids: never the same twice.
+// Returns the seed of random numbers and trajectory ids, which differs in every process.
 uint64_t RunOf(const std::string& unique_name, uint64_t seed) {
   const std::string hash =
       Sha256(absl::StrCat(unique_name, "/", absl::GetCurrentTimeNanos(), "/", seed));
@@ -97,7 +97,8 @@ class ActorRole::Impl {
     return status_;
   }
   PlayBlock blocked() const {
-    // A game that does not fit waits in Write, however little room it lacks.
+    // A thread that waits in Write for room in the spool counts as blocked even if the spool has a
+    // little room.
     return writer_->blocked() ? SpoolBlock(*writer_) : state_.blocked();
   }
   size_t found_in_spool() const { return writer_->found_in_spool(); }
@@ -129,7 +130,7 @@ class ActorRole::Impl {
   std::unique_ptr<ReplaySampler> sampler_;
   std::unique_ptr<LearnerClient> learner_;
   absl::Notification stop_;
-  absl::Notification played_;  // all players have ended
+  absl::Notification played_;  // notified when all player threads have ended
   std::vector<std::thread> players_;
   std::thread ticker_;
 
@@ -171,7 +172,7 @@ absl::Status ActorRole::Impl::StartWriter() {
   options.shards = ShardAddresses(config_);
   options.security = security_;
   options.spool_bytes = config_.actor().spool_bytes();
-  // Stored games that are searched again are where they were if this is lost.
+  // A reanalyser needs no spool file: if its results are lost, the stored games stay as they were.
   if (!reanalyse_) options.spool_dir = config_.actor().spool_dir();
   options.name = absl::StrCat(reanalyse_ ? "reanalyse-" : "actor-", index_);
   if (!reanalyse_ && !config_.actor().audit_dir().empty()) {
@@ -264,7 +265,7 @@ absl::Status ActorRole::Impl::TakeWeights(uint64_t step, const std::string& byte
 void ActorRole::Impl::PlayOn(uint32_t thread) {
   const uint32_t games =
       reanalyse_ ? config_.reanalyse().games_in_flight() : config_.actor().games_in_flight();
-  // Of each thread a round may be on its way while it plays the next.
+  // One round of games of each thread may be on its way while the thread plays the next.
   RoundPlayer player({.thread = thread,
                       .games = games,
                       .run = run_,
@@ -303,7 +304,8 @@ absl::Status ActorRole::Impl::Stop(absl::Duration grace) {
   const absl::Time deadline = absl::Now() + grace;
   stop_.Notify();
   if (sampler_ != nullptr) sampler_->Stop();
-  // Games that are whole go to the writer, unless it is full.
+  // Lets threads hand finished games to the writer. They cannot if it is full, so the wait is
+  // short.
   if (!players_.empty()) played_.WaitForNotificationWithTimeout(grace / 4);
   const absl::Status closed =
       writer_->Close(std::max(deadline - absl::Now() - kForDisk, absl::ZeroDuration()));

@@ -1,4 +1,4 @@
-// An actor of a cluster as one object: what `mallocmuzero actor` runs.
+// The role `actor` of a cluster, which `mallocmuzero actor` runs.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_ACTOR_ROLE_H_
 #define MALLOCMUZERO_ACTOR_ROLE_ACTOR_ROLE_H_
@@ -24,46 +24,50 @@ namespace mallocmuzero {
 
 class Security;  // rpc/security.h
 
-// Plays the learner's programs with its newest weights and sends the games to the replay shards; or
-// searches stored games again (reanalyse). It does not listen: the learner speaks for it. Learner
-// and shards may come and go. Thread-safe.
+// Plays the learner's programs with its newest weights and sends the games to the replay shards. A
+// reanalyser searches stored games again instead. Does not listen; its status is part of the
+// learner's. Learner and shards may go away and come back at any time. Thread-safe.
 class ActorRole {
  public:
-  // `config` as ReadClusterConfig gives it. `index` tells the processes of one config apart: the
-  // spool's file depends on it. Random numbers are others in every process that ever runs, as the
-  // ids of games must be. Returns at once, whether or not anyone answers.
-  // `registry` must outlive it. Errors name the field or the file.
+  // Starts an actor or, if `reanalyse`, a reanalyser. `config` must come from ReadClusterConfig.
+  // `index` distinguishes the processes of one configuration, whose spool files depend on it.
+  // Random numbers differ in every process, because the ids of games must never repeat. Returns at
+  // once, without waiting for the learner or shards. `registry` must outlive the role.
+  // InvalidArgument names the field, --index or the file that is wrong.
   static absl::StatusOr<std::unique_ptr<ActorRole>> Start(const v1::ClusterConfig& config,
                                                           uint32_t index, bool reanalyse,
                                                           std::shared_ptr<const Security> security,
                                                           prometheus::Registry& registry);
 
-  // Stops at once: Stop without grace.
+  // Calls Stop without grace, which loses the spool's content if it cannot be written at once.
   ~ActorRole();
   ActorRole(const ActorRole&) = delete;
   ActorRole& operator=(const ActorRole&) = delete;
 
-  // Gives up games in flight, delivers the spool, and writes what is left of it to
-  // actor.spool_dir, all within `grace`. An error says what could not be written.
+  // Gives up games in flight, delivers the spool and writes the rest of it to actor.spool_dir, all
+  // within about `grace`. Blocks. An error says how many games are lost. Only the first call has an
+  // effect.
   absl::Status Stop(absl::Duration grace);
 
-  // OK while it works. Else what ended it, such as no memory: stop it, and start it again.
+  // OK while the actor works. Otherwise the error that ended a thread, such as a lack of memory;
+  // the process should then be restarted.
   absl::Status status() const;
 
-  // Games that earlier processes of the index had left in actor.spool_dir, and that Stop has left.
+  // The number of games that an earlier process with this index had left in actor.spool_dir, and
+  // that Stop has left there.
   size_t found_in_spool() const;
   size_t left_in_spool() const;
 
-  // The shards and the learner.
+  // The state of the shards and of the learner.
   std::vector<PeerState> peers() const;
 
-  // What it waits for, all of its threads.
+  // What the actor waits for if all of its threads wait.
   PlayBlock blocked() const;
 
-  // Since it began.
+  // Games played since the start.
   uint64_t games() const;
 
-  // Updates of the weights in use; 0 also before there are any.
+  // The number of updates that made the weights in use; 0 also if there are none yet.
   uint64_t network_step() const;
 
  private:

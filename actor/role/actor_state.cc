@@ -17,7 +17,7 @@ namespace mallocmuzero {
 void ActorState::SetAssigned(std::shared_ptr<const AssignedPrograms> assigned) {
   const absl::MutexLock lock(&mutex_);
   inputs_.assigned = std::move(assigned);
-  inputs_.program_weights.clear();  // of other programs
+  inputs_.program_weights.clear();  // they belong to the old programs
   undemonstrated_.clear();
 }
 
@@ -43,7 +43,8 @@ void ActorState::SetOrders(const v1::ActorOrders& orders, absl::Time now) {
   }
   inputs_.program_weights = {orders.program_weights().begin(), orders.program_weights().end()};
   undemonstrated_ = {orders.demonstrate().begin(), orders.demonstrate().end()};
-  // The learner knows what was reported. It wants what was lost, such as with a shard, again.
+  // The learner has all reports, so a program that it asks for again was lost, for example with a
+  // shard, and must be shown again.
   const ProgramSet& programs = inputs_.assigned->programs;
   for (const uint32_t p : undemonstrated_) {
     if (p >= programs.size()) continue;
@@ -83,7 +84,7 @@ void ActorState::AddOutcome(const std::string& program, uint64_t games, double s
   outcome.sum += sum;
 }
 
-// Of older weights than another one, it says nothing new.
+// Ignores an evaluation by older weights than one that is already noted.
 void ActorState::AddEvaluation(const std::string& program, uint64_t step, double policy_return) {
   const auto [entry, is_first] = evaluations_.try_emplace(program);
   if (is_first || step >= entry->second.step) entry->second = {step, policy_return};

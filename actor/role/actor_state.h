@@ -1,5 +1,5 @@
-// What the threads of an actor share: the weights and programs in use, the orders, the account of
-// what was played.
+// The state that the threads of an actor share: the weights and programs in use, the learner's
+// orders, and the figures of the games played.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_ACTOR_STATE_H_
 #define MALLOCMUZERO_ACTOR_ROLE_ACTOR_STATE_H_
@@ -24,71 +24,77 @@
 
 namespace mallocmuzero {
 
-// What a round is played with.
+// The inputs of a round of games.
 struct RoundInputs {
   std::shared_ptr<const AssignedPrograms> assigned;
-  std::vector<double> program_weights;  // empty: even
+  std::vector<double> program_weights;  // by program; empty: all the same
   std::shared_ptr<const NetworkSnapshot> network;
-  uint64_t step = 0;  // of the network
+  uint64_t step = 0;  // the number of updates that made the network
 };
 
-// What all threads have done.
+// The figures of all threads since the start.
 struct PlayFigures {
   SelfPlayStats stats;
   double waiting_seconds = 0;  // for the learner, the replay or the spool
-  double writing_seconds = 0;  // handing games over
+  double writing_seconds = 0;  // handing games to the writer
 };
 
-// How long an actor plays on although its learner does not answer.
+// How long an actor continues to play while its learner does not answer.
 inline constexpr absl::Duration kLearnerAwayPatience = absl::Minutes(5);
 
 // Thread-safe.
 class ActorState {
  public:
-  // Weights that are more than `max_policy_lag` updates behind the newest are not played with.
+  // Rounds do not begin with weights that are more than `max_policy_lag` updates behind the newest.
   explicit ActorState(uint64_t max_policy_lag) : max_policy_lag_(max_policy_lag) {}
 
+  // Takes over a new assignment and drops the orders, which are for the old one.
   void SetAssigned(std::shared_ptr<const AssignedPrograms> assigned);
 
-  // Not news of the newest step: weights may have been on their way for long.
+  // Takes over weights. Does not change the newest known step, because the weights may have been on
+  // their way for long.
   void SetNetwork(std::shared_ptr<const NetworkSnapshot> network, uint64_t step);
 
-  // Whether a round has begun with the weights there are, or there are none.
+  // Whether newer weights should be fetched: there are none, a round has begun with the current
+  // ones, or the current ones are too old to play with.
   bool WantsNetwork() const;
 
-  // Takes an answer in, or notes that there was none.
+  // Takes over the learner's answer to a report, which arrived at `now`.
   void SetOrders(const v1::ActorOrders& orders, absl::Time now);
 
-  // What to play next with; none if it has to wait for the learner.
+  // Returns the inputs of the next round, or nullopt if the thread must wait for the learner.
   std::optional<RoundInputs> NextRound(absl::Time now);
 
-  // Adds what a round was. The learner wants to know how games of self-play ended, and what the
-  // latest evaluation game of each program saved; of stored games, nothing.
+  // Adds a round's figures. The next report tells the learner the returns of self-play games and of
+  // the latest evaluation game of each program. Pass empty spans for stored games that were
+  // searched again.
   void AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> self_play,
                 absl::Span<const v1::Trajectory> evaluations);
   void AddSeconds(double waiting, double writing);
 
-  // What one of the threads waits for.
+  // Sets what a thread waits for.
   void SetBlocked(uint32_t thread, PlayBlock block);
 
-  // Why there is no contact with the learner; empty: there is.
+  // Sets why the learner cannot be reached; empty if it can.
   void SetLearnerTrouble(std::string trouble);
 
-  // A program that the learner wants demonstrations of and that has not been taken since it said
-  // so; null: there is none, or `assigned` is no longer what is assigned. Whoever takes it shows
-  // them, and says so once they are handed over.
+  // Takes a program of which the learner wants demonstrations and that no thread has taken since
+  // the learner asked. Returns null if there is none or `assigned` is no longer current. The caller
+  // must play the demonstrations and call AddDemonstrated once the writer has them. The pointer is
+  // valid as long as `assigned`.
   const PlayedProgram* TakeUndemonstrated(const AssignedPrograms& assigned);
+  // Notes for the next report that the demonstrations of a program (SHA-256) were handed over.
   void AddDemonstrated(const std::string& program);
 
-  // What any thread waits for, if all wait for something.
+  // What a thread waits for if all threads wait; otherwise kNothing.
   PlayBlock blocked() const;
 
   PlayFigures figures() const;
   uint64_t network_step() const;
   uint64_t policy_lag() const;
 
-  // Moves the outcomes, evaluations and demonstrations since the last call into a report; PutBack:
-  // it did not arrive.
+  // TakeOutcomes moves the outcomes, evaluations and demonstrations since the last call into a
+  // report. PutBackOutcomes undoes that if the report did not arrive.
   void TakeOutcomes(v1::ActorReport& report);
   void PutBackOutcomes(const v1::ActorReport& report);
 
@@ -98,7 +104,8 @@ class ActorState {
     double sum = 0;
     double best = 0;
   };
-  // Of a program's demonstrations: being played; handed over, to be reported; reported.
+  // The state of a program's demonstrations: a thread plays them; the writer has them and the next
+  // report will say so; a report has said so.
   enum class Shown : uint8_t { kTaken, kHandedOver, kReported };
   struct Evaluation {
     uint64_t step = 0;
@@ -125,7 +132,7 @@ class ActorState {
   std::map<std::string, Evaluation> evaluations_ ABSL_GUARDED_BY(mutex_);  // by program
   std::map<uint32_t, PlayBlock> blocked_ ABSL_GUARDED_BY(mutex_);          // by thread
 
-  std::vector<uint32_t> undemonstrated_ ABSL_GUARDED_BY(mutex_);  // as ordered
+  std::vector<uint32_t> undemonstrated_ ABSL_GUARDED_BY(mutex_);  // programs, from the orders
   std::map<std::string, Shown> shown_ ABSL_GUARDED_BY(mutex_);    // by program
 };
 

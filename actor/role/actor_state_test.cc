@@ -75,7 +75,7 @@ TEST_F(ActorStateTest, WantsWeightsWhenItHasPlayedWithThoseItHas) {
   SetNetwork(6);
   EXPECT_FALSE(state_.WantsNetwork());
   state_.SetOrders(Orders(7 + kMaxLag, 1), now_);
-  EXPECT_TRUE(state_.WantsNetwork());  // else it would wait for ever
+  EXPECT_TRUE(state_.WantsNetwork());  // it cannot play with those it has
 }
 
 TEST_F(ActorStateTest, OrdersForAnotherAssignmentAreNotFollowed) {
@@ -95,7 +95,7 @@ TEST_F(ActorStateTest, WeightsTooFarBehindAreNotPlayedWith) {
   EXPECT_FALSE(state_.NextRound(now_).has_value());
   SetNetwork(6 + kMaxLag);
   EXPECT_TRUE(state_.NextRound(now_).has_value());
-  // A learner that went on from an older checkpoint.
+  // A restarted learner may continue from an older checkpoint.
   state_.SetOrders(Orders(2, 1), now_);
   EXPECT_EQ(state_.policy_lag(), 0);
 }
@@ -145,7 +145,7 @@ TEST_F(ActorStateTest, ReportsTheEvaluationByTheNewestWeightsOfEachProgram) {
   state_.TakeOutcomes(report);
   EXPECT_EQ(report.outcomes_size(), 0);
   ASSERT_EQ(report.evaluations_size(), 2);
-  // Meanwhile another has come, by newer weights for one of the programs.
+  // Before the report is put back, one program gets an evaluation by newer weights.
   state_.AddRound({}, {}, {evaluation("p", 6, 0.75)});
   state_.PutBackOutcomes(report);
   v1::ActorReport next;
@@ -164,7 +164,7 @@ TEST_F(ActorStateTest, ShowsEachProgramOnceAndSaysSoUntilTheLearnerKnows) {
   Assign(1);
   SetNetwork(5);
   v1::ActorOrders orders = Orders(5, 1);
-  orders.add_demonstrate(7);  // there is none
+  orders.add_demonstrate(7);  // there is no such program
   orders.add_demonstrate(0);
   state_.SetOrders(orders, now_);
   const std::shared_ptr<const AssignedPrograms> assigned = state_.NextRound(now_)->assigned;
@@ -178,7 +178,7 @@ TEST_F(ActorStateTest, ShowsEachProgramOnceAndSaysSoUntilTheLearnerKnows) {
     state_.TakeOutcomes(report);
     return report;
   };
-  EXPECT_EQ(reported().demonstrated_size(), 0);  // not yet handed over
+  EXPECT_EQ(reported().demonstrated_size(), 0);  // not handed over yet
   state_.AddDemonstrated(program->sha256());
   const v1::ActorReport lost = reported();
   EXPECT_THAT(lost.demonstrated(), ElementsAre(program->sha256()));
@@ -186,7 +186,7 @@ TEST_F(ActorStateTest, ShowsEachProgramOnceAndSaysSoUntilTheLearnerKnows) {
   state_.PutBackOutcomes(lost);
   EXPECT_EQ(reported().demonstrated_size(), 1);
   EXPECT_EQ(state_.TakeUndemonstrated(*assigned), nullptr);
-  // They have not come, says a learner that was told.
+  // A learner that knows the report asks again, because the demonstrations never arrived.
   state_.SetOrders(orders, now_);
   EXPECT_EQ(state_.TakeUndemonstrated(*assigned), program);
   EXPECT_EQ(state_.TakeUndemonstrated(*assigned), nullptr);

@@ -19,7 +19,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Of a program, decompressed.
+// The most bytes of a decompressed program.
 constexpr int64_t kMostProgramBytes = int64_t{1} << 30;
 
 absl::StatusOr<Program> ReadProgram(const v1::Assignment::Program& program,

@@ -1,4 +1,4 @@
-// What a learner has assigned, ready to be played.
+// The programs and settings that the learner has assigned, ready to be played.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_ASSIGNED_PROGRAMS_H_
 #define MALLOCMUZERO_ACTOR_ROLE_ASSIGNED_PROGRAMS_H_
@@ -16,20 +16,20 @@
 
 namespace mallocmuzero {
 
-// Immutable; shared by the threads that play.
+// Immutable, so that threads can share it.
 struct AssignedPrograms {
   v1::Assignment assignment;
   ProgramSet programs;  // in the assignment's order
   SearchConfig search;
 };
 
-// InvalidArgument, naming the program, if a file is missing or damaged or its program cannot be
-// played.
+// Builds the programs of an assignment from their files. InvalidArgument names the program whose
+// file is missing or damaged or that cannot be played.
 absl::StatusOr<std::shared_ptr<const AssignedPrograms>> ReadAssignment(
     const v1::Assignment& assignment, const ProgramFiles& files);
 
-// An index, drawn with these weights; evenly if they are not `count` numbers, 0 or more, of which
-// one at least is above 0.
+// Draws an index below `count` in proportion to `weights`. Draws uniformly if `weights` is not
+// valid: not `count` finite values of 0 or more, at least one of them above 0.
 size_t DrawProgram(absl::Span<const double> weights, size_t count, Random& random);
 
 }  // namespace mallocmuzero

@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// An assignment of one program, and its file.
+// Provides an assignment of one program with its file.
 class AssignedProgramsTest : public ::testing::Test {
  protected:
   AssignedProgramsTest() {
@@ -74,7 +74,7 @@ TEST(DrawProgram, DrawsByWeight) {
   int counts[3] = {};
   for (int i = 0; i < 10'000; ++i) ++counts[DrawProgram({0.5, 0, 0.5}, 3, random)];
   EXPECT_EQ(counts[1], 0);
-  EXPECT_NEAR(counts[0], 5000, 250);  // five standard deviations of 50
+  EXPECT_NEAR(counts[0], 5000, 250);  // five standard deviations, each 50
 }
 
 TEST(DrawProgram, WeightsThatCannotBeAreAsNone) {

@@ -1,4 +1,4 @@
-// The newest notice of a stream of notices of newer weights.
+// Receives the learner's notices of newer weights and keeps the newest one.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_CHECKPOINT_WATCH_H_
 #define MALLOCMUZERO_ACTOR_ROLE_CHECKPOINT_WATCH_H_
@@ -19,9 +19,11 @@
 
 namespace mallocmuzero {
 
-// gRPC calls it on its threads.
+// One WatchCheckpoint call. gRPC calls the reactions on its own threads; the other functions are
+// thread-safe.
 class CheckpointWatch final : public grpc::ClientReadReactor<v1::CheckpointNotice> {
  public:
+  // Starts the call. `have_sha256` names the weights that the actor has; empty if none.
   CheckpointWatch(v1::Learner::Stub& stub, const Security& security,
                   const std::string& have_sha256) {
     request_.set_have_sha256(have_sha256);
@@ -31,7 +33,8 @@ class CheckpointWatch final : public grpc::ClientReadReactor<v1::CheckpointNotic
     StartCall();
   }
 
-  // Waits for a notice or the end. True: there is a notice that was not taken before.
+  // Blocks until there is a new notice, the call has ended, or `timeout` has passed. Returns
+  // whether there is a notice that was not taken yet.
   bool Await(absl::Duration timeout) {
     const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return fresh_ || done_; };
     const absl::MutexLock lock(&mutex_);
@@ -39,6 +42,7 @@ class CheckpointWatch final : public grpc::ClientReadReactor<v1::CheckpointNotic
     return fresh_;
   }
 
+  // Takes the newest notice. Call after Await has returned true.
   v1::CheckpointNotice Take() {
     const absl::MutexLock lock(&mutex_);
     fresh_ = false;
@@ -57,7 +61,7 @@ class CheckpointWatch final : public grpc::ClientReadReactor<v1::CheckpointNotic
 
   void Cancel() { context_.TryCancel(); }
 
-  // Before it is destroyed.
+  // Ends the call and blocks until it has ended. Must be called before the destructor.
   void CancelAndWait() {
     Cancel();
     const absl::MutexLock lock(&mutex_);

@@ -29,13 +29,13 @@
 namespace mallocmuzero {
 namespace {
 
-// How often it looks whether weights are wanted, or it is to stop.
+// How often the watcher checks whether weights are wanted or it must stop.
 constexpr absl::Duration kLook = absl::Milliseconds(50);
 
-// A transfer that takes longer is taken up again where it is then.
+// A transfer that takes longer is ended and continued where it was.
 constexpr absl::Duration kFetchTimeout = absl::Minutes(1);
 
-// More than any network or program takes.
+// The largest file; no network or program needs as much.
 constexpr uint64_t kMostFileBytes = uint64_t{4} << 30;
 
 }  // namespace
@@ -62,10 +62,10 @@ class LearnerClient::Impl {
   }
 
  private:
-  // Which thread a call is made by.
+  // The thread that makes a call.
   enum Thread : uint8_t { kReporter, kWatcher };
 
-  // Lets the destructor end a call that blocks.
+  // Registers a blocking call while it runs, so that EndCalls can cancel it.
   class RunningCall {
    public:
     RunningCall(Impl* impl, Thread thread, grpc::ClientContext* context)
@@ -86,7 +86,7 @@ class LearnerClient::Impl {
     Thread thread_;
   };
 
-  // What has arrived of a file.
+  // The part of a file that has arrived.
   struct Partial {
     std::string sha256;
     std::string bytes;
@@ -110,29 +110,29 @@ class LearnerClient::Impl {
   const std::unique_ptr<v1::Learner::Stub> stub_;
   absl::Notification stop_;
 
-  // Of the reporter.
+  // Used by the reporter only.
   uint64_t wanted_version_ = 0;
   uint64_t assigned_version_ = 0;
   bool assigned_ = false;
   ProgramFiles files_;
   Partial partial_program_;
 
-  // Of the watcher.
+  // Used by the watcher only.
   std::string have_sha256_;
   Partial partial_weights_;
 
   mutable absl::Mutex mutex_;
   grpc::ClientContext* running_[2] ABSL_GUARDED_BY(mutex_) = {nullptr, nullptr};
-  CheckpointWatch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that runs
+  CheckpointWatch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the running one
   LearnerClientFigures figures_ ABSL_GUARDED_BY(mutex_);
-  std::string call_trouble_ ABSL_GUARDED_BY(mutex_);     // of the last report and what came of it
+  std::string call_trouble_ ABSL_GUARDED_BY(mutex_);     // of the last report or assignment
   std::string weights_trouble_ ABSL_GUARDED_BY(mutex_);  // of the last transfer of weights
 
   std::thread reporter_;
   std::thread watcher_;
 };
 
-// Lets the destructor end it.
+// Registers the running watch, so that EndCalls can cancel it.
 void LearnerClient::Impl::SetWatch(CheckpointWatch* watch) {
   const absl::MutexLock lock(&mutex_);
   watch_ = watch;
@@ -160,12 +160,12 @@ void LearnerClient::Impl::Leave(absl::Duration timeout) {
   grpc::ClientContext context;
   PrepareCall(context, *options_.security, timeout);
   v1::ActorOrders orders;
-  // A learner that is away, or does not answer now, forgets it by itself.
+  // The result does not matter: a learner that gets no report forgets the actor after a while.
   (void)stub_->Report(&context, report, &orders);
 }
 
 void LearnerClient::Impl::NoteFailure(const absl::Status& status, std::string& trouble) {
-  // Ended by the destructor.
+  // After a stop calls fail because EndCalls has cancelled them.
   if (stop_.HasBeenNotified()) return;
   trouble = Reason(status);
   figures_.last_error = trouble;
@@ -231,7 +231,7 @@ absl::Status LearnerClient::Impl::Assign() {
         Fetch(kReporter, program.file_sha256(), program.file_bytes(), partial_program_));
     file = std::make_shared<const std::string>(std::move(partial_program_.bytes));
     partial_program_ = {};
-    // So that what has arrived is not asked for again if the next one does not.
+    // Kept at once, so that this file is not fetched again if the next one fails.
     files_[program.file_sha256()] = file;
   }
   files_ = files;
@@ -251,7 +251,7 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
     while (!stop_.HasBeenNotified() && !watch.done()) {
       if (watch.Await(kLook)) {
         wanted = watch.Take();
-        // Read once: the next one may come at any time.
+        // Read once, since the count may grow between two reads.
         const uint64_t notices = watch.notices();
         const absl::MutexLock lock(&mutex_);
         figures_.notices += notices - std::exchange(noted, notices);
@@ -262,14 +262,14 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
       }
       const absl::Status status = FetchWeights(*wanted);
       wanted.reset();
-      // Newer ones are there: the next notice says which.
+      // The learner has newer weights and no longer this version; the next notice will name them.
       if (absl::IsNotFound(status)) continue;
       NoteWeights(status);
       if (!status.ok()) break;
       backoff.Reset();
     }
     SetWatch(nullptr);
-    // Why it has ended the next report will find out too.
+    // The reason of the end is not noted: the next report will meet it too.
     watch.CancelAndWait();
     stop_.WaitForNotificationWithTimeout(backoff.Next());
   }
@@ -289,7 +289,8 @@ absl::Status LearnerClient::Impl::FetchWeights(const v1::CheckpointNotice& notic
   return absl::OkStatus();
 }
 
-// Afterwards `partial` is the whole file, or what there is of it.
+// Fetches the rest of a file of `bytes` bytes into `partial`. After an error `partial` keeps what
+// has arrived, or nothing if the SHA-256 is wrong.
 absl::Status LearnerClient::Impl::Fetch(Thread thread, const std::string& sha256, uint64_t bytes,
                                         Partial& partial) {
   if (bytes > kMostFileBytes) {

@@ -1,4 +1,4 @@
-// The learner as an actor sees it: newer weights, programs, orders.
+// An actor's connection to its learner: sends reports, gets orders, programs and newer weights.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_LEARNER_CLIENT_H_
 #define MALLOCMUZERO_ACTOR_ROLE_LEARNER_CLIENT_H_
@@ -20,41 +20,44 @@ class Security;  // rpc/security.h
 struct LearnerClientOptions {
   std::string address;  // host:port
   std::shared_ptr<const Security> security;
-  uint64_t seed = 0;  // of the jitter between attempts
+  uint64_t seed = 0;  // for the jitter of the pauses between attempts
 
-  // Time between two reports, and how long an answer may take.
+  // The time between two reports, and the deadline of a report.
   absl::Duration report_interval = absl::Seconds(2);
   absl::Duration timeout = absl::Seconds(5);
 
   bool fetch_weights = true;
 };
 
-// The files of an assignment by their SHA-256, as Fetch gives them.
+// The files of an assignment, by their SHA-256 (32 bytes), as the learner sent them.
 using ProgramFiles = absl::flat_hash_map<std::string, std::shared_ptr<const std::string>>;
 
-// Called on the client's own threads, one call of each at a time. None may wait for long.
+// Functions that the client calls from its own threads, each by one thread at a time. None may
+// block for long.
 struct LearnerClientHooks {
-  // What to report.
+  // Makes the next report.
   std::function<v1::ActorReport()> report;
 
-  // How a report went: OK, with orders, or why the learner does not have it.
+  // Tells the result of a report: OK with the learner's orders, or the error if the learner may not
+  // have got it.
   std::function<void(const v1::ActorReport& report, const absl::Status& status,
                      const v1::ActorOrders& orders)>
       reported;
 
-  // A new assignment with all its files. An error is the learner's mistake: it is asked again, not
-  // at once.
+  // Gets a new assignment with all its files. After an error the client asks the learner for the
+  // assignment again after a pause.
   std::function<absl::Status(const v1::Assignment& assignment, const ProgramFiles& files)> assigned;
 
-  // Whether newer weights would be used: a version that nobody plays with is not worth its way. Not
-  // given: always.
+  // Returns whether newer weights would be used now; the client does not fetch weights that would
+  // be replaced unused. Not set: always.
   std::function<bool()> wants_weights;
 
-  // Newer weights: a checkpoint file whose SHA-256 is right. An error as above.
+  // Gets newer weights: a checkpoint file whose SHA-256 was verified. After an error the client
+  // fetches weights again after a pause.
   std::function<absl::Status(uint64_t step, const std::string& bytes)> weights;
 };
 
-// All of it since the client began.
+// Totals since the client was made.
 struct LearnerClientFigures {
   absl::Time last_contact = absl::InfinitePast();
 
@@ -62,24 +65,25 @@ struct LearnerClientFigures {
   uint64_t failed_reports = 0;
   uint64_t notices = 0;
   uint64_t fetched_bytes = 0;
-  uint64_t damaged_fetches = 0;  // whose SHA-256 was wrong
+  uint64_t damaged_fetches = 0;  // files with a wrong SHA-256
   double fetch_seconds = 0;
-  std::string last_error;  // of the last call that failed, in a few words
-  std::string trouble;     // the same, while it lasts; empty: the learner answers
+  std::string last_error;  // why the last failed call failed, in a few words
+  std::string trouble;     // why calls fail now; empty while the learner answers
 };
 
-// Keeps in touch for as long as it lives, however often the learner goes away: attempts come with
-// backoff, a fetch goes on where it was cut. Thread-safe.
+// Stays connected to the learner as long as it lives. Retries with backoff when the learner goes
+// away and continues interrupted transfers where they ended. Owns two threads. Thread-safe.
 class LearnerClient {
  public:
   LearnerClient(const LearnerClientOptions& options, LearnerClientHooks hooks);
 
-  // Ends all calls at once.
+  // Ends all calls and joins the threads.
   ~LearnerClient();
   LearnerClient(const LearnerClient&) = delete;
   LearnerClient& operator=(const LearnerClient&) = delete;
 
-  // Ends all calls at once, and tells the learner, in no more than `timeout`, that the actor stops.
+  // Ends all calls, then tells the learner that the actor stops. Blocks for at most about
+  // `timeout`. Afterwards no hook is called.
   void Leave(absl::Duration timeout);
 
   LearnerClientFigures figures() const;

@@ -22,7 +22,7 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Registry;
 
-// Rows: 1, 2 to 3, 4 to 7 ... 4096 to 8191, more.
+// The buckets of rows are 1, 2 to 3, 4 to 7, ..., 4096 to 8191, and more.
 constexpr size_t kBatchBounds = 13;
 
 Histogram::BucketBoundaries BatchBounds() {

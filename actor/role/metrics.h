@@ -1,4 +1,4 @@
-// An actor's figures for Prometheus.
+// The Prometheus metrics of an actor.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_METRICS_H_
 #define MALLOCMUZERO_ACTOR_ROLE_METRICS_H_
@@ -15,7 +15,8 @@
 
 namespace mallocmuzero {
 
-// All there is to tell at one time. Bytes that wait for a shard are in the writer's own metrics.
+// The values of all metrics at one time, except for the spool's, which the replay writer's own
+// metrics have.
 struct ActorFigures {
   PlayFigures play;
   LearnerClientFigures learner;
@@ -24,9 +25,10 @@ struct ActorFigures {
   PlayBlock::On blocked_on = PlayBlock::On::kNothing;
 };
 
-// Names, types and help texts are in metrics.cc, one after the other. Not thread-safe.
+// metrics.cc lists the names, types and help texts. Not thread-safe.
 class ActorMetrics {
  public:
+  // Registers the metrics. `registry` must outlive them.
   explicit ActorMetrics(prometheus::Registry& registry);
   ~ActorMetrics();
   ActorMetrics(const ActorMetrics&) = delete;

@@ -1,4 +1,4 @@
-// What keeps an actor from playing.
+// The reason why an actor does not play.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_PLAY_BLOCK_H_
 #define MALLOCMUZERO_ACTOR_ROLE_PLAY_BLOCK_H_
@@ -10,24 +10,25 @@ namespace mallocmuzero {
 
 class ReplayWriter;  // replay/client/replay_writer.h
 
-// Of an actor or a thread of it.
+// What an actor, or one of its threads, waits for.
 struct PlayBlock {
   enum class On : uint8_t { kNothing, kLearner, kReplay, kSpool, kSolvers };
   On on = On::kNothing;
-  std::string why;            // more about it, in a few words; may be empty
-  bool flow_control = false;  // as in RoleStatus
+  std::string why;            // details in a few words; may be empty
+  bool flow_control = false;  // waiting is normal (RoleStatus.flow_control) and no fault
 };
 
-// "learner", "spool: why", "showing solvers' games"; empty: nothing does.
+// The text for people, such as "learner", "spool: why" or "showing solvers' games"; empty for
+// kNothing.
 std::string ToString(const PlayBlock& block);
 
-// Of shards that are there and take no more for now.
+// The block while shards that are connected hold inserts back.
 PlayBlock HeldBackBlock();
 
-// Of demonstrations that are being played: no game of its own comes meanwhile.
+// The block while a thread plays demonstrations, during which it plays no games of its own.
 PlayBlock ShowingBlock();
 
-// Of a spool that is full.
+// The block while the writer's spool is full.
 PlayBlock SpoolBlock(const ReplayWriter& writer);
 
 }  // namespace mallocmuzero

@@ -26,7 +26,7 @@
 namespace mallocmuzero {
 namespace {
 
-// How often something that is waited for is looked for.
+// The time between two checks for something that the thread waits for.
 constexpr absl::Duration kLook = absl::Milliseconds(50);
 
 constexpr absl::Duration kDrawPatience = absl::Milliseconds(500);
@@ -79,7 +79,7 @@ absl::Status RoundPlayer::PrepareFor(const RoundInputs& inputs) {
       play_ != nullptr && inputs.network == inputs_.network && inputs.assigned == inputs_.assigned;
   inputs_ = inputs;
   if (same) return absl::OkStatus();
-  play_ = nullptr;  // its memory, before the next one takes as much
+  play_ = nullptr;  // frees its memory before the next one takes as much
   const SearchConfig& search = inputs.assigned->search;
   absl::StatusOr<std::unique_ptr<SelfPlay>> play =
       SelfPlay::Create(search, options_.games, [&inputs](uint32_t slots) {
@@ -103,7 +103,8 @@ absl::StatusOr<bool> RoundPlayer::Demonstrate(const absl::Notification& stop) {
   const absl::StatusOr<std::vector<v1::Trajectory>> games = ShowGames(
       *program, options, [&](size_t teacher) { return DemonstrationId(*program, teacher); });
   if (!games.ok()) return games.status();
-  // Cut short, they are left to whoever is asked next.
+  // A stop has cut the demonstrations short. They are not reported, so the learner will ask another
+  // actor.
   if (stop.HasBeenNotified()) return true;
   for (const v1::Trajectory& game : *games) {
     if (!writer_.Write(game)) return true;
@@ -128,7 +129,7 @@ Round RoundPlayer::NewGames() {
     if (random_.Unit() < assignment.evaluated_share()) ++round.evaluations;
   }
   for (size_t e = 0; e < round.evaluations; ++e) {
-    // In turn; other threads and processes are elsewhere in it.
+    // The programs take turns. Other threads and processes start at other programs.
     const uint64_t turn = options_.run + options_.thread + evaluations_++;
     add(programs[turn % programs.size()], 0, 1);
   }
@@ -176,7 +177,8 @@ void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) 
       play_->Play(round.tasks, inputs_.step, [&stop] { return stop.HasBeenNotified(); });
   const bool is_new = sampler_ == nullptr;
   if (is_new) {
-    // In the order of the tasks, though some are left out when stopped.
+    // The games have the order of the tasks, but a stop leaves some out. So the end of the
+    // evaluation games is found by their ids.
     const auto tasks = absl::MakeConstSpan(round.tasks).first(round.evaluations);
     const auto self_play = std::find_if_not(games.begin(), games.end(), [&](const auto& game) {
       return std::any_of(tasks.begin(), tasks.end(),
@@ -190,7 +192,7 @@ void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) 
   }
   const absl::Time start = absl::Now();
   for (const v1::Trajectory& game : games) {
-    // False only while stopping, or if no shard could ever take it.
+    // The result is false only during a stop, or for a game that no shard would accept.
     (void)(is_new ? writer_.Write(game) : writer_.Replace(game));
   }
   state_.AddSeconds(0, absl::ToDoubleSeconds(absl::Now() - start));

@@ -1,4 +1,4 @@
-// One thread of an actor: plays rounds of games, or searches stored games again.
+// The work of one thread of an actor: plays rounds of games, or searches stored games again.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_ROUND_PLAYER_H_
 #define MALLOCMUZERO_ACTOR_ROLE_ROUND_PLAYER_H_
@@ -22,43 +22,48 @@
 
 namespace mallocmuzero {
 
-// Games that one thread plays together.
+// The games that a thread plays together.
 struct Round {
   std::vector<GameTask> tasks;
 
-  // The first of them, which show what the policy plays: nothing explored, every decision searched.
+  // The number of evaluation games, which come first in `tasks`. They measure the policy: they do
+  // not explore and search every decision.
   size_t evaluations = 0;
 };
 
 struct RoundPlayerOptions {
   uint32_t thread = 0;
-  uint32_t games = 1;        // of a round, all in flight at once
-  uint64_t run = 0;          // different in every process that ever plays
-  uint64_t spool_bytes = 0;  // no round begins while so much waits for the shards
+  uint32_t games = 1;        // of a round, all played at once
+  uint64_t run = 0;          // differs in every process that ever plays
+  uint64_t spool_bytes = 0;  // no round begins while this many bytes wait for the shards
 
-  // Nor while more games than this wait for shards that are there: behind a rate limiter they would
-  // only grow old.
+  // No round begins either while more games than this wait for connected shards: behind a rate
+  // limiter they would only become outdated.
   uint64_t most_held_back = 0;
 };
 
-// For one thread. Between two rounds it takes the newest weights, programs and orders.
+// Takes the newest weights, programs and orders between two rounds. Not thread-safe: each thread
+// has its own.
 class RoundPlayer {
  public:
-  // All must outlive it. With a sampler it searches games drawn from it again.
+  // `state`, `writer` and `sampler` are not owned and must outlive the player. If `sampler` is not
+  // null, the player searches games drawn from it again instead of playing new ones.
   RoundPlayer(const RoundPlayerOptions& options, ActorState& state, ReplayWriter& writer,
               ReplaySampler* sampler);
   ~RoundPlayer();
 
-  // Plays until `stop`, games in flight given up. An error is what keeps it from playing, such as
-  // no memory for the latent states or the trees.
+  // Plays until `stop` and gives up games in flight then. An error ends it early, such as a lack of
+  // memory for the latent states or the search trees.
   absl::Status Run(const absl::Notification& stop);
 
  private:
   absl::Status PrepareFor(const RoundInputs& inputs);
-  // Shows the games of a program that the learner wants to be shown; false if there is none.
+  // Plays demonstrations of a program for which the learner wants them. Returns false if there is
+  // no such program.
   absl::StatusOr<bool> Demonstrate(const absl::Notification& stop);
   Round NewGames();
-  // Games of older weights than these, each once. None: `why_none` says why.
+  // Draws stored games that were searched with older weights than the current ones, each at most
+  // once. If there are none, `why_none` says why.
   Round StoredGames(PlayBlock& why_none);
   void PlayRound(const Round& round, const absl::Notification& stop);
 
@@ -67,10 +72,10 @@ class RoundPlayer {
   ReplayWriter& writer_;
   ReplaySampler* const sampler_;
   Random random_;
-  uint64_t games_ = 0;        // that have got an id
-  uint64_t evaluations_ = 0;  // of those
+  uint64_t games_ = 0;        // games that have got an id
+  uint64_t evaluations_ = 0;  // evaluation games among them
 
-  // Of the last round.
+  // The inputs of the last round and the player made for them.
   RoundInputs inputs_;
   std::unique_ptr<SelfPlay> play_;
 };

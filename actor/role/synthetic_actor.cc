@@ -42,22 +42,23 @@
 namespace mallocmuzero {
 namespace {
 
-// Games of each program, played once; actors hand them over again and again with new ids.
+// The number of games of each program. They are played once, and actors send them again and again
+// with new ids.
 constexpr int kGamesOfProgram = 16;
 
-// Reports whose times the percentiles are of.
+// The number of latest reports from which percentiles are computed.
 constexpr size_t kReportTimes = 4096;
 
-// Threads that close actors.
+// The number of threads that close actors.
 constexpr size_t kClosers = 64;
 
-// How often a thread looks which of its actors is due.
+// How long a thread sleeps when none of its actors has played.
 constexpr absl::Duration kLook = absl::Milliseconds(1);
 
-// Heard of for longer ago, a learner does not answer.
+// An actor counts as connected for this time after the learner's last answer.
 constexpr absl::Duration kConnectedFor = absl::Seconds(10);
 
-// A random game, a quarter of its decisions with numbers as a search would leave them.
+// Makes a random game in which a quarter of the decisions have random search results.
 v1::Trajectory MakeUpGame(const PlayedProgram& program, uint64_t seed) {
   Player player(PlayerKind::kRandom, seed);
   Random random(seed);
@@ -83,7 +84,7 @@ v1::Trajectory MakeUpGame(const PlayedProgram& program, uint64_t seed) {
   return std::move(recorder).Finish();
 }
 
-// The games that all actors hand over, of one assignment.
+// The games of one assignment, which all actors send.
 struct GamePool {
   uint64_t version = 0;
   std::vector<std::vector<v1::Trajectory>> games;  // by program
@@ -115,12 +116,12 @@ class SyntheticActors::Impl {
   SyntheticStats stats() const;
 
  private:
-  // One of those simulated. The thread that plays for it uses it, and its client's two.
+  // A simulated actor. Three threads use it: the one that plays for it and the two of its client.
   struct Actor {
     uint32_t index = 0;
     std::unique_ptr<ReplayWriter> writer;
-    absl::Time due;       // of its next game
-    absl::Time reported;  // the report that is under way, by the learner's client
+    absl::Time due;       // when its next game is due
+    absl::Time reported;  // when the current report began; used by the client's reporter only
 
     absl::Mutex mutex;
     std::unique_ptr<LearnerClient> learner ABSL_GUARDED_BY(mutex);
@@ -128,7 +129,7 @@ class SyntheticActors::Impl {
     uint64_t decisions ABSL_GUARDED_BY(mutex) = 0;
     bool full ABSL_GUARDED_BY(mutex) = false;  // the last game had no room in the spool
     uint64_t step ABSL_GUARDED_BY(mutex) = 0;
-    bool wants_weights ABSL_GUARDED_BY(mutex) = true;  // it has played with those it has
+    bool wants_weights ABSL_GUARDED_BY(mutex) = true;  // a round has ended since the last weights
     std::vector<double> weights ABSL_GUARDED_BY(mutex);
   };
 
@@ -155,9 +156,9 @@ class SyntheticActors::Impl {
 
   mutable absl::Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  bool making_ ABSL_GUARDED_BY(mutex_) = false;  // a pool, one thread for all
+  bool making_ ABSL_GUARDED_BY(mutex_) = false;  // a thread makes a pool for all
   std::shared_ptr<const GamePool> pool_ ABSL_GUARDED_BY(mutex_);
-  std::vector<double> report_ms_ ABSL_GUARDED_BY(mutex_);  // the latest, in a ring
+  std::vector<double> report_ms_ ABSL_GUARDED_BY(mutex_);  // of the latest reports, as a ring
   size_t next_report_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
@@ -168,7 +169,7 @@ absl::Status SyntheticActors::Impl::Start() {
   for (uint32_t a = 0; a < options_.actors; ++a) {
     auto actor = std::make_unique<Actor>();
     actor->index = a;
-    // Spread over the first second, as those of machines that do not know each other.
+    // The first games are spread over a second, since real actors are not synchronized either.
     actor->due = start + absl::Seconds(random.Unit());
     ReplayWriterOptions writer;
     writer.shards = ShardAddresses(config_);
@@ -249,7 +250,8 @@ v1::ActorReport SyntheticActors::Impl::Report(Actor& actor) const {
   return report;
 }
 
-// Every actor brings the same assignment; the first one's is made into games.
+// Makes the pool of games for a new assignment. All actors get the same assignment, so only the
+// first call for each version does the work.
 absl::Status SyntheticActors::Impl::Assign(const v1::Assignment& assignment,
                                            const ProgramFiles& files) {
   {
@@ -275,7 +277,7 @@ absl::Status SyntheticActors::Impl::Assign(const v1::Assignment& assignment,
   return absl::OkStatus();
 }
 
-// Plays for every actor whose index leaves `thread`.
+// Plays for the actors with index % threads == thread.
 void SyntheticActors::Impl::PlayFor(uint32_t thread, uint32_t threads) {
   Random random(run_ ^ (thread + 1));
   const absl::Duration between = options_.games_per_second > 0
@@ -288,7 +290,7 @@ void SyntheticActors::Impl::PlayFor(uint32_t thread, uint32_t threads) {
     for (size_t a = thread; games != nullptr && a < actors_.size(); a += threads) {
       Actor& actor = *actors_[a];
       if (now < actor.due || stop_.HasBeenNotified()) continue;
-      // What a full spool has cost is not made up for.
+      // Games that a full spool has delayed by more than a second are not made up for.
       actor.due = std::max(actor.due + between, now - absl::Seconds(1));
       played = PlayGame(actor, *games, random) || played;
     }
@@ -308,7 +310,7 @@ bool SyntheticActors::Impl::PlayGame(Actor& actor, const GamePool& pool, Random&
       pool.games[DrawProgram(weights, pool.games.size(), random)];
   v1::Trajectory game = games[random.Below(static_cast<uint32_t>(games.size()))];
   game.set_id(TrajectoryId(run_, actor.index, number));
-  // Write would wait, and every other actor of this thread with it.
+  // Write would block, and with it all other actors of this thread.
   if (actor.writer->spooled_bytes() + game.ByteSizeLong() > config_.actor().spool_bytes()) {
     const absl::MutexLock lock(&actor.mutex);
     actor.full = true;
@@ -318,7 +320,7 @@ bool SyntheticActors::Impl::PlayGame(Actor& actor, const GamePool& pool, Random&
   if (!actor.writer->Write(game)) return false;
   const absl::MutexLock lock(&actor.mutex);
   actor.full = false;
-  // As often as a real one takes newer weights: between two rounds.
+  // A real actor takes newer weights between two rounds.
   if (++actor.games % games_of_round_ == 0) actor.wants_weights = true;
   actor.decisions += decisions;
   return true;
@@ -333,7 +335,7 @@ absl::Status SyntheticActors::Impl::Stop(absl::Duration grace) {
   const absl::Time deadline = absl::Now() + grace;
   stop_.Notify();
   for (std::thread& thread : threads_) thread.join();
-  // Many at a time: each takes a moment, and there may be thousands.
+  // Many threads close actors in parallel: each takes a moment, and there may be thousands.
   std::atomic<size_t> next = 0;
   std::vector<std::thread> closers;
   for (size_t t = 0; t < std::min(actors_.size(), kClosers); ++t) {
@@ -345,7 +347,7 @@ absl::Status SyntheticActors::Impl::Stop(absl::Duration grace) {
   return absl::OkStatus();
 }
 
-// What cannot be delivered in time is given up.
+// Closes an actor. Games that cannot be delivered until `deadline` are lost.
 void SyntheticActors::Impl::Close(Actor& actor, absl::Time deadline) {
   actor.writer->Close(std::max(deadline - absl::Now(), absl::ZeroDuration())).IgnoreError();
   std::unique_ptr<LearnerClient> learner;

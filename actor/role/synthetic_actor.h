@@ -1,4 +1,4 @@
-// A load generator: actors that speak the cluster's protocol and play without a network.
+// A load generator: simulated actors that use the cluster's protocol but play without a network.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_SYNTHETIC_ACTOR_H_
 #define MALLOCMUZERO_ACTOR_ROLE_SYNTHETIC_ACTOR_H_
@@ -17,24 +17,24 @@ namespace mallocmuzero {
 class Security;  // rpc/security.h
 
 struct SyntheticOptions {
-  // Actors simulated, each with connections of its own to the learner and to every shard.
+  // The number of simulated actors, each with its own connections to the learner and every shard.
   uint32_t actors = 1;
 
-  // Of each actor; 0: as many as the shards take.
+  // The rate of each actor; 0: as fast as the shards take games.
   double games_per_second = 1;
 
-  // Threads that play for all of them; 0: one a core.
+  // The number of threads that play for all actors; 0: one for each core.
   uint32_t threads = 0;
 
-  // Whether each actor fetches every new version of the weights, as a real one would.
+  // Whether actors fetch new weights, as real ones do.
   bool fetch_weights = true;
 };
 
-// What all actors together did. Latencies are of reports to the learner.
+// The totals of all actors since the start. Latencies are those of reports to the learner.
 struct SyntheticStats {
-  uint64_t games = 0;  // handed to the spools
+  uint64_t games = 0;  // handed to the writers
   uint64_t decisions = 0;
-  uint64_t acknowledged = 0;  // games that shards have
+  uint64_t acknowledged = 0;  // games that shards have acknowledged
   uint64_t spooled_bytes = 0;
   uint64_t reports = 0;
   uint64_t failed_reports = 0;
@@ -44,24 +44,26 @@ struct SyntheticStats {
   uint32_t blocked = 0;    // actors whose last game had no room in their spool
   double report_p50_ms = 0;
   double report_p99_ms = 0;
-  std::string last_error;  // of the learner's calls, for a person
+  std::string last_error;  // of calls to the learner, for people
 };
 
-// Random legal games of the learner's programs, searched by nobody: what a shard, a learner and the
-// network between them take. Thread-safe.
+// Sends random legal games of the learner's programs without searching them, to measure how much
+// load the learner, the shards and the network between them can take. Thread-safe.
 class SyntheticActors {
  public:
-  // `config` as ReadClusterConfig gives it. Returns at once. Errors name the field or the file.
+  // `config` must come from ReadClusterConfig. Returns without waiting for the learner or shards.
+  // InvalidArgument names the field that is wrong.
   static absl::StatusOr<std::unique_ptr<SyntheticActors>> Start(
       const v1::ClusterConfig& config, const SyntheticOptions& options,
       std::shared_ptr<const Security> security);
 
-  // Stops at once.
+  // Calls Stop without grace.
   ~SyntheticActors();
   SyntheticActors(const SyntheticActors&) = delete;
   SyntheticActors& operator=(const SyntheticActors&) = delete;
 
-  // Ends play and closes all connections within `grace`; what is in the spools is given up.
+  // Ends play, delivers the spools and closes all connections within about `grace`. Games that
+  // cannot be delivered in that time are lost. Always returns OK.
   absl::Status Stop(absl::Duration grace);
 
   SyntheticStats stats() const;

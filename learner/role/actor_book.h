@@ -1,4 +1,4 @@
-// What the learner knows of its actors, from their reports.
+// The learner's record of its actors, made from their reports.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_ACTOR_BOOK_H_
 #define MALLOCMUZERO_LEARNER_ROLE_ACTOR_BOOK_H_
@@ -17,41 +17,43 @@
 
 namespace mallocmuzero {
 
-// Of all actors together.
+// The totals of all actors.
 struct ActorTotals {
-  uint32_t actors = 0;       // heard of lately
-  uint32_t reanalysers = 0;  // of those
-  uint32_t blocked = 0;      // of those, likewise
-  double games = 0;          // new ones since the learner began, and so on
-  double decisions = 0;
-  double simulations = 0;    // those of reanalysers too
-  double spooled_bytes = 0;  // now
-  uint64_t largest_lag = 0;  // updates that the oldest weights in use are behind, now
+  uint32_t actors = 0;       // that reported within the last 5 minutes, reanalysers included
+  uint32_t reanalysers = 0;  // among these
+  uint32_t blocked = 0;      // among these
+  double games = 0;          // new games since this learner started
+  double decisions = 0;      // in these games
+  double simulations = 0;    // since this learner started, those of reanalysers included
+  double spooled_bytes = 0;  // as last reported
+  uint64_t largest_lag = 0;  // updates that the oldest weights in use are behind the newest
 };
 
-// Thread-safe. Its memory is bounded: an actor that is silent for long is forgotten.
+// Forgets actors that have been silent for 5 minutes, which bounds its memory. Thread-safe.
 class ActorBook {
  public:
-  // By SHA-256, as in mappings.
+  // `programs` are the SHA-256 (32 bytes) of the programs.
   explicit ActorBook(const std::vector<std::string>& programs);
 
-  // Takes a report in. InvalidArgument names the field that cannot be; ResourceExhausted if there
-  // are more actors than anyone has.
+  // Takes a report in. InvalidArgument names a field that is not valid; ResourceExhausted if there
+  // are more than 100,000 actors.
   absl::Status Report(const v1::ActorReport& report, absl::Time now);
 
-  // Mean return of the latest games of each program, in the order given; NaN where there are none.
+  // The mean return of about the latest 64 games of each program, in the constructor's order; NaN
+  // for a program without games.
   std::vector<double> MeanReturns() const;
 
-  // The best that any actor has reported, likewise.
+  // The best return that any actor has reported for each program, with the same order and NaN.
   std::vector<double> BestReturns() const;
 
-  // Of actors heard of lately, by name. `newest_step` is that of the newest weights.
+  // The status of each actor that reported within the last 5 minutes, sorted by name. `newest_step`
+  // is the step of the newest weights, from which policy lags are computed.
   std::vector<v1::RoleStatus> Describe(uint64_t newest_step, absl::Time now) const;
   ActorTotals Totals(uint64_t newest_step, absl::Time now) const;
 
  private:
   struct Actor {
-    v1::ActorReport report;  // the last one, without what is of games
+    v1::ActorReport report;  // the last one, without its lists
     absl::Time first;
     absl::Time last;
     double games_per_second = 0;
@@ -72,7 +74,7 @@ class ActorBook {
   absl::flat_hash_map<std::string, Actor> actors_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_forgetting_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::vector<Program> programs_ ABSL_GUARDED_BY(mutex_);
-  ActorTotals totals_ ABSL_GUARDED_BY(mutex_);  // what has been counted
+  ActorTotals totals_ ABSL_GUARDED_BY(mutex_);  // only the counts since the start
 };
 
 }  // namespace mallocmuzero

@@ -46,7 +46,8 @@ TEST(ActorBook, TellsRatesLagAndSilence) {
   EXPECT_DOUBLE_EQ(peers[0].figures().at("policy_lag"), 70);
   const ActorTotals totals = book.Totals(100, kStart + absl::Seconds(7));
   EXPECT_EQ(totals.actors, 1);
-  // The 5 of the first report may have been counted by an earlier life of the learner.
+  // The 5 games of the first report do not count, since an earlier process of the learner may have
+  // counted them.
   EXPECT_DOUBLE_EQ(totals.games, 6);
   EXPECT_DOUBLE_EQ(totals.decisions, 60);
   EXPECT_EQ(totals.largest_lag, 70);
@@ -63,7 +64,7 @@ TEST(ActorBook, OneThatLeavesIsSpokenOfNoMore) {
   const auto peers = book.Describe(100, kStart + absl::Seconds(3));
   ASSERT_EQ(peers.size(), 1);
   EXPECT_EQ(peers[0].name(), "b");
-  // What it did counts.
+  // The games of an actor that has left still count.
   EXPECT_DOUBLE_EQ(book.Totals(100, kStart + absl::Seconds(3)).games, 3);
   EXPECT_DOUBLE_EQ(book.MeanReturns()[0], 0.4);
 }
@@ -99,7 +100,7 @@ TEST(ActorBook, ForgetsWhoIsGone) {
   ASSERT_TRUE(book.Report(ReportOf("a", 5), kStart).ok());
   EXPECT_EQ(book.Describe(0, kStart + absl::Minutes(6)).size(), 0);
   EXPECT_EQ(book.Totals(0, kStart + absl::Minutes(6)).actors, 0);
-  EXPECT_DOUBLE_EQ(book.Totals(0, kStart + absl::Minutes(6)).games, 5);  // they were played
+  EXPECT_DOUBLE_EQ(book.Totals(0, kStart + absl::Minutes(6)).games, 5);  // its games still count
 }
 
 TEST(ActorBook, RefusesWhatNoActorSays) {

@@ -20,11 +20,11 @@
 namespace mallocmuzero {
 namespace {
 
-// Batches whose rows are drawn at once: a game is replayed once for all its rows in them. The price
-// is that priorities are as old as that.
+// The number of batches whose rows are drawn together, so that a game is replayed once for all its
+// rows in them. The drawback is that they use priorities from before the first of these updates.
 constexpr size_t kBatchesInBlock = 4;
 
-// How long a draw waits before it looks whether it is still wanted.
+// The timeout of a draw, after which the thread checks whether it must stop.
 constexpr absl::Duration kPatience = absl::Milliseconds(500);
 constexpr absl::Duration kRefusedPause = absl::Milliseconds(10);
 
@@ -65,7 +65,7 @@ BatchSource::~BatchSource() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-// Waits; false if it is to stop.
+// Waits for `duration`; returns false at once if the source stops.
 bool BatchSource::Pause(absl::Duration duration) const {
   const absl::MutexLock lock(&mutex_);
   return !mutex_.AwaitWithTimeout(absl::Condition(&stopping_), duration);
@@ -84,20 +84,21 @@ std::optional<PreparedBatch> BatchSource::Next(absl::Duration timeout) {
   return batch;
 }
 
-// Draws until there are `count` rows whose games may be learned from; false if it is to stop.
+// Draws until there are `count` rows whose games may be learned from. Returns false if the source
+// stops.
 bool BatchSource::DrawRows(v1::Selection selection, size_t count,
                            std::vector<SampledPosition>& drawn) {
   drawn.clear();
   bool refused = false;
   absl::flat_hash_map<const v1::Trajectory*, absl::Status> judged;
   while (drawn.size() < count) {
-    // What was just refused will be drawn again: not at once.
+    // Refused games will be drawn again, so pause after a refusal.
     if (!Pause(refused ? kRefusedPause : absl::ZeroDuration())) return false;
     refused = false;
     absl::StatusOr<std::vector<SampledPosition>> more =
         draw_(selection, count - drawn.size(), kPatience);
     if (!more.ok()) {
-      // A sampler that has stopped does not wait.
+      // A stopped sampler returns at once, so pause too.
       refused = absl::IsCancelled(more.status());
       continue;
     }
@@ -116,21 +117,22 @@ bool BatchSource::DrawRows(v1::Selection selection, size_t count,
       last_refusal_ = found->second.ok() ? "a position behind the end of its game"
                                          : std::string(found->second.message());
     }
-    // Addresses of games that were let go may come back as those of others.
+    // Other games may get the addresses of games that were freed, so forget the verdicts.
     judged.clear();
   }
   return true;
 }
 
-// Each shard has best games of its own, and most of them are not the best of all: their rows become
-// rows of that one. Games that differ contradict each other as what to imitate.
+// Each shard keeps its own best game of a program, and most of these are not the best of all
+// shards. Replaces their rows by rows of the best one, since different games give contradicting
+// targets for imitation.
 void BatchSource::ImitateTheBest(std::vector<SampledPosition>& imitated) {
   if (options_.best_games != 1) return;
   const absl::MutexLock lock(&mutex_);
   for (const SampledPosition& row : imitated) {
     const double total_return = TotalReturn(*row.trajectory);
     BestGame& best = best_[row.trajectory->program_sha256()];
-    // Searched again it is the same game, with newer policies.
+    // A game with the same id was searched again and has newer policies.
     if (best.game == nullptr || total_return > best.total_return ||
         row.trajectory->id() == best.game->id()) {
       best = {.game = row.trajectory, .total_return = total_return};
@@ -153,7 +155,7 @@ bool BatchSource::MakeBlock() {
   const bool drawn = DrawRows(v1::PRIORITIZED, kBatchesInBlock * latest, prioritized) &&
                      DrawRows(v1::BEST, kBatchesInBlock * best, imitated);
   const absl::Time made_since = absl::Now();
-  uint64_t generation = 0;  // as of before the baselines are looked at
+  uint64_t generation = 0;  // read before the baselines are
   {
     const absl::MutexLock lock(&mutex_);
     generation = generation_;
@@ -206,7 +208,7 @@ void BatchSource::Enqueue(const std::shared_ptr<UnrollBatch>& block, size_t batc
   };
   for (size_t b = 0; b < batches; ++b) {
     const absl::MutexLock lock(&mutex_);
-    // Woken by Next, which takes one; by the destructor within the patience.
+    // Next makes the condition true; the destructor is noticed at the latest after the timeout.
     while (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), kPatience)) {
     }
     if (stopping_ || generation != generation_) return;

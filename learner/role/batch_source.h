@@ -1,4 +1,5 @@
-// Batches made ahead: draws positions, replays their games, and keeps a bounded queue full.
+// Prepares batches ahead of need: draws positions, replays their games, and keeps a bounded queue
+// full.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_BATCH_SOURCE_H_
 #define MALLOCMUZERO_LEARNER_ROLE_BATCH_SOURCE_H_
@@ -30,63 +31,67 @@ namespace mallocmuzero {
 
 struct BatchSourceOptions {
   v1::LearnerOptions learner;
-  uint32_t rows = 0;  // of a batch; learner.batch_size is that of all processes
+  uint32_t rows =
+      0;  // of a batch of this process; learner.batch_size counts those of all processes
   double importance_exponent = 0;
-  uint32_t queued_batches = 1;  // made ahead at most, besides those being made
+  uint32_t queued_batches = 1;  // the most prepared ahead, besides those being made
   uint32_t threads = 1;
 
-  // Of a program, in each shard. With 1, one game of each is imitated, however many shards there
-  // are.
+  // The number of best games of a program that each shard keeps. With 1, only a single best game of
+  // each program is imitated, however many shards there are.
   uint32_t best_games = 0;
 };
 
-// A batch in a block of several.
+// A batch: consecutive rows of a block that holds several batches.
 struct PreparedBatch {
   std::shared_ptr<UnrollBatch> block;
-  size_t first = 0;  // row of the block, and so many rows from there
-  size_t rows = 0;
+  size_t first = 0;  // the batch's first row in the block
+  size_t rows = 0;   // the number of its rows
 
-  // The leading ones were drawn by priority, and want theirs back; their weights in `block` are
-  // (1 / (N x probability)) ^ exponent / divided_by. The others are imitated.
+  // The positions of the leading rows, which were drawn by priority and get new priorities after
+  // the update. Their weights in `block` are (1 / (N x probability)) ^ exponent / divided_by. The
+  // other rows are imitated and have weight 1.
   std::vector<SampledPosition> prioritized;
   double divided_by = 1;
 
-  // The largest of those weights, undivided; 0: there are none.
+  // The largest of these weights times divided_by; 0 if there are none.
   double LargestWeight() const;
 
-  // Divides those weights, as they were at first, by `largest`.
+  // Divides the original weights by `largest`, in place of the former divided_by.
   void DivideWeights(double largest);
 };
 
-// Where positions come from: ReplaySampler::Draw.
+// The source of positions; see ReplaySampler::Draw.
 using DrawPositions = std::function<absl::StatusOr<std::vector<SampledPosition>>(
     v1::Selection selection, size_t count, absl::Duration timeout)>;
 
-// Thread-safe.
+// Owns options.threads threads. Thread-safe.
 class BatchSource {
  public:
-  // `programs` and `book` must outlive it. `draw` may block for as long as it is told; `positions`
-  // is the N of importance weights.
+  // Starts the threads. `programs` and `book` must outlive the source. `draw` and `positions` are
+  // called from the threads; `draw` may block up to its timeout, and `positions` returns the N of
+  // the importance weights.
   BatchSource(const BatchSourceOptions& options, const ProgramSet& programs, GameBook& book,
               DrawPositions draw, std::function<uint64_t()> positions);
 
-  // Ends within `draw`'s patience, half a second.
+  // Blocks until the threads have ended, up to about half a second, the timeout of a draw.
   ~BatchSource();
 
-  // The oldest one, or none if there is none in time.
+  // Takes the oldest batch. Blocks up to `timeout`; returns nullopt if there is none by then.
   std::optional<PreparedBatch> Next(absl::Duration timeout);
 
-  // Drops all batches that were made, or are being made, by now: by baselines that no longer hold.
+  // Drops all batches that are queued or being made, because their baselines no longer hold.
   void DropQueued();
 
-  // Batches in the queue.
+  // The number of batches in the queue.
   size_t depth() const;
 
-  // Time that all threads have spent waiting for draws and making batches, seconds.
+  // The seconds that all threads together have spent waiting for draws, and making batches.
   double draw_seconds() const;
   double make_seconds() const;
 
-  // Rows that were drawn and not used, as their games were not of this run; why, the last time.
+  // The number of drawn rows that were not used, because their games are not of this run, and the
+  // reason of the latest refusal (empty if there was none).
   uint64_t refused_rows() const;
   std::string last_refusal() const;
 
@@ -95,7 +100,7 @@ class BatchSource {
   bool MakeBlock();
   void ImitateTheBest(std::vector<SampledPosition>& imitated);
   bool DrawRows(v1::Selection selection, size_t count, std::vector<SampledPosition>& drawn);
-  // Batches of a generation that was dropped meanwhile are let go.
+  // Queues the batches of a block. Drops them if DropQueued was called since `generation`.
   void Enqueue(const std::shared_ptr<UnrollBatch>& block, size_t batches,
                const std::vector<SampledPosition>& prioritized, uint64_t generation);
   bool Pause(absl::Duration duration) const;
@@ -106,7 +111,7 @@ class BatchSource {
   const DrawPositions draw_;
   const std::function<uint64_t()> positions_;
 
-  // The best game that was drawn as one of the best, and what it brought.
+  // The game with the highest return that was drawn with selection BEST.
   struct BestGame {
     std::shared_ptr<const v1::Trajectory> game;
     double total_return = 0;
@@ -115,7 +120,7 @@ class BatchSource {
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, BestGame> best_ ABSL_GUARDED_BY(mutex_);  // by program
   std::deque<PreparedBatch> queue_ ABSL_GUARDED_BY(mutex_);
-  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of batches; goes up when they are dropped
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts the calls of DropQueued
   double draw_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   double make_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t refused_rows_ ABSL_GUARDED_BY(mutex_) = 0;

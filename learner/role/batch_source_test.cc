@@ -63,7 +63,8 @@ class BatchSourceTest : public ::testing::Test {
     return std::make_shared<v1::Trajectory>(std::move(recorder).Finish());
   }
 
-  // The game's positions in turn, the first of each draw four times as probable as the others.
+  // Returns the game's positions in turn. The first of each draw has four times the probability of
+  // the others.
   std::vector<SampledPosition> Draw(size_t count) const {
     std::vector<SampledPosition> drawn;
     for (size_t i = 0; i < count; ++i) {
@@ -97,11 +98,11 @@ TEST_F(BatchSourceTest, BatchesHaveDrawnRowsFirstAndImitatedOnesBehind) {
   EXPECT_FLOAT_EQ(weights[0], 0.5F);  // (1 / (100 x 0.04)) ^ 0.5
   EXPECT_FLOAT_EQ(weights[1], 1);     // (1 / (100 x 0.01)) ^ 0.5
   EXPECT_FLOAT_EQ(weights[7], 1);
-  // Imitated rows want what was done: the first step's policy is one action.
+  // The targets of imitated rows are the game's actions: the first step's policy is one action.
   const float* policy = &batch->block->policies[(batch->first + 7) * 3 * 3];
   EXPECT_FLOAT_EQ(policy[0] + policy[1] + policy[2], 1);
   EXPECT_FLOAT_EQ(*std::max_element(policy, policy + 3), 1);
-  // Those of the played ones were not searched.
+  // The decisions of the other rows were not searched, so they have no policy.
   EXPECT_FLOAT_EQ(batch->block->policies[batch->first * 3 * 3], 0);
 }
 
@@ -114,12 +115,12 @@ TEST_F(BatchSourceTest, ABatchThatIsTriedAgainIsDividedByTheLargestWeightOfTheNe
   const float* weights = &batch->block->weights[batch->first];
   EXPECT_FLOAT_EQ(weights[0], 0.5F);
   EXPECT_DOUBLE_EQ(batch->LargestWeight(), 1);
-  batch->DivideWeights(4);  // another process has a larger one
+  batch->DivideWeights(4);  // another process has a larger weight
   EXPECT_FLOAT_EQ(weights[0], 0.125F);
   EXPECT_FLOAT_EQ(weights[1], 0.25F);
   EXPECT_FLOAT_EQ(weights[7], 1);  // imitated
   EXPECT_DOUBLE_EQ(batch->LargestWeight(), 1);
-  // That one is lost.
+  // The other process is lost, so this one's largest weight counts.
   batch->DivideWeights(batch->LargestWeight());
   EXPECT_FLOAT_EQ(weights[0], 0.5F);
   EXPECT_FLOAT_EQ(weights[1], 1);
@@ -127,7 +128,7 @@ TEST_F(BatchSourceTest, ABatchThatIsTriedAgainIsDividedByTheLargestWeightOfTheNe
 }
 
 TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
-  // Three games whose first decisions and returns differ.
+  // Three games with ascending returns, whose first decisions differ from one to the next.
   std::vector<std::shared_ptr<v1::Trajectory>> games = {game_};
   for (uint64_t seed = 2; games.size() < 3; ++seed) {
     const auto game = Play(seed);
@@ -148,7 +149,7 @@ TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
       return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
     });
     const std::optional<PreparedBatch> batch = source->Next(kTimeout);
-    std::string actions;  // of rows 6 and 7, those imitated
+    std::string actions;  // of rows 6 and 7, which are imitated
     for (size_t row = 6; row < 8; ++row) {
       const float* policy = &batch->block->policies[(batch->first + row) * 3 * 3];
       actions.push_back(static_cast<char>(std::max_element(policy, policy + 3) - policy));
@@ -157,7 +158,7 @@ TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
   };
   const char best = games[2]->actions()[0];
   EXPECT_EQ(imitated(1), std::string(2, best));
-  // Where a shard keeps several, all of them are wanted.
+  // If shards keep several best games, all of them are imitated.
   EXPECT_EQ(imitated(2), std::string({best, games[1]->actions()[0]}));
 }
 
@@ -170,7 +171,7 @@ TEST_F(BatchSourceTest, HoldsNoMoreBatchesThanItIsTold) {
   ASSERT_TRUE(Await([&] { return source->depth() >= 2; }));
   absl::SleepFor(absl::Milliseconds(50));
   EXPECT_EQ(source->depth(), 2);
-  EXPECT_EQ(draws, 2);  // of one block: by priority, and the best
+  EXPECT_EQ(draws, 2);  // one block needs a draw by priority and one of best games
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(source->Next(kTimeout).has_value());
 }
 
@@ -186,7 +187,7 @@ TEST_F(BatchSourceTest, DropsTheRestOfABlockWithWhatIsQueuedOfIt) {
     return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
   });
   ASSERT_TRUE(Await([&] { return source->depth() >= 2; }));
-  // Two of the block's four are queued, two are to follow.
+  // Two of the block's four batches are queued; two will follow.
   dropped = true;
   source->DropQueued();
   for (int i = 0; i < 4; ++i) {
@@ -204,7 +205,7 @@ TEST_F(BatchSourceTest, LeavesOutGamesThatAreNotOfTheRun) {
     drawn[0].trajectory = foreign;
     return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
   });
-  // The last one of a block cannot be had from such draws but by more of them.
+  // The first row of every draw is refused, so no draw ever completes a block.
   EXPECT_FALSE(source->Next(absl::Milliseconds(200)).has_value());
   EXPECT_GT(source->refused_rows(), 0);
   EXPECT_THAT(source->last_refusal(), HasSubstr("rules_version"));

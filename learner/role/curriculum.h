@@ -1,4 +1,4 @@
-// How often each program is to be played.
+// Decides how often each program is played.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_CURRICULUM_H_
 #define MALLOCMUZERO_LEARNER_ROLE_CURRICULUM_H_
@@ -10,21 +10,22 @@
 
 namespace mallocmuzero {
 
-// How well a program is played. Returns are shares of its all-HBM cycles.
+// How well a program is played. Returns are shares of its cycles with everything in HBM.
 struct ProgramStanding {
-  // The best known, by whoever played it.
+  // The best known return of any player.
   double best_return = 0;
 
-  // Of recent games of self-play; NaN: none yet.
+  // The mean of recent games of self-play; NaN if there are none.
   double mean_return = std::numeric_limits<double>::quiet_NaN();
 
-  // Typical deviation of returns, above 0.
+  // The typical deviation of returns; above 0.
   double scale = 1;
 };
 
-// Shares that sum to 1: a fifth is dealt out evenly, so that no program is forgotten, and the rest
-// by regret, which is how far recent games stay below the best known in units of their deviation,
-// at most 10. Nobody has played a program yet: 10.
+// Returns the share of games of each program; shares sum to 1. A fifth is divided evenly, so that
+// no program is forgotten, and the rest in proportion to regret. The regret of a program is the
+// distance of recent games below the best known return, in units of `scale`, from 0 to 10. A
+// program without games has regret 10.
 std::vector<double> ProgramWeights(absl::Span<const ProgramStanding> programs);
 
 }  // namespace mallocmuzero

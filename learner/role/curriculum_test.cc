@@ -10,7 +10,7 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 
 TEST(Curriculum, PlaysProgramsByTheirRegret) {
-  // Regrets 3, 1 and 0: 0.2 / 3 each, and 0.8 by 3 : 1 : 0.
+  // The regrets are 3, 1 and 0. Each gets 0.2 / 3, and 0.8 is divided by 3 : 1 : 0.
   EXPECT_THAT(ProgramWeights({{.best_return = 0.5, .mean_return = 0.2, .scale = 0.1},
                               {.best_return = 0.04, .mean_return = 0.03, .scale = 0.01},
                               {.best_return = 0.5, .mean_return = 0.6, .scale = 0.1}}),
@@ -19,7 +19,7 @@ TEST(Curriculum, PlaysProgramsByTheirRegret) {
 }
 
 TEST(Curriculum, AProgramThatNobodyPlayedComesFirst) {
-  // Regrets 10 (not 1e6: at most 10) and 10.
+  // Both regrets are 10: the first is bounded by it, the second is that of a program without games.
   EXPECT_THAT(ProgramWeights({{.best_return = 1, .mean_return = 0, .scale = 1e-6}, {}}),
               ElementsAre(DoubleNear(0.5, 1e-12), DoubleNear(0.5, 1e-12)));
 }

@@ -1,4 +1,4 @@
-// How old the games are that a learner draws positions from.
+// Measures how old the games are from which a learner draws positions.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_DRAWN_AGES_H_
 #define MALLOCMUZERO_LEARNER_ROLE_DRAWN_AGES_H_
@@ -12,16 +12,17 @@
 
 namespace mallocmuzero {
 
-// Counts drawn positions by the age of their game: updates of the weights since those that it was
-// played with, or searched with again. Games of other sources than self-play have none.
+// A histogram of drawn positions by the age of their games. A game's age is the number of updates
+// since the weights that it was played with, or last searched with. Only games of self-play have an
+// age. Not thread-safe.
 class DrawnAges {
  public:
-  // Largest age of each bucket but the last, which has all older ones.
+  // The largest age of each bucket but the last, which counts all higher ages.
   static constexpr std::array<uint64_t, 10> kBounds = {0,    10,   30,    100,   300,
                                                        1000, 3000, 10000, 30000, 100000};
 
-  // `step`: updates of the weights now. Weights of an earlier life of the learner may be newer:
-  // that is no age.
+  // Adds positions that were drawn when the weights had `step` updates. The age is 0 for games by
+  // newer weights, which exist if the learner was restarted from an older checkpoint.
   void Add(absl::Span<const SampledPosition> drawn, uint64_t step);
 
   uint64_t positions() const { return positions_; }

@@ -22,10 +22,11 @@
 namespace mallocmuzero {
 namespace {
 
-// Games of a generation: 40 bytes each.
+// The number of games in a generation, 40 bytes each.
 constexpr size_t kSeenGames = 500'000;
 
-// A baseline of fewer games follows each of them at once: the first few say little of the spread.
+// A baseline with fewer games is refreshed with every block of batches, because the first few games
+// say little about the deviation of returns.
 constexpr uint64_t kFewGames = 32;
 
 constexpr char kAgent[] = "agent";
@@ -73,7 +74,8 @@ absl::Status GameBook::Take(const v1::Trajectory& game) {
                             ? absl::NotFoundError("a game of a program that is not trained on")
                             : CheckTrajectory(*program, game);
   if (!status.ok()) return status;
-  // A game searched again comes with new policies, and with the decisions that were checked before.
+  // A game that was searched again has new policies but the same decisions, which need no second
+  // check.
   const Id id = Halves(game.id());
   const size_t hash = absl::HashOf(game.actions(), game.program_sha256());
   {
@@ -83,7 +85,7 @@ absl::Status GameBook::Take(const v1::Trajectory& game) {
   status = CheckRecordedGame(*program, game);
   if (!status.ok()) return status;
   const absl::MutexLock lock(&mutex_);
-  if (IsKnown(id, hash)) return absl::OkStatus();  // another thread was faster
+  if (IsKnown(id, hash)) return absl::OkStatus();  // another thread has taken it meanwhile
   if (seen_.size() >= kSeenGames) {
     seen_before_ = std::move(seen_);
     seen_.clear();
@@ -94,7 +96,7 @@ absl::Status GameBook::Take(const v1::Trajectory& game) {
   const bool own = game.source() == v1::Trajectory::SELF_PLAY;
   if (NoteIfBest(game, own ? kAgent : kDemonstration, record.progress)) record.has_new_best = true;
   if (game.source() == v1::Trajectory::DEMONSTRATION) record.demonstrated = true;
-  // Demonstrations say nothing of how the agent plays.
+  // Demonstrations do not count, since baselines describe how the agent plays.
   if (own && !follows_) record.baseline.Add(game);
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// What a learner takes from games besides the rows it trains on.
+// The learner's record of the drawn games: baselines, best games, evaluations and demonstrations.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_GAME_BOOK_H_
 #define MALLOCMUZERO_LEARNER_ROLE_GAME_BOOK_H_
@@ -28,55 +28,60 @@
 
 namespace mallocmuzero {
 
-// From an actor's word that it has shown games of a program until one must have been drawn: longer
-// than spools wait for shards, and than one actor takes for all programs there are.
+// The time after an actor's report of demonstrations within which the learner must have drawn one
+// of them. It exceeds the time that spools wait for shards and that one actor needs for all
+// programs.
 inline constexpr absl::Duration kDemonstrationPatience = absl::Hours(1);
 
-// Checks every game before it is learned from, counts each once in its program's baseline, and
-// remembers the best. Thread-safe.
+// Checks every game before it is learned from, adds each once to its program's baseline, and keeps
+// the best game of each program. Thread-safe.
 class GameBook {
  public:
-  // `programs` must outlive it. A follower's baselines are those of another book (RestoreFrom): its
-  // own games do not change them. Internal errors of the greedy solver.
-  // `ranked_quantile` is that of its baselines.
+  // `programs` must outlive the book. If `follows`, the baselines come from another process's book
+  // by RestoreFrom and the games taken do not change them. `ranked_quantile` is passed to the
+  // baselines. Returns the greedy solver's errors, which are Internal.
   static absl::StatusOr<std::unique_ptr<GameBook>> Create(const ProgramSet& programs, bool follows,
                                                           double ranked_quantile = 0);
 
-  // OK if the game may be learned from. NotFound if its program is not in the set, InvalidArgument
-  // if it is not a game of it.
+  // Takes a game in. OK if it may be learned from, NotFound if its program is not in the set,
+  // InvalidArgument if it is not a valid game of the program.
   absl::Status Take(const v1::Trajectory& game);
 
-  // Takes what an actor says of evaluation games and demonstrations of the set's programs. Of
-  // evaluations the one by the newest weights counts; none by newer ones than `newest_step`, which
-  // were lost with an earlier life of the learner. Demonstrations are only on their way then.
+  // Takes in an actor's report of evaluation games and demonstrations. The evaluation by the newest
+  // weights counts. Evaluations by weights newer than `newest_step` are ignored: these weights were
+  // lost when the learner was restarted. A reported demonstration counts as being on its way until
+  // Take gets it.
   void TakeReport(const v1::ActorReport& report, uint64_t newest_step, absl::Time now);
 
-  // Up to `most` programs, by their index, of which no demonstration has been taken and none is on
-  // its way: those from the `first`-th on, around the end. What has not come after
-  // kDemonstrationPatience was lost.
+  // Returns the indices of up to `most` programs of which no demonstration was taken and none is on
+  // its way. Begins at the `first`-th of them, modulo their number, and wraps around. A
+  // demonstration that has not arrived within kDemonstrationPatience counts as lost.
   std::vector<uint32_t> Undemonstrated(uint64_t first, size_t most, absl::Time now) const;
 
-  // What to measure values by, of every program, as of the last refresh. Never null.
+  // The baselines of all programs, by which values are normalized, as of the last refresh. Never
+  // null.
   std::shared_ptr<const Baselines> baselines() const;
 
-  // Lets baselines() follow the games taken. Programs that were new get theirs at once.
+  // Refresh updates baselines() by the games taken. RefreshNewPrograms does so only for programs
+  // whose baseline has fewer than 32 games; such programs may be refreshed at any time.
   void Refresh();
   void RefreshNewPrograms();
 
-  // Games that were taken for the first time.
+  // The number of different games taken.
   uint64_t taken() const;
 
-  // Parts of a checkpoint: everything but which games were seen. Programs that the state does not
-  // know start anew; what it knows of programs that are not trained on now is saved again as it is,
-  // for the day they come back. InvalidArgument, with nothing changed, if the state is of games by
-  // other rules.
+  // Save the book to a checkpoint and restore it, except for the set of games seen. Programs that
+  // are not in the state keep their fresh records. Programs of the state that are not trained on
+  // now are kept and saved again, so that a later run can continue them. RestoreFrom returns
+  // InvalidArgument and changes nothing if the state is of games by other rules.
   void SaveTo(v1::TrainState& state) const;
   absl::Status RestoreFrom(const v1::TrainState& state);
 
-  // The best mapping of each program that has a better one than at the last call.
+  // Writes the best mapping of each program whose best game has changed since the last successful
+  // call. After an error the remaining ones are written by the next call.
   absl::Status WriteBestMappings(const RunDirectory& directory);
 
-  // One a program, in the set's order; the means are the caller's.
+  // One entry for each program, in the set's order. The caller must fill in the mean returns.
   std::vector<ProgramStanding> Standings() const;
   std::vector<v1::TrainMetrics::Program> Describe() const;
 
@@ -85,13 +90,13 @@ class GameBook {
     ProgramProgress progress;
     ReturnBaseline baseline;
     bool has_new_best = false;
-    uint64_t refreshed_games = 0;  // that the baseline in use is made of
-    uint64_t policy_step = 0;      // of the weights that progress.policy_return is of
+    uint64_t refreshed_games = 0;  // number of games in the baseline in use
+    uint64_t policy_step = 0;      // of the weights that reached progress.policy_return
     bool demonstrated = false;     // a demonstration was taken
-    absl::Time demonstration_due = absl::InfinitePast();  // of what an actor has shown
+    absl::Time demonstration_due = absl::InfinitePast();  // for a reported demonstration
   };
 
-  // A game by its id, and what its decisions hash to.
+  // Games seen: the two halves of an id, and a hash of the game's decisions.
   using Id = std::pair<uint64_t, uint64_t>;
   using Seen = absl::flat_hash_map<Id, size_t>;
 
@@ -109,7 +114,7 @@ class GameBook {
   std::vector<v1::TrainState::Program> others_ ABSL_GUARDED_BY(mutex_);  // not trained on now
   std::shared_ptr<const Baselines> baselines_ ABSL_GUARDED_BY(mutex_);
 
-  // Two generations of so many games: the older one is dropped when the newer one is full.
+  // Two generations of games seen. When the newer one is full, it replaces the older one.
   Seen seen_ ABSL_GUARDED_BY(mutex_);
   Seen seen_before_ ABSL_GUARDED_BY(mutex_);
   uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -56,7 +56,7 @@ TEST_F(GameBookTest, CountsAGameOnceHoweverOftenItIsDrawn) {
   const v1::Trajectory game = Play(1);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(book_->Take(game), absl::OkStatus());
   EXPECT_EQ(book_->taken(), 1);
-  // Searched again, it is the same game.
+  // A game that was searched again counts as the same game.
   v1::Trajectory again = game;
   again.set_network_step(9);
   again.set_root_values(0, 0.5F);
@@ -75,7 +75,7 @@ TEST_F(GameBookTest, BaselinesChangeOnlyWhenRefreshed) {
   book_->RefreshNewPrograms();
   EXPECT_EQ(BaselineGames(), 59);
   EXPECT_EQ(book_->Take(Play(60)), absl::OkStatus());
-  book_->RefreshNewPrograms();  // it is not new any more
+  book_->RefreshNewPrograms();  // the program is no longer new
   EXPECT_EQ(BaselineGames(), 59);
   book_->Refresh();
   EXPECT_EQ(BaselineGames(), 60);
@@ -87,7 +87,7 @@ TEST_F(GameBookTest, RefusesGamesThatAreNotOfTheRun) {
   EXPECT_TRUE(absl::IsNotFound(book_->Take(game)));
   game = Play(1);
   EXPECT_EQ(book_->Take(game), absl::OkStatus());
-  // The id of a game that is known does not let other decisions in.
+  // A game with a known id but other decisions is checked again.
   (*game.mutable_actions())[0] = 77;
   EXPECT_THAT(book_->Take(game).message(), HasSubstr("actions[0]"));
   EXPECT_EQ(book_->taken(), 1);
@@ -124,8 +124,8 @@ TEST_F(GameBookTest, KeepsTheEvaluationByTheNewestWeights) {
     book_->TakeReport(report, 25, now_);
   };
   take(program, 20, 0.5);
-  take(program, 10, 0.25);   // of an actor that was slow
-  take(program, 26, 0.125);  // of weights that the learner does not have any more
+  take(program, 10, 0.25);   // by older weights, from a slow actor
+  take(program, 26, 0.125);  // by weights that were lost with an earlier process of the learner
   take("another program", 20, 0.75);
   EXPECT_EQ(book_->Describe()[0].policy_return(), 0.5);
   take(program, 20, 0.375);
@@ -165,7 +165,7 @@ TEST_F(GameBookTest, AsksForDemonstrationsAgainThatAnActorHasShownAndThatNeverCa
   const absl::Time due = now_ + kDemonstrationPatience;
   EXPECT_THAT(book_->Undemonstrated(0, 9, due - absl::Seconds(1)), IsEmpty());
   EXPECT_THAT(book_->Undemonstrated(0, 9, due), ElementsAre(0));
-  // What was only said to be on its way is not known in a learner's next life.
+  // A demonstration that is only on its way is not saved.
   v1::TrainState state;
   book_->SaveTo(state);
   EXPECT_FALSE(state.programs(0).demonstrated());
@@ -182,7 +182,7 @@ TEST_F(GameBookTest, KeepsWhatIsKnownOfProgramsThatAreNotTrainedOnNow) {
   left_out.set_sha256("another program");
   const std::unique_ptr<GameBook> other = *GameBook::Create(programs_, false);
   EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());
-  EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());  // twice is as once
+  EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());  // a second time changes nothing
   v1::TrainState again;
   other->SaveTo(again);
   ASSERT_EQ(again.programs_size(), 2);
@@ -205,7 +205,7 @@ TEST_F(GameBookTest, DoesNotTakeOverABestGameThatCannotBePlayed) {
   EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
   v1::TrainState state;
   book_->SaveTo(state);
-  state.clear_rules_version();  // of a file that does not say
+  state.clear_rules_version();  // like a file without a version
   std::string& actions = *state.mutable_programs(0)->mutable_best_actions();
   const std::string whole = actions;
   const std::string bad[] = {std::string(whole.size(), '\x7f'), whole + whole, whole.substr(1)};
@@ -234,7 +234,7 @@ TEST_F(GameBookTest, AMappingThatCouldNotBeWrittenIsWrittenTheNextTime) {
   const std::string path =
       directory.BestPath(programs_[0].program().hardware().name(), programs_[0].name());
   EXPECT_TRUE(std::filesystem::exists(path));
-  // Once is enough.
+  // A mapping that was written is not written again.
   std::filesystem::remove(path);
   EXPECT_EQ(book_->WriteBestMappings(directory), absl::OkStatus());
   EXPECT_FALSE(std::filesystem::exists(path));

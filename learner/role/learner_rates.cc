@@ -8,7 +8,7 @@
 namespace mallocmuzero {
 namespace {
 
-// What rates look back on.
+// The time over which rates are computed.
 constexpr absl::Duration kWindow = absl::Seconds(10);
 
 }  // namespace

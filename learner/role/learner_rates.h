@@ -1,4 +1,4 @@
-// A learner's rates a second, over the last seconds.
+// Computes a learner's rates over the last ten seconds.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_LEARNER_RATES_H_
 #define MALLOCMUZERO_LEARNER_ROLE_LEARNER_RATES_H_
@@ -16,11 +16,11 @@ namespace mallocmuzero {
 // Not thread-safe.
 class LearnerRates {
  public:
-  // How much there is of everything now. Called once a second.
+  // Adds the totals at `now`. Call about once a second.
   void Add(const TrainingFigures& training, const ActorTotals& actors, absl::Time now);
 
-  // By their names in RoleStatus.figures; none before there is something to compare. "drawn_age" is
-  // the mean age of the games of drawn positions.
+  // The rates by their names in RoleStatus.figures, in units a second; empty before the second Add.
+  // "drawn_age" is the mean age, in updates, of the games of drawn positions.
   std::map<std::string, double> Figures() const;
 
  private:
@@ -30,8 +30,8 @@ class LearnerRates {
     double rows = 0;
     double games = 0;
     double decisions = 0;
-    double drawn = 0;  // positions that have an age
-    double drawn_age = 0;
+    double drawn = 0;      // positions drawn that have an age
+    double drawn_age = 0;  // the sum of their ages
   };
 
   std::deque<Sample> samples_;

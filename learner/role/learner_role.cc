@@ -45,10 +45,10 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Seconds(1);
 
-// Without an update for longer, it says what it waits for.
+// After this time without an update the status says what the learner waits for.
 constexpr absl::Duration kIdleAfter = absl::Seconds(2);
 
-// Programs that one answer asks an actor to show.
+// The most programs of which one answer asks an actor for demonstrations.
 constexpr size_t kMostDemonstrations = 16;
 
 std::vector<std::string> Fingerprints(const ProgramSet& programs) {
@@ -111,7 +111,7 @@ class LearnerRole::Impl {
   ActorBook actors_;
   LearnerMetrics metrics_;
   const absl::Time started_;
-  std::optional<RunLock> run_lock_;  // of the first process
+  std::optional<RunLock> run_lock_;  // held by process 0 only
   std::unique_ptr<GameBook> book_;
   std::unique_ptr<LearnerService> service_;
   std::unique_ptr<RoleStatusService> status_service_;
@@ -128,7 +128,7 @@ class LearnerRole::Impl {
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  std::vector<double> weights_ ABSL_GUARDED_BY(mutex_);  // of programs, for actors
+  std::vector<double> weights_ ABSL_GUARDED_BY(mutex_);  // the share of games of each program
   uint64_t reports_ ABSL_GUARDED_BY(mutex_) = 0;
   LearnerRates rates_ ABSL_GUARDED_BY(mutex_);
 };
@@ -248,7 +248,7 @@ absl::Status LearnerRole::Impl::Stop(absl::Duration grace) {
     return absl::DeadlineExceededError("the update in progress has not ended");
   }
   const absl::Status saved = training_->SaveAtEnd();
-  // Before what its calls look at goes away.
+  // The server ends before the objects that its calls use.
   if (server_ != nullptr) {
     server_->Shutdown(std::max(deadline - absl::Now(), absl::ZeroDuration()));
   }
@@ -309,7 +309,7 @@ absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::TakeReport(const v1::ActorRep
   v1::ActorOrders orders;
   const absl::MutexLock lock(&mutex_);
   if (config_.learner().demonstration_seconds() > 0) {
-    // Each actor begins elsewhere.
+    // Each report gets another beginning, so that actors demonstrate different programs.
     const auto wanted = book_->Undemonstrated(reports_++, kMostDemonstrations, now);
     orders.mutable_demonstrate()->Add(wanted.begin(), wanted.end());
   }
@@ -341,7 +341,7 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
   v1::RoleStatus status;
   status.set_role(v1::RoleStatus::LEARNER);
   status.set_name(config_.learner().name());
-  // Not address_: calls come in before that is known.
+  // The configured address, because calls arrive before address_ is set.
   status.set_address(config_.learner().address());
   status.set_version(std::string(BuildVersion()));
   status.set_uptime_seconds(absl::ToDoubleSeconds(now - started_));

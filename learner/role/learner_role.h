@@ -1,4 +1,4 @@
-// The learner of a cluster as one object: what `mallocmuzero learner` runs.
+// The role `learner` of a cluster, which `mallocmuzero learner` runs.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_LEARNER_ROLE_H_
 #define MALLOCMUZERO_LEARNER_ROLE_LEARNER_ROLE_H_
@@ -22,20 +22,21 @@ namespace mallocmuzero {
 
 class Security;  // rpc/security.h
 
-// Draws from every replay shard, trains, writes priorities back, and tells actors about new weights
-// (v1::Learner, v1::Status on learner.address). It goes on from the last checkpoint in
-// learner.run_dir, or begins there. Thread-safe.
+// Draws from every replay shard, trains, writes priorities back, and serves new weights to actors
+// (services Learner and Status on learner.address). Continues from the last checkpoint in
+// learner.run_dir or begins a new run there. Thread-safe.
 class LearnerRole {
  public:
-  // `config` as ReadClusterConfig gives it. Of learner.processes, this is number `rank`: number 0
-  // serves actors and writes to run_dir; the others only train with it and do not listen.
-  // Returns as soon as it serves; neither replay shards nor other processes need be there yet.
-  // `registry` must outlive it. Errors name the field, the file or the address.
+  // Starts process `rank` of learner.processes. Process 0 serves actors and writes to run_dir; the
+  // others only take part in the training and do not listen. `config` must come from
+  // ReadClusterConfig. Returns as soon as it serves, without waiting for replay shards or other
+  // processes. `registry` must outlive the role. Errors name the field, the file or the address.
   static absl::StatusOr<std::unique_ptr<LearnerRole>> Start(
       v1::ClusterConfig config, uint32_t rank, std::shared_ptr<const Security> security,
       prometheus::Registry& registry);
 
-  // Stops at once; what was learned since the last checkpoint is lost.
+  // Stops after the update in progress. Without an earlier Stop, the updates since the last
+  // checkpoint are lost.
   ~LearnerRole();
   LearnerRole(const LearnerRole&) = delete;
   LearnerRole& operator=(const LearnerRole&) = delete;
@@ -44,17 +45,17 @@ class LearnerRole {
   // with nothing saved, if the update has not ended by `grace`.
   absl::Status Stop(absl::Duration grace);
 
-  // OK while it works. Else what ended it, such as a full disk under run_dir: stop it, and start it
-  // again.
+  // OK while the learner works. Otherwise the error that ended training; the process should then be
+  // restarted.
   absl::Status status() const;
 
-  // host:port that it listens on, with the port in use; empty for a rank above 0.
+  // host:port with the port that it listens on; empty for a rank above 0.
   const std::string& address() const;
 
-  // The shards that it draws from.
+  // The state of the shards that it draws from.
   std::vector<PeerState> peers() const;
 
-  // Updates made, those before a restart counted.
+  // The number of updates of the run, including those before a restart.
   uint64_t step() const;
 
  private:

@@ -1,4 +1,4 @@
-// Learner, actors and replay shards together, on loopback.
+// Tests of a learner, actors and replay shards together, on 127.0.0.1.
 
 #include "learner/role/learner_role.h"
 
@@ -48,12 +48,12 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
   StartLearner();
   std::unique_ptr<ActorRole> actors[] = {StartActor(0), StartActor(1)};
   EXPECT_TRUE(Learns(20));
-  // Both play with weights that were learned from their games.
+  // Both actors play with weights that were learned from their games.
   for (const auto& actor : actors) {
     EXPECT_TRUE(Await([&] { return actor->network_step() >= 4; }));
     EXPECT_GT(actor->games(), 0);
   }
-  // Reports come every two seconds.
+  // Actors report every two seconds, so this may take a while.
   EXPECT_TRUE(Await([&] {
     const v1::RoleStatus status = LearnerStatus();
     double games = 0;
@@ -70,7 +70,7 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
     EXPECT_EQ(actor->Stop(absl::Seconds(5)), absl::OkStatus());
     EXPECT_LT(absl::Now() - start, absl::Seconds(5));
   }
-  // Whoever asks meanwhile is answered or turned away.
+  // Calls during the stop are answered or refused, and must not crash the learner.
   std::atomic<bool> stopped = false;
   std::thread asks([&, stub = v1::Status::NewStub(MakeChannel(learner_->address(), *security_))] {
     while (!stopped) {
@@ -91,7 +91,7 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
   const auto metrics = RunDirectory::Open(folder_ + "/run")->ReadMetrics();
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   EXPECT_EQ(metrics->back().updates(), static_cast<double>(learner_->step()));
-  // Lines say what happened since the one before: together no more than there was.
+  // Each line counts from the line before, so the sums do not exceed the totals.
   double simulations = 0;
   double learn_seconds = 0;
   for (const v1::TrainMetrics& line : *metrics) {
@@ -145,7 +145,7 @@ TEST_F(Cluster, AnActorThatShowsSolversGamesSaysSo) {
     const v1::RoleStatus status = LearnerStatus();
     return status.peers_size() == 1 && status.peers(0).blocked_on() == "showing solvers' games";
   }));
-  EXPECT_TRUE(LearnerStatus().peers(0).flow_control());  // no trouble
+  EXPECT_TRUE(LearnerStatus().peers(0).flow_control());  // this is no fault
 }
 
 TEST_F(Cluster, EveryPartMayStartAgain) {
@@ -153,7 +153,7 @@ TEST_F(Cluster, EveryPartMayStartAgain) {
   StartLearner();
   std::unique_ptr<ActorRole> actor = StartActor(0);
   ASSERT_TRUE(Learns(8));
-  // The shard: its games are gone, the actor's next ones are not.
+  // The shard restarts. Its games are lost, but the actor's next ones are stored.
   shard_ = nullptr;
   EXPECT_TRUE(Await([&] { return !LearnerStatus().blocked_on().empty(); }));
   EXPECT_TRUE(Await([&] {
@@ -162,7 +162,7 @@ TEST_F(Cluster, EveryPartMayStartAgain) {
   }));
   StartShard();
   EXPECT_TRUE(Learns(8));
-  // The learner: it goes on from its checkpoint, and the actor with its weights.
+  // The learner restarts and continues from its checkpoint; the actor takes its weights.
   EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
   const uint64_t stopped_at = learner_->step();
   learner_ = nullptr;
@@ -170,7 +170,7 @@ TEST_F(Cluster, EveryPartMayStartAgain) {
   EXPECT_GE(learner_->step(), stopped_at);
   EXPECT_TRUE(Learns(8));
   EXPECT_TRUE(Await([&] { return actor->network_step() > stopped_at; }));
-  // The actor.
+  // The actor restarts.
   EXPECT_EQ(actor->Stop(absl::Seconds(5)), absl::OkStatus());
   actor = StartActor(0);
   EXPECT_TRUE(Await([&] { return actor->games() > 0; }));
@@ -185,7 +185,7 @@ TEST_F(Cluster, AnActorFollowsTheLearnerThatTakesAnothersPlace) {
   learner_ = nullptr;
   config_.mutable_learner()->set_run_dir(folder_ + "/another_run");
   config_.mutable_learner()->set_seed(4);
-  shard_ = nullptr;  // so that the new one has nothing to learn from, and stays at step 0
+  shard_ = nullptr;  // so that the new learner has no games and stays at step 0
   StartLearner();
   EXPECT_TRUE(Await([&] { return actor->network_step() == 0; }));
   EXPECT_TRUE(Await([&] { return LearnerStatus().peers_size() == 1; }));
@@ -201,7 +201,7 @@ TEST_F(Cluster, AnActorPlaysTheProgramsOfALearnerThatStartsAgainWithOthers) {
   const std::string path = folder_ + "/another.program";
   ASSERT_TRUE(WriteMessage(path, others[0].program().proto()).ok());
   config_.mutable_learner()->set_workloads(0, path);
-  // An empty one: games of the programs before would be refused.
+  // The new shard is empty, since games of the earlier programs would be refused.
   shard_ = nullptr;
   StartShard();
   StartLearner();
@@ -215,7 +215,7 @@ TEST_F(Cluster, TheNewestWeightsAreThoseOfTheCheckpointAfterALearnersDeath) {
   const std::string path = folder_ + "/run/checkpoints/latest";
   ASSERT_TRUE(Await([&] { return std::filesystem::exists(path); }));
   ASSERT_TRUE(Learns(4));
-  learner_ = nullptr;  // not stopped: nothing is saved
+  learner_ = nullptr;  // without Stop nothing is saved
   const auto checkpoint = LoadCheckpoint(path);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   StartLearner();
@@ -242,20 +242,20 @@ TEST_F(Cluster, StoredGamesAreSearchedAgain) {
 
 TEST_F(Cluster, GamesDoNotGrowOldBehindAShardThatHoldsThemBack) {
   v1::RateLimit& limit = *config_.mutable_replay(0)->mutable_rate_limit();
-  limit.set_samples_per_insert(8);  // far more than one learner draws of what one actor plays
+  limit.set_samples_per_insert(8);  // far more draws than the learner makes for one actor's games
   limit.set_error_buffer(2000);
   config_.mutable_replay(0)->set_max_positions(4000);
   StartShard();
   StartLearner();
   const std::unique_ptr<ActorRole> actor = StartActor(0);
   ASSERT_TRUE(Await([&] { return actor->blocked().flow_control; }));
-  // One thread with four games in flight: a round on its way, and one that was played meanwhile.
+  // One thread plays rounds of four games. One round may be on its way and another one just played.
   for (int look = 0; look < 20; ++look) {
     ASSERT_TRUE(Learns(5));
     const auto played = static_cast<int64_t>(actor->games());
     EXPECT_LE(played - static_cast<int64_t>(shard_->Stats().inserted_items()), 8);
   }
-  // So what is learned from is young, and the learner says how old.
+  // So the games learned from are recent, and the learner reports their age.
   EXPECT_TRUE(Await([&] { return LearnerStatus().figures().contains("drawn_age"); }));
   EXPECT_LE(LearnerStatus().figures().at("drawn_age"), static_cast<double>(learner_->step()));
 }
@@ -326,7 +326,7 @@ TEST_F(Cluster, TwoProcessesTrainTogetherAndMeetAgain) {
   StartShard();
   StartLearner();
   const std::unique_ptr<ActorRole> actor = StartActor(0);
-  // One of two does nothing but serve.
+  // Process 0 serves without the second process but makes no updates.
   EXPECT_TRUE(Await([&] { return actor->games() > 0; }));
   EXPECT_EQ(learner_->step(), 0);
   prometheus::Registry registry;
@@ -346,7 +346,7 @@ TEST_F(Cluster, SyntheticActorsLoadItAsRealOnesWould) {
   auto actors = SyntheticActors::Start(
       config_, {.actors = 20, .games_per_second = 10, .threads = 1}, security_);
   ASSERT_TRUE(actors.ok()) << actors.status();
-  // The learner learns from what they made up: nothing of it is refused.
+  // The learner learns from the synthetic games and refuses none of them.
   EXPECT_TRUE(Learns(8));
   EXPECT_TRUE(Await([&] { return LearnerStatus().peers_size() == 20; }));
   EXPECT_TRUE(Await([&] {

@@ -18,11 +18,11 @@
 namespace mallocmuzero {
 namespace {
 
-// A transfer that is so many versions behind the newest ends: a slow actor gets weights at all, and
-// yet few versions are in memory however many actors are slow.
+// A transfer ends when its version is further behind the newest than this. So slow actors can
+// finish transfers, and yet only few versions stay in memory, however many actors are slow.
 constexpr uint64_t kMostVersionsBehind = 4;
 
-// One answer, without a reactor of its own.
+// Answers a unary call by gRPC's default reactor.
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(status);
@@ -35,7 +35,8 @@ grpc::Status Superseded() {
 
 grpc::Status Ending() { return {grpc::StatusCode::UNAVAILABLE, "the learner is stopping"}; }
 
-// Not a count: that of a learner that starts again would begin where the last one's did.
+// Returns a hash of the assignment's content. A count would not do, since a restarted learner would
+// begin with the same number for another assignment.
 uint64_t VersionOf(v1::Assignment assignment) {
   assignment.clear_version();
   const std::string hash = Sha256(SerializeDeterministically(assignment));
@@ -46,13 +47,14 @@ uint64_t VersionOf(v1::Assignment assignment) {
 
 }  // namespace
 
-// Sends the newest notice as soon as it can send: what came between is skipped. All of it is
-// guarded by the service's mutex. Deletes itself.
+// One WatchCheckpoint stream. Sends the newest notice when it can send and skips those in between.
+// The service's mutex guards its state. Deletes itself when the call is done.
 class LearnerService::Watcher final : public grpc::ServerWriteReactor<v1::CheckpointNotice> {
  public:
   Watcher(LearnerService* service, std::string have)
       : service_(service), sent_sha256_(std::move(have)) {}
 
+  // Sends the newest notice unless a write is under way or it was sent already.
   void Offer() {
     service_->mutex_.AssertHeld();
     if (writing_ || finished_ || service_->weights_ == nullptr ||
@@ -65,7 +67,7 @@ class LearnerService::Watcher final : public grpc::ServerWriteReactor<v1::Checkp
     StartWrite(&notice_);
   }
 
-  // Behind what is being sent, if anything is.
+  // Ends the stream, after the write under way if there is one.
   void End(const grpc::Status& status) {
     service_->mutex_.AssertHeld();
     if (!finished_) end_ = status;
@@ -101,16 +103,16 @@ class LearnerService::Watcher final : public grpc::ServerWriteReactor<v1::Checkp
 
  private:
   LearnerService* const service_;
-  v1::CheckpointNotice notice_;  // being sent
+  v1::CheckpointNotice notice_;  // of the current write
   std::string sent_sha256_;
   bool writing_ = false;
-  bool finished_ = false;  // it is to end
+  bool finished_ = false;  // the stream must end
   bool ended_ = false;     // Finish was called
   grpc::Status end_;
 };
 
-// Sends a file from an offset on, a chunk at a time. gRPC calls one method at a time. Deletes
-// itself.
+// One Fetch stream: sends a file from an offset on, chunk by chunk. Needs no mutex, because gRPC
+// calls one method at a time. Deletes itself when the call is done.
 class LearnerService::Sender final : public grpc::ServerWriteReactor<v1::FetchResponse> {
  public:
   Sender(LearnerService* service, Fetched file, uint64_t offset)
@@ -152,7 +154,7 @@ class LearnerService::Sender final : public grpc::ServerWriteReactor<v1::FetchRe
 
 namespace {
 
-// A stream that ends before it has begun.
+// Answers a streaming call with an error status. Deletes itself when the call is done.
 template <typename Response>
 class Refusal final : public grpc::ServerWriteReactor<Response> {
  public:

@@ -23,7 +23,7 @@ namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(10);
 
-// A learner's services on loopback, and a client.
+// Provides a server with a learner's services on 127.0.0.1, and a client.
 class LearnerServiceTest : public ::testing::Test {
  protected:
   LearnerServiceTest() {
@@ -37,7 +37,7 @@ class LearnerServiceTest : public ::testing::Test {
     return context;
   }
 
-  // What Fetch gives, and how it ends.
+  // Returns the bytes that Fetch sends and its final status.
   std::pair<std::string, grpc::Status> Fetch(const std::string& sha256, uint64_t offset) const {
     v1::FetchRequest request;
     request.set_sha256(sha256);
@@ -52,8 +52,8 @@ class LearnerServiceTest : public ::testing::Test {
     return {bytes, stream->Finish()};
   }
 
-  // Publishes weights of which more is left to send than fits into the buffers between the two, and
-  // returns how a transfer of them ends on which `interrupt` is called after the first bytes.
+  // Publishes weights that are larger than all buffers between server and client, calls `interrupt`
+  // after the first bytes of a transfer, and returns the transfer's final status.
   grpc::Status FetchInterrupted(const std::function<void()>& interrupt) {
     const std::string weights(64 << 20, 'x');
     service_.Publish(1, weights);
@@ -128,7 +128,7 @@ TEST_F(LearnerServiceTest, AWatcherThatDoesNotReadSkipsToTheNewest) {
   v1::CheckpointNotice notice;
   while (notice.step() < kVersions && stream->Read(&notice)) ++heard;
   EXPECT_EQ(notice.step(), kVersions);
-  EXPECT_LT(heard, kVersions);  // none of its memory grows with what it has missed
+  EXPECT_LT(heard, kVersions);  // notices that it missed are not queued
 }
 
 TEST_F(LearnerServiceTest, AFetchGoesOnWhereItWasCut) {

@@ -1,4 +1,4 @@
-// A learner's figures for Prometheus.
+// The Prometheus metrics of a learner.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_METRICS_H_
 #define MALLOCMUZERO_LEARNER_ROLE_METRICS_H_
@@ -17,12 +17,12 @@
 
 namespace mallocmuzero {
 
-// All there is to tell at one time.
+// The values of all metrics at one time.
 struct LearnerFigures {
   TrainingFigures training;
   ActorTotals actors;
   std::vector<v1::TrainMetrics::Program> programs;  // with mean returns
-  std::vector<double> program_weights;              // likewise
+  std::vector<double> program_weights;              // the share of games of each of `programs`
   uint64_t published_step = 0;
   uint64_t fetched_bytes = 0;
   uint64_t watchers = 0;
@@ -34,9 +34,10 @@ struct LearnerFigures {
   LearnerBlock::On blocked_on = LearnerBlock::On::kNothing;
 };
 
-// Names, types and help texts are in metrics.cc, one after the other. Not thread-safe.
+// metrics.cc lists the names, types and help texts. Not thread-safe.
 class LearnerMetrics {
  public:
+  // Registers the metrics. `registry` must outlive them.
   explicit LearnerMetrics(prometheus::Registry& registry);
   ~LearnerMetrics();
   LearnerMetrics(const LearnerMetrics&) = delete;

@@ -1,4 +1,5 @@
-// How a cluster's learner begins: with which networks, in which folder, and when not at all.
+// Tests of how a cluster's learner begins a run: its first networks, its folder, and the errors
+// that prevent a start.
 
 #include <filesystem>
 #include <memory>
@@ -33,7 +34,7 @@ TEST_F(NewRun, BeginsWithTheNetworksOfACheckpoint) {
   const std::string path = folder_ + "/from.checkpoint";
   ASSERT_TRUE(SaveCheckpoint(path, MakeCheckpoint(*network)).ok());
   config_.mutable_learner()->set_from(path);
-  StartShard();  // stays empty, so that nothing is learnt
+  StartShard();  // without actors it stays empty, so there are no updates
   StartLearner();
   EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
   const auto saved = LoadCheckpoint(folder_ + "/run/checkpoints/latest");
@@ -103,7 +104,7 @@ TEST_F(NewRun, RefusesAFolderWhoseRunHasLostItsCheckpoint) {
 TEST_F(NewRun, GoesOnFromTheCheckpointBeforeTheLatest) {
   StartShard();
   const std::string checkpoints = folder_ + "/run/checkpoints";
-  // The first checkpoint has no line of metrics; each stop adds both.
+  // The first checkpoint has no line of metrics. Each stop adds a checkpoint and a line.
   for (int start = 0; start < 2; ++start) {
     StartLearner();
     ASSERT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());

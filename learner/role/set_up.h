@@ -1,4 +1,4 @@
-// What a learner's role needs before it can begin.
+// The steps that prepare a learner's role: checks, the run's folder, the assignment.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_SET_UP_H_
 #define MALLOCMUZERO_LEARNER_ROLE_SET_UP_H_
@@ -16,25 +16,27 @@
 
 namespace mallocmuzero {
 
-// InvalidArgument, naming the field, if process `rank` of such a learner cannot be.
+// InvalidArgument names a field that keeps process `rank` of the learner from running.
 absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
                                 const Security& security);
 
-// Where networks of a checkpoint are to be trained further (`from`): they take the place of
-// `network`. An error names the file.
+// If `from` names a checkpoint whose networks are trained further, replaces `network` by the
+// checkpoint's sizes. Errors name the field and the file.
 absl::Status TakeNetworkOfCheckpoint(v1::LearnerRole& learner);
 
-// Of all shards, the most best games that one keeps of a program.
+// The largest number of best games of a program that a shard keeps.
 uint32_t MostBestGames(const v1::ClusterConfig& config);
 
-// The run's folder, made if it is not there. InvalidArgument if the run in it has other networks.
+// Opens the run's folder, or makes it if it does not exist. InvalidArgument if the run in it has
+// other networks or another value target.
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner);
 
-// What actors are told to play, and the files it names. ResourceExhausted for lack of memory.
+// The assignment for actors and the program files that it names.
 struct RoleAssignment {
   v1::Assignment assignment;
   LearnerService::Files files;
 };
+// ResourceExhausted if there is not enough memory.
 absl::StatusOr<RoleAssignment> MakeAssignment(const v1::LearnerRole& learner,
                                               const ProgramSet& programs);
 

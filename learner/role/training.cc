@@ -21,15 +21,15 @@
 namespace mallocmuzero {
 namespace {
 
-// How long to wait for a batch before others are asked, or a stop is looked for.
+// How long to wait for a batch before checking the other processes and a stop.
 constexpr absl::Duration kBatchPatience = absl::Milliseconds(200);
 
-// How long to wait for the other processes: to meet, so short that a stop is not held up; and in a
-// call, so long that one of them may well be saving.
+// How long to wait for the other processes to connect, short enough not to delay a stop; and how
+// long to wait in a call, long enough for another process to save a checkpoint meanwhile.
 constexpr absl::Duration kMeetPatience = absl::Seconds(2);
 constexpr absl::Duration kCallPatience = absl::Seconds(60);
 
-// Updates that the mean losses look back on.
+// About the number of updates in the mean losses.
 constexpr double kLossMemory = 100;
 
 constexpr absl::Duration kMetricsInterval = absl::Seconds(15);
@@ -89,7 +89,7 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
     if (status.ok() && group_ != nullptr && !book_shared_) {
       status = ShareBook();
       if (status.ok() && rank_ > 0) {
-        // Made by other baselines than those just heard of.
+        // These batches were made with other baselines than those of process 0.
         batches.DropQueued();
         batch.reset();
       }
@@ -100,7 +100,7 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
       batch.reset();
       status = AfterUpdate();
     }
-    // A batch that was not learned from is kept.
+    // After an error the batch is kept for the next attempt.
     if (!status.ok()) Leave(status);
   }
   group_ = nullptr;
@@ -120,11 +120,11 @@ void Training::SaveWhenDue() {
     }
   }
   if (now < save_due_) return;
-  // What went wrong is in the figures, and it is tried again.
+  // The figures tell an error, and the save is tried again.
   Save().IgnoreError();
 }
 
-// Meets the other processes and takes over the state of process 0.
+// Connects to the other processes and takes over the state of process 0.
 absl::Status Training::Join() {
   absl::StatusOr<std::unique_ptr<DataParallel>> group =
       DataParallel::Connect({.rank = rank_,
@@ -155,7 +155,7 @@ void Training::Leave(const absl::Status& why) {
   figures_.group_error = std::string(why.message());
 }
 
-// All processes measure values by the baselines of process 0.
+// Gives the baselines of process 0 to all processes, so that all normalize values in the same way.
 absl::Status Training::ShareBook() {
   if (group_ == nullptr) return absl::OkStatus();
   v1::TrainState state;
@@ -168,7 +168,7 @@ absl::Status Training::ShareBook() {
   return book_.RestoreFrom(state);
 }
 
-// Whether every process has a batch; then largest_weight_ is that of all.
+// Returns whether every process has a batch, and sets largest_weight_ to the largest of all.
 absl::StatusOr<bool> Training::AllAreReady(const std::optional<PreparedBatch>& batch) {
   double numbers[] = {batch.has_value() ? 0.0 : 1.0,
                       batch.has_value() ? batch->LargestWeight() : 0.0};
@@ -207,13 +207,13 @@ void Training::NoteUpdate(const UpdateResult& result, const PreparedBatch& batch
   figures_.rows += batch.rows;
   figures_.drawn_ages.Add(batch.prioritized, figures_.step);
   figures_.last_update = absl::Now();
-  // A diverged update must not hide all that follow.
+  // A loss that is not finite would stay in the moving means for good, so it is left out.
   if (!std::isfinite(result.total_loss) || !std::isfinite(result.gradient_norm)) return;
   Scale(1 - rate, figures_.losses);
   AddLosses(result, rate, figures_.losses);
 }
 
-// Every process comes here at the same steps.
+// Called by every process after the same steps, so that the collective calls match.
 absl::Status Training::AfterUpdate() {
   if (learner_->step() % config_.publish_updates() != 0) return absl::OkStatus();
   book_.Refresh();

@@ -1,4 +1,4 @@
-// The updates of a learner's role: state, loop, checkpoints, other processes.
+// The training loop of a learner's role with its checkpoints and its other processes.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_TRAINING_H_
 #define MALLOCMUZERO_LEARNER_ROLE_TRAINING_H_
@@ -32,7 +32,7 @@
 
 namespace mallocmuzero {
 
-// Where the training thread's time went, seconds.
+// The seconds that the training thread has spent in each state.
 struct TrainingTimes {
   double waiting = 0;   // for a batch
   double agreeing = 0;  // with other processes
@@ -41,63 +41,66 @@ struct TrainingTimes {
   double saving = 0;
 };
 
-// What is known of it from outside.
+// The figures of a training that other threads may read.
 struct TrainingFigures {
   uint64_t step = 0;
-  uint64_t rows = 0;                // trained on by this process since it began
+  uint64_t rows = 0;                // trained on by this process since its start
   v1::TrainMetrics::Losses losses;  // moving mean over about 100 updates
-  DrawnAges drawn_ages;             // of the rows drawn by priority among those
+  DrawnAges drawn_ages;             // of those rows that were drawn by priority
   TrainingTimes times;
   absl::Time last_update = absl::InfinitePast();
   absl::Time last_save = absl::InfinitePast();
   uint64_t failed_saves = 0;
-  std::string save_error;   // of the last save; empty: it went well
-  std::string group_error;  // why there is no contact with the other processes; empty: there is
+  std::string save_error;   // why the last save failed; empty if it succeeded
+  std::string group_error;  // why the other processes are not connected; empty if they are
 };
 
-// What all actors have done since this process began.
+// The totals of all actors since this process started.
 struct ActorWork {
   double games = 0;
   double decisions = 0;
   double simulations = 0;
 };
 
-// What it tells others.
+// Functions that connect a training to the rest of its role. Called from the thread that runs it.
 struct TrainingHooks {
-  // Newer weights, as a checkpoint file without optimiser. Process 0 only.
+  // Publishes newer weights, as the bytes of a checkpoint file without optimizer state. Process 0
+  // only.
   std::function<void(uint64_t step, std::string bytes)> publish;
 
-  // What each of the positions was a surprise by.
+  // Gets the error |value - outcome| of each drawn position, its new priority.
   std::function<void(absl::Span<const SampledPosition> drawn, absl::Span<const double> errors)>
       prioritize;
 
-  // And the mean return of recent games of each program (NaN: none).
+  // Returns the totals of the actors.
   std::function<ActorWork()> played;
+
+  // Returns the mean return of recent games of each program; NaN for a program without games.
   std::function<std::vector<double>()> mean_returns;
 };
 
-// Run on one thread; the rest is thread-safe.
+// One thread at a time may call Publish, Run and SaveAtEnd; rows and figures are thread-safe.
 class Training {
  public:
-  // `book` must outlive it. Process 0 has `directory`, and goes on from the checkpoint in it, or
-  // saves a first one if the run has not begun; an error names the file, and is FailedPrecondition
-  // if a run that has begun lacks its checkpoint.
+  // `book` must outlive the training. Pass `directory` for process 0 only: it continues from the
+  // checkpoint there, or saves a first one if the run is new. Errors name the file;
+  // FailedPrecondition if a run that has begun lacks its checkpoint.
   static absl::StatusOr<std::unique_ptr<Training>> Create(const v1::LearnerRole& config,
                                                           uint32_t rank, GameBook& book,
                                                           std::optional<RunDirectory> directory,
                                                           TrainingHooks hooks);
 
-  // Publishes the weights as they are: call once, before Run.
+  // Publishes the current weights. Call once, before Run.
   void Publish();
 
-  // Updates from batches until `stop`, and saves now and then. An error is what keeps it from going
-  // on.
+  // Makes updates from `batches` until `stop`, publishes weights and saves checkpoints. Blocks.
+  // Returns an error if training cannot go on; lost processes and failed saves are retried instead.
   absl::Status Run(BatchSource& batches, const absl::Notification& stop);
 
-  // Process 0 saves what Run has left. Errors name the file.
+  // Saves the final state after Run, in process 0 only. Errors name the file.
   absl::Status SaveAtEnd() { return directory_.has_value() ? Save() : absl::OkStatus(); }
 
-  // Rows of this process in each batch.
+  // The number of rows of each batch that this process trains on.
   uint32_t rows() const { return config_.options().batch_size() / config_.processes(); }
 
   TrainingFigures figures() const;
@@ -113,7 +116,7 @@ class Training {
   absl::Status RestoreFromDirectory();
   absl::Status Save();
   absl::Status SaveFiles();
-  absl::Status AppendMetrics();  // of the iteration that state_ counts
+  absl::Status AppendMetrics();  // a line for the current iteration of state_
 
   // training.cc
   absl::Status Join();
@@ -134,13 +137,13 @@ class Training {
   Device device_ = Device::kCpu;
   std::unique_ptr<Network> network_;
   std::unique_ptr<Learner> learner_;
-  std::unique_ptr<DataParallel> group_;  // null: alone, or not yet together
-  v1::TrainState state_;                 // counters; the rest is filled in by Capture
-  double largest_weight_ = 1;            // of the batches that all agreed on
-  uint64_t noted_updates_ = 0;           // that the losses in figures_ are of
-  bool book_shared_ = false;             // since the processes met
-  double noted_simulations_ = 0;         // in lines of metrics of this process
-  double noted_updating_ = 0;            // seconds, likewise
+  std::unique_ptr<DataParallel> group_;  // null if alone or while not connected
+  v1::TrainState state_;                 // counters only; Capture fills in the rest
+  double largest_weight_ = 1;            // in the current batches of all processes
+  uint64_t noted_updates_ = 0;           // number of updates in the losses of figures_
+  bool book_shared_ = false;             // ShareBook was called since the processes connected
+  double noted_simulations_ = 0;         // in this process's lines of metrics so far
+  double noted_updating_ = 0;            // seconds in these lines so far
   absl::Time began_;
   absl::Time save_due_;
   absl::Time metrics_due_;

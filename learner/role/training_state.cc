@@ -1,4 +1,4 @@
-// Training: set-up, checkpoints, what is written to the run's folder.
+// The functions of Training that set it up and that write checkpoints and metrics.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@
 namespace mallocmuzero {
 namespace {
 
-// The first checkpoint with something learnt does not wait for long.
+// The most time until the first checkpoint after a start.
 constexpr absl::Duration kFirstSave = absl::Seconds(10);
 
 }  // namespace
@@ -87,8 +87,8 @@ absl::Status Training::Restore(const Checkpoint& checkpoint) {
   MMZ_RETURN_IF_ERROR(network_->ImportWeights(checkpoint.weights));
   MMZ_RETURN_IF_ERROR(learner_->ImportOptimizer(checkpoint.optimizer, checkpoint.step));
   state.clear_programs();
-  // Of a run of `train`, whose stored games are not trained on here: without, it is known to have
-  // been continued by a learner.
+  // The fields about stored games come from a run of `train`, and a learner does not use them.
+  // Their absence tells that a learner has continued the run.
   state.clear_replay();
   state.clear_draws_due();
   state_ = std::move(state);
@@ -100,7 +100,8 @@ absl::Status Training::Restore(const Checkpoint& checkpoint) {
 absl::Status Training::RestoreFromDirectory() {
   const absl::StatusOr<std::optional<Checkpoint>> checkpoint = LoadLatest(*directory_);
   if (!checkpoint.ok()) return checkpoint.status();
-  // Before there is anything else, so that a run without a checkpoint is known to have lost it.
+  // A new run saves a checkpoint before anything else, so that a run without one is known to have
+  // lost it.
   if (!checkpoint->has_value()) return SaveLatest(*directory_, Capture());
   const absl::Status status = Restore(**checkpoint);
   if (!status.ok()) {
@@ -124,8 +125,9 @@ absl::Status Training::Save() {
   return status;
 }
 
-// One file that cannot be written keeps none of the others from it. The checkpoint counts the line
-// of metrics that comes after it: a run that goes on from it removes later ones only.
+// Tries to write every file, even if another one cannot be written. The checkpoint's iteration
+// includes the line of metrics that is written after it, so a run that continues from the
+// checkpoint removes only later lines.
 absl::Status Training::SaveFiles() {
   state_.set_iteration(state_.iteration() + 1);
   absl::Status status = SaveLatest(*directory_, Capture());

@@ -1,4 +1,4 @@
-// A small cluster for tests: shard, learner and actors on loopback, part by part.
+// A small cluster for tests: a shard, a learner and actors on 127.0.0.1, each started by the test.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_TESTING_SMALL_CLUSTER_H_
 #define MALLOCMUZERO_LEARNER_ROLE_TESTING_SMALL_CLUSTER_H_
@@ -22,7 +22,7 @@
 
 namespace mallocmuzero::testing {
 
-// A folder with two small programs, and a configuration for them; no part runs yet.
+// Provides a folder with two small programs and a configuration for them. Starts nothing by itself.
 class SmallCluster : public ::testing::Test {
  protected:
   SmallCluster();
@@ -31,10 +31,10 @@ class SmallCluster : public ::testing::Test {
   void StartLearner();
   std::unique_ptr<ActorRole> StartActor(uint32_t index, bool reanalyse = false);
 
-  // As the learner answers.
+  // The learner's answer to a status call.
   v1::RoleStatus LearnerStatus() const;
 
-  // Waits for so many updates more.
+  // Waits until the learner has made `updates` more updates. Returns false if that takes too long.
   bool Learns(uint64_t updates) const;
 
   const std::string folder_;
