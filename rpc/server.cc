@@ -25,7 +25,8 @@
 namespace mallocmuzero {
 namespace {
 
-// Registers both services with gRPC for every server of the process, once.
+// Adds gRPC's services for health checks and reflection to every server of the process. Only the
+// first call has an effect.
 void EnableHealthAndReflection() {
   static const bool done = [] {
     grpc::EnableDefaultHealthCheckService(true);
@@ -45,8 +46,8 @@ void SetLimits(grpc::ServerBuilder& builder) {
   // abuse and close the connection.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // With SO_REUSEPORT a second server on the same port would start and take some of the
-  // connections.
+  // With SO_REUSEPORT a second server could start on the same port and would take some of the
+  // connections, so it is turned off.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
 }
 

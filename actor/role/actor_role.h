@@ -61,7 +61,7 @@ class ActorRole {
   // The state of the shards and of the learner.
   std::vector<PeerState> peers() const;
 
-  // What the actor waits for if all of its threads wait.
+  // The reason why the actor waits, if all of its threads do; otherwise kNothing.
   PlayBlock blocked() const;
 
   // Games played since the start.

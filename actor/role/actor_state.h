@@ -72,7 +72,7 @@ class ActorState {
                 absl::Span<const v1::Trajectory> evaluations);
   void AddSeconds(double waiting, double writing);
 
-  // Sets what a thread waits for.
+  // Sets the reason why a thread waits; kNothing if it does not.
   void SetBlocked(uint32_t thread, PlayBlock block);
 
   // Sets why the learner cannot be reached; empty if it can.
@@ -86,7 +86,7 @@ class ActorState {
   // Notes for the next report that the demonstrations of a program (SHA-256) were handed over.
   void AddDemonstrated(const std::string& program);
 
-  // What a thread waits for if all threads wait; otherwise kNothing.
+  // The reason why a thread waits, if all threads do; otherwise kNothing.
   PlayBlock blocked() const;
 
   PlayFigures figures() const;

@@ -269,7 +269,7 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
       backoff.Reset();
     }
     SetWatch(nullptr);
-    // The reason of the end is not noted: the next report will meet it too.
+    // The watch's error is not noted, because the next report will fail for the same reason.
     watch.CancelAndWait();
     stop_.WaitForNotificationWithTimeout(backoff.Next());
   }

@@ -32,7 +32,7 @@ struct LearnerClientOptions {
 // The files of an assignment, by their SHA-256 (32 bytes), as the learner sent them.
 using ProgramFiles = absl::flat_hash_map<std::string, std::shared_ptr<const std::string>>;
 
-// Functions that the client calls from its own threads, each by one thread at a time. None may
+// Functions that the client calls from its own threads, each by one thread at a time. They must not
 // block for long.
 struct LearnerClientHooks {
   // Makes the next report.

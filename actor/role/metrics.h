@@ -15,8 +15,8 @@
 
 namespace mallocmuzero {
 
-// The values of all metrics at one time, except for the spool's, which the replay writer's own
-// metrics have.
+// The values of all metrics at one time. The bytes in the spool are among the replay writer's own
+// metrics.
 struct ActorFigures {
   PlayFigures play;
   LearnerClientFigures learner;

@@ -10,7 +10,7 @@ namespace mallocmuzero {
 
 class ReplayWriter;  // replay/client/replay_writer.h
 
-// What an actor, or one of its threads, waits for.
+// The reason why an actor, or one of its threads, waits.
 struct PlayBlock {
   enum class On : uint8_t { kNothing, kLearner, kReplay, kSpool, kSolvers };
   On on = On::kNothing;

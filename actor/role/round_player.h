@@ -72,7 +72,7 @@ class RoundPlayer {
   ReplayWriter& writer_;
   ReplaySampler* const sampler_;
   Random random_;
-  uint64_t games_ = 0;        // games that have got an id
+  uint64_t games_ = 0;        // games that were given an id
   uint64_t evaluations_ = 0;  // evaluation games among them
 
   // The inputs of the last round and the player made for them.

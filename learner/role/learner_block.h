@@ -1,4 +1,4 @@
-// The reason why a learner makes no update or cannot save.
+// The reason why a learner makes no updates or cannot save.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_LEARNER_BLOCK_H_
 #define MALLOCMUZERO_LEARNER_ROLE_LEARNER_BLOCK_H_

@@ -1,4 +1,5 @@
-// The training loop of a learner's role with its checkpoints and its other processes.
+// The training loop of a learner's role. Also saves its checkpoints and trains together with other
+// processes of the learner.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_TRAINING_H_
 #define MALLOCMUZERO_LEARNER_ROLE_TRAINING_H_

@@ -90,7 +90,7 @@ class ReplaySampler {
   // The state of each shard, whether or not a Draw waits for it.
   std::vector<PeerState> peers() const;
 
-  // What running calls of Draw wait for, in a few words; empty if there is none.
+  // Why running calls of Draw wait, in a few words; empty if none waits.
   std::string blocked_on() const;
 
   // Makes every running and later Draw return Cancelled.

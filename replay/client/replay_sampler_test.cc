@@ -175,7 +175,7 @@ TEST(ReplaySampler, AShardThatHoldsDrawsBackIsLeftOutHoweverShortDrawsWait) {
   // then be left out.
   ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
   ASSERT_TRUE(Await([&] { return sampler->positions() >= 20; }));
-  // Shard b allows 10 x 1 + 10 draws. Of fifty draws at once some always fall to b.
+  // Shard b allows 10 x 1 + 10 draws. Some of fifty draws at once always fall to b.
   int draws = 0;
   while (draws < 10) {
     ASSERT_LT(absl::Now(), end);

@@ -106,7 +106,7 @@ class DurableStorageImpl final : public Storage {
   std::string trouble_ ABSL_GUARDED_BY(mutex_);       // why the last Commit failed
   std::string tidy_trouble_ ABSL_GUARDED_BY(mutex_);  // why the last Tidy failed
 
-  // By serial: the places of recovered items that have no slot yet, and of removed items whose
+  // The places, by serial, of recovered items that have no slot yet, and of removed items whose
   // records are still in the database.
   absl::flat_hash_map<uint64_t, SegmentPlace> recovered_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, SegmentPlace> removed_ ABSL_GUARDED_BY(mutex_);

@@ -82,7 +82,7 @@ class IdLister final : public grpc::ServerWriteReactor<v1::ListIdsResponse> {
   v1::ListIdsResponse answer_;
 };
 
-// What the streams of a shard without faults wait for: the rate limiter or the first positions.
+// The reason why streams of a shard without faults wait: the rate limiter or the first positions.
 ReplayBlock FlowControl(const v1::ReplayStats& stats) {
   using On = ReplayBlock::On;
   if (stats.blocked_inserts() > 0) {

@@ -52,7 +52,7 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
 
   v1::ReplayStats Stats() const;
 
-  // What the streams wait for now.
+  // The reason why the streams wait now.
   ReplayBlock Blocked() const;
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Insert(

@@ -41,8 +41,8 @@ class ReplayShard {
   // host:port with the port that the shard listens on.
   const std::string& address() const;
 
-  // What Start found that an operator should know, a line each, such as trajectories of earlier
-  // runs, a changed rate limit, or trajectories lost by a power cut.
+  // Facts that Start found and an operator should know, a line each, such as trajectories of
+  // earlier runs, a changed rate limit, or trajectories lost by a power cut.
   const std::vector<std::string>& notes() const;
 
   v1::ReplayStats Stats() const;

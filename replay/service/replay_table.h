@@ -98,7 +98,7 @@ class ReplayTable {
   // inserts go on meanwhile.
   absl::StatusOr<std::string> Checkpoint() { return storage_->Checkpoint(); }
 
-  // What Open found that an operator should know, a line each.
+  // Facts that Open found and an operator should know, a line each.
   const std::vector<std::string>& notes() const { return notes_; }
 
   // Whether items survive the process. If so, Insert, Flush and StoredBytes::Load may wait for the
