@@ -16,6 +16,7 @@ namespace mallocmuzero {
 
 class Security;  // rpc/security.h
 
+// The state of a role, for operators.
 enum class Health : uint8_t {
   kOk,
   kWaiting,   // waits for the rate limiter or the first games, which is no fault
@@ -25,6 +26,7 @@ enum class Health : uint8_t {
   kAway,      // does not answer
 };
 
+// Derives the state of a role from its status.
 Health HealthOf(const v1::RoleStatus& role);
 
 // The name of the state in lower case, such as "ok".

@@ -20,6 +20,7 @@
 
 namespace mallocmuzero {
 
+// A process to keep running.
 struct SupervisedProcess {
   std::string name;  // also names the log file, so it must not contain slashes
   std::vector<std::string> command;

@@ -15,6 +15,7 @@
 
 namespace mallocmuzero {
 
+// The usage of one process at one time.
 struct ProcessUsage {
   uint64_t resident_bytes = 0;
   uint64_t virtual_bytes = 0;

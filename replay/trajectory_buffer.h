@@ -35,6 +35,7 @@ struct PositionKey {
   uint32_t position = 0;
 };
 
+// A position drawn from the buffer.
 struct DrawnPosition {
   SharedTrajectory trajectory;
   PositionKey key;
@@ -48,6 +49,7 @@ struct DrawnPosition {
 // they have left the latest ones. Not thread-safe.
 class TrajectoryBuffer {
  public:
+  // `options` must be valid, with max_decisions above 0.
   explicit TrajectoryBuffer(const v1::ReplayOptions& options);
 
   // Adds a game, which must have at least one decision. Its positions get the recent highest
@@ -74,6 +76,7 @@ class TrajectoryBuffer {
   void SetPriority(const PositionKey& key, double priority);
   double priority(const PositionKey& key) const;  // 0 if the game has left
 
+  // The number of the latest games, and of their decisions.
   size_t games() const { return games_.size(); }
   size_t decisions() const { return decisions_; }
   size_t bytes() const { return bytes_; }  // of the latest games, serialized

@@ -23,6 +23,7 @@ struct BackoffOptions {
 // Exponential backoff with jitter. Not thread-safe.
 class Backoff {
  public:
+  // `seed` should differ between clients, so that their delays do.
   explicit Backoff(uint64_t seed, const BackoffOptions& options = {});
 
   // Returns the delay before the next attempt. Its mean grows by `multiplier` with each call, up to

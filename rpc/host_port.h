@@ -20,6 +20,7 @@ struct HostPort {
 // nullopt if `address` is neither. Pass 0 as `least_port` where port 0 may ask for any free port.
 std::optional<HostPort> ParseHostPort(absl::string_view address, uint32_t least_port = 1);
 
+// Returns "host:port", with brackets around an IPv6 address.
 std::string ToString(const HostPort& address);
 
 // Whether only this machine can reach the host: localhost, 127.0.0.0/8 or ::1. Does not look names

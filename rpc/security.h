@@ -30,6 +30,7 @@ class Security {
   static absl::StatusOr<std::shared_ptr<const Security>> Load(const v1::Security& config,
                                                               const std::string& folder);
 
+  // The credentials for gRPC servers and channels: mutual TLS if configured, else insecure.
   std::shared_ptr<grpc::ServerCredentials> ServerCredentials() const;
   std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials() const;
 

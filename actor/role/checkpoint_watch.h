@@ -49,16 +49,19 @@ class CheckpointWatch final : public grpc::ClientReadReactor<v1::CheckpointNotic
     return newest_;
   }
 
+  // The number of notices received so far.
   uint64_t notices() const {
     const absl::MutexLock lock(&mutex_);
     return notices_;
   }
 
+  // Whether the call has ended.
   bool done() const {
     const absl::MutexLock lock(&mutex_);
     return done_;
   }
 
+  // Asks gRPC to end the call. Does not block.
   void Cancel() { context_.TryCancel(); }
 
   // Ends the call and blocks until it has ended. Must be called before the destructor.

@@ -75,6 +75,7 @@ struct LearnerClientFigures {
 // away and continues interrupted transfers where they ended. Owns two threads. Thread-safe.
 class LearnerClient {
  public:
+  // Starts the threads. Does not wait for the learner.
   LearnerClient(const LearnerClientOptions& options, LearnerClientHooks hooks);
 
   // Ends all calls and joins the threads.

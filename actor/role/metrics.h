@@ -34,6 +34,7 @@ class ActorMetrics {
   ActorMetrics(const ActorMetrics&) = delete;
   ActorMetrics& operator=(const ActorMetrics&) = delete;
 
+  // Sets all metrics. Counters follow the totals in `figures`.
   void Update(const ActorFigures& figures);
 
  private:

@@ -31,6 +31,7 @@ struct Round {
   size_t evaluations = 0;
 };
 
+// The settings of one thread.
 struct RoundPlayerOptions {
   uint32_t thread = 0;
   uint32_t games = 1;        // of a round, all played at once

@@ -8,6 +8,7 @@
 
 namespace mallocmuzero {
 
+// `why` is empty for kNothing.
 struct LearnerBlock {
   enum class On : uint8_t {
     kNothing,

@@ -43,10 +43,12 @@ class LearnerService final : public v1::Learner::CallbackService {
   // Ends all streams, and later ones at once, with UNAVAILABLE. Call before the server shuts down.
   void EndStreams();
 
+  // The step of the newest weights, the number of open watch streams, and the bytes of files sent.
   uint64_t published_step() const;
   size_t watchers() const;
   uint64_t fetched_bytes() const;
 
+  // The calls of the service Learner; see learner.proto.
   grpc::ServerWriteReactor<v1::CheckpointNotice>* WatchCheckpoint(
       grpc::CallbackServerContext* context, const v1::WatchCheckpointRequest* request) override;
   grpc::ServerWriteReactor<v1::FetchResponse>* Fetch(grpc::CallbackServerContext* context,

@@ -43,6 +43,7 @@ class LearnerMetrics {
   LearnerMetrics(const LearnerMetrics&) = delete;
   LearnerMetrics& operator=(const LearnerMetrics&) = delete;
 
+  // Sets all metrics. Counters follow the totals in `figures`.
   void Update(const LearnerFigures& figures);
 
  private:

@@ -27,6 +27,7 @@
 
 namespace mallocmuzero {
 
+// A draw, and the shard that it came from (its index in the options).
 struct ShardDraw {
   DrawnItem drawn;
   uint32_t shard = 0;
@@ -49,6 +50,7 @@ class ItemSampler {
   std::string blocked_on() const;
   void Stop();
 
+  // The channel to a shard, by its index in the options.
   const std::shared_ptr<grpc::Channel>& channel(size_t shard) const { return channels_[shard]; }
 
  private:

@@ -43,6 +43,7 @@ struct ItemWriterOptions {
 // An item is settled once its shard has acknowledged or refused it. Thread-safe.
 class ItemWriter {
  public:
+  // Starts a thread for each shard.
   explicit ItemWriter(const ItemWriterOptions& options);
 
   // Takes an item with the id `id`. Blocks while it does not fit into the spool; an empty spool

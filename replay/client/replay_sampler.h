@@ -45,6 +45,7 @@ struct ReplaySamplerOptions {
   prometheus::Registry* registry = nullptr;
 };
 
+// A drawn decision of a stored game.
 struct SampledPosition {
   std::shared_ptr<const v1::Trajectory> trajectory;
   uint32_t position = 0;  // below trajectory->actions().size()

@@ -80,6 +80,7 @@ class ReplayWriter {
   size_t found_in_spool() const;
   size_t left_in_spool() const;
 
+  // The bytes of trajectories, compressed, that no shard has acknowledged or refused yet.
   size_t spooled_bytes() const;
 
   // The number of trajectories that wait for shards whose streams are open: they are on their way,

@@ -30,6 +30,7 @@
 
 namespace mallocmuzero {
 
+// A draw from one shard.
 struct DrawnItem {
   // One of the two is set, as SampleSourceOptions::decode says.
   std::shared_ptr<const v1::ReplayItem> item;

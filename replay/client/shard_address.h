@@ -14,6 +14,7 @@
 
 namespace mallocmuzero {
 
+// The name and address of a replay shard.
 struct ShardAddress {
   std::string name;     // for messages and metrics
   std::string address;  // host:port

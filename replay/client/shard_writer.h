@@ -27,6 +27,7 @@
 
 namespace mallocmuzero {
 
+// An item that waits for its shard.
 struct SpooledItem {
   grpc::Slice wire;        // a serialized ReplayItem
   bool replace = false;    // takes the place of the stored item with its id
@@ -46,11 +47,13 @@ class ShardWriter {
     std::function<void(size_t resent)> on_lost_stream;
   };
 
+  // Starts the thread, which connects once there is an item.
   ShardWriter(ShardAddress shard, std::shared_ptr<const Security> security, Events events);
 
   // Calls Stop.
   ~ShardWriter();
 
+  // Queues an item without blocking.
   void Add(SpooledItem item);
 
   // Ends the stream, waits for the thread and returns the items that are not settled, in order.

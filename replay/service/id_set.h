@@ -26,6 +26,7 @@ class IdSet {
   };
   Found Find(const ItemId& id) const;
 
+  // Adds the id of an item that was stored in `slot`.
   void Add(const ItemId& id, Slot slot) { PartOf(id)[id] = slot; }
 
   // Remembers the id as evicted until `forget_at`, in Unix seconds. Successive calls must not have

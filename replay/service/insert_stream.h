@@ -17,6 +17,7 @@
 
 namespace mallocmuzero {
 
+// Reads requests, passes them to the queue, and answers each in order.
 class InsertStream final : public Stream {
  public:
   // `queue` must outlive the stream. `draining` returns whether inserts are to be refused; it is

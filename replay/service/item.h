@@ -28,6 +28,7 @@ using ItemId = std::array<char, kItemIdBytes>;
 // The index of a stored item in the arrays of a shard. It is used again once the item has left.
 using Slot = uint32_t;
 
+// The fields of a ReplayItem that a shard uses.
 struct ItemMetadata {
   ItemId id = {};
   std::string program_sha256;
@@ -35,6 +36,7 @@ struct ItemMetadata {
   uint32_t positions = 0;
 };
 
+// A trajectory to be stored.
 struct Item {
   ItemMetadata metadata;
 
@@ -45,6 +47,7 @@ struct Item {
   uint32_t crc32c = 0;
 };
 
+// Views of the bytes, valid as long as the argument.
 inline absl::string_view ViewOf(const ItemId& id) { return {id.data(), id.size()}; }
 
 inline absl::string_view ViewOf(const grpc::Slice& slice) {

@@ -19,6 +19,7 @@ class ItemCache {
  public:
   explicit ItemCache(uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
+  // Adds or replaces an item as the one used last. An item larger than the cache is not kept.
   void Put(Slot slot, const grpc::Slice& wire) {
     Remove(slot);
     items_.push_front({slot, wire});

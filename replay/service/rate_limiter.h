@@ -32,6 +32,7 @@ class RateLimiter {
   // is no bound.
   uint64_t MayDraw(uint64_t stored) const;
 
+  // Count positions that were inserted, and draws that were made.
   void CountInserted(uint64_t positions) { inserted_ += positions; }
   void CountDrawn(uint64_t positions) { drawn_ += positions; }
 

@@ -8,6 +8,7 @@
 
 namespace mallocmuzero {
 
+// `why` is empty for kNothing.
 struct ReplayBlock {
   enum class On : uint8_t { kNothing, kDisk, kDraining, kRateLimiter, kMinSize };
   On on = On::kNothing;

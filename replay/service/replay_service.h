@@ -50,11 +50,13 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
   // refuses new ones.
   void Stop();
 
+  // The table's statistics with the fields about streams.
   v1::ReplayStats Stats() const;
 
   // The reason why the streams wait now.
   ReplayBlock Blocked() const;
 
+  // The calls of the service Replay; see replay.proto.
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Insert(
       grpc::CallbackServerContext* context) override;
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Sample(

@@ -45,6 +45,7 @@ class ReplayShard {
   // earlier runs, a changed rate limit, or trajectories lost by a power cut.
   const std::vector<std::string>& notes() const;
 
+  // Statistics of the shard's content and streams.
   v1::ReplayStats Stats() const;
 
   // The answer of the service Status.

@@ -39,6 +39,7 @@ class SampleHost {
   virtual void OnDrawn() = 0;
 };
 
+// Reads requests for draws and answers them as the table admits draws.
 class SampleStream final : public Stream {
  public:
   // `host` must outlive the stream.

@@ -45,6 +45,7 @@ class SegmentFile {
   // Gives the file another name. No other thread may use the file.
   absl::Status Rename(const std::string& path);
 
+  // The open file, owned by this object.
   int descriptor() const { return descriptor_; }
   const std::string& path() const { return path_; }
 

@@ -16,6 +16,7 @@
 
 namespace mallocmuzero {
 
+// A position of a stored item, as drawn.
 struct SlotDraw {
   Slot slot = 0;
   uint32_t position = 0;
@@ -43,16 +44,19 @@ class Selector {
   // (replay/priority.h).
   void AddNew(Slot slot, uint32_t positions);
 
+  // Removes an item and frees its slot.
   void Remove(Slot slot);
 
   // `position` must be one of the item's, and `priority` finite and not negative.
   void SetPriority(Slot slot, uint32_t position, double priority);
 
+  // The mean of the item's priorities, and all of them. The slot must have an item.
   double MeanPriority(Slot slot) const;
   std::vector<float> Priorities(Slot slot) const;
   double highest_priority() const { return highest_; }
   void set_highest_priority(double priority);  // finite, not negative
 
+  // The number of positions of all items, and the sum of their weights.
   uint64_t positions() const { return positions_; }
   double total_weight() const { return weights_.total(); }
 

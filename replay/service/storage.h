@@ -148,6 +148,7 @@ class Storage {
   // Returns the bytes of slots in use, in the order of `slots`.
   virtual std::vector<StoredBytes> Get(absl::Span<const Slot> slots) = 0;
 
+  // The bytes of all files; 0 for a storage in memory.
   virtual uint64_t bytes_on_disk() const = 0;
 
   // The bytes of items that are held in memory.

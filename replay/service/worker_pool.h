@@ -35,6 +35,7 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
+  // Queues a task without blocking.
   void Run(std::function<void()> task) {
     const absl::MutexLock lock(&mutex_);
     tasks_.push_back(std::move(task));

@@ -21,6 +21,7 @@ v1::ReplayShard ShardConfig(const std::string& name = "a", uint64_t max_position
 // Starts a shard without TLS and metrics. Fails the test and returns null if it does not start.
 std::unique_ptr<ReplayShard> StartShard(const v1::ReplayShard& config);
 
+// The address at which clients reach the shard.
 ShardAddress AddressOf(const ReplayShard& shard, const std::string& name = "a");
 
 // A game of `length` decisions with the return `value`; the first 8 bytes of its id hold `index`.

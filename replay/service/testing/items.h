@@ -36,6 +36,7 @@ Item MakeItem(uint64_t index, uint32_t positions, double total_return = 0,
 absl::Status Insert(ReplayTable& table, std::vector<Item> items, bool replace = false,
                     v1::InsertResponse* response = nullptr);
 
+// The ids that the table stores, and the evicted ones that it remembers.
 std::set<std::string> StoredIds(const ReplayTable& table);
 std::set<std::string> EvictedIds(const ReplayTable& table);
 
