@@ -19,7 +19,7 @@ using testing::Write;
 constexpr uint32_t kToTheEnd = std::numeric_limits<uint32_t>::max();
 constexpr ActionSet kAll = SetOf(Action::kCopy) | SetOf(Action::kNoCopy) | SetOf(Action::kDrop);
 
-// As many accesses, each of a buffer of its own.
+// A program of `accesses` accesses, each of another buffer.
 Program ManyBuffers(uint32_t accesses) {
   ProgramBuilder builder;
   for (uint32_t k = 0; k < accesses; ++k) {
@@ -28,7 +28,7 @@ Program ManyBuffers(uint32_t accesses) {
   return builder.Build();
 }
 
-// One buffer, written at access 0 and at `accesses` / 2, read in between and after.
+// A program with one buffer, written at accesses 0 and `accesses` / 2 and read at all others.
 Program OneBuffer(uint32_t accesses) {
   ProgramBuilder builder;
   const uint32_t buffer = builder.AddBuffer(100);
@@ -39,7 +39,7 @@ Program OneBuffer(uint32_t accesses) {
   return builder.Build();
 }
 
-// How a game departs at each access.
+// The departure of one game at each access.
 std::vector<Departure> Departures(const Program& program, float rate, uint32_t until,
                                   uint64_t seed) {
   Exploration exploration(program, rate, until, seed);
@@ -76,7 +76,7 @@ TEST(Exploration, DepartsAsOftenAsItIsToldAndEverywhere) {
   }
   for (const int count : departures) {
     all += count;
-    // 400 games at each access are expected.
+    // About 400 games are expected to depart at each access.
     EXPECT_GE(count, 250);
     EXPECT_LE(count, 550);
   }
@@ -100,7 +100,7 @@ TEST(Exploration, DepartsAtNeighbours) {
       last = a;
     }
   }
-  // If they were spread, about a tenth would be so close.
+  // If departures were independent, about a tenth of the pairs would be this close.
   EXPECT_GE(near, pairs / 2);
 }
 
@@ -110,7 +110,7 @@ TEST(Exploration, SomeActionsHoldUntilTheValueIsWrittenAnew) {
   int held = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     Exploration exploration(program, 0.1F, kToTheEnd, seed);
-    int same = 0;  // actions in a row, all at neighbouring accesses and in the same space
+    int same = 0;  // explored actions at successive accesses that choose the same memory
     bool was_fast = false;
     for (uint32_t a = 0; a < kAccesses; ++a) {
       if (a == kAccesses / 2) same = 0;
@@ -121,7 +121,7 @@ TEST(Exploration, SomeActionsHoldUntilTheValueIsWrittenAnew) {
       const bool is_fast = exploration.Act(a, kAll) != Action::kDrop;
       same = same > 0 && is_fast == was_fast ? same + 1 : 1;
       was_fast = is_fast;
-      // Without holding, hardly ever six of them.
+      // Without holding an action, six in a row would be very rare.
       held += same == 6;
     }
   }

@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A program with a few decisions and a recorded game of it.
+// Provides a program with a few decisions and a recorded game of it.
 class RecordedGame : public ::testing::Test {
  protected:
   RecordedGame() {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A searched decision is guessed to take three times as long as one by the policy.
+// Makes a pacer that first assumes that searched games take three times as long as others.
 RoundPacer MakePacer() { return RoundPacer(3); }
 
 TEST(RoundPacer, TheFirstRoundIsPlayedWhateverTheTime) {
@@ -27,11 +27,12 @@ TEST(RoundPacer, SearchesInEverySecondRound) {
   }
 }
 
-// As measured: 0.14 s for two games by the policy, 3.6 s to play in.
+// These times were measured: 0.14 s for two games by the policy, of 3.6 s in all.
 TEST(RoundPacer, TwoGamesDoNotMakeSearchLookTooSlow) {
   RoundPacer pacer = MakePacer();
   pacer.Add(pacer.Next(3.6), 0.14);
-  // 0.014 s for each of 2 + 8 games; half of 3.46 s are 1.73 / 0.042 = 41.2, less 8.
+  // A game takes 0.14 s / (2 + 8) = 0.014 s by the policy and 0.042 s with search. Half of the time
+  // left is enough for 1.73 / 0.042 = 41.2 games, less 8.
   EXPECT_EQ(pacer.Next(3.46), (AgentRound{33, true}));
 }
 
@@ -39,7 +40,7 @@ TEST(RoundPacer, WhatARoundWithSearchTookDoesNotChangeWhatOneWithoutTakes) {
   RoundPacer pacer = MakePacer();
   pacer.Add({2, false}, 1);
   pacer.Add({32, true}, 1000);
-  // A tenth of a second a game: 5 / 0.1 - 8.
+  // A game by the policy takes 1 s / (2 + 8) = 0.1 s: 5 / 0.1 - 8 = 42.
   EXPECT_EQ(pacer.Next(5), (AgentRound{42, false}));
 }
 
@@ -48,7 +49,7 @@ TEST(RoundPacer, GoesByWhatARoundWithSearchTookOnceThereWasOne) {
   pacer.Add({2, false}, 1);
   pacer.Add({32, true}, 4);
   pacer.Add({32, false}, 4);
-  // 4 / (32 + 8) = 0.1 s a game, not 0.3: 3 / 0.1 - 8.
+  // A searched game takes 4 s / (32 + 8) = 0.1 s and not the assumed 0.3 s: 3 / 0.1 - 8 = 22.
   EXPECT_EQ(pacer.Next(3), (AgentRound{22, true}));
 }
 

@@ -31,8 +31,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// Prefers NoCopy to Copy to Drop, and knows no values. A state is a number that follows from the
-// observation and the actions.
+// A model that prefers NoCopy to Copy and Copy to Drop and whose values are about 0. A state is a
+// number computed from the observation and the actions.
 class FixedModel : public LatentModel {
  public:
   explicit FixedModel(uint32_t slots) : states_(slots, 0) {}
@@ -71,7 +71,7 @@ class FixedModel : public LatentModel {
   std::vector<float> states_;
 };
 
-// Prefers nothing, as a fresh network.
+// A model without preferences at the root, like a fresh network.
 class IndifferentModel final : public FixedModel {
  public:
   using FixedModel::FixedModel;
@@ -94,7 +94,7 @@ std::vector<std::unique_ptr<PlayedProgram>> SomePrograms(int count) {
 
 SearchConfig SmallSearch() { return {.simulations = 6}; }
 
-// Makes a FixedModel that says it has `slots` and `actions`.
+// Makes models that report this number of slots and of actions.
 ModelMaker Claiming(uint32_t slots, uint32_t actions) {
   class Claimant final : public FixedModel {
    public:
@@ -179,7 +179,8 @@ TEST(SelfPlay, SearchesInBatchesAlthoughFewDecisionsAreSearched) {
   ASSERT_THAT(self_play->Play(Tasks(programs, 10 * kGames, 0, 0.05F), 0, nullptr),
               SizeIs(10 * kGames));
   const SelfPlayStats stats = self_play->TakeStats();
-  // One call for each step of a batch of searches; the rest are roots, one row a decision.
+  // Each simulation of a batch of searches is one call. The other calls evaluate roots, with one
+  // row for each decision.
   const double searched_rows = static_cast<double>(stats.simulations);
   ASSERT_GT(searched_rows, 0);
   const double calls_if_alone = searched_rows;
@@ -191,7 +192,7 @@ TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
   const auto programs = SomePrograms(1);
   const auto self_play = MakeSelfPlay(2);
   const std::vector<v1::Trajectory> games = self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr);
-  // NoCopy before Copy before Drop is what the greedy player does.
+  // The greedy player also prefers NoCopy to Copy and Copy to Drop.
   Game greedy(programs[0]->rules());
   while (!greedy.finished()) greedy.Apply(EagerAction(greedy.legal_actions()));
   EXPECT_NEAR(TotalReturn(games[0]), greedy.total_return(), 1e-12);
@@ -225,7 +226,7 @@ TEST(SelfPlay, WithoutAPreferenceSomeGamesKeepAndOthersCopyFirst) {
   EXPECT_EQ(keeping + copying, kGames);
   EXPECT_GE(keeping, 4);
   EXPECT_GE(copying, 4);
-  // What is shown to a user does not depend on a draw.
+  // A game without exploration does not depend on random numbers.
   EXPECT_TRUE(is_of(self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr)[0], EagerAction));
 }
 
@@ -249,7 +250,7 @@ TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
   std::vector<std::string> seen;
   for (const v1::Trajectory& trajectory : self_play->Play(tasks, 0, nullptr)) {
     seen.push_back(trajectory.actions());
-    // From there on, what a fresh policy plays: NoCopy before Copy before Drop.
+    // From this access on the game follows the policy: NoCopy before Copy before Drop.
     Game game(programs[0]->rules());
     for (const char action : trajectory.actions()) {
       if (game.access() >= until) {
@@ -302,7 +303,7 @@ TEST(SelfPlay, RefusesASearchThatCannotBe) {
 }
 
 TEST(SelfPlay, SearchesOfMoreSlotsThanCanBeNumberedAreRefused) {
-  // 256 x 2^24 is 2^32, which is 0 in 32 bits.
+  // 256 x 2^24 = 2^32, which would be 0 in 32 bits.
   const absl::Status status = CreateStatus((1U << 24) - 1, 256, Claiming(0, kActionCount));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("games * (simulations + 1)"));

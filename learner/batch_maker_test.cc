@@ -27,7 +27,7 @@ using ::testing::UnorderedElementsAre;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// One random program, some random games of it and their baseline.
+// Provides a random program, some random games of it and their baseline.
 class BatchMakerTest : public ::testing::Test {
  protected:
   BatchMakerTest() {
@@ -59,7 +59,7 @@ class BatchMakerTest : public ::testing::Test {
     player.StartGame();
     const float policy[] = {0.5F, 0.25F, 0.25F};
     while (!game.finished()) {
-      // Every second position has been searched.
+      // Every second position was searched.
       const bool searched = game.history().size() % 2 == 0;
       recorder.Apply(game, player.Choose(game),
                      searched ? absl::Span<const float>(policy) : absl::Span<const float>(),
@@ -74,7 +74,7 @@ class BatchMakerTest : public ::testing::Test {
 
   const ReturnBaseline& baseline() const { return baselines_.begin()->second; }
 
-  // What is to come from a decision on, in units of the baseline.
+  // The value of a decision: the sum of the rewards from it on, in units of the baseline.
   double ValueAt(int game, int d) const {
     const v1::Trajectory& t = *games_[game];
     if (d >= t.accesses_size()) return 0;
@@ -90,7 +90,7 @@ class BatchMakerTest : public ::testing::Test {
 };
 
 TEST_F(BatchMakerTest, ObservationsAreThoseOfTheGamePlayedAgain) {
-  // Out of order, two of one game, on two threads.
+  // The rows are not in the order of games or positions, and two threads fill them.
   const std::vector<BatchRow> rows = {Row(1, 7), Row(0, 0), Row(1, 2)};
   UnrollBatch batch;
   ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 2).Fill(rows, batch).ok());
@@ -111,7 +111,7 @@ TEST_F(BatchMakerTest, ObservationsAreThoseOfTheGamePlayedAgain) {
 
 TEST_F(BatchMakerTest, PositionsReachedAreThoseOfTheGameWhereConsistencyAsksForThem) {
   const auto length = static_cast<uint32_t>(games_[1]->accesses_size());
-  // Overlapping, and one whose last step but one ends the game.
+  // Some rows overlap, and the second step of row 1 reaches the end of the game.
   const std::vector<BatchRow> rows = {Row(1, 7), Row(1, length - 3), Row(1, 6), Row(1, 7)};
   UnrollBatch batch;
   ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill(rows, batch).ok());
@@ -122,7 +122,7 @@ TEST_F(BatchMakerTest, PositionsReachedAreThoseOfTheGameWhereConsistencyAsksForT
   ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill(rows, batch).ok());
   EXPECT_EQ(batch.observations, without.observations);
   EXPECT_EQ(batch.values, without.values);
-  // By rows that are drawn at those positions themselves.
+  // Rows drawn at the reached positions give the expected observations.
   std::vector<BatchRow> behind;
   for (const BatchRow& row : rows) {
     for (uint32_t k = 1; k <= 3; ++k) {
@@ -132,7 +132,7 @@ TEST_F(BatchMakerTest, PositionsReachedAreThoseOfTheGameWhereConsistencyAsksForT
   options_.set_consistency_weight(0);
   UnrollBatch expected;
   ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill(behind, expected).ok());
-  // length - 3 has two decisions behind it.
+  // Position length - 3 is followed by only two decisions.
   EXPECT_EQ(batch.reached, std::vector<float>({1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1}));
   std::fill_n(expected.observations.begin() + 5 * kObservationSize, kObservationSize, 0.0F);
   EXPECT_EQ(batch.next_observations, expected.observations);
@@ -176,7 +176,7 @@ TEST_F(BatchMakerTest, NothingHappensBehindTheEnd) {
     for (int a = 0; a < 3; ++a) EXPECT_EQ(batch.policies[3 * k + a], 0);
   }
   EXPECT_EQ(batch.rewards[1], 0);
-  // The last reward is all that was to come.
+  // From the last decision on, the last reward is the whole value.
   EXPECT_NEAR(batch.rewards[0], batch.values[0], 1e-4);
 }
 
@@ -202,7 +202,7 @@ TEST_F(BatchMakerTest, BootstrapsWithTheSearchedValueAfterSomeSteps) {
                            baseline().At(t.accesses(6)) - baseline().At(t.accesses(4))) /
                           baseline().scale();
   EXPECT_NEAR(batch.values[0], expected, 1e-4);
-  // Position 7 was not: all rewards to the end.
+  // Position 7 was not searched, so the value of position 5 is the sum of all rewards to the end.
   EXPECT_NEAR(batch.values[1], ValueAt(0, 5), 1e-4);
 }
 
@@ -210,7 +210,7 @@ TEST_F(BatchMakerTest, WhatIsExploredLaterIsNotBlamedOnWhatWasDoneBefore) {
   options_.set_cut_at_exploration(true);
   const v1::Trajectory& t = *games_[0];
   const int length = t.accesses_size();
-  // A search found action 0 best at every second position.
+  // The search preferred action 0 at every second position, so other actions there were explored.
   const auto explored = [&](int d) { return d % 2 == 0 && t.actions()[d] != 0; };
   int cuts = 0;
   for (int d = 0; d < length; ++d) {
@@ -229,7 +229,7 @@ TEST_F(BatchMakerTest, WhatIsExploredLaterIsNotBlamedOnWhatWasDoneBefore) {
     UnrollBatch batch;
     ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({row, imitated}, batch).ok());
     EXPECT_NEAR(batch.values[0], expected, 1e-4) << d;
-    // The best game is worth what it brought, explored or not.
+    // The value of an imitated row is the game's whole return, even after explored actions.
     EXPECT_NEAR(batch.values[options_.unroll_steps() + 1], ValueAt(0, d), 1e-4) << d;
   }
   EXPECT_GT(cuts, 2);
@@ -249,7 +249,7 @@ TEST_F(BatchMakerTest, RankedValuesAreTheOutcomeAndTheOnlyRewardIsAtTheEnd) {
   ReturnBaseline ranked(program.rules().access_count(), 0.5);
   for (const SharedTrajectory& game : games_) ranked.Add(*game);
   ranked.Refresh();
-  // The two best of four beat the second worst.
+  // The quantile 0.5 of the four returns is the second worst, which the two best games beat.
   std::vector<int> order = {0, 1, 2, 3};
   std::sort(order.begin(), order.end(),
             [&](int a, int b) { return TotalReturn(*games_[a]) > TotalReturn(*games_[b]); });
@@ -266,7 +266,7 @@ TEST_F(BatchMakerTest, RankedValuesAreTheOutcomeAndTheOnlyRewardIsAtTheEnd) {
     EXPECT_EQ(batch.values, std::vector<float>({outcome, outcome, outcome, outcome,  //
                                                 outcome, outcome, 0, 0}));
     EXPECT_EQ(batch.rewards, std::vector<float>({0, 0, 0, 0, outcome, 0}));
-    // Position 6 was searched: worth 2, and no game can be worth more than 1.
+    // The search gave position 6 the value 2, which is clamped to the largest outcome, 1.
     options_.set_td_steps(4);
     ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(game, 2)}, batch).ok());
     EXPECT_EQ(batch.values, std::vector<float>({1, outcome, 1, outcome}));

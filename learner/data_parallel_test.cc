@@ -37,7 +37,7 @@ constexpr char kAddressVariable[] = "DATA_PARALLEL_TEST_ADDRESS";
 constexpr size_t kRows = 16;
 constexpr int kUpdates = 5;
 
-// A port that nobody listens on.
+// An address of 127.0.0.1 whose port is free.
 std::string FreeAddress() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
@@ -50,7 +50,8 @@ std::string FreeAddress() {
   return absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
 }
 
-// Another process that runs one of the tests below, which are no tests by themselves.
+// Starts another process that runs one of the tests DataParallelPeer below. These are the code of
+// the second process and no tests by themselves.
 pid_t StartPeer(const std::string& test, const std::string& address) {
   setenv(kAddressVariable, address.c_str(), 1);
   std::string arguments[] = {"data_parallel_test_peer",
@@ -80,7 +81,8 @@ v1::LearnerOptions Options() {
   options.set_samples_per_insert(1);
   options.set_learning_rate(1e-3F);
   options.set_weight_decay(1e-4F);
-  // Below what the gradients of such rows are, so that clipping has to see the joint one.
+  // Smaller than the gradients' norm, so that the result is right only if the joint gradient is
+  // clipped.
   options.set_max_gradient_norm(0.5F);
   options.set_value_weight(1);
   options.set_reward_weight(1);
@@ -88,7 +90,7 @@ v1::LearnerOptions Options() {
   return options;
 }
 
-// Rows of noise with weights of their own.
+// Rows of random numbers with random weights.
 UnrollBatch RandomBatch(uint64_t seed) {
   UnrollBatch batch;
   batch.Resize(2 * kRows, 2, /*with_next=*/true);
@@ -118,7 +120,7 @@ Trained MakeLearner() {
   return trained;
 }
 
-// What a process does: half `rank` of each batch.
+// The updates of process `rank`, which trains on its half of each batch.
 std::vector<UpdateResult> TrainHalf(uint32_t rank, Learner& learner, DataParallel& processes) {
   std::vector<UpdateResult> results;
   for (int i = 0; i < kUpdates; ++i) {
@@ -209,13 +211,13 @@ TEST(DataParallel, ALostProcessIsAnErrorAndTheNextOneIsWelcome) {
     const absl::Status lost =
         trained.learner->Update(RandomBatch(0), 0, kRows, **processes).status();
     EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
-    EXPECT_LT(absl::Now() - start, absl::Seconds(15));  // it is told, it does not time out
+    EXPECT_LT(absl::Now() - start, absl::Seconds(15));  // the loss is detected before the timeout
     EXPECT_EQ(trained.learner->step(), 0);
   }
 }
 
 TEST(DataParallel, MeetsAtAnIpv6Address) {
-  // The port is free there, too, as a rule.
+  // A port that is free for IPv4 is normally free for IPv6 too.
   const std::string address = absl::StrReplaceAll(FreeAddress(), {{"127.0.0.1", "[::1]"}});
   const pid_t peer = StartPeer("Sleeps", address);
   const auto processes = Connect(0, address);

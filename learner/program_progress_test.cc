@@ -36,7 +36,7 @@ class BestMapping : public ::testing::Test {
     }
   }
 
-  // As if a game of that player were the best so far.
+  // The progress of a run whose best game is one of this player.
   ProgramProgress After(PlayerKind kind) const {
     Player player(kind, 1);
     player.StartGame();

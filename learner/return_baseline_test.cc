@@ -14,7 +14,7 @@ struct Decision {
   double reward;
 };
 
-// The n-th game with that return.
+// Game number `n`, with the return `total`.
 v1::Trajectory MakeGameOf(double total, int n) {
   v1::Trajectory game;
   game.set_id(std::string(16, static_cast<char>(n)));
@@ -38,7 +38,7 @@ v1::Trajectory MakeGame(double initial, const std::vector<Decision>& decisions) 
 
 TEST(ReturnBaseline, IsTheMeanReturnToGoByAccess) {
   ReturnBaseline baseline(5);
-  // Accesses 1 and 3 are decided; what is to go from 0 is what is to go from 1.
+  // Accesses 1 and 3 are decisions, so the return to go at access 0 is that at access 1.
   baseline.Add(MakeGame(0.5, {{1, 0.2}, {3, 0.1}}));
   baseline.Add(MakeGame(0.5, {{1, 0.0}, {3, 0.1}}));
   EXPECT_EQ(baseline.At(1), 0);  // not refreshed
@@ -75,7 +75,7 @@ TEST(ReturnBaseline, OneGameDoesNotMakeTheNextASurpriseWithoutMeasure) {
   ReturnBaseline baseline(1);
   baseline.Add(MakeGame(0, {{0, 0.3}}));
   baseline.Refresh();
-  // Another game of the program saves 2 points more.
+  // Another game of the program has a return that is higher by 0.02.
   EXPECT_NEAR((0.32 - baseline.At(0)) / baseline.scale(), 2, 0.1);
 }
 
@@ -89,8 +89,8 @@ TEST(ReturnBaseline, RecentGamesCountMost) {
 
 TEST(ReturnBaseline, AGameIsWonIfItBeatsTheQuantileOfThoseBefore) {
   ReturnBaseline baseline(1, 0.75);
-  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 0)), 0);  // nothing to compare with yet
-  // Of 0.1 to 0.8, six of eight do not exceed 0.6.
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 0)), 0);  // no game to compare with yet
+  // Six of the eight returns from 0.1 to 0.8 do not exceed 0.6, so 0.6 is the quantile 0.75.
   for (const int i : {3, 8, 1, 6, 2, 7, 5, 4}) baseline.Add(MakeGameOf(0.1 * i, i));
   EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 0)), 0);  // not refreshed
   baseline.Refresh();
@@ -106,11 +106,11 @@ TEST(ReturnBaseline, TiesAreWonByHalfOfTheGamesWhateverTheirOrder) {
   std::vector<double> outcomes;
   double won = 0;
   for (int i = 0; i < 256; ++i) {
-    // Rounding makes no winner.
+    // Differences as small as rounding errors do not decide the outcome.
     outcomes.push_back(baseline.Outcome(MakeGameOf(0.3 + (i % 2 == 0 ? 1e-13 : -1e-13), i)));
     won += outcomes.back() > 0 ? 1 : 0;
   }
-  EXPECT_NEAR(won, 128, 32);  // four deviations of 256 coins
+  EXPECT_NEAR(won, 128, 32);  // four standard deviations of 256 fair coins
   for (int i = 255; i >= 0; --i) EXPECT_EQ(baseline.Outcome(MakeGameOf(0.3, i)), outcomes[i]);
 }
 
@@ -119,7 +119,7 @@ TEST(ReturnBaseline, OldGamesNeedNotBeBeaten) {
   for (int i = 0; i < 300; ++i) baseline.Add(MakeGameOf(0.9, i));
   for (int i = 0; i < 200; ++i) baseline.Add(MakeGameOf(0.2, i));
   baseline.Refresh();
-  // 200 of the latest 256.
+  // 0.5 beats 200 of the latest 256 games.
   EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 1)), 1);
 }
 

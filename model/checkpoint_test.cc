@@ -26,13 +26,14 @@ using ::testing::MatchesRegex;
 
 using TensorProto = v1::CheckpointHeader::Tensor;
 
-// A file of the running test's own: tests run side by side.
+// A file name for the running test, because tests run in parallel.
 std::string Path(const std::string& name) {
   const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
   return ::testing::TempDir() + "/" + test.name() + "." + name;
 }
 
-// A file of its own: some file systems write one that is cut and filled again to disk at once.
+// Writes a new file. The old one is removed first, because some file systems flush a file that is
+// truncated and written again to the disk at once.
 void WriteRaw(const std::string& path, const std::string& bytes) {
   std::remove(path.c_str());
   std::ofstream(path, std::ios::binary) << bytes;
@@ -66,7 +67,7 @@ void ExpectSameTensors(const std::vector<NamedTensor>& a, const std::vector<Name
   }
 }
 
-// The head and the tensors' bytes of a file.
+// Splits a file into its header and the bytes of its tensors.
 std::pair<v1::CheckpointHeader, std::string> Parts(const std::string& file) {
   size_t length = 0;
   for (size_t k = 0; k < 8; ++k) length |= size_t{static_cast<uint8_t>(file[8 + k])} << (8 * k);
@@ -75,7 +76,7 @@ std::pair<v1::CheckpointHeader, std::string> Parts(const std::string& file) {
   return {head, file.substr(48 + length)};
 }
 
-// A file as its header comment says.
+// Builds a file with the format that checkpoint.h describes.
 std::string Join(const v1::CheckpointHeader& head, const std::string& payload) {
   const std::string bytes = head.SerializeAsString();
   std::string length(8, '\0');
@@ -91,7 +92,7 @@ class CheckpointTest : public ::testing::Test {
     std::tie(head_, payload_) = Parts(good_);
   }
 
-  // The message about a file of these bytes, without its name.
+  // The error message for a file with these bytes, without the file's name.
   static std::string ErrorOf(const std::string& bytes) {
     WriteRaw(Path("bad"), bytes);
     const absl::Status status = LoadNetwork(Path("bad")).status();
@@ -219,7 +220,7 @@ TEST_F(CheckpointTest, TensorOfAnotherShapeIsNamed) {
 }
 
 TEST_F(CheckpointTest, NoNetworkIsMadeThatIsMuchLargerThanTheFile) {
-  // Queries 1024 x 65536 and as much of the trunk are half a gigabyte.
+  // The queries have 1024 x 65536 weights and the trunk as many: half a gigabyte.
   head_.mutable_network()->set_latent(1024);
   head_.mutable_network()->set_access_channels(1024);
   head_.mutable_network()->set_heads(64);

@@ -38,7 +38,7 @@ std::vector<float> Numbers(const torch::Tensor& tensor) {
   return {flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel()};
 }
 
-// Cross-entropy of everything that two unrolled steps predict with fixed targets.
+// The sum of the cross-entropies of all predictions of two unrolled steps against fixed targets.
 torch::Tensor Loss(MuZeroNetImpl& net, const ValueCodec& codec, const torch::Tensor& observations) {
   const int64_t batch = observations.size(0);
   const torch::Tensor actions = torch::arange(batch) % 3;
@@ -126,7 +126,7 @@ TEST(Modules, TimeConvolutionSeesOneStepEachWay) {
   const torch::NoGradGuard no_gradient;
   convolution->taps->weight.copy_(torch::tensor({100.0F, 10.0F, 1.0F}).view({1, 3}));
   convolution->taps->bias.zero_();
-  // x + 100 x before + 10 x now + 1 x after.
+  // Each result is x + 100 x (the step before) + 10 x (this step) + 1 x (the step after).
   EXPECT_THAT(Numbers(convolution(x)), ElementsAre(1 + 12, 2 + 124, 4 + 240));
 }
 
@@ -152,7 +152,7 @@ TEST(Modules, ConsistencyTeachesTheDynamicsAndNotTheTarget) {
     EXPECT_GT(block->in->weight.grad().abs().max().item<float>(), 0);
   }
   EXPECT_GT(net->consistency->projection->weight.grad().abs().max().item<float>(), 0);
-  // The only way to the representation is the target's.
+  // The target is the only path to the representation, and it carries no gradient.
   for (const torch::Tensor& parameter : net->representation->parameters()) {
     EXPECT_FALSE(parameter.grad().defined());
   }
@@ -161,7 +161,7 @@ TEST(Modules, ConsistencyTeachesTheDynamicsAndNotTheTarget) {
 TEST(Modules, ConsistencyIsMinusOneWhereThePredictionPointsTheSameWay) {
   ConsistencyHead head(4);
   const torch::NoGradGuard no_gradient;
-  // What is predicted is 3 times the projection of the target, or -3 times, whatever the state.
+  // For any state the prediction is 3 or -3 times the projection of the target.
   const torch::Tensor state = torch::tensor({1.0F, -1.0F, 1.0F, -1.0F}).view({1, 4});
   const torch::Tensor target = head->Project(state);
   for (const float sign : {3.0F, -3.0F}) {
@@ -202,7 +202,7 @@ TEST(Modules, StepsDownTheGradientLowerTheLoss) {
     const torch::NoGradGuard no_gradient;
     for (torch::Tensor& parameter : net->parameters()) parameter.sub_(parameter.grad() * 0.1);
   }
-  // Uniform at first: 3 policies of 3 actions, 5 numbers of 41 bins.
+  // Predictions are uniform at first: 3 policies of 3 actions and 5 numbers of 41 bins.
   EXPECT_NEAR(before, 3 * std::log(3.0) + 5 * std::log(41.0), 1e-3);
   EXPECT_LT(Loss(*net, codec, observations).item<float>(), 0.9F * before);
 }

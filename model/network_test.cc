@@ -22,7 +22,7 @@ using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-// Owns what an Evaluations points to.
+// Owns the memory that an Evaluations points to.
 struct Results {
   Results(size_t batch, size_t actions)
       : values(batch, -7), rewards(batch, -7), logits(batch * actions, -7) {}
@@ -33,7 +33,7 @@ struct Results {
             .logits = absl::MakeSpan(logits)};
   }
 
-  // All numbers, in one row.
+  // All numbers in one vector.
   std::vector<float> Flat() const {
     std::vector<float> all = values;
     all.insert(all.end(), rewards.begin(), rewards.end());
@@ -48,7 +48,7 @@ struct Results {
 
 v1::NetworkConfig Tiny() { return NetworkPreset("tiny").value(); }
 
-// Two blocks in each network, so that all kinds of layers are there.
+// Each network has two blocks, so that there are layers of all kinds.
 v1::NetworkConfig TwoBlocks() {
   v1::NetworkConfig config = Tiny();
   config.set_dynamics_blocks(2);
@@ -159,7 +159,7 @@ TEST_F(NetworkTest, SlotsAndTheRestOfTheBatchDoNotMatter) {
   const auto snapshot = network->Snapshot({}).value();
   const auto observations = testing::MakeRandomObservations(kBatch, 1);
 
-  // Roots in a random half of the slots, then three steps from random parents to the others.
+  // The roots go to random slots. Two steps follow, from random roots and then from their children.
   const auto model = NetworkSnapshot::MakeLatentModel(snapshot, 4 * kBatch).value();
   std::mt19937 random(1);
   std::vector<uint32_t> slots = FirstSlots(4 * kBatch);
@@ -177,7 +177,7 @@ TEST_F(NetworkTest, SlotsAndTheRestOfTheBatchDoNotMatter) {
   for (size_t k = 0; k < kBatch; ++k) next[k] = {steps[k].child, slots[2 * kBatch + k], 1};
   const Results results = EvaluateSteps(*model, next);
 
-  // The same one by one.
+  // The same evaluations, one at a time.
   const auto single = NetworkSnapshot::MakeLatentModel(snapshot, 3).value();
   for (size_t k = 0; k < kBatch; ++k) {
     const auto row =
@@ -218,7 +218,7 @@ TEST_F(NetworkTest, Bfloat16IsCloseToFloat32) {
   };
   const Results exact = run(Precision::kFloat32);
   const Results rounded = run(Precision::kBfloat16);
-  // Logits are about 1, made of about ten roundings to 8 binary digits.
+  // Logits are about 1 and result from about ten roundings to 8 binary digits.
   EXPECT_THAT(rounded.logits, Pointwise(FloatNear(0.06F), exact.logits));
   EXPECT_THAT(rounded.values, Pointwise(FloatNear(0.01F), exact.values));
   EXPECT_THAT(rounded.rewards, Pointwise(FloatNear(0.01F), exact.rewards));
@@ -290,14 +290,14 @@ TEST_F(NetworkTest, AConsistencyHeadMayBeInACheckpointOrNot) {
     return EvaluateRoots(*network.MakeLatentModel(3, {}).value(), observations, FirstSlots(3))
         .Flat();
   };
-  // An actor has no such head, and plays with the weights all the same.
+  // An actor has no consistency head but can use the weights.
   const auto without = Network::Create(Tiny(), 9).value();
   const size_t parameters = without->ParameterCount();
   EXPECT_GT(with->ParameterCount(), parameters);
   ASSERT_TRUE(without->ImportWeights(with->ExportWeights()).ok());
   EXPECT_EQ(without->ParameterCount(), parameters);
   EXPECT_EQ(values(*without), values(*with));
-  // A learner that has one takes weights without, and keeps its own fresh one.
+  // A learner with the head takes weights without one and keeps its own fresh head.
   const auto learner = Network::Create(Tiny(), 9).value();
   learner->AddConsistencyHead();
   const std::vector<NamedTensor> fresh = learner->ExportWeights();
@@ -305,7 +305,7 @@ TEST_F(NetworkTest, AConsistencyHeadMayBeInACheckpointOrNot) {
   EXPECT_EQ(values(*learner), values(*with));
   EXPECT_EQ(learner->ExportWeights().back().name, fresh.back().name);
   EXPECT_EQ(learner->ExportWeights().back().bytes, fresh.back().bytes);
-  // Or all of it, but not a part.
+  // It also takes weights with the whole head, but not with a part of it.
   std::vector<NamedTensor> weights = with->ExportWeights();
   ASSERT_TRUE(learner->ImportWeights(weights).ok());
   EXPECT_EQ(learner->ExportWeights().back().bytes, weights.back().bytes);

@@ -43,7 +43,8 @@ TEST(ValueCodec, ScaleIsLogarithmicBeyondTheResolution) {
 }
 
 TEST(ValueCodec, SharesANumberBetweenItsNeighbours) {
-  // Bins at -2, -1, 0, 1, 2. FromScale(1.25) lies a quarter of the way from 1 to 2.
+  // The bins are at -2, -1, 0, 1, 2. On this scale the number lies a quarter of the way from 1 to
+  // 2.
   const ValueCodec codec(5, 2, 1);
   const TwoHot two_hot = Encode(codec, std::expm1(1.25F));
   EXPECT_EQ(two_hot.lower, 3);

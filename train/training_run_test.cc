@@ -78,7 +78,7 @@ TEST(TrainingRun, WritesAMappingWhenThereIsABetterOne) {
     before.push_back(progress.best_return);
     EXPECT_TRUE(std::filesystem::remove(path(progress)));
   }
-  // Saved again without another game.
+  // The run saves again without having played another game.
   ASSERT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
   for (const ProgramProgress& progress : run->progress()) {
     EXPECT_FALSE(std::filesystem::exists(path(progress)));
@@ -95,7 +95,7 @@ void ExpectExactResume(const v1::TrainConfig& config) {
   ASSERT_TRUE(unbroken->Run({.iterations = 7}, nullptr).ok());
 
   const std::string folder = NewFolder("broken");
-  // Killed after three iterations: what is behind the checkpoint of the second is lost.
+  // A kill after three iterations loses everything after the checkpoint of iteration 2.
   {
     const std::unique_ptr<TrainingRun> run = StartRun(folder, config);
     int left = 3;
@@ -107,7 +107,7 @@ void ExpectExactResume(const v1::TrainConfig& config) {
     std::filesystem::remove_all(folder);
     std::filesystem::rename(kept, folder);
   }
-  // Ended by its user in the middle of an iteration.
+  // A user stops the run in the middle of an iteration.
   {
     const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
     EXPECT_EQ(run->iteration(), 2);
@@ -199,7 +199,7 @@ TEST(TrainingRun, DoesNotLearnInAnIterationThatIsCutShort) {
     ASSERT_TRUE(run->Run({.iterations = 3}, nullptr).ok());
     const uint64_t updates = run->updates();
     ASSERT_GT(updates, 0);
-    // Once before the iteration.
+    // The first question comes before the iteration, so the stop falls into the iteration.
     std::atomic<int> asked = 0;
     ASSERT_TRUE(run->Run({.stop = [&] { return ++asked > 1; }}, nullptr).ok());
     EXPECT_EQ(run->iteration(), 3);
@@ -212,7 +212,7 @@ TEST(TrainingRun, StopsBetweenTwoUpdates) {
   config.mutable_learner()->set_samples_per_insert(20);
   const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("stops"), config);
   ASSERT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
-  // Play is done first, with one thread, and nothing is learned before.
+  // With one thread all games of an iteration are played before its updates.
   const uint64_t updates = run->updates();
   ASSERT_TRUE(run->Run({.stop = [&] { return run->updates() >= updates + 2; }}, nullptr).ok());
   EXPECT_EQ(run->updates(), updates + 2);
@@ -230,7 +230,7 @@ TEST(TrainingRun, BeginsFromTheWeightsOfAnotherNetwork) {
     EXPECT_TRUE(weights == given);
     EXPECT_FALSE(weights == WeightBytes(*StartRun(NewFolder("fresh"), SmallConfig())));
   }
-  // Stopped before its first iteration it still begins from them.
+  // A run that was stopped before its first iteration resumes from these weights.
   const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
   EXPECT_TRUE(WeightBytes(*run) == weights);
   ASSERT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
@@ -286,7 +286,7 @@ TEST(TrainingRun, RefusesStoredGamesThatAreNotOfItsPrograms) {
   game.set_program_sha256("another");
   EXPECT_THAT(resumed_with(game), HasSubstr("1.games: game 1: of a program that"));
   game = *games[1];
-  game.mutable_actions()->back() = 7;  // there is none
+  game.mutable_actions()->back() = 7;  // there is no such action
   EXPECT_THAT(resumed_with(game), HasSubstr("1.games: game 1: program_"));
   game = *games[1];
   game.mutable_actions()->pop_back();
@@ -296,7 +296,7 @@ TEST(TrainingRun, RefusesStoredGamesThatAreNotOfItsPrograms) {
 TEST(TrainingRun, StoresNoGamesOfANetworkThatSaysNaN) {
   const std::unique_ptr<Network> network = *Network::Create(SmallConfig().network(), 77);
   std::vector<NamedTensor> weights = network->ExportWeights();
-  // A float of ones is NaN.
+  // A float with all bits set is NaN.
   for (NamedTensor& tensor : weights) tensor.bytes.assign(tensor.bytes.size(), '\xff');
   ASSERT_TRUE(network->ImportWeights(weights).ok());
   const std::string folder = NewFolder("nan");

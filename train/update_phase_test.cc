@@ -30,7 +30,7 @@ v1::TrainConfig Config() {
   return config;
 }
 
-// Ten games of ten decisions; the first decision of each has surprised a learner most.
+// Ten games of ten decisions. The first decision of each has by far the highest priority.
 std::unique_ptr<TrajectoryBuffer> SomeGames(const v1::TrainConfig& config) {
   auto buffer = std::make_unique<TrajectoryBuffer>(config.replay());
   for (uint8_t game = 0; game < 10; ++game) {
@@ -57,7 +57,7 @@ TEST(DrawRows, OfEachBatchTheImitatedRowsComeLast) {
     EXPECT_EQ(rows[i].imitate, i % kBatch >= kPrioritized);
     if (!rows[i].imitate) continue;
     EXPECT_EQ(rows[i].weight, 1);
-    EXPECT_EQ(rows[i].drawn.trajectory, buffer->game(9));  // the best
+    EXPECT_EQ(rows[i].drawn.trajectory, buffer->game(9));  // the best game
   }
 }
 
@@ -77,7 +77,8 @@ TEST(DrawRows, TheHeaviestRowOfEachBatchWeighsOne) {
     EXPECT_EQ(heaviest, 1) << "batch " << u;
     one_without_rare_rows |= rarest > 0.01;
   }
-  // Whatever other batches have drawn.
+  // A batch without rare rows is normalized by its own largest weight, not by that of other
+  // batches.
   EXPECT_TRUE(one_without_rare_rows);
 }
 

@@ -42,14 +42,12 @@
 namespace mallocmuzero {
 namespace {
 
-// The number of games of each program. They are played once, and actors send them again and again
-// with new ids.
+// The number of games of each program, which actors send again and again with new ids.
 constexpr int kGamesOfProgram = 16;
 
 // The number of latest reports from which percentiles are computed.
 constexpr size_t kReportTimes = 4096;
 
-// The number of threads that close actors.
 constexpr size_t kClosers = 64;
 
 // How long a thread sleeps when none of its actors has played.
@@ -169,7 +167,7 @@ absl::Status SyntheticActors::Impl::Start() {
   for (uint32_t a = 0; a < options_.actors; ++a) {
     auto actor = std::make_unique<Actor>();
     actor->index = a;
-    // The first games are spread over a second, since real actors are not synchronized either.
+    // Spreads the first games over a second, since real actors are not synchronized either.
     actor->due = start + absl::Seconds(random.Unit());
     ReplayWriterOptions writer;
     writer.shards = ShardAddresses(config_);
@@ -250,8 +248,7 @@ v1::ActorReport SyntheticActors::Impl::Report(Actor& actor) const {
   return report;
 }
 
-// Makes the pool of games for a new assignment. All actors get the same assignment, so only the
-// first call for each version does the work.
+// Makes the pool of games of a new assignment. Only the first call for each version does the work.
 absl::Status SyntheticActors::Impl::Assign(const v1::Assignment& assignment,
                                            const ProgramFiles& files) {
   {

@@ -22,7 +22,7 @@ std::unique_ptr<Network> MakeRandomNetwork(const v1::NetworkConfig& config, uint
       std::memcpy(&tensor.bytes[k], &weight, sizeof(weight));
     }
   }
-  network->ImportWeights(weights).IgnoreError();  // they are the network's own
+  network->ImportWeights(weights).IgnoreError();  // cannot fail: names and shapes are its own
   return network;
 }
 

@@ -1,4 +1,4 @@
-// Networks and observations whose numbers are all different, for tests.
+// Random networks and observations for tests.
 
 #ifndef MALLOCMUZERO_MODEL_TESTING_RANDOM_NETWORK_H_
 #define MALLOCMUZERO_MODEL_TESTING_RANDOM_NETWORK_H_
@@ -13,11 +13,12 @@
 
 namespace mallocmuzero::testing {
 
-// A network as if trained: unlike in a fresh one no weight is 0, heads and biases included. The
+// Makes a network in which, unlike in a fresh one, no weight is 0, heads and biases included. The
 // config must be valid.
 std::unique_ptr<Network> MakeRandomNetwork(const v1::NetworkConfig& config, uint64_t seed);
 
-// [batch, kObservationSize], in [-1, 1]; accesses are there or not (0 or 1).
+// Returns observations [batch, kObservationSize] with numbers in [-1, 1]. The flags that tell
+// whether an access exists are 0 or 1.
 std::vector<float> MakeRandomObservations(size_t batch, uint64_t seed);
 
 }  // namespace mallocmuzero::testing

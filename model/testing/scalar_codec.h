@@ -1,5 +1,4 @@
-// Numbers as distributions one at a time, in plain arithmetic: what tensors of them are held
-// against.
+// Encodes and decodes single numbers in plain arithmetic, as a reference for the code on tensors.
 
 #ifndef MALLOCMUZERO_MODEL_TESTING_SCALAR_CODEC_H_
 #define MALLOCMUZERO_MODEL_TESTING_SCALAR_CODEC_H_
@@ -14,7 +13,7 @@ namespace mallocmuzero::testing {
 // The largest number that is not clamped.
 float MaxValue(const ValueCodec& codec);
 
-// h(x), not clamped: the inverse of codec.FromScale.
+// Returns the inverse of codec.FromScale, not clamped.
 float ToScale(const ValueCodec& codec, float x);
 
 // A distribution over two neighbouring bins: `upper_weight` on lower + 1, the rest on lower.
@@ -24,7 +23,7 @@ struct TwoHot {
 };
 TwoHot Encode(const ValueCodec& codec, float x);
 
-// The number that a distribution [bins] stands for.
+// Returns the number that a distribution [bins] represents.
 float Decode(const ValueCodec& codec, absl::Span<const float> probabilities);
 
 }  // namespace mallocmuzero::testing
