@@ -91,7 +91,7 @@ void Supervisor::StartNextStage() {
   const absl::Time now = absl::Now();
   if (!ready && now < stage_deadline_) return;
   if (!ready && stage_ >= 0) {
-    options_.on_event(LogLevel::kWarning, "not all are ready after a while; goes on all the same");
+    options_.on_event(LogLevel::kWarning, "not all processes are ready; starts the next stage");
   }
   ++stage_;
   stage_deadline_ = now + options_.ready_timeout;
@@ -231,7 +231,7 @@ void Supervisor::StopStage(int stage) {
   const absl::Time deadline = absl::Now() + options_.grace;
   while (any() && absl::Now() < deadline) Poll(-1, deadline, /*stopping=*/true);
   if (!any()) return;
-  options_.on_event(LogLevel::kWarning, "not all have stopped in time; kills them");
+  options_.on_event(LogLevel::kWarning, "not all processes have stopped in time; kills the others");
   signal_all(SIGKILL);
   while (any()) Poll(-1, absl::InfiniteFuture(), /*stopping=*/true);
 }
