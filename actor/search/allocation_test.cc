@@ -1,4 +1,5 @@
-// Counts allocations, so it is a binary of its own: a search must make none.
+// Tests that a search allocates no memory. A binary of its own, because it replaces operator new to
+// count allocations.
 
 #include <cstdint>
 #include <numeric>

@@ -20,7 +20,8 @@ TEST(Noise, IsTheSameForTheSameSeed) {
 TEST(Noise, DiffersBetweenSeedsHoweverClose) {
   std::set<uint64_t> seen;
   for (uint64_t seed = 0; seed < 1000; ++seed) {
-    // SplitMix64 adds this to its state: raw seeds so far apart would give shifted streams.
+    // SplitMix64 adds this constant to its state at each step. Without mixing, seeds that differ by
+    // it would give the same stream, shifted by one.
     for (const uint64_t k : {uint64_t{0}, uint64_t{0x9e3779b97f4a7c15}}) {
       NoiseStream stream(seed + k);
       seen.insert(stream());
@@ -30,7 +31,8 @@ TEST(Noise, DiffersBetweenSeedsHoweverClose) {
   EXPECT_EQ(seen.size(), 4000);
 }
 
-// Mean: the Euler-Mascheroni constant, 0.577; variance: pi^2 / 6 = 1.645; P(x < 0) = 1 / e.
+// The mean is the Euler-Mascheroni constant, 0.577, the variance pi^2 / 6 = 1.645, and P(x < 0) = 1
+// / e.
 TEST(Noise, HasTheMomentsOfTheGumbelDistribution) {
   constexpr int kCount = 200'000;
   NoiseStream stream(1);
@@ -49,8 +51,8 @@ TEST(Noise, HasTheMomentsOfTheGumbelDistribution) {
   EXPECT_NEAR(static_cast<double>(negative) / kCount, 0.3679, 0.005);
 }
 
-// Of a Dirichlet distribution with equal alphas over n outcomes each has the mean 1 / n and the
-// variance (1 / n) (1 - 1 / n) / (n alpha + 1): here 0.25 * 0.75 / 2 = 0.09375.
+// In a Dirichlet distribution with equal alphas over n outcomes, each outcome has the mean 1 / n
+// and the variance (1 / n) (1 - 1 / n) / (n alpha + 1), here 0.25 * 0.75 / 2 = 0.09375.
 TEST(Noise, MixesInDirichletNoise) {
   constexpr int kCount = 50'000;
   NoiseStream stream(2);

@@ -1,4 +1,4 @@
-// The trees of mctx, which testdata/make_golden.py wrote down, found again.
+// Compares search trees with those of mctx, which testdata/make_golden.py has recorded.
 
 #include <cstdint>
 #include <fstream>
@@ -22,7 +22,7 @@ using testing::HashModel;
 using testing::HashModelOptions;
 using ::testing::Pointwise;
 
-// mctx adds up in another order.
+// Results differ slightly, because mctx adds numbers in another order.
 constexpr float kTolerance = 2e-5F;
 
 json Golden() {
@@ -51,7 +51,7 @@ HashModelOptions ModelOf(const json& model) {
           .logit_scale = model["logit_scale"]};
 }
 
-// The roots of one configuration, searched together.
+// Searches all roots of one configuration together.
 struct GoldenRun {
   explicit GoldenRun(const json& golden)
       : search(ConfigOf(golden["config"]), static_cast<uint32_t>(golden["cases"].size()),

@@ -31,7 +31,7 @@ std::vector<uint32_t> Games(uint32_t count) {
   return games;
 }
 
-// All nodes of a game and its result, comparable.
+// All nodes of a game's tree and its result, in a form that can be compared.
 struct Outcome {
   std::vector<uint32_t> parents;
   std::vector<float> values;
@@ -59,7 +59,7 @@ Outcome OutcomeOf(Search& search, uint32_t game) {
   return outcome;
 }
 
-// One game from one root of the hash model.
+// Searches one root of the hash model as a single game.
 Outcome SearchOnce(const SearchConfig& config, uint32_t actions, uint32_t root,
                    const RootOptions& options, const HashModelOptions& model_options = {}) {
   Search search(config, 1, actions);
@@ -232,7 +232,8 @@ TEST_P(SearchOfEachKind, GivesALegalActionWhateverTheNetworkSays) {
   }
 }
 
-// More than 16 bits of nodes and visits, in a tree kept bushy so that paths stay short.
+// Numbers of nodes and visits exceed 16 bits. The options keep the tree bushy, so that paths are
+// short.
 TEST_P(SearchOfEachKind, CountsPastSixteenBits) {
   constexpr uint32_t kSimulations = 70'000;
   SearchConfig config = Config(kSimulations);
@@ -257,9 +258,9 @@ TEST(GumbelSearch, VisitsAsManyActionsAsItMayConsider) {
   EXPECT_THAT(visits, ElementsAre(0, 0, 0, 0, 1, 1, 3, 3));
 }
 
-// Both actions are tried once: q = 0 and 0.001. Rescaled by their range they are 0 and 1, and weigh
-// (50 + 1) * 0.1 = 5.1: the policy is 1 / (1 + exp(-5.1)) = 0.994 for the better. With a floor of
-// 0.01 they are 0 and 0.1: 1 / (1 + exp(-0.51)) = 0.625.
+// Both actions are tried once, with q = 0 and 0.001. Rescaled by their range these are 0 and 1,
+// with the weight (50 + 1) * 0.1 = 5.1, so the better action has the policy 1 / (1 + exp(-5.1)) =
+// 0.994. With a floor of 0.01 they are 0 and 0.1, which gives 1 / (1 + exp(-0.51)) = 0.625.
 TEST(GumbelSearch, DoesNotBlowUpDifferencesBelowTheValueFloor) {
   for (const auto& [floor, expected] : {std::pair(0.0F, 0.9939F), std::pair(0.01F, 0.6248F)}) {
     Search search({.simulations = 2, .value_floor = floor}, 1, 2);
@@ -314,7 +315,7 @@ TEST(CheckSearch, RefusesWhatCannotBe) {
               HasSubstr("dirichlet_fraction"));
 }
 
-// (2^16 - 1) * (65536 + 1) = 2^32 - 1 slots: the most that 32 bits can number.
+// (2^16 - 1) * (65536 + 1) = 2^32 - 1 is the largest number of slots that 32 bits can hold.
 TEST(CheckSearch, KeepsSlotsWithinThirtyTwoBits) {
   EXPECT_TRUE(CheckSearch({.simulations = 65536}, 65535, 3).ok());
   EXPECT_THAT(std::string(CheckSearch({.simulations = 65536}, 65536, 3).message()),
@@ -329,7 +330,7 @@ TEST(BatchedSearch, CountsBatchesByTheirSize) {
   const std::vector<RootOptions> options(20);
   batched.Run(Games(20), roots, options);
   batched.Run({3}, {1}, {RootOptions{}});
-  // Four batches of 20, in [16, 32), and four of 1.
+  // There are four batches of 20, which is in [16, 32), and four of 1.
   const BatchedSearchStats& stats = batched.stats();
   EXPECT_EQ(stats.step_batches.buckets()[4], 4);
   EXPECT_EQ(stats.step_batches.buckets()[0], 4);

@@ -1,4 +1,5 @@
-// A made-up model whose numbers are the same wherever they are computed.
+// A model for tests whose outputs are hashes, so that every implementation computes the same
+// numbers.
 
 #ifndef MALLOCMUZERO_ACTOR_SEARCH_TESTING_HASH_MODEL_H_
 #define MALLOCMUZERO_ACTOR_SEARCH_TESTING_HASH_MODEL_H_
@@ -12,7 +13,7 @@
 
 namespace mallocmuzero::testing {
 
-// Numbers are scale * k / 2^(bits - 1) for an integer k in [-2^(bits - 1), 2^(bits - 1)).
+// Outputs are scale * k / 2^(bits - 1), with an integer k in [-2^(bits - 1), 2^(bits - 1)).
 struct HashModelOptions {
   uint32_t bits = 12;
   float value_scale = 1;
@@ -21,8 +22,8 @@ struct HashModelOptions {
   float logit_scale = 2;
 };
 
-// The model of testdata/make_golden.py: a latent state is a 32-bit hash, an observation is the
-// number of a root, below 2^24.
+// The same model as in testdata/make_golden.py. A latent state is a 32-bit hash; an observation is
+// the number of a root, below 2^24.
 class HashModel final : public LatentModel {
  public:
   HashModel(const HashModelOptions& options, uint32_t slots, uint32_t actions)
