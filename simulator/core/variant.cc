@@ -12,7 +12,7 @@
 namespace mallocmuzero {
 
 absl::StatusOr<Program> WithFastMemory(const Program& program, double share) {
-  // No chip has more than 2^53 bytes, above which not every number of them is a double.
+  // No chip has more than 2^53 bytes. Above this number, a double cannot represent every integer.
   constexpr double kMostBytes = 9007199254740992.0;
   v1::Program variant = program.proto();
   v1::Hardware& hardware = *variant.mutable_hardware();

@@ -8,11 +8,11 @@
 
 namespace mallocmuzero {
 
-// The program with fast memory of `share` times its size, rounded down to its alignment; everything
-// else, the latencies too, stays. The chip's name says so ("tpu_v4i_25pct"). There is no baseline:
-// the compiler has not been asked. Share 1 is the program itself. InvalidArgument if the share is
-// not positive and finite, or if less is left than one alignment or than an instruction needs for
-// itself.
+// The program with fast memory of `share` times its size, rounded down to the alignment. Everything
+// else stays, latencies included. The chip's name states the share ("tpu_v4i_25pct"). The new
+// program has no baseline, since the compiler has not compiled for such a chip; a share of 1
+// returns the program itself, unchanged. InvalidArgument if the share is not positive and finite,
+// or if the new size is less than one alignment or less than an instruction needs for itself.
 absl::StatusOr<Program> WithFastMemory(const Program& program, double share);
 
 }  // namespace mallocmuzero

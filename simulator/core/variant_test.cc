@@ -20,7 +20,8 @@ using testing::ProgramBuilder;
 using testing::Read;
 using testing::Write;
 
-// Two buffers, a default mapping; the second instruction needs 300 bytes for itself.
+// A program with two buffers and a default mapping; its second instruction needs 300 bytes of fast
+// memory for itself.
 Program ScopedProgram() {
   ProgramBuilder builder;
   builder.hardware().set_scoped_memory_in_fast_memory(true);
