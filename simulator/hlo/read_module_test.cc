@@ -67,7 +67,8 @@ TEST(HloTextOf, TextStaysAsItIs) {
   }
 }
 
-// The byte behind the tag of the name is its length: 9 is a tab, 10 a line end.
+// The name follows a tag, which is a line end, and its length: 9 is a tab, 10 another line end. A
+// module called HloModule therefore begins like text.
 TEST(HloTextOf, ModuleMayHaveAnyName) {
   for (const absl::string_view name :
        {"m", "HloModule", "HloModule1", "jit_<lambda>", "a, is_scheduled=true", ""}) {

@@ -10,7 +10,7 @@
 namespace mallocmuzero {
 namespace {
 
-// The part of the program that a latency table looks at.
+// The parts of the program from which a latency table is made.
 struct Skeleton {
   std::vector<Instruction> instructions;
   std::vector<Access> accesses;

@@ -22,8 +22,8 @@
 namespace mallocmuzero {
 namespace {
 
-// The price of the default as a mapping may differ from that of its module by this share before
-// import says so.
+// import notes the difference if the price of the default as a mapping differs by more than this
+// share from that of its module.
 constexpr double kTolerableDifference = 1e-3;
 
 class Importer {
@@ -58,7 +58,8 @@ class Importer {
   v1::Program& program() { return assembly_.program; }
   const AnalyzedModule& all_hbm() const { return *compiles_.front(); }
 
-  // Reads all compiles before it analyses any: what they agree on says what is updated in place.
+  // Reads all compiles before it analyses any, because only pairs that all compiles list count as
+  // in-place updates.
   absl::Status Analyze() {
     std::vector<std::string> paths = {options_.all_hbm_path};
     if (!options_.default_path.empty()) paths.push_back(options_.default_path);
@@ -83,7 +84,8 @@ class Importer {
     return absl::OkStatus();
   }
 
-  // Someone may have given the files in another order.
+  // Notes an all-HBM compile with values in fast memory: the user may have given the files in
+  // another order.
   void NoteFastMemory() {
     const absl::Span<const HloValue> values = all_hbm().flow.values();
     const auto fast = std::count_if(values.begin(), values.end(), [this](const HloValue& value) {
@@ -94,7 +96,8 @@ class Importer {
                                      " arrays in fast memory: is it the one with none there?"));
   }
 
-  // Learns from one compile; the all-HBM one comes first and teaches its estimates only.
+  // Adds what one compile says to the latency table's data. The all-HBM compile comes first and
+  // only gives its estimates.
   absl::Status Observe(const AnalyzedModule& compile) {
     Match match = MatchModules(all_hbm(), compile);
     placements_.push_back(mallocmuzero::Observe(program(), compile, match));
@@ -112,7 +115,7 @@ class Importer {
     return absl::OkStatus();
   }
 
-  // Prices the baseline's mapping with the finished table, then seals the program.
+  // Prices the default as a mapping with the finished table, then seals the program.
   absl::StatusOr<v1::Program> Finish() {
     if (program().has_baseline()) {
       v1::Program unpriced = program();
@@ -147,8 +150,10 @@ class Importer {
 
   const ImportOptions& options_;
   const v1::Hardware& hardware_;
-  std::vector<std::unique_ptr<AnalyzedModule>> compiles_;  // all HBM, default, samples
-  size_t first_placed_ = 0;  // of the compiles: those from here on are of placed modules
+  // everything in HBM, then the default, then the samples
+  std::vector<std::unique_ptr<AnalyzedModule>> compiles_;
+  // index of the first compile of a placed module; all after it are such, too
+  size_t first_placed_ = 0;
   Assembly assembly_;
   std::vector<Placement> placements_;
 };

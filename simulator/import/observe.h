@@ -1,5 +1,5 @@
-// What one compile says about the program: which accesses it has in fast memory, and the cycles the
-// compiler estimates for that.
+// The placement of one compile in terms of the program: which accesses it has in fast memory, and
+// the cycles that the compiler estimates for that.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_OBSERVE_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_OBSERVE_H_
@@ -18,24 +18,24 @@ namespace mallocmuzero {
 // One instruction under one placement.
 struct Observation {
   uint64_t fast_accesses = 0;     // bit k: access k of the instruction is in fast memory
-  absl::optional<double> cycles;  // the compiler's estimate for one execution, if it gives one
+  absl::optional<double> cycles;  // the compiler's estimate for one execution, if there is one
 };
 
 struct Placement {
   std::string name;  // file name without folders
-  // The compile of a placed module: the compiler chose the tiles of each instruction for its
-  // placement. In other compiles it chooses them before it knows the placement.
+  // True if a placed module was compiled. The compiler then chose the tiles of each instruction for
+  // the placement. In other compiles it chooses them before it knows the placement.
   bool of_placed_module = false;
-  // By instruction of the program; nullopt where the compile has no such instruction.
+  // For each instruction of the program; nullopt if the compile has no such instruction.
   std::vector<absl::optional<Observation>> observations;
 };
 
-// Reads the placement of `other` in terms of `program`, whose instructions are those of the all-HBM
-// module. An access is in fast memory if any of its operands or outputs is.
+// Reads the placement of `other` in terms of `program`, which was made from the all-HBM module. An
+// access counts as in fast memory if any of its operands or outputs is.
 Placement Observe(const v1::Program& program, const AnalyzedModule& other, const Match& match);
 
-// True if that operand (or, for -1, output) of a priced step has its array at `tuple_index` in fast
-// memory.
+// True if an operand of a priced step (or its output, if position.operand is -1) has the array at
+// position.tuple_index in fast memory.
 bool IsInFastMemory(const AnalyzedModule& analyzed, const PricedStep& priced,
                     const v1::Position& position, int32_t fast_memory_space);
 
