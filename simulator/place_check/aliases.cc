@@ -13,8 +13,8 @@
 namespace mallocmuzero::place_check {
 namespace {
 
-// The lists of positions that the compiler wrote down as aliasing: operands, then leaves of the
-// result.
+// The lists of aliasing positions that the compiler wrote into the instruction. Operands are
+// numbered first, then leaves of the result.
 std::vector<std::vector<int32_t>> ListedAliases(const Instruction& instruction) {
   hlo::Instruction parsed;
   hlo::Lexer lexer(instruction.proto->backend_config(), instruction.name());

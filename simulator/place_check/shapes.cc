@@ -12,10 +12,10 @@ namespace {
 using hlo::ElementType;
 
 constexpr int kTupleType = 13;      // xla.PrimitiveType
-constexpr int kMaxShapeDepth = 50;  // of tuples in tuples; real ones have 3
+constexpr int kMaxShapeDepth = 50;  // most tuples inside each other; real shapes have 3
 constexpr int64_t kMaxExtent = int64_t{1} << 48;
 
-// The index is an xla.PrimitiveType, a number of xla_data.proto.
+// Indexed by xla.PrimitiveType, the numbers of xla_data.proto.
 constexpr ElementType kElementTypes[] = {
     ElementType::kTuple,  // 0 is no type
     ElementType::kPred,
@@ -119,7 +119,7 @@ void AppendLeaves(const xla::ShapeProto& shape, std::vector<const xla::ShapeProt
   for (const xla::ShapeProto& part : shape.tuple_shapes()) AppendLeaves(part, leaves);
 }
 
-// Equal for equal arrays, fields that this build does not know included.
+// The serialised array. Equal for equal arrays, including fields that this build does not know.
 std::string ArrayBytes(xla::ShapeProto array, bool with_space) {
   if (!with_space) array.mutable_layout()->clear_memory_space();
   array.mutable_layout();
@@ -141,8 +141,8 @@ bool Same(const xla::ShapeProto& a, const xla::ShapeProto& b, bool with_space) {
   return true;
 }
 
-// The extent of the first tile in the dimension whose place from the most minor one is `place`. It
-// is unknown (nullopt) if the tile combines dimensions, where no cut is known to be clean.
+// The extent of the first tile in a dimension; `place` counts dimensions from the most minor one.
+// nullopt if the tile combines dimensions, because then it is unknown which cuts are contiguous.
 absl::optional<int64_t> TileExtent(const hlo::Shape& shape, size_t place) {
   if (shape.layout.tiles.empty()) return 1;
   const hlo::Tile& tile = shape.layout.tiles.front();
@@ -240,7 +240,8 @@ ByteRange SliceBytes(const xla::ShapeProto& array, const xla::HloInstructionProt
       (range.limit() % *tile != 0 && range.limit() != whole)) {
     return {};
   }
-  // A tile that is more major than the cut, over dimensions of 1, would pad each piece apart.
+  // A tile over dimensions of size 1 that are more major than the cut would pad each piece
+  // separately.
   for (size_t i = place + 1; i < rank; ++i) {
     const absl::optional<int64_t> above = TileExtent(shape, i);
     if (!above || *above != 1) return {};
