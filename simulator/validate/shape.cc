@@ -1,4 +1,4 @@
-// The checks everything else relies on: indices exist and copies are in order.
+// Checks that indices exist and copies are in order. All other checks rely on this.
 
 #include <cstdint>
 #include <string>
@@ -14,8 +14,8 @@ std::string CopyPositions(const Interval& it) {
                       it.copy_out_start, " to ", it.copy_out_done);
 }
 
-// Empty if the copies lie as in the picture of validate.h, else what is wrong. 64 bits: the fields
-// may hold anything.
+// Describes how the copies differ from the picture in validate.h, or returns "". Computes in 64
+// bits, because the fields may hold any numbers.
 std::string CopyFault(const Interval& it) {
   const int64_t first = it.first;
   const int64_t last = it.last;
@@ -37,7 +37,7 @@ std::string CopyFault(const Interval& it) {
   return "";
 }
 
-// The same for the slices of a copy in; `bytes` is the buffer's size.
+// The same for the slices of a copy in. `bytes` is the buffer's size.
 std::string SliceFault(const Interval& it, int64_t bytes) {
   if (it.copy_in_slices.empty()) return "";
   int64_t earliest = it.copy_in_start;
