@@ -1,4 +1,4 @@
-// The lanes below a picture of fast memory, and the brackets of loops above it.
+// Draws the lanes below the picture of fast memory, and the brackets of loops above it.
 
 #ifndef MALLOCMUZERO_VIEW_LANES_H_
 #define MALLOCMUZERO_VIEW_LANES_H_
@@ -9,31 +9,33 @@
 
 namespace mallocmuzero::view {
 
-// Depth of the innermost loop, 0 without loops.
+// Depth of the innermost loop; 0 if there are no loops.
 int LoopDepth(const Program& program);
 
-// One row a depth, outermost first: a bracket over the body with its trip count.
+// Draws a bracket with the trip count over the body of each loop. Each depth has a row; the
+// outermost loops are on top.
 void DrawLoops(const Scene& scene, const Field& field, Svg& svg);
 
-// Where the program waits for copies. The waits are as wide as they take; on an axis of
-// instructions they are ticks.
+// Draws where the program waits for copies. On an axis of cycles, a wait is as wide as it takes; on
+// an axis of instructions, it is a tick.
 void DrawStalls(const Scene& scene, const Field& field, Svg& svg);
 
-// Pale red columns over `field` where the program waits.
+// Draws pale red columns over `field` where the program waits.
 void DrawStallColumns(const Scene& scene, const Field& field, Svg& svg);
 
-// One bar a copy in that direction, in as many rows as there are copies on their way at a time, but
-// no more than fit: pale from queued to waited for, solid while it moves.
+// Draws one bar for each copy in that direction. There are as many rows as copies in flight at the
+// same time, but at most as many as fit. A bar is pale from queueing to waiting, and solid while
+// the copy moves.
 void DrawCopies(const Scene& scene, CopyDirection direction, const Field& field, Svg& svg);
 
-// Shares of the HBM bandwidth over each instruction and wait: its own accesses from the bottom, the
-// copies on top of them, white what is idle.
+// Draws shares of the HBM bandwidth over each instruction and each wait: at the bottom those of the
+// instruction's own accesses, on top of them those of copies. Idle bandwidth is white.
 void DrawBandwidth(const Scene& scene, const Field& field, Svg& svg);
 
-// True if an instruction is wide enough for its name, lying or standing.
+// True if some instruction is wide enough for its name, written across or upwards.
 bool HasNamedInstruction(const Scene& scene, double pixels_per_position);
 
-// One rectangle an instruction, its name where it fits.
+// Draws one rectangle for each instruction, with its name if it fits.
 void DrawInstructions(const Scene& scene, const Field& field, Svg& svg);
 
 }  // namespace mallocmuzero::view
