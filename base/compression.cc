@@ -47,7 +47,7 @@ absl::StatusOr<std::string> Decompress(std::string bytes, absl::string_view name
   std::string content;
   std::vector<char> chunk(ZSTD_DStreamOutSize());
   ZSTD_inBuffer input = {bytes.data(), bytes.size(), 0};
-  size_t missing = 0;  // 0 when the frame is complete
+  size_t missing = 0;  // bytes still missing; 0 when the frame is complete
   bool chunk_full = false;
   while (input.pos < input.size || chunk_full) {
     ZSTD_outBuffer output = {chunk.data(), chunk.size(), 0};

@@ -42,7 +42,7 @@ CompileControl Control() {
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-// Every test leaves this process without children.
+// Checks that after every test this process has no children.
 class CompileTest : public testing::Test {
  protected:
   ~CompileTest() override {

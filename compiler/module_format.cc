@@ -9,13 +9,13 @@
 namespace mallocmuzero {
 namespace {
 
-// The request to the child process is a message, which has at most 2 GiB.
+// Bound on the size of a module: the request to the child process is a message, which has less than
+// 2 GiB.
 constexpr size_t kMostBytes = size_t{2000} << 20;
 
 constexpr absl::string_view kBytecodeMagic = "ML\xEFR";
 
-// A text of MLIR begins with one of these: a module, an attribute or location that it names, a
-// comment, or a function.
+// The first words of MLIR text: a module, an attribute or location alias, a comment, or a function.
 constexpr absl::string_view kTextBeginnings[] = {"module", "\"builtin.module\"", "#", "//",
                                                  "func.func"};
 

@@ -25,7 +25,8 @@ Action Choose(ActionSet legal, bool in_hbm) {
 absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed) {
   const absl::StatusOr<Program> smaller = WithFastMemory(program, kShareOfMemory);
   if (!smaller.ok()) return smaller.status();
-  // An access that seems negligible by the table may not be.
+  // Includes all accesses, because an access that is negligible by the table may not be so in
+  // reality.
   const absl::StatusOr<ProgramRules> rules =
       ProgramRules::Create(*smaller, {.negligible_share = -1});
   if (!rules.ok()) return rules.status();
