@@ -1,4 +1,4 @@
-// Measures how many cycles a new order of instructions saves beside the placement.
+// Measures how many cycles a new order of instructions saves in addition to the placement.
 //
 // reorder_headroom CHIP/PROGRAM...
 //
@@ -34,16 +34,16 @@ namespace {
 struct Flags {
   std::vector<std::string> programs;  // CHIP/PROGRAM
   std::string workloads = "workloads";
-  std::string output;  // folder for the orders; empty: none
+  std::string output;  // folder for the orders; if it is empty, they are not written
   double solve_seconds = 10;
   int seeds = 3;
   OrderSearchOptions search;
 };
 
-// The results of local search in one order with several seeds.
+// Results of local search in one order with several seeds.
 struct Solved {
   std::vector<double> cycles;
-  Plan best_plan;  // of that order
+  Plan best_plan;  // for that order
   double best_cycles = 0;
 
   double Mean() const {
@@ -53,7 +53,7 @@ struct Solved {
   }
 };
 
-// Every plan is judged by the validator and priced by the simulator.
+// Checks the plan with the validator, and returns its price by the simulator.
 absl::StatusOr<double> PriceOf(const PlayableOrder& playable, const Plan& plan) {
   const Solution solution = SolutionOf(playable.rules, plan, "local_search");
   const std::vector<Violation> violations = Validate(playable.program, solution.mapping);
@@ -75,7 +75,8 @@ absl::Status Solve(const PlayableOrder& playable, const Plan& proposal, uint64_t
   return absl::OkStatus();
 }
 
-// Cycles that no placement in any order can go below: every instruction at its best, no waiting.
+// A lower bound on the cycles of all placements and orders: every instruction at its fastest,
+// without waits.
 double FewestCyclesOf(const PlayableOrder& playable) {
   double sum = 0;
   for (uint32_t i = 0; i < playable.program.instruction_count(); ++i) {
@@ -122,7 +123,7 @@ absl::Status Measure(const Flags& flags, const std::string& name) {
     MMZ_RETURN_IF_ERROR(Solve(**reordered, (*reordered)->FromOriginal(found->plan),
                               static_cast<uint64_t>(seed), flags.solve_seconds, after));
   }
-  // The compiler's order with all the time that the other one had.
+  // The control is the compiler's order, searched for the same total time.
   Solved control = before;
   MMZ_RETURN_IF_ERROR(Solve(**original, before.best_plan, flags.search.seed + 1000,
                             search_seconds + flags.solve_seconds, control));
