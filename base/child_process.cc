@@ -113,7 +113,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
     const int error = errno;
     Close(output.read);
     Close(output.write);
-    return absl::InternalError(absl::StrCat("no pipe: ", std::strerror(error)));
+    return absl::InternalError(absl::StrCat("cannot create a pipe: ", std::strerror(error)));
   }
   child->output_ = output.read;
   child->ready_ = ready.read;
@@ -130,7 +130,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   Close(output.write);
   Close(ready.write);
   if (child->pid_ < 0)
-    return absl::InternalError(absl::StrCat("no process: ", std::strerror(error)));
+    return absl::InternalError(absl::StrCat("cannot start a process: ", std::strerror(error)));
   // Calls the kernel directly, because glibc 2.36 declares pidfd_open() without C linkage.
   child->pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, child->pid_, 0));
   if (child->pidfd_ < 0) {

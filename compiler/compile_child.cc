@@ -66,7 +66,7 @@ void RunCompileChild(const std::string& request, const std::string& response) {
   v1::CompileRequest asked;
   const absl::StatusOr<std::string> bytes = ReadFile(request);
   if (!bytes.ok() || !asked.ParseFromString(*bytes)) {
-    std::fputs("no request to compile\n", stderr);
+    std::fputs("cannot read the request to compile\n", stderr);
     _exit(1);
   }
   // An abort of the compiler is an expected result and must not write gigabytes of core dump.

@@ -169,7 +169,7 @@ TEST_F(CompileTest, RefusesWhatIsNoPlugin) {
   v1::CompileRequest request = Request({"module {}"});
   request.set_library(kNoPlugin);
   EXPECT_THAT(Text(Compile(request, Control()).status()),
-              HasSubstr("no_pjrt_plugin.so: is no PJRT plugin: it gives no GetPjrtApi"));
+              HasSubstr("no_pjrt_plugin.so: is no PJRT plugin: it has no function GetPjrtApi"));
   request.set_library(MALLOCMUZERO_SOURCE_DIR "/README.md");
   const absl::Status status = Compile(request, Control()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));

@@ -51,7 +51,7 @@ absl::StatusOr<std::string> FindCompilerLibrary(const std::string& given) {
   if (variable != nullptr && *variable != '\0') {
     if (IsFile(variable)) return std::string(variable);
     return absl::NotFoundError(
-        absl::StrCat(variable, ": no such file; ", kVariable, " is to name libtpu.so"));
+        absl::StrCat(variable, ": no such file; ", kVariable, " must name libtpu.so"));
   }
   std::string path = PythonsLibrary();
   if (IsFile(path)) return path;

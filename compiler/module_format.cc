@@ -30,14 +30,14 @@ bool IsHloModule(absl::string_view bytes) {
 absl::StatusOr<std::string> ModuleFormat(absl::string_view bytes, absl::string_view name) {
   if (bytes.size() > kMostBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, ": longer than the ", kMostBytes, " bytes that the compiler is given"));
+        absl::StrCat(name, ": longer than ", kMostBytes, " bytes, the most that can be compiled"));
   }
   if (absl::StartsWith(bytes, kBytecodeMagic)) return "mlir";
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(bytes);
   if (absl::StartsWith(text, "HloModule")) {
     return absl::InvalidArgumentError(
         absl::StrCat(name,
-                     ": is HLO text, which the compiler does not take: a serialized "
+                     ": is HLO text, which the compiler does not accept: a serialized "
                      "HloModuleProto or StableHLO expected"));
   }
   for (const absl::string_view beginning : kTextBeginnings) {

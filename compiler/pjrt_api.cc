@@ -55,7 +55,7 @@ absl::StatusOr<const PJRT_Api*> LoadPjrtApi(const std::string& library) {
   const PJRT_Api* api = get_api == nullptr ? nullptr : get_api();
   if (api == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat(library, ": is no PJRT plugin: it gives no GetPjrtApi"));
+        absl::StrCat(library, ": is no PJRT plugin: it has no function GetPjrtApi"));
   }
   absl::Status status = CheckVersion(*api, library);
   if (status.ok()) status = CheckFunctions(*api, library);

@@ -210,9 +210,8 @@ class PlacedSearch {
     const double error = first.promised_cycles() / first.compiled_cycles() - 1;
     if (std::abs(error) < kStrangeError) return;
     report().add_notes(
-        absl::StrFormat("%s: its estimates are %+.0f %% from what the compiler says now; was it "
-                        "compiled for another "
-                        "chip than %s, or by another compiler?",
+        absl::StrFormat("%s: its estimates differ by %+.0f %% from those of the compiler; was it "
+                        "compiled for another chip than %s, or by another compiler?",
                         request_.all_hbm_path, 100 * error, request_.chip.name));
   }
 

@@ -245,7 +245,7 @@ std::string LongestWait(const Program& program, const Names& names, const Side& 
   const bool in = longest->direction == CopyDirection::kIn;
   return absl::StrCat("; ", whose, " longest wait is ", Cycles(WaitOf(program, side, *longest)),
                       " for ", names.Tensor(it.buffer),
-                      in ? " to come in before " : " to get out before ",
+                      in ? " to come in before " : " to be written back before ",
                       names.Instruction(NeededAt(it, longest->direction)));
 }
 

@@ -298,7 +298,7 @@ std::string SpeedSvg(absl::string_view run, Iterations iterations) {
   };
   add(playing.empty() && !nothing_yet ? "simulations of all actors" : "simulations while playing",
       "simulations per second", std::move(simulations));
-  add("batches of self-play", "rows a network call", std::move(fill));
+  add("batches of self-play", "rows in a network call", std::move(fill));
   add("time playing", "playing / (playing + learning), %", std::move(playing));
   return ChartsSvg(TitleOf(run, "speed"), Facts(iterations), charts);
 }

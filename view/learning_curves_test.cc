@@ -241,7 +241,7 @@ TEST(SpeedSvg, DividesByTheTimeBetweenIterations) {
   // The values are constant: 30 games in 60 s, 1000 simulations in 10 s of play, 10 of 40 s spent
   // playing.
   EXPECT_THAT(Texts(root), IsSupersetOf({"0.50", "100", "25", "7.0", "games per second",
-                                         "simulations per second", "rows a network call",
+                                         "simulations per second", "rows in a network call",
                                          "playing / (playing + learning), %"}));
 }
 

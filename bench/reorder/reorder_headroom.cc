@@ -154,19 +154,23 @@ absl::Status Measure(const Flags& flags, const std::string& name) {
 
 int main(int argc, char** argv) {
   mallocmuzero::reorder::Flags flags;
-  CLI::App app("What the order of instructions is worth beside the placement.");
+  CLI::App app(
+      "Measures how much a better order of instructions gains in addition to the placement.");
   app.add_option("programs", flags.programs, "CHIP/PROGRAM, as in tpu_v6e/dit_4x1024_b48x256")
       ->required();
-  app.add_option("--workloads", flags.workloads, "folder of programs and captures");
+  app.add_option("--workloads", flags.workloads, "folder with programs and captures");
   app.add_option("--output", flags.output,
-                 "folder for the orders found: names of instructions, program and mapping");
+                 "folder to write the orders to: names of instructions, program and mapping");
   app.add_option("--search-seconds", flags.search.cpu_seconds,
-                 "processor time of the search for an order");
-  app.add_option("--solve-seconds", flags.solve_seconds, "processor time of each local search");
-  app.add_option("--seeds", flags.seeds, "local searches in each order")->check(CLI::Range(1, 100));
-  app.add_option("--games", flags.search.games, "games of local search for each order tried");
-  app.add_option("--temperature", flags.search.temperature, "of the annealing, share of cycles");
-  app.add_option("--seed", flags.search.seed, "of the search for an order");
+                 "processor time of the search for an order, in seconds");
+  app.add_option("--solve-seconds", flags.solve_seconds,
+                 "processor time of each local search, in seconds");
+  app.add_option("--seeds", flags.seeds, "number of local searches in each order")
+      ->check(CLI::Range(1, 100));
+  app.add_option("--games", flags.search.games, "number of games of local search in each order");
+  app.add_option("--temperature", flags.search.temperature,
+                 "start temperature of the annealing, as a share of the cycles");
+  app.add_option("--seed", flags.search.seed, "seed of the search for an order");
   CLI11_PARSE(app, argc, argv);
   for (const std::string& name : flags.programs) {
     const absl::Status status = mallocmuzero::reorder::Measure(flags, name);

@@ -24,8 +24,8 @@ TEST(CopyQueues, DirectionsShareWhileBothAreBusy) {
   CopyQueues queues;
   queues.Issue(kIn, 300);
   const CopyTicket out = queues.Issue(kOut, 100);
-  // Of 160 bytes each direction gets 80. Of the next 60, 20 finish the outbound copy, 20 go to the
-  // inbound one beside it, and the last 20 go to the inbound one alone.
+  // Each direction gets 80 of the 160 bytes. The next 60 finish the outbound copy (20), move 20 of
+  // the inbound one beside it, and then 20 of the inbound one alone.
   queues.Advance(160);
   EXPECT_EQ(queues.Pending(kIn), 220);
   EXPECT_EQ(queues.Pending(kOut), 20);

@@ -36,7 +36,7 @@ TEST(Hardware, TpuV4iHasThePublishedRates) {
 }
 
 TEST(Hardware, VmemChipsSetScopedMemoryAside) {
-  // What remains of the chip's fast memory without the 64 KiB that the compiler never gives to
+  // The chip's fast memory without the 64 KiB that the compiler never gives to
   // tensors.
   const std::pair<const char*, int> left_kibibytes[] = {
       {"tpu_v5e", (128 - 16) * 1024},

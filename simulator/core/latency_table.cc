@@ -113,7 +113,7 @@ class LatencyTable::Builder {
   }
 
  private:
-  // What all instructions of one class share. The first instruction of the class fills it in.
+  // Data that all instructions of one class share. The first instruction of the class fills it in.
   struct Shared {
     bool has_row = false;
     Row row;

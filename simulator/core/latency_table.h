@@ -48,8 +48,8 @@ class LatencyTable {
   }
 
  private:
-  // Where an instruction's cycles are. Of an instruction with few accesses, dense_cycles_ has the
-  // cycles of every set of accesses, from `first` on; instructions that are alike share these
+  // The place of an instruction's cycles. For an instruction with few accesses, dense_cycles_ has
+  // the cycles of every set of accesses, from `first` on; instructions that are alike share these
   // entries. Any other instruction has a formula, formulas_[first].
   struct Row {
     uint32_t first = 0;

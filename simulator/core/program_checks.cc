@@ -132,7 +132,7 @@ absl::Status CheckAccessesOf(const v1::Program& program, int i) {
       if (program.accesses(other).buffer() == access.buffer() &&
           program.accesses(other).kind() == access.kind()) {
         return Error(Element("accesses", a, "buffer"),
-                     absl::StrCat("one access of a kind to a buffer by instruction ", i),
+                     absl::StrCat("one access of each kind to a buffer by instruction ", i),
                      absl::StrCat("accesses ", other, " and ", a));
       }
     }

@@ -144,12 +144,13 @@ TEST(Program, RefusesWrongAccesses) {
             "accesses[0].bytes_accessed: 0 to 1125899906842624 expected, found -1");
   EXPECT_EQ(ErrorAfter([](v1::Program& p) { p.mutable_accesses(0)->set_buffer(2); }),
             "accesses[0].instruction: one in the live range 7 to 7 of buffer 2 expected, found 0");
-  EXPECT_EQ(ErrorAfter([](v1::Program& p) {
-              p.mutable_accesses(3)->set_buffer(0);
-              p.mutable_accesses(3)->set_kind(v1::Access::READ);
-            }),
-            "accesses[3].buffer: one access of a kind to a buffer by instruction 4 expected, found "
-            "accesses 2 and 3");
+  EXPECT_EQ(
+      ErrorAfter([](v1::Program& p) {
+        p.mutable_accesses(3)->set_buffer(0);
+        p.mutable_accesses(3)->set_kind(v1::Access::READ);
+      }),
+      "accesses[3].buffer: one access of each kind to a buffer by instruction 4 expected, found "
+      "accesses 2 and 3");
 }
 
 TEST(Program, RefusesWrongBuffersAndTensors) {
@@ -212,7 +213,7 @@ TEST(Program, RefusesAWrongBaseline) {
   EXPECT_EQ(ErrorAfter([](v1::Program& p) {
               p.mutable_baseline()->mutable_mapping()->add_in_fast_memory(true);
             }),
-            "baseline.mapping.in_fast_memory: 6 entries, one an access, expected, found 1");
+            "baseline.mapping.in_fast_memory: 6 entries, one for each access, expected, found 1");
 }
 
 // The message is sealed again after the damage, so that the test reaches the checks behind the

@@ -78,7 +78,7 @@ class ComputationPrinter {
   absl::flat_hash_map<int64_t, int> slot_of_id_;  // index into computation_.instructions()
   std::vector<bool> printed_;
   // For each slot that holds an async-start, or an async-update or async-done that follows one, the
-  // wrapped instruction. That instruction is printed in place of them.
+  // wrapped instruction. The wrapped instruction is printed in place of them.
   std::vector<const HloInstructionProto*> wrapped_;
 };
 
@@ -162,8 +162,8 @@ absl::Status ComputationPrinter::PrintInstruction(int slot) {
   return Error("text", absl::StrCat("at most ", module_.max_bytes, " bytes"), out_.size());
 }
 
-// Finds the wrapped instruction. Of an async-start it is in the called computation; an async-update
-// or async-done has the same one as its first operand.
+// Finds the wrapped instruction. For an async-start it is in the called computation; an
+// async-update or async-done has the same one as its first operand.
 void ComputationPrinter::FindWrapped(int slot) {
   const HloInstructionProto& instruction = computation_.instructions(slot);
   const Opcode opcode = OpcodeFromName(instruction.opcode());
@@ -209,7 +209,7 @@ absl::Status ComputationPrinter::PrintNames(absl::string_view field,
   for (const int64_t id : ids) {
     const auto slot = slot_of_id_.find(id);
     if (slot == slot_of_id_.end() || !printed_[slot->second]) {
-      return Error(field, "the id of an instruction that stands before this one", id);
+      return Error(field, "the id of an instruction that comes before this one", id);
     }
     absl::StrAppend(&out_, separator, "%", computation_.instructions(slot->second).name());
     separator = ", ";
@@ -221,7 +221,7 @@ absl::Status ComputationPrinter::PrintNames(absl::string_view field,
 absl::Status ComputationPrinter::PrintCallee(int64_t id) {
   const auto callee = module_.computation_of_id.find(id);
   if (callee == module_.computation_of_id.end() || callee->second >= index_) {
-    return Error("called_computation_ids", "the id of a computation that stands before this one",
+    return Error("called_computation_ids", "the id of a computation that comes before this one",
                  id);
   }
   absl::StrAppend(&out_, "%", module_.proto.computations(callee->second).name());

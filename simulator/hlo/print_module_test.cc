@@ -199,7 +199,7 @@ TEST(PrintModule, QuotesABackendConfigThatIsNoJson) {
 
 TEST(PrintModule, SaysWhichInstructionIsWrong) {
   EXPECT_EQ(ErrorWith("operand_ids: [ 10, 11 ]", "operand_ids: [ 10, 7 ]"),
-            "%main: %c: operand_ids: expected the id of an instruction that stands before this "
+            "%main: %c: operand_ids: expected the id of an instruction that comes before this "
             "one, found 7");
   EXPECT_EQ(ErrorWith("operand_ids: [ 10, 11 ]", "control_predecessor_ids: 12"),
             "%main: %c: control_predecessor_ids: expected the id of an instruction that stands "

@@ -14,7 +14,8 @@
 namespace mallocmuzero {
 namespace {
 
-// What one instruction does to one storage. Touches become accesses when buffers have numbers.
+// The reads and writes of one storage by one instruction. Touches become accesses when buffers have
+// numbers.
 struct Touch {
   int32_t storage = 0;
   bool reads = false;

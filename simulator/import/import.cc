@@ -92,8 +92,9 @@ class Importer {
       return value.shape->layout.memory_space == hardware_.fast_memory_space();
     });
     if (fast == 0) return;
-    program().add_notes(absl::StrCat("the all-HBM compile has ", fast,
-                                     " arrays in fast memory: is it the one with none there?"));
+    program().add_notes(
+        absl::StrCat("the all-HBM compile has ", fast,
+                     " arrays in fast memory; was another compile given in its place?"));
   }
 
   // Adds what one compile says to the latency table's data. The all-HBM compile comes first and
@@ -106,7 +107,7 @@ class Importer {
     if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat(compile.path, ": expected another compile of ", options_.all_hbm_path,
-                       ", found a module without a single instruction of it"));
+                       ", found a module that has none of its instructions"));
     }
     if (placements_.size() == 2 && !options_.default_path.empty()) {
       *program().mutable_baseline() = MakeBaseline(assembly_, all_hbm(), compile, match);
@@ -138,8 +139,8 @@ class Importer {
     const v1::MatchReport& match = program().matches(0);
     baseline.add_notes(absl::StrFormat(
         "as a mapping the default costs %+.2f%%: %+.0f cycles of instructions, %+.0f of stalls; %u "
-        "instructions (%.0f cycles) of the all-HBM compile are not in the default's, %u (%.0f "
-        "cycles) the other way round",
+        "instructions (%.0f cycles) are only in the all-HBM compile, %u (%.0f cycles) only in the "
+        "default's",
         100 * difference / baseline.total_cycles(),
         price.estimated_cycles + price.modelled_cycles - baseline.estimated_cycles() -
             baseline.modelled_cycles(),

@@ -61,7 +61,7 @@ absl::StatusOr<ReadBack> ReadBackModule(const Program& program, const std::strin
   if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(hlo_path, ": expected a compile of ", program.proto().name(),
-                     ", found a module without a single instruction of it"));
+                     ", found a module that has none of its instructions"));
   }
   v1::Baseline placed = MakeBaseline(source->assembly, all_hbm, **compiled, match);
   FillHeader(*placed.mutable_mapping());

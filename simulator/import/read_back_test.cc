@@ -83,7 +83,7 @@ TEST_F(ReadBackOfTwoNegations, ListsWhatIsNotAsWanted) {
   EXPECT_EQ(report.compiled_cycles(), 160);
   EXPECT_EQ(report.mapped_cycles(), 160);
   EXPECT_EQ(report.wanted_cycles(), 80);
-  // Of four accesses of 400 bytes, two are not in fast memory as wanted: the write of %b and its
+  // Two of four accesses of 400 bytes are not in fast memory as wanted: the write of %b and its
   // read by %c.
   EXPECT_EQ(report.honoured_share(), 0.5);
   EXPECT_EQ(report.mismatch_count(), 2);

@@ -1,6 +1,6 @@
-// What one execution of an instruction moves and computes, by the rules of XLA's HloCostAnalysis
-// (xla/service/hlo_cost_analysis.cc): bytes of each operand and output array, with the padding of
-// tiles, and floating-point operations.
+// Counts what one execution of an instruction moves and computes, by the rules of XLA's
+// HloCostAnalysis (xla/service/hlo_cost_analysis.cc): bytes of each operand and output array, with
+// the padding of tiles, and floating-point operations.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_TRAFFIC_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_TRAFFIC_H_

@@ -247,8 +247,8 @@ absl::Status Placer::NotThere(absl::string_view instruction, ValueId value, Memo
   const absl::string_view where = memory == Memory::kFast ? "fast memory" : "HBM";
   const int32_t buffer = source_.BufferOf(value);
   const std::string why =
-      absl::StrCat("%", instruction, " takes it from ", where,
-                   ", where the mapping does not have it in the computation that uses it");
+      absl::StrCat("%", instruction, " needs it in ", where,
+                   ", where it is not available in the computation of that instruction");
   if (buffer >= 0) return CannotExpress(static_cast<uint32_t>(buffer), why);
   const HloValue& definition = flow().values()[value];
   return absl::FailedPreconditionError(absl::StrCat(

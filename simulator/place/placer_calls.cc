@@ -84,7 +84,7 @@ absl::StatusOr<int64_t> Placer::HandIn(Frame& frame, hlo::InstructionIndex opera
   const xla::ShapeProto shape = frame.writer().ShapeOf(*id);
   if (shape.element_type() != kTupleType) {
     return CannotExpress(static_cast<uint32_t>(source_.BufferOf(handover.also_fast[0])),
-                         absl::StrCat("%", taker, " would have to take it in both memories"));
+                         absl::StrCat("%", taker, " would need it in both memories"));
   }
   std::vector<int64_t> elements;
   for (int32_t i = 0; i < shape.tuple_shapes_size(); ++i) {

@@ -67,7 +67,8 @@ class Agreement {
     const ShapeProto& shape = Shape(index);
     const Instruction& tuple = graph_.At(computation_, index);
     if (!IsTuple(shape) || shape.tuple_shapes_size() != tuple.operands.size()) {
-      return Add(PlacedRule::kForwardedShape, index, " has other elements than operands");
+      return Add(PlacedRule::kForwardedShape, index,
+                 " has elements that do not match its operands");
     }
     for (int i = 0; i < shape.tuple_shapes_size(); ++i) {
       Expect(PlacedRule::kForwardedShape, index, shape.tuple_shapes(i), Operand(index, i));
@@ -168,7 +169,7 @@ class Agreement {
       }
     }
     if (IsTuple(graph_.RootShape(loop.calls[kCondition]))) {
-      Add(PlacedRule::kCallShape, index, ": its condition gives a tuple");
+      Add(PlacedRule::kCallShape, index, ": its condition returns a tuple");
     }
   }
 

@@ -107,7 +107,7 @@ absl::Status ResolveInstruction(Graph& graph, Computation& computation, int inde
   for (const int64_t id : proto.operand_ids()) {
     const auto operand = computation.by_id.find(id);
     if (operand == computation.by_id.end() || operand->second >= index) {
-      return Fault(computation, proto.name(), "operand ", id, " does not stand before it");
+      return Fault(computation, proto.name(), "operand ", id, " does not come before it");
     }
     instruction.operands.push_back(operand->second);
     computation.instructions[operand->second].users.push_back(index);
@@ -123,7 +123,7 @@ absl::Status ResolveInstruction(Graph& graph, Computation& computation, int inde
     const auto called = graph.by_id.find(id);
     if (called == graph.by_id.end()) {
       return Fault(computation, proto.name(), "called computation ", id,
-                   " does not stand before it");
+                   " does not come before it");
     }
     instruction.calls.push_back(called->second);
   }
@@ -155,7 +155,8 @@ absl::Status BuildComputation(const xla::HloComputationProto& proto, Graph& grap
     computation.instructions[i].proto = &proto.instructions(i);
     parameters += proto.instructions(i).opcode() == "parameter" ? 1 : 0;
     if (!computation.by_id.emplace(proto.instructions(i).id(), i).second) {
-      return Fault(computation, proto.instructions(i).name(), "its id is another one's, too");
+      return Fault(computation, proto.instructions(i).name(),
+                   "another instruction has the same id");
     }
   }
   computation.parameters.assign(parameters, -1);
@@ -177,7 +178,7 @@ absl::Status BuildComputation(const xla::HloComputationProto& proto, Graph& grap
     return Fault(computation, computation.name(), "program_shape: ", fault);
   }
   if (!graph.by_id.emplace(proto.id(), graph.computations.size()).second) {
-    return Fault(computation, computation.name(), "its id is another computation's, too");
+    return Fault(computation, computation.name(), "another computation has the same id");
   }
   graph.computations.push_back(std::move(computation));
   return absl::OkStatus();
@@ -228,7 +229,7 @@ absl::Status CheckNames(const Graph& graph) {
     absl::flat_hash_map<absl::string_view, int> seen;
     for (const Instruction& instruction : computation.instructions) {
       if (seen.emplace(instruction.name(), 0).second) continue;
-      return Fault(computation, instruction.name(), "its name is another one's, too");
+      return Fault(computation, instruction.name(), "another instruction has the same name");
     }
   }
   return absl::OkStatus();

@@ -101,11 +101,11 @@ void Walk::Read(ValueId value, int computation, int index) {
   if (held == value) return;
   const Value& wanted = flow_.value(value);
   const std::string other =
-      held < 0 ? "what a branch left"
+      held < 0 ? "an unknown branch"
                : graph_.Describe(flow_.value(held).computation, flow_.value(held).instruction);
   report_.Add(PlacedRule::kStaleRead, graph_.Describe(computation, index), " reads the value of ",
               graph_.Describe(wanted.computation, wanted.instruction),
-              ", whose buffer then holds that of ", other);
+              ", but its buffer then holds that of ", other);
 }
 
 void Walk::ReadOperands(int computation, int index) {
@@ -125,7 +125,7 @@ void Walk::Write(ValueId value, int computation, int index) {
     for (const std::vector<int>* held : {&flight.reads, &flight.writes}) {
       if (std::find(held->begin(), held->end(), buffer) == held->end()) continue;
       report_.Add(PlacedRule::kWriteDuringCopy, graph_.Describe(computation, index),
-                  " writes what ", graph_.Describe(flight.computation, flight.start),
+                  " writes to a buffer that ", graph_.Describe(flight.computation, flight.start),
                   held == &flight.reads ? " is still reading" : " is still writing");
     }
   }

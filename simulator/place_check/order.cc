@@ -136,7 +136,7 @@ class Comparison {
       }
       if (last >= 0 && positions[is] < positions[last]) {
         report_.Add(PlacedRule::kOrderChanged, placed_.Describe(c, is), " runs before '",
-                    placed_.At(c, last).name(), "', was after it");
+                    placed_.At(c, last).name(), "'; in the original it runs after it");
       }
       last = is;
     }

@@ -58,7 +58,7 @@ std::string LayoutFault(const xla::ShapeProto& shape) {
   const xla::LayoutProto& layout = shape.layout();
   const int rank = shape.dimensions_size();
   if (layout.minor_to_major_size() != 0 && layout.minor_to_major_size() != rank) {
-    return "a layout of another rank";
+    return "a layout whose rank differs";
   }
   std::vector<bool> seen(rank, false);
   for (const int64_t dim : layout.minor_to_major()) {
@@ -72,7 +72,7 @@ std::string LayoutFault(const xla::ShapeProto& shape) {
     }
   }
   if (layout.element_size_in_bits() < 0 || layout.element_size_in_bits() > 1024) {
-    return "an element size that is none";
+    return "an invalid element size";
   }
   return "";
 }
@@ -82,7 +82,8 @@ std::string FaultBelow(const xla::ShapeProto& shape, int depth) {
   if (shape.element_type() < 1 || shape.element_type() >= kElementTypeCount) {
     return absl::StrCat("unknown element type ", shape.element_type());
   }
-  if (!IsTuple(shape) && shape.tuple_shapes_size() > 0) return "elements of what is no tuple";
+  if (!IsTuple(shape) && shape.tuple_shapes_size() > 0)
+    return "tuple elements in a shape that is no tuple";
   for (const xla::ShapeProto& part : shape.tuple_shapes()) {
     std::string fault = FaultBelow(part, depth + 1);
     if (!fault.empty()) return fault;

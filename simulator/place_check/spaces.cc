@@ -95,7 +95,7 @@ void SpaceCheck::CheckFusion(int computation, int was, int placed_computation, i
       before.operands.size() != operands ||
       fused.instructions.size() != fused_before.instructions.size()) {
     report_.Add(PlacedRule::kCalledComputation, placed_.Describe(placed_computation, is),
-                ": its computation has other parameters than it has operands");
+                ": the parameters of its computation do not match its operands");
     return;
   }
   for (size_t i = 0; i < operands; ++i) {
@@ -160,7 +160,8 @@ void CheckPair(const Graph& placed, int c, int i, Report& report) {
                  " users; one done expected");
     }
   } else if (copy_done && placed.At(c, instruction.operands[0]).kind != Kind::kCopyStart) {
-    report.Add(PlacedRule::kCopyPair, placed.Describe(c, i), " waits for what no copy-start is");
+    report.Add(PlacedRule::kCopyPair, placed.Describe(c, i),
+               " waits for an instruction that is no copy-start");
   } else if (instruction.kind == Kind::kSliceDone &&
              (instruction.users.size() != 1 ||
               placed.At(c, instruction.users[0]).kind != Kind::kConcat ||

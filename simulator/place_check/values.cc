@@ -83,7 +83,7 @@ class Naming {
   Term Piece(const Value& value) {
     if (value.source < 0 || Of(value.source) < 0) return kUnknown;
     if (value.range.begin < 0) {
-      Add(value, ": not a whole range of bytes of what it slices");
+      Add(value, ": its bytes are not contiguous in the array that it slices");
       return kUnknown;
     }
     return terms_.Piece(Of(value.source), value.range);
@@ -240,7 +240,8 @@ void ValueCheck::CheckInstruction(int computation, int was, int placed_computati
     const xla::ShapeProto& shape = placed_.graph().ShapeOf(placed_computation, after.operands[i]);
     if (!grows &&
         !SameButForSpaces(original_.graph().ShapeOf(computation, before.operands[i]), shape)) {
-      report_.Add(PlacedRule::kOperandValue, what, " is ", Describe(shape), ", another shape");
+      report_.Add(PlacedRule::kOperandValue, what, " is ", Describe(shape),
+                  ", whose shape differs");
       continue;
     }
     CheckLeaves(ShapedOperand(original_, computation, was, i),
@@ -264,7 +265,7 @@ void ValueCheck::CheckLoop(int computation, int was, int placed_computation, int
   const LeafValues roots_before = original_.OfRoot(before.calls[kBody]);
   const LeafValues roots = placed_.OfRoot(after.calls[kBody]);
   CheckLeaves(roots_before, roots, /*prefix=*/true, PlacedRule::kCarriedValue,
-              absl::StrCat(name, ": what a pass hands on"));
+              absl::StrCat(name, ": the value that a pass hands on"));
   const LeafValues initial = ShapedOperand(placed_, placed_computation, is, 0);
   for (size_t i = roots_before.size(); i < std::min(roots.size(), initial.size()); ++i) {
     if (is_.Of(roots[i]) == is_.Of(initial[i]) && is_.Of(roots[i]) != kUnknown) continue;
@@ -279,7 +280,9 @@ void ValueCheck::CheckLoop(int computation, int was, int placed_computation, int
     same = SameButForSpaces(shape.tuple_shapes(i), shape_before.tuple_shapes(i));
   }
   if (same && !IsTuple(shape)) same = SameButForSpaces(shape, shape_before);
-  if (!same) report_.Add(PlacedRule::kShapeChanged, name, " does not begin with its elements");
+  if (!same)
+    report_.Add(PlacedRule::kShapeChanged, name,
+                " does not begin with the elements of the original");
 }
 
 void ValueCheck::CheckRoot(int original, int placed) {
@@ -287,7 +290,7 @@ void ValueCheck::CheckRoot(int original, int placed) {
       absl::StrCat("the result of '", placed_.graph().computations[placed].name(), "'");
   if (!SameButForSpaces(original_.graph().RootShape(original), placed_.graph().RootShape(placed))) {
     report_.Add(PlacedRule::kRootValue, what, " is ", Describe(placed_.graph().RootShape(placed)),
-                ", another shape");
+                ", whose shape differs");
     return;
   }
   CheckLeaves(original_.OfRoot(original), placed_.OfRoot(placed), /*prefix=*/false,

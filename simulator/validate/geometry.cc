@@ -77,8 +77,8 @@ class GeometryCheck {
     const int64_t allowed_last = std::max<int64_t>(last, it.copy_out_done);
     if (it.first >= first && it.last <= allowed_last) return;
     report_.Add(Rule::kLiveRange, k,
-                absl::StrCat(report_.DescribeInterval(k), " leaves the live range [", first, ", ",
-                             last, "] and no write-back needs it"));
+                absl::StrCat(report_.DescribeInterval(k), " extends beyond the live range [", first,
+                             ", ", last, "] without a write-back that needs it"));
   }
 
   int32_t LoopOfPointBefore(int32_t instruction) const {
@@ -202,7 +202,7 @@ class GeometryCheck {
       if (it.first != 0) fault = "it must start at instruction 0";
       if (it.copy_in_start >= 0) fault = "it must have no copy in";
       if (!program_.buffers()[it.buffer].live_in) fault = "the buffer is not live in";
-      if (marked.count(it.buffer) == 0) fault = "the baseline has none of this buffer";
+      if (marked.count(it.buffer) == 0) fault = "the baseline does not prefetch this buffer";
       if (fault.empty()) continue;
       report_.Add(
           Rule::kCrossProgramPrefetch, k,

@@ -45,7 +45,7 @@ std::string SliceFault(const Interval& it, int64_t bytes) {
   for (const CopySlice& slice : it.copy_in_slices) {
     if (slice.start < earliest || slice.start > int64_t{it.copy_in_done} || slice.bytes <= 0 ||
         slice.bytes > rest) {
-      return "slices must ascend from start to done, each of some bytes of the buffer";
+      return "slices must ascend from start to done, have bytes, and not exceed the buffer";
     }
     earliest = slice.start;
     rest -= slice.bytes;
@@ -92,7 +92,7 @@ void CheckShape(const Program& program, const Mapping& mapping, Report& report) 
     if (it.first < previous.first || (it.first == previous.first && it.buffer < previous.buffer)) {
       report.Add(Rule::kIntervalOrder, k,
                  absl::StrCat("interval ", k, " (first ", it.first, ", buffer ", it.buffer,
-                              ") must stand before interval ", k - 1, " (first ", previous.first,
+                              ") must come before interval ", k - 1, " (first ", previous.first,
                               ", buffer ", previous.buffer, ")"));
     }
   }
