@@ -181,10 +181,10 @@ TEST(Simulate, CopiesFinishFirstInFirstOut) {
 }
 
 TEST(Simulate, SlicesAreQueuedOneByOne) {
-  // Each of two instructions takes 10 cycles and leaves 100 bytes. Of one piece of 400 bytes 200
-  // remain: 20 cycles. If 50 bytes are queued first and 350 an instruction later, the first
-  // instruction moves only 50, the second 100, and 250 remain: 25 cycles. Two slices count as one
-  // copy.
+  // Each of two instructions takes 10 cycles and leaves 100 bytes. If the copy is one piece of 400
+  // bytes, 200 remain: 20 cycles. If 50 bytes are queued first and 350 an instruction later, the
+  // first instruction moves only 50, the second 100, and 250 remain: 25 cycles. Two slices count as
+  // one copy.
   ProgramBuilder builder;
   const uint32_t weights = builder.AddBuffer(400, {.live_in = true});
   builder.AddInstruction(10);
