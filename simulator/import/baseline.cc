@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "simulator/import/live_range.h"
-#include "simulator/import/observe.h"
 #include "simulator/import/pack_mapping.h"
+#include "simulator/import/placement.h"
 #include "simulator/import/price_module.h"
 #include "simulator/import/saturate.h"
 #include "simulator/import/translate.h"

@@ -23,7 +23,7 @@
 #include "simulator/import/import.h"
 #include "simulator/import/latency_fit.h"
 #include "simulator/import/match.h"
-#include "simulator/import/observe.h"
+#include "simulator/import/placement.h"
 #include "simulator/import/price_module.h"
 #include "simulator/import/testing/modules.h"
 
@@ -125,8 +125,8 @@ class Pipeline {
     const Match self = MatchModules(all_hbm, all_hbm);
     const Match match = MatchModules(all_hbm, other);
     if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) return;
-    const std::vector<Placement> placements = {Observe(assembly.program, all_hbm, self),
-                                               Observe(assembly.program, other, match)};
+    const std::vector<Placement> placements = {ReadPlacement(assembly.program, all_hbm, self),
+                                               ReadPlacement(assembly.program, other, match)};
     const LatencyClasses classes = ClassifyInstructions(assembly.program, all_hbm);
     *assembly.program.mutable_latency() =
         FitLatencyTable(assembly.program, classes, placements, -1);

@@ -17,7 +17,7 @@
 #include "simulator/import/calibrate.h"
 #include "simulator/import/latency_fit.h"
 #include "simulator/import/match.h"
-#include "simulator/import/observe.h"
+#include "simulator/import/placement.h"
 
 namespace mallocmuzero {
 namespace {
@@ -43,7 +43,7 @@ class Importer {
                                                      : ToUtf8(options_.program_name));
     NoteFastMemory();
     for (const auto& compile : compiles_) {
-      status = Observe(*compile);
+      status = AddPlacement(*compile);
       if (!status.ok()) return status;
     }
     const LatencyClasses classes = ClassifyInstructions(program(), all_hbm());
@@ -99,9 +99,9 @@ class Importer {
 
   // Adds what one compile says to the latency table's data. The all-HBM compile comes first and
   // only gives its estimates.
-  absl::Status Observe(const AnalyzedModule& compile) {
+  absl::Status AddPlacement(const AnalyzedModule& compile) {
     Match match = MatchModules(all_hbm(), compile);
-    placements_.push_back(mallocmuzero::Observe(program(), compile, match));
+    placements_.push_back(ReadPlacement(program(), compile, match));
     placements_.back().of_placed_module = placements_.size() > first_placed_;
     if (placements_.size() == 1) return absl::OkStatus();
     if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {

@@ -157,13 +157,13 @@ class TableFitter {
       if (static_cast<int>(p) == left_out_) continue;
       if (placements_[p].of_placed_module != of_placed_modules) continue;
       for (int i = 0; i < program_.instructions_size(); ++i) {
-        const auto& observation = placements_[p].observations[i];
-        if (!observation || !observation->cycles) continue;
+        const auto& placed = placements_[p].instructions[i];
+        if (!placed || !placed->cycles) continue;
         const uint32_t c = classes_.class_of[i];
-        if (!known.empty() && known[c].contains(observation->fast_accesses)) continue;
-        for (Mean* mean : {&by_class_[c][observation->fast_accesses],
-                           &by_instruction_[i][observation->fast_accesses]}) {
-          mean->sum += *observation->cycles;
+        if (!known.empty() && known[c].contains(placed->fast_accesses)) continue;
+        for (Mean* mean :
+             {&by_class_[c][placed->fast_accesses], &by_instruction_[i][placed->fast_accesses]}) {
+          mean->sum += *placed->cycles;
           ++mean->count;
         }
       }

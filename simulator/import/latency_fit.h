@@ -12,7 +12,7 @@
 #include "mallocmuzero/v1/latency.pb.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "simulator/import/analyzed_module.h"
-#include "simulator/import/observe.h"
+#include "simulator/import/placement.h"
 
 namespace mallocmuzero {
 

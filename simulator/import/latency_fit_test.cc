@@ -35,9 +35,9 @@ using Set = uint64_t;
 Placement MakePlacement(const std::vector<std::pair<Set, double>>& observed) {
   Placement placement{.name = "sample"};
   for (const auto& [set, cycles] : observed) {
-    Observation observation{.fast_accesses = set};
-    if (cycles >= 0) observation.cycles = cycles;
-    placement.observations.push_back(observation);
+    InstructionPlacement placed{.fast_accesses = set};
+    if (cycles >= 0) placed.cycles = cycles;
+    placement.instructions.push_back(placed);
   }
   return placement;
 }

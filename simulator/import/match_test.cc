@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/import/assemble.h"
-#include "simulator/import/observe.h"
+#include "simulator/import/placement.h"
 #include "simulator/import/testing/modules.h"
 
 namespace mallocmuzero {
@@ -149,31 +149,31 @@ TEST(Signature, LooksAtEachComputationOnce) {
   EXPECT_NE(signature("negate"), signature("abs"));
 }
 
-TEST(Observe, FastAccessesAreThoseInFastMemory) {
+TEST(ReadPlacement, FastAccessesAreThoseInFastMemory) {
   const auto base = MustAnalyze(Compile(kBase), {}, "all_hbm.hlo");
   const v1::Program program = Assemble(*base, SmallHardware()).program;
   const auto other = MustAnalyze(Compile(absl::StrCat("%x = f32[64]{0:S(3)} negate(%a)", Cycles(11),
                                                       "\n%y = f32[64]{0:S(3)} negate(%x)\n"
                                                       "ROOT %z = f32[64] add(%x, %y)")),
                                  {}, "somewhere/sample_1.hlo");
-  const Placement placement = Observe(program, *other, MatchModules(*base, *other));
+  const Placement placement = ReadPlacement(program, *other, MatchModules(*base, *other));
   EXPECT_EQ(placement.name, "sample_1.hlo");
-  ASSERT_EQ(placement.observations.size(), 3);
-  EXPECT_EQ(placement.observations[0]->fast_accesses, 0b10);  // writes x
-  EXPECT_EQ(placement.observations[0]->cycles, 11);
-  EXPECT_EQ(placement.observations[1]->fast_accesses, 0b11);  // reads x, writes y
-  EXPECT_FALSE(placement.observations[1]->cycles.has_value());
-  EXPECT_EQ(placement.observations[2]->fast_accesses, 0b11);  // reads x and y, writes to HBM
+  ASSERT_EQ(placement.instructions.size(), 3);
+  EXPECT_EQ(placement.instructions[0]->fast_accesses, 0b10);  // writes x
+  EXPECT_EQ(placement.instructions[0]->cycles, 11);
+  EXPECT_EQ(placement.instructions[1]->fast_accesses, 0b11);  // reads x, writes y
+  EXPECT_FALSE(placement.instructions[1]->cycles.has_value());
+  EXPECT_EQ(placement.instructions[2]->fast_accesses, 0b11);  // reads x and y, writes to HBM
 }
 
-TEST(Observe, WhatTheCompileDoesNotHaveIsNotObserved) {
+TEST(ReadPlacement, InstructionsThatTheCompileLacksAreMissing) {
   const auto base = MustAnalyze(Compile(kBase));
   const v1::Program program = Assemble(*base, SmallHardware()).program;
   const auto other = MustAnalyze(Compile("%x = f32[64]{0} negate(%a)\nROOT %v = f32[64] abs(%x)"));
-  const Placement placement = Observe(program, *other, MatchModules(*base, *other));
-  EXPECT_TRUE(placement.observations[0].has_value());
-  EXPECT_FALSE(placement.observations[1].has_value());
-  EXPECT_FALSE(placement.observations[2].has_value());
+  const Placement placement = ReadPlacement(program, *other, MatchModules(*base, *other));
+  EXPECT_TRUE(placement.instructions[0].has_value());
+  EXPECT_FALSE(placement.instructions[1].has_value());
+  EXPECT_FALSE(placement.instructions[2].has_value());
 }
 
 }  // namespace
