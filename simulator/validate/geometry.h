@@ -1,4 +1,4 @@
-// The rules of a mapping that can be checked without following values.
+// The rules about times and addresses of intervals, which can be checked without following values.
 
 #ifndef MALLOCMUZERO_SIMULATOR_VALIDATE_GEOMETRY_H_
 #define MALLOCMUZERO_SIMULATOR_VALIDATE_GEOMETRY_H_
@@ -8,9 +8,6 @@
 #include "simulator/validate/report.h"
 
 namespace mallocmuzero::validate {
-
-// Checks kAccessCount to kIntervalOrder. All other checks require that none of these is broken.
-void CheckShape(const Program& program, const Mapping& mapping, Report& report);
 
 // Checks kAlignment to kCarriedGroupOffset, and kAmbiguousInterval at markers.
 void CheckGeometry(const Program& program, const Mapping& mapping, Report& report);

@@ -1,10 +1,9 @@
-// Checks that indices exist and copies are in order. All other checks rely on this.
+#include "simulator/validate/well_formed.h"
 
 #include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/validate/geometry.h"
 
 namespace mallocmuzero::validate {
 namespace {
@@ -78,7 +77,7 @@ void CheckInterval(const Program& program, const Mapping& mapping, size_t k, Rep
 
 }  // namespace
 
-void CheckShape(const Program& program, const Mapping& mapping, Report& report) {
+void CheckWellFormed(const Program& program, const Mapping& mapping, Report& report) {
   if (mapping.in_fast_memory.size() != program.access_count()) {
     report.Add(Rule::kAccessCount, 0,
                absl::StrCat("in_fast_memory has ", mapping.in_fast_memory.size(),
