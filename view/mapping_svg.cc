@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "view/execution_plot.h"
 #include "view/format.h"
-#include "view/lanes.h"
 #include "view/memory_plot.h"
 #include "view/names.h"
 #include "view/scene.h"

@@ -1,4 +1,4 @@
-#include "view/lanes.h"
+#include "view/execution_plot.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,8 @@
-// Draws the lanes below the picture of fast memory, and the brackets of loops above it.
+// Draws what happens while a program runs: waits, copies, bandwidth and instructions as lanes below
+// the picture of fast memory, and loops as brackets above it.
 
-#ifndef MALLOCMUZERO_VIEW_LANES_H_
-#define MALLOCMUZERO_VIEW_LANES_H_
+#ifndef MALLOCMUZERO_VIEW_EXECUTION_PLOT_H_
+#define MALLOCMUZERO_VIEW_EXECUTION_PLOT_H_
 
 #include "simulator/core/copy_queue.h"
 #include "view/scene.h"
@@ -40,4 +41,4 @@ void DrawInstructions(const Scene& scene, const Field& field, Svg& svg);
 
 }  // namespace mallocmuzero::view
 
-#endif  // MALLOCMUZERO_VIEW_LANES_H_
+#endif  // MALLOCMUZERO_VIEW_EXECUTION_PLOT_H_
