@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "env/program_rules.h"
+#include "simulator/core/fast_memory_share.h"
 #include "simulator/core/simulate.h"
-#include "simulator/core/variant.h"
 #include "simulator/validate/validate.h"
 
 namespace mallocmuzero {
@@ -77,7 +77,7 @@ class PackedSolver {
   bool Fits(const Candidate& candidate) const { return candidate.packed_bytes <= capacity_; }
 
   absl::StatusOr<Solution> SolveWithin(double share, const SolveOptions& options) const {
-    const absl::StatusOr<Program> variant = WithFastMemory(program_, share);
+    const absl::StatusOr<Program> variant = WithFastMemoryShare(program_, share);
     if (!variant.ok()) return variant.status();
     const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*variant);
     if (!rules.ok()) return rules.status();
