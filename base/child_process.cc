@@ -20,11 +20,13 @@
 namespace mallocmuzero {
 namespace {
 
-// The descriptor that a supervisor listens on, in decimal digits, and which one it is.
+// The environment variable that tells a child on which file descriptor its supervisor waits for
+// NotifyReady: kReadyFd, in decimal digits.
 constexpr char kReadyVariable[] = "MALLOCMUZERO_READY_FD";
 constexpr int kReadyFd = STDERR_FILENO + 1;
 
-// Read at once from a child; more comes with the next turn, so that no child starves the others.
+// Most bytes read from a child at once. The rest is read later, so that one child cannot starve the
+// others.
 constexpr size_t kMostOutputBytes = 256 << 10;
 
 struct Pipe {
@@ -43,12 +45,12 @@ void Close(int& fd) {
   if (fd >= 0) close(std::exchange(fd, -1));
 }
 
-// In the child, between fork and exec: nothing that allocates or locks. `output` and `ready` are
-// its ends of the pipes.
+// Runs in the child between fork and exec, so it must neither allocate nor lock. `output` and
+// `ready` are the child's ends of the pipes.
 void BecomeChild(pid_t parent, int output, int ready, char* const* argv, char* const* environment) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent may have ended before it could be noticed.
+  // The parent may have ended before PR_SET_PDEATHSIG was set.
   if (getppid() != parent) _exit(127);
   sigset_t none;
   sigemptyset(&none);
@@ -59,10 +61,10 @@ void BecomeChild(pid_t parent, int output, int ready, char* const* argv, char* c
   dup2(output, STDERR_FILENO);
   dup2(ready, kReadyFd);
   fcntl(kReadyFd, F_SETFD, 0);
-  // Libraries may have descriptors that would stay open.
+  // Libraries may have opened descriptors that the child must not inherit.
   close_range(kReadyFd + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   execve(argv[0], argv, environment);
-  // Seen as the child's output.
+  // The parent sees this text as the child's output.
   constexpr char kText[] = "cannot be started: ";
   const char* reason = strerrordesc_np(errno);
   [[maybe_unused]] ssize_t ignored = write(STDERR_FILENO, kText, sizeof(kText) - 1);
@@ -71,7 +73,8 @@ void BecomeChild(pid_t parent, int output, int ready, char* const* argv, char* c
   _exit(127);
 }
 
-// Our own environment and where to say that the child is ready.
+// The environment of this process, and the variable that tells the child where to report that it is
+// ready.
 std::vector<std::string> ChildEnvironment() {
   std::vector<std::string> variables;
   const std::string prefix = absl::StrCat(kReadyVariable, "=");
@@ -110,7 +113,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
     const int error = errno;
     Close(output.read);
     Close(output.write);
-    return absl::InternalError(absl::StrCat("no pipe: ", std::strerror(error)));
+    return absl::InternalError(absl::StrCat("cannot create a pipe: ", std::strerror(error)));
   }
   child->output_ = output.read;
   child->ready_ = ready.read;
@@ -127,8 +130,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   Close(output.write);
   Close(ready.write);
   if (child->pid_ < 0)
-    return absl::InternalError(absl::StrCat("no process: ", std::strerror(error)));
-  // Not pidfd_open(): the header of glibc 2.36 declares it without C linkage.
+    return absl::InternalError(absl::StrCat("cannot start a process: ", std::strerror(error)));
+  // Calls the kernel directly, because glibc 2.36 declares pidfd_open() without C linkage.
   child->pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, child->pid_, 0));
   if (child->pidfd_ < 0) {
     return absl::InternalError(absl::StrCat("pidfd_open: ", std::strerror(errno)));
@@ -157,7 +160,8 @@ std::string ChildProcess::ReadOutput() {
       continue;
     }
     if (size < 0 && errno == EINTR) continue;
-    // Closed by the child and all of its children, unless there is just nothing now.
+    // Closed when the child and all of its children have closed it. EAGAIN means that there is only
+    // nothing to read at the moment.
     if (size == 0 || errno != EAGAIN) Close(output_);
     break;
   }

@@ -1,4 +1,4 @@
-// A process of our own: started, read, signalled, waited for.
+// Starts a child process, reads its output and waits for it.
 
 #ifndef MALLOCMUZERO_BASE_CHILD_PROCESS_H_
 #define MALLOCMUZERO_BASE_CHILD_PROCESS_H_
@@ -13,15 +13,17 @@
 
 namespace mallocmuzero {
 
-// Tells the supervisor that started this process, if one did, that it is ready. Once.
+// Tells the supervisor of this process, if there is one, that the process is ready. Only the first
+// call has an effect.
 void NotifyReady();
 
-// The child dies (SIGKILL) with the thread that started it, and is killed and reaped by the
-// destructor. It has a process group of its own, so that a terminal's Ctrl-C does not reach it.
-// Not thread-safe.
+// A child process. It is killed (SIGKILL) when the thread that started it ends; the destructor
+// kills and reaps it. It has a process group of its own, so that a terminal's Ctrl-C does not reach
+// it. Not thread-safe.
 class ChildProcess {
  public:
-  // Starts `command` (program and arguments; the program is a path). Internal if it cannot.
+  // Starts `command`: program and arguments; the program must be a path. Internal if it cannot be
+  // started.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(
       const std::vector<std::string>& command);
   ~ChildProcess();
@@ -30,25 +32,26 @@ class ChildProcess {
 
   pid_t pid() const { return pid_; }
 
-  // For poll(2): readable when the child has written, when it has ended, when it is ready or will
-  // never be.
+  // Descriptors for poll(2), owned by this object. They become readable when the child has written
+  // output, when it has ended, and when it is ready or can no longer become ready.
   int output_fd() const { return output_; }
   int exit_fd() const { return pidfd_; }
   int ready_fd() const { return ready_; }
 
-  // What the child has written to stdout and stderr since the last call, without waiting.
+  // Returns what the child has written to stdout and stderr since the last call. Does not block.
   std::string ReadOutput();
 
-  // Whether NotifyReady was called in it. Once true, ready_fd is -1.
+  // True if the child called NotifyReady. After that, ready_fd is -1.
   bool ready();
 
   void Signal(int signal) const;
 
-  // Whether it has ended; reaps it then. `how` in words: "exited with code 1", "killed by signal 9
-  // (Killed)".
+  // True if the child has ended; reaps it. Sets `how` to text such as "exited with code 1" or
+  // "killed by signal 9 (Killed)".
   bool HasEnded(std::string& how);
 
-  // As a shell reports it, once it has ended: 128 + signal number if a signal ended it.
+  // The exit code as a shell reports it: 128 + signal number if a signal ended the child. Valid
+  // only after HasEnded returned true.
   int exit_code() const { return exit_code_; }
 
  private:

@@ -25,7 +25,8 @@ constexpr int kCompressionLevel = 9;
 absl::StatusOr<std::string> Compress(absl::string_view bytes, absl::string_view name) {
   const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(),
                                                                      &ZSTD_freeCCtx);
-  if (context == nullptr) return absl::ResourceExhaustedError(absl::StrCat(name, ": no memory"));
+  if (context == nullptr)
+    return absl::ResourceExhaustedError(absl::StrCat(name, ": not enough memory"));
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kCompressionLevel);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
   std::string compressed(ZSTD_compressBound(bytes.size()), '\0');
@@ -43,11 +44,12 @@ absl::StatusOr<std::string> Decompress(std::string bytes, absl::string_view name
   if (!absl::StartsWith(bytes, kZstdMagic)) return bytes;
   const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
                                                                      &ZSTD_freeDCtx);
-  if (context == nullptr) return absl::ResourceExhaustedError(absl::StrCat(name, ": no memory"));
+  if (context == nullptr)
+    return absl::ResourceExhaustedError(absl::StrCat(name, ": not enough memory"));
   std::string content;
   std::vector<char> chunk(ZSTD_DStreamOutSize());
   ZSTD_inBuffer input = {bytes.data(), bytes.size(), 0};
-  size_t missing = 0;  // 0 when the frame is complete
+  size_t missing = 0;  // bytes still missing; 0 when the frame is complete
   bool chunk_full = false;
   while (input.pos < input.size || chunk_full) {
     ZSTD_outBuffer output = {chunk.data(), chunk.size(), 0};

@@ -11,17 +11,16 @@
 
 namespace mallocmuzero {
 
-// Largest content that a file may have, in bytes after decompression: a small file must not be
-// able to fill the memory.
+// Most bytes of a file after decompression, so that a small file cannot fill the memory.
 inline constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
 
-// One zstd frame of `bytes`. The frame has a checksum, so a flipped byte is an error and not a
-// strange program. ResourceExhausted, starting with `name`, if there is no memory for it.
+// Compresses `bytes` into one zstd frame. The frame has a checksum, so that reading it after a bit
+// flip is an error. ResourceExhausted, starting with `name`, if there is not enough memory.
 absl::StatusOr<std::string> Compress(absl::string_view bytes, absl::string_view name);
 
-// Decompresses all frames of `bytes` if they start with zstd's magic number, else returns them.
-// InvalidArgument, starting with `name`, if they are damaged, cut short, or give more than
-// `max_bytes`.
+// If `bytes` start with zstd's magic number, decompresses all their frames; else returns them
+// unchanged. InvalidArgument, starting with `name`, if the frames are damaged, cut short, or have
+// more than `max_bytes`.
 absl::StatusOr<std::string> Decompress(std::string bytes, absl::string_view name,
                                        int64_t max_bytes = kMaxFileBytes);
 

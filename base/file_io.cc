@@ -38,7 +38,7 @@ absl::Status WriteBytes(int file, const std::string& path, absl::string_view byt
   return absl::OkStatus();
 }
 
-// True for pipes, devices and the like: they cannot be replaced, only written to.
+// True for pipes, devices and the like, which can only be written to, not replaced.
 bool TakesBytesOnly(const std::string& path) {
   struct stat found = {};
   if (stat(path.c_str(), &found) != 0) return false;
@@ -53,7 +53,7 @@ absl::Status WriteInto(const std::string& path, absl::string_view bytes) {
   return status;
 }
 
-// What `path` stands for if it is a link, or a link to a link; it need not exist.
+// The path that `path` leads to after following all links. It need not exist.
 absl::StatusOr<std::string> FollowLinks(const std::string& path) {
   constexpr int kMostLinks = 40;  // as in Linux
   std::filesystem::path target = path;
@@ -61,12 +61,13 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
     std::error_code no_link;
     const std::filesystem::path next = std::filesystem::read_symlink(target, no_link);
     if (no_link) return target.string();
-    target = target.parent_path() / next;  // `next` alone if it is absolute
+    target = target.parent_path() / next;  // the result is `next` alone if it is absolute
   }
   return ErrnoStatus(path, "cannot create", ELOOP);
 }
 
-// Makes a rename durable. Some file systems cannot sync folders; the content is safe regardless.
+// Makes a rename durable. Errors are ignored: some file systems cannot sync folders, and the
+// content is safe in any case.
 void SyncFolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);

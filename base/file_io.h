@@ -1,4 +1,4 @@
-// Reads whole files, and replaces them in one step.
+// Reads whole files, and replaces files atomically.
 
 #ifndef MALLOCMUZERO_BASE_FILE_IO_H_
 #define MALLOCMUZERO_BASE_FILE_IO_H_
@@ -11,14 +11,15 @@
 
 namespace mallocmuzero {
 
-// Content of the file. Data that starts with zstd's magic number is decompressed (all its frames),
-// whatever the extension. NotFound if there is no such file, InvalidArgument if it is a folder,
-// damaged, cut short, or longer than kMaxFileBytes (base/compression.h).
+// The content of the file. Content that starts with zstd's magic number is decompressed (all its
+// frames), whatever the file's extension. NotFound if there is no such file. InvalidArgument if it
+// is a folder, damaged, cut short, or longer than kMaxFileBytes (base/compression.h).
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// Replaces the file in one step: a reader, also one after a crash, sees the old content or the new
-// one. A link stays, what it points to is replaced; into a pipe or a device the bytes are written.
-// Compressed if `compress` is set or the path ends in ".zst".
+// Replaces the file atomically: a reader, even after a crash, sees either the old or the new
+// content. If the path is a link, the file that it points to is replaced. If the path is a pipe or
+// a device, the bytes are written to it. The content is compressed if `compress` is set or the path
+// ends in ".zst".
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes,
                                  bool compress = false);
 

@@ -86,7 +86,7 @@ TEST(FileIo, WritesReplaceAndLeaveNothingBehind) {
   ASSERT_TRUE(WriteFileAtomically(path, "old").ok());
   ASSERT_TRUE(WriteFileAtomically(path, "new").ok());
   EXPECT_EQ(ReadRaw(path), "new");
-  // Nothing but the file: the folder can be removed after it.
+  // The file is the only one in the folder, so that the folder can be removed after it.
   EXPECT_EQ(std::remove(path.c_str()), 0);
   EXPECT_EQ(std::remove(folder.c_str()), 0);
 }
@@ -100,7 +100,7 @@ TEST(FileIo, FailedWriteIsAnErrorAndLeavesNothingBehind) {
               HasSubstr("is_a_folder: cannot replace: "));
 }
 
-// A device or a pipe stays what it is: the bytes go into it.
+// A device or a pipe is not replaced: the bytes are written to it.
 TEST(FileIo, WhatIsNoRegularFileIsWrittenToAndNotReplaced) {
   const std::string fifo = Path("fifo");
   std::remove(fifo.c_str());

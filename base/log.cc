@@ -37,7 +37,7 @@ void Log(LogLevel level, absl::string_view name, absl::string_view text) {
 }
 
 void WriteToStderr(absl::string_view text) {
-  // Not stdio: one write(2) keeps the lines of threads and processes apart.
+  // Uses write(2) instead of stdio, so that lines of several threads and processes do not mix.
   while (!text.empty()) {
     const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;

@@ -1,4 +1,4 @@
-// What the cluster's processes say on stderr.
+// Log lines of the cluster's processes, on stderr.
 
 #ifndef MALLOCMUZERO_BASE_LOG_H_
 #define MALLOCMUZERO_BASE_LOG_H_
@@ -13,12 +13,12 @@ namespace mallocmuzero {
 
 enum class LogLevel : uint8_t { kInfo, kWarning, kError };
 
-// "2026-11-21T18:10:02.123Z W replay-0: TEXT\n": UTC, the level's letter, who says it. Line breaks
-// in the text become blanks.
+// A line such as "2026-11-21T18:10:02.123Z W replay-0: TEXT\n": time in UTC, letter of the level,
+// name of the process, text. Line breaks in the text become blanks.
 std::string LogLine(absl::Time time, LogLevel level, absl::string_view name,
                     absl::string_view text);
 
-// Writes such a line of now to stderr in one piece. Thread-safe.
+// Writes such a line, with the current time, to stderr in one piece. Thread-safe.
 void Log(LogLevel level, absl::string_view name, absl::string_view text);
 
 // Writes all of `text` to stderr in one piece. Thread-safe.

@@ -55,7 +55,7 @@ bool LogFile::Reopen() {
 
 void LogFile::Append(absl::string_view text) {
   while (!text.empty()) {
-    // Whole lines, as many as a file holds.
+    // Cut behind the last line that fits into a file.
     size_t part = std::min(text.size(), most_bytes_);
     const size_t line_end = text.rfind('\n', part - 1);
     if (part < text.size() && line_end != absl::string_view::npos) part = line_end + 1;

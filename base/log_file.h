@@ -1,4 +1,4 @@
-// A log that does not fill the disk.
+// A log file of bounded size.
 
 #ifndef MALLOCMUZERO_BASE_LOG_FILE_H_
 #define MALLOCMUZERO_BASE_LOG_FILE_H_
@@ -11,12 +11,12 @@
 
 namespace mallocmuzero {
 
-// Appends to a file. When that would exceed `most_bytes`, the file becomes PATH.1, whose content is
-// lost, and begins anew. Text that cannot be written is dropped: a full disk stops no cluster. Not
-// thread-safe.
+// Appends to a file. If the file would exceed `most_bytes`, it is renamed to PATH.1, which replaces
+// an older PATH.1, and a new file is begun. Text that cannot be written is dropped, so that a full
+// disk does not stop the cluster. Not thread-safe.
 class LogFile {
  public:
-  // InvalidArgument if the file cannot be written to.
+  // InvalidArgument if the file cannot be opened for writing.
   static absl::StatusOr<LogFile> Open(const std::string& path, size_t most_bytes);
   ~LogFile();
   LogFile(LogFile&& other) noexcept;
@@ -28,7 +28,7 @@ class LogFile {
   LogFile(std::string path, size_t most_bytes);
   bool Reopen();
 
-  // At most most_bytes_.
+  // Appends text of at most most_bytes_.
   void AppendPart(absl::string_view text);
 
   std::string path_;

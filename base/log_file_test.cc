@@ -22,7 +22,7 @@ class LogFileTest : public ::testing::Test {
     std::remove((path_ + ".1").c_str());
   }
 
-  // A name of its own: tests run at the same time.
+  // Each test has a file name of its own, because tests run in parallel.
   const std::string path_ = ::testing::TempDir() + "/" +
                             ::testing::UnitTest::GetInstance()->current_test_info()->name() +
                             ".log";

@@ -29,10 +29,11 @@ using google::protobuf::io::CodedOutputStream;
 constexpr int kHeaderFieldNumber = 1;
 constexpr uint32_t kHeaderTag = kHeaderFieldNumber << 3 | 2;  // wire type 2: length and bytes
 
-// Message nesting a file may have; the real ones need 5.
+// Most messages inside each other; real files need 5.
 constexpr int kMaxNesting = 32;
 
-// Readers refuse a message with a string that is not UTF-8; writers of protobuf only complain.
+// InvalidArgument if a string is not UTF-8. Readers refuse such a message, but protobuf's writer
+// only logs a warning.
 absl::Status CheckUtf8(const Message& message) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -77,7 +78,7 @@ const v1::FileHeader& HeaderOf(const Message& message) {
       message.GetReflection()->GetMessage(message, HeaderField(message)));
 }
 
-// InvalidArgument if `header` is not one of a message of the type of `message`.
+// InvalidArgument if `header` does not belong to a message of the type of `message`.
 absl::Status CheckHeaderFields(const v1::FileHeader& header, const Message& message,
                                absl::string_view name) {
   const std::string& expected = message.GetDescriptor()->full_name();
@@ -100,8 +101,8 @@ absl::Status CheckHeaderFields(const v1::FileHeader& header, const Message& mess
   return absl::OkStatus();
 }
 
-// The header at the start of binary `bytes`, read before anything else is believed. Empty if there
-// is none.
+// The header at the start of binary `bytes`, which is read before anything else is trusted. Empty
+// if there is none.
 v1::FileHeader PeekHeader(absl::string_view bytes) {
   v1::FileHeader header;
   CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
@@ -115,7 +116,7 @@ v1::FileHeader PeekHeader(absl::string_view bytes) {
   return header;
 }
 
-// Keeps the first error, as "line:column: what".
+// Keeps the first error, as "line:column: text".
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column,
@@ -135,8 +136,8 @@ absl::Status ParseText(absl::string_view bytes, absl::string_view name, Message&
   parser.SetRecursionLimit(kMaxNesting);
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
   const bool parsed = parser.Parse(&stream, &message);
-  // The header comes first in the text: where it names another message, that is what is wrong, not
-  // the first field this message does not have.
+  // The header comes first in the text. If it names another message, the error is about that, not
+  // about the first field that this message does not have.
   const bool has_header = !HeaderOf(message).message().empty();
   if (parsed || has_header) {
     MMZ_RETURN_IF_ERROR(CheckHeader(message, name));
@@ -154,7 +155,7 @@ absl::Status ParseBinary(absl::string_view bytes, absl::string_view name, Messag
     return absl::InvalidArgumentError(absl::StrCat(name, ": damaged or cut short: no complete ",
                                                    message.GetDescriptor()->full_name()));
   }
-  return CheckHeader(message, name);  // a damaged file may contain two
+  return CheckHeader(message, name);  // a damaged file may contain a second header
 }
 
 }  // namespace
@@ -197,8 +198,7 @@ absl::Status ParseMessage(absl::string_view bytes, bool text, absl::string_view 
                                                    " bytes, a message has at most ",
                                                    std::numeric_limits<int>::max()));
   }
-  // What libprotobuf would print about damaged input is not for people; the status says what is
-  // wrong.
+  // libprotobuf would print its own messages about damaged input; the status has the error.
   const google::protobuf::LogSilencer silencer;
   return text ? ParseText(bytes, name, message) : ParseBinary(bytes, name, message);
 }

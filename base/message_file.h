@@ -1,4 +1,4 @@
-// Protobuf messages that are stored in a file of their own.
+// Stores protobuf messages, each in a file of its own.
 
 #ifndef MALLOCMUZERO_BASE_MESSAGE_FILE_H_
 #define MALLOCMUZERO_BASE_MESSAGE_FILE_H_
@@ -15,36 +15,39 @@
 namespace mallocmuzero {
 
 // The FileHeader.version that this build writes for a message: its option file_version
-// (file.proto), or 1. It reads that version and older ones.
+// (file.proto), or 1. Readers accept this version and older ones.
 uint32_t FileVersion(const google::protobuf::Message& message);
 
-// The message's fields in ascending order, map entries sorted: equal messages give equal bytes.
+// Serialises a message so that equal messages give equal bytes: fields in ascending order, map
+// entries sorted.
 std::string SerializeDeterministically(const google::protobuf::Message& message);
 
 // Sets message.header to the message's own full name and FileVersion. The message must have a
 // field "header" of type FileHeader.
 void FillHeader(google::protobuf::Message& message);
 
-// InvalidArgument, starting with `name`, if message.header is not what FillHeader would set, or
-// would have set in an older version.
+// InvalidArgument, starting with `name`, if message.header is not what FillHeader sets in this
+// version or set in an older one.
 absl::Status CheckHeader(const google::protobuf::Message& message, absl::string_view name);
 
-// Reads a message written by WriteMessage into `message`; see ReadMessage.
+// Reads a file that WriteMessage wrote into `message`; see ReadMessage for formats and errors.
 absl::Status ReadMessageInto(const std::string& path, google::protobuf::Message& message);
 
-// Parses `bytes` as a message of the type of `message`; text format if `text`. `name` stands for
-// the file in messages. Checks the header as ReadMessage does.
+// Parses `bytes` into `message`, in text format if `text`, else in binary. Error messages name the
+// file as `name`. Checks the header as ReadMessage does.
 absl::Status ParseMessage(absl::string_view bytes, bool text, absl::string_view name,
                           google::protobuf::Message& message);
 
-// Writes `message` with its header filled in: text format if the path ends in ".textproto" or
-// ".textproto.zst", else binary. ".program" and ".zst" are compressed. Equal messages give equal
-// files. InvalidArgument, which names the field, if a string is not UTF-8: no reader would take it.
+// Writes `message` with its header filled in: in text format if the path ends in ".textproto" or
+// ".textproto.zst", else in binary. Files that end in ".program" or ".zst" are compressed. Equal
+// messages give equal files. InvalidArgument, with the field in the message, if a string is not
+// UTF-8, because no reader would accept it.
 absl::Status WriteMessageFrom(const std::string& path, const google::protobuf::Message& message);
 
-// Reads the message T (one with a FileHeader) from `path`, in text format if the path ends in
-// ".textproto" or ".textproto.zst", else in binary. A missing, empty, damaged or foreign file,
-// another message or another version is an error of one line that names the file.
+// Reads the message T, which must have a FileHeader, from `path`: in text format if the path ends
+// in ".textproto" or ".textproto.zst", else in binary. If the file is missing, empty, damaged, of
+// another format, or contains another message or a newer version, the error is one line that names
+// the file.
 template <typename T>
 absl::StatusOr<T> ReadMessage(const std::string& path) {
   static_assert(T::kHeaderFieldNumber == 1, "not a message that is stored in a file");

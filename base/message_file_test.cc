@@ -53,7 +53,7 @@ TEST(MessageFile, WriterFillsTheHeader) {
   EXPECT_EQ(back->header().version(), 1);
 }
 
-// A reader would refuse it.
+// A reader would refuse the file.
 TEST(MessageFile, TextThatIsNotUtf8IsNotWritten) {
   std::remove(Path("not_utf_8.program").c_str());
   v1::Program program = SmallProgram();
@@ -81,7 +81,8 @@ TEST(MessageFile, OtherMessageIsNamed) {
   }
 }
 
-// A field that the expected message lacks must not hide that it is another message.
+// A field that the expected message does not have must not hide that the file contains another
+// message.
 TEST(MessageFile, OtherMessageInTextIsNamedBeforeItsFields) {
   v1::Mapping mapping;
   mapping.set_solver("x");

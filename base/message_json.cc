@@ -16,7 +16,7 @@ absl::StatusOr<std::string> MessageToJson(const google::protobuf::Message& messa
   options.preserve_proto_field_names = true;
   options.always_print_primitive_fields = true;
   std::string json;
-  // Debian's protobuf has a Status of its own.
+  // Not an absl::Status: Debian's protobuf has its own Status.
   const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
   if (!status.ok()) {
     return absl::InternalError(absl::StrCat("cannot print ", message.GetDescriptor()->full_name(),

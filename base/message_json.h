@@ -12,13 +12,13 @@
 
 namespace mallocmuzero {
 
-// One line of JSON without a newline: fields named as in the .proto file, fields without presence
-// printed even when zero, finite doubles as numbers. Internal error if the message cannot be
-// printed.
+// The message as one line of JSON without a newline: fields are named as in the .proto file, fields
+// without presence are printed even if they are zero, and finite doubles are numbers. Internal if
+// the message cannot be printed.
 absl::StatusOr<std::string> MessageToJson(const google::protobuf::Message& message);
 
-// Reads what MessageToJson wrote into `message`; unknown fields are ignored. InvalidArgument if it
-// is something else.
+// Reads JSON that MessageToJson wrote into `message`, and ignores unknown fields. InvalidArgument
+// if it is no such JSON.
 absl::Status MessageFromJson(absl::string_view json, google::protobuf::Message& message);
 
 }  // namespace mallocmuzero

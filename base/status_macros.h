@@ -1,4 +1,4 @@
-// Early return of an error.
+// Macros that return early with an error.
 
 #ifndef MALLOCMUZERO_BASE_STATUS_MACROS_H_
 #define MALLOCMUZERO_BASE_STATUS_MACROS_H_

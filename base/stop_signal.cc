@@ -14,13 +14,13 @@
 namespace mallocmuzero {
 namespace {
 
-// Written to by the handler, which may do little else.
+// The descriptor that the handler writes to; a signal handler may do little else.
 volatile std::sig_atomic_t stop_fd = -1;
 
 void NoteSignal(int) {
   const int saved_errno = errno;
   const uint64_t one = 1;
-  // It cannot fail before 2^64 signals.
+  // The write could fail only after 2^64 signals.
   [[maybe_unused]] const ssize_t ignored = write(stop_fd, &one, sizeof(one));
   errno = saved_errno;
 }
@@ -38,7 +38,7 @@ StopSignal::StopSignal() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   stop_fd = fd_;
   Handle(SIGTERM, SA_RESTART, NoteSignal);
   Handle(SIGINT, SA_RESTART | SA_RESETHAND, NoteSignal);
-  // nohup has it ignored, and that is to stay.
+  // nohup makes the process ignore SIGHUP, and this must not change.
   struct sigaction hangup = {};
   sigaction(SIGHUP, nullptr, &hangup);
   takes_hangup_ = hangup.sa_handler != SIG_IGN;
@@ -58,7 +58,7 @@ bool StopSignal::Wait(absl::Duration timeout) const {
   while (true) {
     const absl::Duration left = std::clamp(end - absl::Now(), absl::ZeroDuration(), absl::Hours(1));
     pollfd entry = {.fd = fd_, .events = POLLIN};
-    // Rounded up, so that it does not spin through the last millisecond.
+    // Rounded up, so that poll does not spin through the last millisecond.
     const auto milliseconds =
         static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))));
     if (poll(&entry, 1, milliseconds) > 0) return true;

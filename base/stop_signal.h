@@ -1,4 +1,4 @@
-// SIGTERM, SIGINT and SIGHUP as something to wait for.
+// Lets a process wait for SIGTERM, SIGINT and SIGHUP.
 
 #ifndef MALLOCMUZERO_BASE_STOP_SIGNAL_H_
 #define MALLOCMUZERO_BASE_STOP_SIGNAL_H_
@@ -7,12 +7,12 @@
 
 namespace mallocmuzero {
 
-// While it lives, SIGTERM, SIGINT and SIGHUP are noted instead of ending the process; SIGHUP stays
-// ignored if it was, as under nohup. A second SIGINT ends the process: someone is in a hurry. One
-// at a time.
+// While an object of this class exists, SIGTERM, SIGINT and SIGHUP are recorded instead of ending
+// the process. If SIGHUP was ignored, as under nohup, it stays ignored. A second SIGINT ends the
+// process, because the user is in a hurry. Only one object may exist at a time.
 //
-// Handlers, not a signalfd with blocked signals: libraries start threads before main, and those
-// would not have the signals blocked.
+// Uses handlers instead of a signalfd with blocked signals: libraries start threads before main,
+// and those threads would not block the signals.
 class StopSignal {
  public:
   StopSignal();
@@ -20,10 +20,10 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  // Readable once a signal has come, for poll(2). Not to be read or closed.
+  // For poll(2): readable when a signal has come. Do not read or close it.
   int fd() const { return fd_; }
 
-  // Waits for a signal; true if one has come.
+  // Waits for a signal up to `timeout`. Returns true if one has come, now or before.
   bool Wait(absl::Duration timeout) const;
 
  private:

@@ -14,7 +14,7 @@ TEST(StopSignal, WaitsForASignalWhateverThreadGetsIt) {
   EXPECT_FALSE(stop.Wait(absl::Milliseconds(1)));
   std::thread([] { std::raise(SIGTERM); }).join();
   EXPECT_TRUE(stop.Wait(absl::Minutes(1)));
-  // It stays asked for.
+  // The signal stays recorded.
   EXPECT_TRUE(stop.Wait(absl::ZeroDuration()));
 }
 
@@ -31,7 +31,7 @@ TEST(StopSignal, AHangupIsAsASignalToStop) {
     std::raise(SIGHUP);
     EXPECT_TRUE(stop.Wait(absl::Minutes(1)));
   }
-  // Afterwards all is as it was.
+  // The destructor restores the previous handlers.
   EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_DFL);
 }
 

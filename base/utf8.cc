@@ -20,7 +20,7 @@ size_t Utf8CharacterSize(absl::string_view text) {
   if (lead < 0xC2 || lead > 0xF4) return 0;
   const size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   if (text.size() < size) return 0;
-  // The second byte rules out overlong forms, surrogates and what is beyond U+10FFFF.
+  // The second byte excludes overlong forms, surrogates and code points beyond U+10FFFF.
   const uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   if (!IsBetween(text[1], low, high)) return 0;

@@ -1,4 +1,4 @@
-// Text from outside as UTF-8, which is what the strings of a message must be.
+// Makes text from outside valid UTF-8, as the strings of a message must be.
 
 #ifndef MALLOCMUZERO_BASE_UTF8_H_
 #define MALLOCMUZERO_BASE_UTF8_H_
@@ -10,14 +10,15 @@
 
 namespace mallocmuzero {
 
-// Bytes of the character that `text`, which is not empty, starts with; 0 if that is not well-formed
-// UTF-8 (Unicode 15, table 3-7): no overlong forms, no surrogates.
+// Number of bytes of the first character of `text`, which must not be empty; 0 if it is not
+// well-formed UTF-8 (Unicode 15, table 3-7): no overlong forms, no surrogates.
 size_t Utf8CharacterSize(absl::string_view text);
 
-// True if `text` is nothing but such characters.
+// True if `text` consists only of well-formed UTF-8.
 bool IsUtf8(absl::string_view text);
 
-// `text` with a '?' for each byte that is no part of well-formed UTF-8: positions stay as they are.
+// `text` with a '?' in place of each byte that is not part of well-formed UTF-8, so that positions
+// do not change.
 std::string ToUtf8(std::string text);
 
 }  // namespace mallocmuzero

@@ -1,5 +1,5 @@
-// The bare game, one core: a player that always takes fast memory, so that nothing but the game
-// is measured. Items are decisions with two or more legal actions.
+// Measures the game alone on one core, with a player that always chooses fast memory. Items are
+// decisions with two or more legal actions.
 
 #include <cstdint>
 #include <string>
@@ -40,13 +40,13 @@ void PlayGames(benchmark::State& state, const Program& program) {
 void GameOnResnet50(benchmark::State& state) { PlayGames(state, Resnet50()); }
 BENCHMARK(GameOnResnet50)->Unit(benchmark::kMicrosecond);
 
-// Items per second must fall no faster than the logarithm of the length grows.
+// With growing length, items per second must not fall faster than 1 / log(length).
 void GameOnLayers(benchmark::State& state) {
   PlayGames(state, testing::LayeredProgram(static_cast<uint32_t>(state.range(0))));
 }
 BENCHMARK(GameOnLayers)->RangeMultiplier(4)->Range(64, 16384)->Unit(benchmark::kMicrosecond);
 
-// Games of the eager player stopped after every sixteenth decision.
+// Games of the eager player, each stopped after another multiple of sixteen decisions.
 std::vector<Game> Snapshots(const ProgramRules& rules) {
   std::vector<Game> snapshots;
   for (Game game(rules); !game.finished(); game.Apply(EagerAction(game.legal_actions()))) {

@@ -1,5 +1,5 @@
-// The search alone, one core: a network that costs next to nothing, hidden state of one float, so
-// that nothing but the trees is measured. Items are simulations.
+// Measures the search alone on one core. The network costs next to nothing and its hidden state is
+// one float, so that only the trees are measured. Items are simulations.
 
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Price of a program of 365 instructions under a mapping with 180 copies: what a game over the
-// whole schedule pays at least, and what local search pays for each candidate.
+// Measures the price of a program of 365 instructions under a mapping with 180 copies. A game over
+// the whole schedule takes at least this time, and local search takes it for each candidate.
 
 #include <random>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr int kInstructions = 365;
 constexpr int kCopies = 180;
 
-// A layered network: instruction i reads weights of its own and the result of i - 1.
+// A layered network: instruction i reads its own weights and the result of i - 1.
 Program LayeredProgram() {
   std::mt19937 random(1);
   v1::Hardware hardware = testing::SmallHardware();
@@ -33,7 +33,7 @@ Program LayeredProgram() {
   return builder.Build();
 }
 
-// Prefetches the weights of every second instruction, each two instructions ahead.
+// Prefetches the weights of every second instruction, two instructions ahead.
 Mapping PrefetchingMapping(const Program& program) {
   Mapping mapping = AllHbmMapping(program);
   for (uint32_t i = 2; mapping.intervals.size() < kCopies; i += 2) {

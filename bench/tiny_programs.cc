@@ -1,8 +1,8 @@
-// Writes tiny programs of which the best game is known: tiny_programs FOLDER COUNT SEED.
+// Writes tiny programs whose best game is known: tiny_programs FOLDER COUNT SEED.
 //
-// FOLDER/tiny_N.program and FOLDER/optimum.csv (name, decisions, optimum and greedy in cycles), for
-// scripts/learning-tiny. Each has 12 or more decisions in the greedy player's game, which is not
-// optimal.
+// Output for scripts/learning-tiny: FOLDER/tiny_N.program, and FOLDER/optimum.csv with name,
+// decisions, and the cycles of the optimum and of the greedy player. Each program has 12 or more
+// decisions in the greedy player's game, and that game is not optimal.
 
 #include <cstdint>
 #include <cstdio>

@@ -14,8 +14,8 @@
 #include "cli/number_flag.h"
 #include "env/program_files.h"
 #include "env/program_set.h"
+#include "simulator/core/fast_memory_share.h"
 #include "simulator/core/program.h"
-#include "simulator/core/variant.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -26,7 +26,7 @@ void AddVariants(Program program, absl::Span<const double> shares, std::vector<P
     return;
   }
   for (const double share : shares) {
-    absl::StatusOr<Program> variant = WithFastMemory(program, share);
+    absl::StatusOr<Program> variant = WithFastMemoryShare(program, share);
     if (variant.ok()) {
       programs.push_back(*std::move(variant));
     } else {

@@ -13,8 +13,8 @@
 #include "cli/command.h"
 #include "cli/number_flag.h"
 #include "cli/table.h"
+#include "simulator/core/fast_memory_share.h"
 #include "simulator/core/program.h"
-#include "simulator/core/variant.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -29,7 +29,7 @@ absl::StatusOr<ExitCode> RunVariant(const VariantFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, {flags.program}));
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
-  const absl::StatusOr<Program> variant = WithFastMemory(*program, flags.fast_memory);
+  const absl::StatusOr<Program> variant = WithFastMemoryShare(*program, flags.fast_memory);
   if (!variant.ok()) {
     return absl::Status(variant.status().code(),
                         absl::StrCat("--fast-memory: ", variant.status().message()));

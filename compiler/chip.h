@@ -1,4 +1,4 @@
-// How the compiler calls the chips.
+// The compiler's names and settings for each chip.
 
 #ifndef MALLOCMUZERO_COMPILER_CHIP_H_
 #define MALLOCMUZERO_COMPILER_CHIP_H_
@@ -12,20 +12,20 @@ namespace mallocmuzero {
 
 struct CompilerChip {
   const char* name;      // as in hardware/: "tpu_v6e"
-  const char* topology;  // what the compiler compiles for unless told otherwise: "v6e:1x1"
+  const char* topology;  // the default topology to compile for: "v6e:1x1"
 
-  // The compiler option that, set to false, leaves every tensor in the memory space that its layout
+  // A compiler option. If it is false, every tensor stays in the memory space that its layout
   // names.
   const char* assignment_option;
 
-  // Fast memory that the compiler's own assignment sets aside for what instructions take for
-  // themselves, bytes: its default limit of scoped memory where that comes out of the same VMEM. A
-  // placed module has what instructions leave of it.
+  // Bytes of fast memory that the compiler's own assignment reserves for instructions: the default
+  // limit of scoped memory, if scoped memory is in the same VMEM as tensors. In a placed module,
+  // tensors may also use the part of it that instructions do not take.
   int64_t scoped_reserve_bytes;
 };
 
-// The chip of that name; NotFound, with the names there are, if there is none. It is no part of
-// Hardware, which programs hold and prices depend on.
+// The chip of that name. NotFound, with all known names, if there is none. Separate from Hardware,
+// which is stored in programs and determines prices.
 absl::StatusOr<CompilerChip> FindCompilerChip(absl::string_view name);
 
 }  // namespace mallocmuzero

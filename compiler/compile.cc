@@ -22,10 +22,11 @@
 namespace mallocmuzero {
 namespace {
 
-// Only the end of the compiler's stderr is kept: this many bytes.
+// Only this many bytes at the end of the compiler's stderr are kept.
 constexpr size_t kMostLogBytes = 256 << 10;
 
-// A file in memory that the child opens by a path. It is gone with this process, however that ends.
+// A file in memory, which the child opens by a path. It disappears with this process, however the
+// process ends.
 class MemoryFile {
  public:
   explicit MemoryFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {}
@@ -68,8 +69,8 @@ class MemoryFile {
   int fd_;
 };
 
-// Waits for the child. OK if it has ended by itself, else the reason to end it. The end of its
-// output goes to `log`, and the way in which it ended goes to `how`.
+// Waits for the child. Returns OK if it ended by itself, else the reason why it must be ended.
+// Writes the end of the child's output to `log`, and the way in which the child ended to `how`.
 absl::Status WaitForChild(ChildProcess& child, const CompileControl& control, absl::Time deadline,
                           std::string& log, std::string& how) {
   while (true) {
@@ -96,7 +97,7 @@ absl::Status WaitForChild(ChildProcess& child, const CompileControl& control, ab
 struct ChildResult {
   v1::CompileResponse response;
 
-  // Why the child stopped before it had answered in full; OK if its answer is complete.
+  // OK if the child answered completely, else the reason why it stopped before.
   absl::Status status;
 };
 
@@ -115,7 +116,8 @@ absl::StatusOr<ChildResult> RunChild(const v1::CompileRequest& request,
   std::string how;
   ChildResult result;
   result.status = WaitForChild(**child, control, deadline, log, how);
-  // Ends the processes that the child has started, too. The child itself also dies with its object.
+  // Also ends processes that the child has started. The child itself is killed when its object is
+  // destroyed.
   if (!result.status.ok()) kill(-(*child)->pid(), SIGKILL);
   child->reset();
   const absl::StatusOr<std::string> records = said.Read();
@@ -137,8 +139,8 @@ void AddError(const absl::Status& status, v1::CompileResponse& response) {
   program.set_error(std::string(status.message()));
 }
 
-// The child is elsewhere by the time it loads the library if it changes its folder; dlopen would
-// look for a name without a slash in the system's folders.
+// The path as an absolute one: the child may change its folder before it loads the library, and
+// dlopen searches the system's folders for a name without a slash.
 std::string Absolute(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
@@ -161,7 +163,7 @@ absl::StatusOr<v1::CompileResponse> Compile(const v1::CompileRequest& request,
       return absl::Status(static_cast<absl::StatusCode>(said.error_code()),
                           FirstParagraph(said.error()));
     }
-    // A second child would not get further.
+    // The library could not be loaded; another child could not load it either.
     if (!said.has_compiler()) return result->status;
     response.MergeFrom(said);
     if (result->status.ok()) return response;

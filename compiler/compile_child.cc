@@ -25,10 +25,10 @@ struct Setting {
   const char* value;
 };
 
-// By default the compiler looks for a TPU host's metadata service and for other hosts, takes a lock
-// of the whole machine, prints needless warnings, and writes logs to /tmp. It needs none of that to
-// compile for a chip that is not there. TPU_ACCELERATOR_TYPE changes nothing but a warning. A
-// variable that is set already keeps its value.
+// By default the compiler contacts a TPU host's metadata service and other hosts, takes a lock on
+// the whole machine, prints needless warnings, and writes logs to /tmp. Compiling for an absent
+// chip needs none of this. TPU_ACCELERATOR_TYPE only suppresses a warning. Variables that are
+// already set are not changed.
 constexpr Setting kSettings[] = {
     {"TPU_SKIP_MDS_QUERY", "1"},           {"ALLOW_MULTIPLE_LIBTPU_LOAD", "1"},
     {"TPU_WORKER_HOSTNAMES", "localhost"}, {"TPU_ACCELERATOR_TYPE", "v4-8"},
@@ -40,7 +40,7 @@ class Responses {
   explicit Responses(const std::string& path)
       : file_(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)) {}
 
-  // Ends the process if the record cannot be written: nobody would learn of the result.
+  // Appends the record. Ends the process if that fails, because no result could reach the parent.
   void Add(const v1::CompileResponse& response) const {
     const std::string record = CompileRecord(response);
     absl::string_view rest = record;
@@ -66,10 +66,10 @@ void RunCompileChild(const std::string& request, const std::string& response) {
   v1::CompileRequest asked;
   const absl::StatusOr<std::string> bytes = ReadFile(request);
   if (!bytes.ok() || !asked.ParseFromString(*bytes)) {
-    std::fputs("no request to compile\n", stderr);
+    std::fputs("cannot read the request to compile\n", stderr);
     _exit(1);
   }
-  // An abort is a valid result and must not leave gigabytes of core behind.
+  // An abort of the compiler is an expected result and must not write gigabytes of core dump.
   const rlimit no_core = {};
   setrlimit(RLIMIT_CORE, &no_core);
   for (const Setting& setting : kSettings) setenv(setting.name, setting.value, /*overwrite=*/0);

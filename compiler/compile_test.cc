@@ -42,7 +42,7 @@ CompileControl Control() {
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-// Every test leaves this process without children.
+// Checks that after every test this process has no children.
 class CompileTest : public testing::Test {
  protected:
   ~CompileTest() override {
@@ -169,7 +169,7 @@ TEST_F(CompileTest, RefusesWhatIsNoPlugin) {
   v1::CompileRequest request = Request({"module {}"});
   request.set_library(kNoPlugin);
   EXPECT_THAT(Text(Compile(request, Control()).status()),
-              HasSubstr("no_pjrt_plugin.so: is no PJRT plugin: it gives no GetPjrtApi"));
+              HasSubstr("no_pjrt_plugin.so: is no PJRT plugin: it has no function GetPjrtApi"));
   request.set_library(MALLOCMUZERO_SOURCE_DIR "/README.md");
   const absl::Status status = Compile(request, Control()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));

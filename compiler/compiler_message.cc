@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMostBytes = 1000;
 
-// Also makes it UTF-8, which a cut may have spoilt.
+// Shortens the text and makes it valid UTF-8, because the cut may split a character.
 std::string Shorten(std::string text) {
   if (text.size() > kMostBytes) {
     text.resize(kMostBytes - 3);
@@ -22,14 +22,14 @@ std::string Shorten(std::string text) {
   return ToUtf8(std::move(text));
 }
 
-// "F1123 23:05:00.123 4567 file.cc:89] Check failed: x": a line of Abseil's or glog's that is
-// fatal.
+// True for a fatal line of Abseil's or glog's log, such as "F1123 23:05:00.123 4567 file.cc:89]
+// Check failed: x".
 bool IsFatal(absl::string_view line) {
   return line.size() > 2 && line[0] == 'F' && absl::ascii_isdigit(line[1]) &&
          absl::StrContains(line, "] ");
 }
 
-// From the source file on.
+// The line from the name of the source file on.
 absl::string_view WithoutTimeAndThread(absl::string_view line) {
   const size_t end = line.find("] ");
   const size_t space = line.rfind(' ', end);

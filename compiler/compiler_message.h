@@ -9,13 +9,13 @@
 
 namespace mallocmuzero {
 
-// The first paragraph of an error message, in one line of at most 1000 bytes. Tables of buffers or
-// a stack follow it in the message.
+// The first paragraph of an error message, as one line of at most 1000 bytes. The rest of such a
+// message is tables of buffers or a stack.
 std::string FirstParagraph(absl::string_view message);
 
-// The reason of an abort, from the stderr of the compiler. It is the last check that failed,
-// without time and thread. If none failed, it is the last line that is no part of a stack. At most
-// 1000 bytes, empty if there is no such line.
+// The reason of an abort, from the compiler's stderr: the last check that failed, without time and
+// thread. If no check failed, it is the last line that is not part of a stack. At most 1000 bytes;
+// empty if there is no such line.
 std::string ReasonOfAbort(absl::string_view log);
 
 }  // namespace mallocmuzero

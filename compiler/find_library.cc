@@ -16,7 +16,8 @@ namespace {
 
 constexpr char kVariable[] = "TPU_LIBRARY_PATH";
 
-// Finds the package without importing it. A folder of sources named libtpu has no origin.
+// A Python program that finds the package without importing it. A source folder named libtpu is no
+// package and has no origin.
 constexpr char kAskPython[] =
     "import importlib.util, os; package = importlib.util.find_spec('libtpu'); "
     "print(os.path.join(os.path.dirname(package.origin), 'libtpu.so'))";
@@ -27,7 +28,8 @@ bool IsFile(const std::string& path) {
   return std::filesystem::is_regular_file(path, error);
 }
 
-// Not a path if there is no python3, if it does not answer, or if it has no such package.
+// Returns "" or other text that is no path if there is no python3, python3 fails, or it has no such
+// package.
 std::string PythonsLibrary() {
   const auto python = ChildProcess::Start({"/usr/bin/env", "python3", "-c", kAskPython});
   if (!python.ok()) return "";
@@ -49,7 +51,7 @@ absl::StatusOr<std::string> FindCompilerLibrary(const std::string& given) {
   if (variable != nullptr && *variable != '\0') {
     if (IsFile(variable)) return std::string(variable);
     return absl::NotFoundError(
-        absl::StrCat(variable, ": no such file; ", kVariable, " is to name libtpu.so"));
+        absl::StrCat(variable, ": no such file; ", kVariable, " must name libtpu.so"));
   }
   std::string path = PythonsLibrary();
   if (IsFile(path)) return path;

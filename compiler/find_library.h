@@ -1,4 +1,4 @@
-// Where the compiler is on this machine.
+// Finds the compiler's library on this machine.
 
 #ifndef MALLOCMUZERO_COMPILER_FIND_LIBRARY_H_
 #define MALLOCMUZERO_COMPILER_FIND_LIBRARY_H_
@@ -9,8 +9,9 @@
 
 namespace mallocmuzero {
 
-// Path of libtpu.so: `given` unless it is empty, else what TPU_LIBRARY_PATH names, else that of the
-// Python package libtpu that `python3` finds. NotFound, with how to get one, if there is none.
+// Path of libtpu.so: `given` unless it is empty, else the value of TPU_LIBRARY_PATH, else the
+// library in the Python package libtpu that `python3` finds. NotFound, with a hint how to install
+// it, if there is none.
 absl::StatusOr<std::string> FindCompilerLibrary(const std::string& given);
 
 }  // namespace mallocmuzero

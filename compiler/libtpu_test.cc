@@ -1,4 +1,4 @@
-// With the real compiler, where the variable MALLOCMUZERO_LIBTPU names a libtpu.so.
+// Tests with the real compiler. They run if the variable MALLOCMUZERO_LIBTPU names a libtpu.so.
 
 #include <cstdlib>
 #include <string>

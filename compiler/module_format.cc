@@ -9,13 +9,13 @@
 namespace mallocmuzero {
 namespace {
 
-// The request to the child process is a message, which has at most 2 GiB.
+// Bound on the size of a module: the request to the child process is a message, which has less than
+// 2 GiB.
 constexpr size_t kMostBytes = size_t{2000} << 20;
 
 constexpr absl::string_view kBytecodeMagic = "ML\xEFR";
 
-// A text of MLIR begins with one of these: a module, an attribute or location that it names, a
-// comment, or a function.
+// The first words of MLIR text: a module, an attribute or location alias, a comment, or a function.
 constexpr absl::string_view kTextBeginnings[] = {"module", "\"builtin.module\"", "#", "//",
                                                  "func.func"};
 
@@ -30,14 +30,14 @@ bool IsHloModule(absl::string_view bytes) {
 absl::StatusOr<std::string> ModuleFormat(absl::string_view bytes, absl::string_view name) {
   if (bytes.size() > kMostBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, ": longer than the ", kMostBytes, " bytes that the compiler is given"));
+        absl::StrCat(name, ": longer than ", kMostBytes, " bytes, the most that can be compiled"));
   }
   if (absl::StartsWith(bytes, kBytecodeMagic)) return "mlir";
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(bytes);
   if (absl::StartsWith(text, "HloModule")) {
     return absl::InvalidArgumentError(
         absl::StrCat(name,
-                     ": is HLO text, which the compiler does not take: a serialized "
+                     ": is HLO text, which the compiler does not accept: a serialized "
                      "HloModuleProto or StableHLO expected"));
   }
   for (const absl::string_view beginning : kTextBeginnings) {

@@ -1,4 +1,4 @@
-// Which of the compiler's input formats a file is in.
+// Detects which of the compiler's input formats a file has.
 
 #ifndef MALLOCMUZERO_COMPILER_MODULE_FORMAT_H_
 #define MALLOCMUZERO_COMPILER_MODULE_FORMAT_H_
@@ -10,9 +10,9 @@
 
 namespace mallocmuzero {
 
-// "hlo" for a serialized xla.HloModuleProto, "mlir" for StableHLO, as bytecode or as text: PJRT's
-// names. InvalidArgument, starting with `name`, for HLO text, which the compiler does not take, and
-// for anything else.
+// The format in PJRT's names: "hlo" for a serialised xla.HloModuleProto, "mlir" for StableHLO as
+// bytecode or text. InvalidArgument, starting with `name`, for HLO text, which the compiler does
+// not accept, and for anything else.
 absl::StatusOr<std::string> ModuleFormat(absl::string_view bytes, absl::string_view name);
 
 }  // namespace mallocmuzero

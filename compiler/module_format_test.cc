@@ -33,7 +33,7 @@ TEST(ModuleFormat, KnowsASerializedModule) {
 
 TEST(ModuleFormat, SaysWhatIsRightInsteadOfHloText) {
   EXPECT_THAT(Format("HloModule jit_f, is_scheduled=true"),
-              HasSubstr("file: is HLO text, which the compiler does not take: a serialized "
+              HasSubstr("file: is HLO text, which the compiler does not accept: a serialized "
                         "HloModuleProto or StableHLO expected"));
 }
 

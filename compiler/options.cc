@@ -9,8 +9,8 @@
 namespace mallocmuzero {
 namespace {
 
-// The options that jax 0.10 sets (jax/_src/compiler.py, get_compile_options), without the flags of
-// the CPU's and the GPU's compiler that jax carries along.
+// The options that jax 0.10 sets (jax/_src/compiler.py, get_compile_options), without jax's flags
+// for the CPU and GPU compilers.
 constexpr int kEffortO2 = 29;
 
 xla::OptionOverrideProto OptionValue(absl::string_view text) {

@@ -1,4 +1,4 @@
-// The options that a module is compiled with.
+// Compile options of a module.
 
 #ifndef MALLOCMUZERO_COMPILER_OPTIONS_H_
 #define MALLOCMUZERO_COMPILER_OPTIONS_H_
@@ -12,18 +12,18 @@
 
 namespace mallocmuzero {
 
-// Options for one replica of one partition, with everything else as jax has it.
+// Options for one replica of one partition; everything else is as in jax.
 xla::CompileOptionsProto DefaultCompileOptions();
 
-// A serialized xla.CompileOptionsProto, such as jax makes; fields that are not known here are kept.
-// InvalidArgument, starting with `name`, if it is something else.
+// Parses a serialised xla.CompileOptionsProto, such as jax makes; unknown fields are kept.
+// InvalidArgument, starting with `name`, if the bytes are something else.
 absl::StatusOr<xla::CompileOptionsProto> ParseCompileOptions(absl::string_view bytes,
                                                              absl::string_view name);
 
-// Sets the compiler option of `assignment`, "name=value", and replaces an earlier value. The values
-// "true" and "false" become a truth value and integers a number. All others stay a string. The
-// compiler only takes a value of the type that the option has. InvalidArgument if there is no '='
-// or no name.
+// Sets the compiler option in `assignment`, "name=value", and replaces an earlier value. The
+// compiler only accepts values of the option's type: "true" and "false" are stored as truth values,
+// integers as numbers, and all other values as strings. InvalidArgument if there is no '=' or no
+// name.
 absl::Status SetCompilerOption(absl::string_view assignment, xla::CompileOptionsProto& options);
 
 }  // namespace mallocmuzero

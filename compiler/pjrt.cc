@@ -30,7 +30,7 @@ class Executable {
   absl::StatusOr<std::string> Module() const;
   absl::StatusOr<std::string> Serialize() const;
 
-  // These leave unset what the library does not say.
+  // These leave fields unset if the library does not report them.
   void DescribeMemory(v1::CompiledProgram& result) const;
   void DescribeCosts(v1::CompiledProgram& result) const;
   void DescribeFingerprint(v1::CompiledProgram& result) const;
@@ -45,7 +45,7 @@ absl::StatusOr<std::string> Executable::Module() const {
   auto args = PjrtArgs<PJRT_Executable_OptimizedProgram_Args>();
   args.executable = executable_;
   args.program = &program;
-  // The first call says how many bytes there are, the second one copies them.
+  // The first call returns the number of bytes, the second call copies them.
   absl::Status status = TakePjrtError(api_, api_.PJRT_Executable_OptimizedProgram(&args));
   if (!status.ok()) return status;
   std::string code(program.code_size, '\0');
@@ -126,15 +126,15 @@ void Executable::DescribeFingerprint(v1::CompiledProgram& result) const {
 }
 
 void SetError(const absl::Status& status, v1::CompiledProgram& result) {
-  // Other codes of the library are not passed on: InvalidArgument, say, would read as a mistake of
-  // the caller.
+  // Other error codes of the library become Internal, because InvalidArgument, for example, would
+  // look like a mistake of the caller.
   result.set_error_code(static_cast<int>(absl::IsResourceExhausted(status)
                                              ? absl::StatusCode::kResourceExhausted
                                              : absl::StatusCode::kInternal));
   result.set_error(ToUtf8(std::string(status.message())));
 }
 
-// The version that the library states; empty if it states none.
+// The version that the library reports; empty if it reports none.
 std::string LibraryVersion(const PJRT_Api& api, PJRT_TopologyDescription* topology) {
   if (!HasFunction(api, &PJRT_Api::PJRT_TopologyDescription_PlatformVersion)) return "";
   auto args = PjrtArgs<PJRT_TopologyDescription_PlatformVersion_Args>();
@@ -181,7 +181,7 @@ absl::StatusOr<std::unique_ptr<PjrtCompiler>> PjrtCompiler::Load(const std::stri
 
 v1::CompiledProgram PjrtCompiler::Compile(const v1::CompileProgram& program) const {
   v1::CompiledProgram result;
-  // The API is C's: it does not write to the code.
+  // The C API takes a pointer to non-const, but does not write to it.
   std::string code = program.code();
   auto input = PjrtArgs<PJRT_Program>();
   input.code = code.data();

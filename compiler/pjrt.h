@@ -1,4 +1,4 @@
-// The TPU compiler in this process, through PJRT's C API.
+// Runs the TPU compiler in this process, through PJRT's C API.
 
 #ifndef MALLOCMUZERO_COMPILER_PJRT_H_
 #define MALLOCMUZERO_COMPILER_PJRT_H_
@@ -11,24 +11,24 @@
 
 namespace mallocmuzero {
 
-// May end the process: the compiler checks what it believes in by aborting. Compile, of compile.h,
-// has it in a child. Not thread-safe.
+// The compiler in this process. It may end the process, because the compiler aborts when one of its
+// checks fails; Compile in compile.h runs it in a child instead. Not thread-safe.
 class PjrtCompiler {
  public:
-  // Loads the plugin of the path `library`, for good, and makes it ready to compile for `topology`.
-  // FailedPrecondition if it is no PJRT plugin or of a version that cannot be used, with both
-  // versions; InvalidArgument if it does not know the topology.
+  // Loads the plugin at the path `library` and prepares it to compile for `topology`. The plugin is
+  // never unloaded. FailedPrecondition if it is no PJRT plugin, or, with both versions, if its
+  // version is not supported; InvalidArgument if it does not know the topology.
   static absl::StatusOr<std::unique_ptr<PjrtCompiler>> Load(const std::string& library,
                                                             const std::string& topology);
   ~PjrtCompiler();
   PjrtCompiler(const PjrtCompiler&) = delete;
   PjrtCompiler& operator=(const PjrtCompiler&) = delete;
 
-  // start_seconds is not set.
+  // All fields except start_seconds are set.
   const v1::CompilerInfo& info() const { return info_; }
 
-  // error_code is ResourceExhausted if the compiler says so (a module does not fit into its
-  // memories), else Internal.
+  // Compiles one program. error_code is ResourceExhausted if the compiler reports that a module
+  // does not fit into memory, and Internal for all other errors.
   v1::CompiledProgram Compile(const v1::CompileProgram& program) const;
 
  private:

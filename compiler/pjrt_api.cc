@@ -7,8 +7,8 @@
 namespace mallocmuzero {
 namespace {
 
-// The functions that are called here were put in their present order by 0.57, and none was added
-// later.
+// Version 0.57 put the functions that are called here into their present order; none of them is
+// newer.
 constexpr int kOldestMinorVersion = 57;
 
 std::string VersionText(int major, int minor) { return absl::StrCat(major, ".", minor); }
@@ -51,11 +51,11 @@ absl::StatusOr<const PJRT_Api*> LoadPjrtApi(const std::string& library) {
     return absl::FailedPreconditionError(absl::StrCat("cannot load the compiler: ", dlerror()));
   }
   const auto get_api =
-      reinterpret_cast<const PJRT_Api* (*)()>(dlsym(handle, "GetPjrtApi"));  // NULL if absent
+      reinterpret_cast<const PJRT_Api* (*)()>(dlsym(handle, "GetPjrtApi"));  // null if absent
   const PJRT_Api* api = get_api == nullptr ? nullptr : get_api();
   if (api == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat(library, ": is no PJRT plugin: it gives no GetPjrtApi"));
+        absl::StrCat(library, ": is no PJRT plugin: it has no function GetPjrtApi"));
   }
   absl::Status status = CheckVersion(*api, library);
   if (status.ok()) status = CheckFunctions(*api, library);

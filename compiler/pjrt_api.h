@@ -1,4 +1,4 @@
-// PJRT's C API with statuses, and with its version checked. For pjrt.cc only.
+// Wraps PJRT's C API: converts errors to statuses and checks the version. Only for pjrt.cc.
 
 #ifndef MALLOCMUZERO_COMPILER_PJRT_API_H_
 #define MALLOCMUZERO_COMPILER_PJRT_API_H_
@@ -13,7 +13,7 @@
 
 namespace mallocmuzero {
 
-// Arguments of a call, all zero but for their size, which tells the library how old the caller is.
+// Arguments of a call, all zero except their size, which tells the library the caller's version.
 template <typename Args>
 Args PjrtArgs() {
   Args args = {};
@@ -21,7 +21,7 @@ Args PjrtArgs() {
   return args;
 }
 
-// True if the library has the function: newer ones stand at the API's end.
+// True if the library has the function. Newer functions are at the end of the API's struct.
 template <typename Function>
 bool HasFunction(const PJRT_Api& api, Function* const PJRT_Api::*function) {
   const auto* begin = reinterpret_cast<const char*>(&api);
@@ -29,11 +29,11 @@ bool HasFunction(const PJRT_Api& api, Function* const PJRT_Api::*function) {
   return static_cast<size_t>(end - begin) <= api.struct_size && api.*function != nullptr;
 }
 
-// The API of the library at that path, which stays loaded, and is initialised. FailedPrecondition
-// if it is no PJRT plugin, or lacks what pjrt.cc calls without asking.
+// The initialised API of the library at that path, which stays loaded. FailedPrecondition if it is
+// no PJRT plugin, or lacks functions that pjrt.cc always calls.
 absl::StatusOr<const PJRT_Api*> LoadPjrtApi(const std::string& library);
 
-// OK for nullptr; frees `error`. The code is the library's own.
+// Converts `error` to a status with the library's own code, and frees it. OK for nullptr.
 absl::Status TakePjrtError(const PJRT_Api& api, PJRT_Error* error);
 
 }  // namespace mallocmuzero

@@ -15,8 +15,8 @@ absl::StatusOr<place::PlacedModule> PlaceAndCheck(const Program& program, const 
   if (!placed.ok()) return placed;
   PlacedCheckOptions options;
   options.fast_memory_space = program.hardware().fast_memory_space();
-  // The compiler may give a result the bytes of an operand that ends there, so it has to say itself
-  // whether the module fits.
+  // The compiler may let a result reuse the bytes of an operand that ends there, so only the
+  // compiler can tell whether the module fits.
   options.capacity_bytes = std::numeric_limits<int64_t>::max();
   options.alignment_bytes = program.hardware().fast_memory_alignment_bytes();
   const PlacedCheck check = ExaminePlaced(all_hbm, placed->module, options);

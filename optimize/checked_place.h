@@ -1,4 +1,4 @@
-// A mapping written into its module, and the module judged by the independent check.
+// Places a mapping into its module and checks the result independently.
 
 #ifndef MALLOCMUZERO_OPTIMIZE_CHECKED_PLACE_H_
 #define MALLOCMUZERO_OPTIMIZE_CHECKED_PLACE_H_
@@ -14,9 +14,9 @@
 
 namespace mallocmuzero {
 
-// As place::PlaceModule. Also an error, Internal with the first broken rule, if CheckPlaced does
-// not accept the module: it would compute something else. Whether the module fits into fast memory
-// is left to the compiler.
+// Does what place::PlaceModule does, with its errors. Also returns Internal, with the first broken
+// rule, if CheckPlaced finds that the module would compute something else. Does not check whether
+// the module fits into fast memory; the compiler does.
 absl::StatusOr<place::PlacedModule> PlaceAndCheck(const Program& program, const Mapping& mapping,
                                                   const xla::HloModuleProto& all_hbm,
                                                   const std::string& path);

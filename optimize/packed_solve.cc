@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "env/program_rules.h"
+#include "simulator/core/fast_memory_share.h"
 #include "simulator/core/simulate.h"
-#include "simulator/core/variant.h"
 #include "simulator/validate/validate.h"
 
 namespace mallocmuzero {
@@ -17,12 +17,12 @@ namespace {
 
 constexpr int kSearches = 5;
 
-// A search after a mapping that does not fit gets this share of the bytes that the mapping had live
-// at once. With more memory the search could find the same mapping again.
+// After a mapping that does not fit, the next search gets this share of the most bytes that lived
+// at the same time in that mapping. With more memory, the search could find the same mapping again.
 constexpr double kShrink = 0.98;
 
-// Intervals that are left out of one mapping at most, and how many are tried for each of them. An
-// interval of fewer bytes than this share of what is missing does not make room.
+// At most kMostLeftOut intervals are left out of one mapping, and for each of them kTried intervals
+// are tried. An interval is tried only if it has at least kShareOfExcess of the missing bytes.
 constexpr int kMostLeftOut = 8;
 constexpr int kTried = 16;
 constexpr double kShareOfExcess = 0.25;
@@ -48,7 +48,7 @@ class PackedSolver {
     best.solution.cycles = Simulate(program_, best.solution.mapping).total_cycles;
     best.solution.solver = "all_hbm";
     const Solution all_hbm = best.solution;
-    absl::optional<Candidate> smallest;  // of those that do not fit
+    absl::optional<Candidate> smallest;  // smallest of the candidates that do not fit
     const absl::Time end = options_.deadline + (options_.deadline - absl::Now());
     double share = 1;
     for (int search = 0; search < kSearches && (search == 0 || !IsOver(end)); ++search) {
@@ -77,7 +77,7 @@ class PackedSolver {
   bool Fits(const Candidate& candidate) const { return candidate.packed_bytes <= capacity_; }
 
   absl::StatusOr<Solution> SolveWithin(double share, const SolveOptions& options) const {
-    const absl::StatusOr<Program> variant = WithFastMemory(program_, share);
+    const absl::StatusOr<Program> variant = WithFastMemoryShare(program_, share);
     if (!variant.ok()) return variant.status();
     const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*variant);
     if (!rules.ok()) return rules.status();
@@ -90,7 +90,7 @@ class PackedSolver {
     return Candidate{std::move(solution), placed->packed_bytes, placed->live_bytes};
   }
 
-  // The same with an interval's accesses in HBM.
+  // The same solution, but with one interval's accesses in HBM.
   Solution Without(const Solution& solution, size_t index) const {
     Solution without = solution;
     const Interval interval = solution.mapping.intervals[index];
@@ -106,7 +106,7 @@ class PackedSolver {
     return without;
   }
 
-  // Solutions that lack one more interval, the fastest first.
+  // Solutions without one further interval, the fastest first.
   std::vector<Solution> Reduced(const Candidate& candidate) const {
     const auto excess = static_cast<double>(candidate.packed_bytes - capacity_);
     std::vector<Solution> reduced;

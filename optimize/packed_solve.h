@@ -1,4 +1,5 @@
-// A mapping that the compiler can pack: the game packs in the order of time, the compiler does not.
+// Finds a mapping that the compiler can pack. The game assigns addresses in the order of time, but
+// the compiler assigns them in the order of size.
 
 #ifndef MALLOCMUZERO_OPTIMIZE_PACKED_SOLVE_H_
 #define MALLOCMUZERO_OPTIMIZE_PACKED_SOLVE_H_
@@ -17,14 +18,14 @@ namespace mallocmuzero {
 // Writes a mapping of the program into its module.
 using PlaceMapping = absl::FunctionRef<absl::StatusOr<place::PlacedModule>(const Mapping&)>;
 
-// A mapping by local search whose placed module fits into the program's fast memory. The first
-// search takes until `options.deadline`. If its mapping does not fit, as much time again goes to
-// two remedies, and the faster mapping is the answer:
-//   - Intervals are left out, those first that cost least.
-//   - The search plays again with less fast memory.
-// If nothing fits, the answer is what needs least memory. If no mapping is faster than everything
-// in HBM, that is the answer. A mapping that `place` refuses is the answer as it is: the caller
-// will find out why.
+// Finds a mapping by local search whose placed module fits into the program's fast memory. The
+// first search runs until `options.deadline`. If its mapping does not fit, the same time again is
+// spent on two remedies, and the faster result is returned:
+//   - Intervals are left out, first those that cost least.
+//   - The search runs again with less fast memory.
+// If nothing fits, the mapping that needs least memory is returned. If no mapping is faster than
+// everything in HBM, that one is returned. If `place` refuses a mapping, the mapping is returned
+// all the same, so that the caller gets the error when it places the mapping.
 absl::StatusOr<Solution> SolveToPack(const Program& program, const SolveOptions& options,
                                      PlaceMapping place);
 

@@ -47,7 +47,7 @@ TEST_F(SolveToPackTest, TheFirstMappingThatFitsIsTheAnswer) {
 }
 
 TEST_F(SolveToPackTest, IntervalsAreLeftOutUntilTheMappingFits) {
-  size_t most = 0;  // intervals of the first mapping
+  size_t most = 0;  // number of intervals in the first mapping
   const absl::StatusOr<Solution> solution = SolveToPack(
       program_, Options(), [&](const Mapping& mapping) -> absl::StatusOr<place::PlacedModule> {
         if (most == 0) most = mapping.intervals.size();

@@ -1,5 +1,5 @@
-// Random games of small programs, placed: every module must pass the check, and have each access
-// where the mapping has it.
+// Places random games of small programs. Every module must pass the check, and must have each
+// access where the mapping wants it.
 
 #include <cstdint>
 #include <random>
@@ -27,7 +27,7 @@ constexpr int kGames = 60;
 
 Mapping RandomMapping(const ProgramRules& rules, std::mt19937_64& random) {
   Game game(rules);
-  // Some games copy much, some hold much.
+  // Some games make many copies, others keep many buffers in fast memory.
   const uint64_t taste = random() % 3;
   while (!game.finished()) {
     std::vector<Action> legal;
@@ -40,7 +40,7 @@ Mapping RandomMapping(const ProgramRules& rules, std::mt19937_64& random) {
   return game.ToMapping();
 }
 
-// What the compiler would return if it changed nothing: the placed module itself.
+// Counts accesses in another memory, as if the compiler returned the placed module unchanged.
 uint32_t AccessesElsewhere(const place::Placeable& placeable, const Mapping& mapping,
                            const xla::HloModuleProto& placed) {
   const std::string path = placeable.path + ".placed";

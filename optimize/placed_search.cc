@@ -22,11 +22,11 @@
 namespace mallocmuzero {
 namespace {
 
-// Rounds under the chip's own limit of scoped memory before others are tried.
+// Rounds under the chip's own limit of scoped memory before other limits are tried.
 constexpr int kFirstRounds = 2;
 
-// The limits to try, as shares of the chip's own limit: first one on either side of it, then two
-// more on the better side. docs/scoped-memory.md says how much they gain.
+// The limits to try, as shares of the chip's own limit: first one on each side of it, then two more
+// on the better side. docs/scoped-memory.md says how much they gain.
 using Shares = std::vector<double>;
 const Shares& FirstShares() {
   static const Shares& shares = *new Shares{1.5, 0.75};
@@ -37,11 +37,12 @@ Shares NextShares(double best) {
   return best < 1 ? Shares{0.5, 0.625} : Shares{};
 }
 
-// Every capture of the corpus has a first promise with a much smaller error than this.
+// If the error of the first promise is larger than this, the estimates are probably of another chip
+// or compiler. For every capture of the corpus the error is much smaller.
 constexpr double kStrangeError = 0.25;
 
-// Random placements to compile before the first round, and the share of the time that they may
-// take. The captures of the corpus have four to eight.
+// Number of random placements to compile before the first round, and the largest share of the time
+// for them. The captures of the corpus have four to eight samples.
 constexpr int kSamples = 6;
 constexpr double kShareOfSamples = 0.25;
 
@@ -127,7 +128,7 @@ class PlacedSearch {
     return absl::OkStatus();
   }
 
-  // Compiles random placements, unless the request has samples of its own.
+  // Compiles random placements as samples, unless the request already has samples.
   absl::Status Sample(absl::Time start) {
     if (!request_.sample_paths.empty()) return absl::OkStatus();
     const absl::Time end = start + (request_.deadline - start) * kShareOfSamples;
@@ -139,7 +140,7 @@ class PlacedSearch {
     return absl::OkStatus();
   }
 
-  // At most `most` rounds of one variant.
+  // Runs at most `most` rounds of one variant.
   absl::Status RunRounds(size_t variant, size_t most) {
     for (size_t i = 0; i < most; ++i) {
       if (variants_[variant].is_exhausted() || !HasRounds() || !HasTimeFor(1)) break;
@@ -148,7 +149,7 @@ class PlacedSearch {
     return absl::OkStatus();
   }
 
-  // Finds and places one mapping of each variant, then compiles all of them.
+  // Finds and places one mapping for each of the variants, then compiles all of them.
   absl::Status RunRound(const std::vector<size_t>& variants, bool sample) {
     std::vector<PlacedProposal> proposals;
     std::vector<SearchCompiler::Job> jobs;
@@ -200,7 +201,8 @@ class PlacedSearch {
     if (program.has_memory()) *report().mutable_memory() = program.memory();
   }
 
-  // A module does not name its chip or its compiler.
+  // Adds a note if the estimates look wrong: a module does not say for which chip, or by which
+  // compiler, it was made.
   void NoteStrangeEstimates() {
     if (request_.all_hbm_path.empty() || report().rounds().empty()) return;
     const v1::PlacedRound& first = report().rounds(0);
@@ -208,9 +210,8 @@ class PlacedSearch {
     const double error = first.promised_cycles() / first.compiled_cycles() - 1;
     if (std::abs(error) < kStrangeError) return;
     report().add_notes(
-        absl::StrFormat("%s: its estimates are %+.0f %% from what the compiler says now; was it "
-                        "compiled for another "
-                        "chip than %s, or by another compiler?",
+        absl::StrFormat("%s: its estimates differ by %+.0f %% from those of the compiler; was it "
+                        "compiled for another chip than %s, or by another compiler?",
                         request_.all_hbm_path, 100 * error, request_.chip.name));
   }
 
@@ -226,7 +227,7 @@ class PlacedSearch {
     return TryShares(NextShares(best == 0 ? 1 : best / own));
   }
 
-  // A limit that the compiler refuses is passed over.
+  // Tries limits. A limit that the compiler refuses is skipped.
   absl::Status TryShares(const Shares& shares) {
     if (shares.empty() || !HasRounds() || !HasTimeFor(3)) return absl::OkStatus();
     std::vector<SearchCompiler::Job> jobs;
@@ -249,7 +250,7 @@ class PlacedSearch {
     return RunRound(added, /*sample=*/false);
   }
 
-  // False if the compiler refuses either.
+  // Adds a variant. Returns false if the compiler refused one of the two compiles.
   absl::StatusOr<bool> AddLimit(int64_t limit, const v1::CompiledProgram& all_hbm,
                                 const v1::CompiledProgram& by_default) {
     v1::ScopedLimitTrial& trial = *report().add_scoped_limits();
@@ -276,7 +277,7 @@ class PlacedSearch {
     return true;
   }
 
-  // The one with the fastest module; the first if none has any.
+  // The variant with the fastest module; the first variant if none has a module.
   size_t BestVariant() const {
     const auto is_faster = [](const PlacedVariant& a, const PlacedVariant& b) {
       return a.best_cycles().has_value() &&
@@ -289,7 +290,7 @@ class PlacedSearch {
   const PlacedSearchRequest& request_;
   SearchCompiler compiler_;
   PlacedSearchResult result_;
-  std::vector<PlacedVariant> variants_;  // the first has the limit of the given options
+  std::vector<PlacedVariant> variants_;  // the first one has the limit of the given options
 };
 
 }  // namespace

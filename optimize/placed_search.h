@@ -1,4 +1,5 @@
-// The loop of `optimize`: place a mapping, have it compiled, learn from the compile, search again.
+// The loop of `optimize`: find a mapping, place it, compile it, learn from the compile, and search
+// again.
 //
 //   compile with everything in HBM, and by default  <--- another limit of scoped memory
 //        |
@@ -21,19 +22,20 @@ namespace mallocmuzero {
 struct PlacedSearchResult {
   v1::OptimizeReport report;
 
-  // The compiled module and the executable of the best round, as the compiler serialises them;
-  // those of the default if no round was better. Empty if the request had compiles instead of code
-  // and no round was better.
+  // The compiled module and the executable of the best round, serialised by the compiler. They are
+  // those of the default if no round was better. Empty if no round was better and the request had
+  // compiled modules instead of code.
   std::string module;
   std::string executable;
 };
 
-// Searches until the deadline, the number of rounds or `stop`. Never worse than the default: that
-// is the answer if nothing is better by the compiler's own estimates. Two rounds are under the
-// chip's own limit of scoped memory, then one or two under each of other limits, then the rest
-// under the best. A round whose module the compiler refuses is reported, and the search goes on
-// with less fast memory. If the compiler refuses the program by default, as it does with some that
-// need too much scoped memory, there is no default to compare with. Other errors are returned.
+// Searches until the deadline, the number of rounds or `stop`. The result is never worse than the
+// default by the compiler's own estimates, because the default is returned if nothing is better.
+// Two rounds run under the chip's own limit of scoped memory, then one or two under each other
+// limit, and the remaining ones under the best limit. If the compiler refuses a round's module, the
+// refusal is reported and the search continues with less fast memory. If the compiler refuses the
+// default, as it does for some programs that need too much scoped memory, the result is compared
+// with nothing. All other errors are returned.
 absl::StatusOr<PlacedSearchResult> SearchPlacements(const PlacedSearchRequest& request);
 
 }  // namespace mallocmuzero

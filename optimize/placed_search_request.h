@@ -1,4 +1,4 @@
-// The inputs of a search for placements.
+// The inputs of SearchPlacements.
 
 #ifndef MALLOCMUZERO_OPTIMIZE_PLACED_SEARCH_REQUEST_H_
 #define MALLOCMUZERO_OPTIMIZE_PLACED_SEARCH_REQUEST_H_
@@ -20,37 +20,39 @@ struct PlacedSearchRequest {
   v1::Hardware hardware;
   CompilerChip chip;
   std::string library;   // path of libtpu.so
-  std::string topology;  // as the compiler names it
+  std::string topology;  // in the compiler's terms, such as "v6e:1x1"
   xla::CompileOptionsProto options;
 
-  // Leave the limit of scoped memory as `options` have it. Otherwise other limits are tried too, if
-  // there is `code` to compile, and if instructions and tensors share the chip's fast memory.
+  // If true, the limit of scoped memory is that of `options`. If false, other limits are tried too,
+  // provided that there is `code` to compile, and that instructions and tensors share the chip's
+  // fast memory.
   bool keep_scoped_limit = false;
 
-  // An existing folder: every module that the search compiles is kept there.
+  // An existing folder, into which the search writes every module that it compiles.
   std::string folder;
 
   // The program to compile, and its PJRT format: "mlir" or "hlo".
   std::string code;
   std::string format;
 
-  // Instead of `code`: what the compiler made of it with everything in HBM, as a serialised
-  // HloModuleProto, and by default, as such or as text.
+  // Inputs instead of `code`: the compile with everything in HBM, as a serialised HloModuleProto,
+  // and the compile by default, as such a message or as text.
   std::string all_hbm_path;
   std::string default_path;
 
-  // More compiles of the program under placements of the compiler's own, for the latency table.
+  // Further compiles of the program, under placements that the compiler chose, for the latency
+  // table.
   std::vector<std::string> sample_paths;
 
-  std::string program_name;  // empty: the name of the module
+  std::string program_name;  // if it is empty, the name of the module is used
 
   absl::Time deadline;
-  absl::Duration solve_time;  // of local search in each round
+  absl::Duration solve_time;  // time of local search in each round
   uint32_t most_rounds = 0;
-  uint32_t threads = 1;  // of local search; and compiles at a time
+  uint32_t threads = 1;  // of local search, and number of compiles in parallel
   uint64_t seed = 0;
 
-  int stop_fd = -1;            // readable: end with the best so far
+  int stop_fd = -1;  // when it becomes readable, the search ends with the best result so far
   std::function<bool()> stop;  // the same, for solvers
   std::function<void(const v1::PlacedRound&)> progress;
 };

@@ -24,21 +24,21 @@
 namespace mallocmuzero {
 namespace {
 
-// A search ends after kRoundsWithoutGain rounds without gain. While the last promise is below
-// kWorthTrying times the best cycles, it ends after kRoundsOfPromises: the compile of a promise
-// that was not kept makes the latency table better.
+// A search ends after kRoundsWithoutGain rounds without gain. As long as the last promise is below
+// kWorthTrying times the best cycles, it continues up to kRoundsOfPromises such rounds, because the
+// compile of a mapping that was slower than promised improves the latency table.
 constexpr int kRoundsWithoutGain = 2;
 constexpr int kRoundsOfPromises = 4;
 constexpr double kWorthTrying = 0.999;
 
 constexpr int kRoundsRefused = 4;
 
-// The instructions of a placed module may take this much more scoped memory than those of the
-// compile with everything in HBM.
+// Bytes that are reserved because instructions of a placed module may take more scoped memory than
+// those of the compile with everything in HBM.
 constexpr int64_t kScopedMargin = 2 << 20;
 
-// After a refusal the next mapping has less memory: less by what was missing, by one part in
-// kLargestCut at most, and by one part in kSpareShare.
+// After a refusal, the next mapping gets less memory: less by the missing bytes, but at most by 1 /
+// kLargestCut of the memory, and less by another 1 / kSpareShare.
 constexpr int64_t kSpareShare = 256;
 constexpr int64_t kLargestCut = 16;
 
@@ -92,8 +92,8 @@ absl::Status PlacedVariant::ReadAllHbm() {
   const v1::Hardware& hardware = request_->hardware;
   memory_bytes_ = hardware.fast_memory_bytes();
   if (request_->chip.scoped_reserve_bytes > 0) {
-    // The compiler's own assignment reserves the whole limit. A placed module needs only what its
-    // instructions take.
+    // The compiler's own assignment reserves the whole limit. A placed module only needs as much as
+    // its instructions take.
     memory_bytes_ += request_->chip.scoped_reserve_bytes - kScopedMargin -
                      MostScopedMemory(*module, hardware.fast_memory_space());
     memory_bytes_ = std::max<int64_t>(memory_bytes_, hardware.fast_memory_alignment_bytes());
@@ -184,7 +184,8 @@ absl::StatusOr<PlacedProposal> PlacedVariant::ProposeSample(uint32_t round) {
   return proposal;
 }
 
-// What a mapping needs is known, but not what instructions take for themselves in its module.
+// Makes the memory for the next mapping smaller. The bytes that a mapping needs are known, but not
+// the bytes that instructions take for themselves in its module.
 void PlacedVariant::MakeRoom(absl::string_view message) {
   ++rounds_refused_;
   memory_bytes_ -= std::min(ExcessBytes(message), memory_bytes_ / kLargestCut);

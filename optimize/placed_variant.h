@@ -1,5 +1,5 @@
-// The program under one limit of scoped memory. The limit decides tiles and fusions, so every limit
-// has its own compile with everything in HBM, its own latency table and its own mappings.
+// The program under one limit of scoped memory. The limit determines tiles and fusions, so every
+// limit has its own compile with everything in HBM, its own latency table and its own mappings.
 
 #ifndef MALLOCMUZERO_OPTIMIZE_PLACED_VARIANT_H_
 #define MALLOCMUZERO_OPTIMIZE_PLACED_VARIANT_H_
@@ -21,24 +21,25 @@
 
 namespace mallocmuzero {
 
-// A mapping and the module in which it is placed.
+// A mapping, and the module in which it is placed.
 struct PlacedProposal {
-  Program program;  // as it was when the mapping was found
+  Program program;  // the program from which the mapping was found
   Mapping mapping;
-  std::string module;  // a serialised HloModuleProto; empty if round.error says why
+  // a serialised HloModuleProto; empty if round.error has the reason why there is none
+  std::string module;
   v1::PlacedRound round;
 };
 
-// Bytes by which the compiler's "... Exceeded vmem capacity by 12.32M." says that a module is too
-// large; 0 if `message` says something else.
+// The number of bytes in the compiler's message "... Exceeded vmem capacity by 12.32M."; 0 if
+// `message` is another one.
 int64_t ExcessBytes(absl::string_view message);
 
 class PlacedVariant {
  public:
-  // `all_hbm_path` names the compile with everything in HBM under the limit. `default_path` names
-  // the compiler's own placement under the limit; it may be empty. A `scoped_limit_bytes` of 0 is
-  // the limit that the request's options have. Returns the errors of reading the modules.
-  // `request` must outlive the variant.
+  // `all_hbm_path` is the compile with everything in HBM under the limit. `default_path` is the
+  // compile by default under the limit; it may be empty. If `scoped_limit_bytes` is 0, the limit is
+  // that of the request's options. `request` must outlive the variant. Returns errors of reading
+  // the modules.
   static absl::StatusOr<PlacedVariant> Create(const PlacedSearchRequest& request,
                                               std::string all_hbm_path, std::string default_path,
                                               int64_t scoped_limit_bytes);
@@ -46,23 +47,23 @@ class PlacedVariant {
   // Imports the program from all compiles so far.
   absl::StatusOr<Program> Import() const;
 
-  // Searches for a mapping, places it and checks the placed module. If the module cannot express
-  // the mapping, the proposal has an error instead of a module.
+  // Searches for a mapping, places it and checks the placed module. If a module cannot express the
+  // mapping, the proposal has an error instead of a module.
   absl::StatusOr<PlacedProposal> Propose(uint32_t round);
 
-  // Places a random mapping instead: a sample for the latency table.
+  // Places a random mapping instead of a good one, as a sample for the latency table.
   absl::StatusOr<PlacedProposal> ProposeSample(uint32_t round);
 
-  // Takes the compiler's answer to a proposal. A compiled module is a sample for the next import;
-  // after a refusal the next proposal needs less memory. Completes proposal.round.
+  // Takes the compiler's answer to a proposal, and completes proposal.round. A compiled module
+  // becomes a sample for the next import; after a refusal the next proposal uses less memory.
   absl::Status Learn(const v1::CompiledProgram& compiled, PlacedProposal& proposal);
 
   int64_t scoped_limit_bytes() const { return scoped_limit_bytes_; }
 
-  // Cycles of the fastest module so far.
+  // Cycles of the fastest module so far; nullopt if there is none.
   absl::optional<double> best_cycles() const { return best_cycles_; }
 
-  // Whether more rounds are not worth their time.
+  // True if further rounds are not worth their time.
   bool is_exhausted() const;
 
  private:
@@ -79,7 +80,7 @@ class PlacedVariant {
   std::string all_hbm_path_;
   std::string default_path_;
   xla::HloModuleProto all_hbm_;
-  int64_t memory_bytes_ = 0;  // for tensors in the next round
+  int64_t memory_bytes_ = 0;  // bytes for tensors in the next round
   std::vector<std::string> placed_paths_;
   absl::optional<double> best_cycles_;
   double promised_cycles_ = 0;  // of the last round that was compiled

@@ -51,7 +51,7 @@ class PlacedVariantTest : public testing::Test {
 
   PlacedVariant Variant() const { return *PlacedVariant::Create(request_, all_hbm_, default_, 0); }
 
-  // As the compiler returns a placed module: with estimates, here those of the original.
+  // The compiler's answer to a placed module, with estimates; here they are those of the original.
   v1::CompiledProgram Compiled(const PlacedProposal& proposal) const {
     absl::flat_hash_map<std::string, std::string> config_of;
     for (const xla::HloComputationProto& computation : module_.computations()) {

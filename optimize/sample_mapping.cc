@@ -6,7 +6,7 @@
 #include "env/action.h"
 #include "env/game.h"
 #include "env/program_rules.h"
-#include "simulator/core/variant.h"
+#include "simulator/core/fast_memory_share.h"
 
 namespace mallocmuzero {
 namespace {
@@ -23,9 +23,10 @@ Action Choose(ActionSet legal, bool in_hbm) {
 }  // namespace
 
 absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed) {
-  const absl::StatusOr<Program> smaller = WithFastMemory(program, kShareOfMemory);
+  const absl::StatusOr<Program> smaller = WithFastMemoryShare(program, kShareOfMemory);
   if (!smaller.ok()) return smaller.status();
-  // An access that seems negligible by the table may not be.
+  // Includes all accesses, because an access that is negligible by the table may not be so in
+  // reality.
   const absl::StatusOr<ProgramRules> rules =
       ProgramRules::Create(*smaller, {.negligible_share = -1});
   if (!rules.ok()) return rules.status();

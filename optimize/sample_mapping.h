@@ -1,4 +1,5 @@
-// Random placements, for the latency table: local search knows only those that some compile had.
+// Makes random placements for the latency table. Local search only knows the placements that some
+// compile had.
 
 #ifndef MALLOCMUZERO_OPTIMIZE_SAMPLE_MAPPING_H_
 #define MALLOCMUZERO_OPTIMIZE_SAMPLE_MAPPING_H_
@@ -11,9 +12,9 @@
 
 namespace mallocmuzero {
 
-// A mapping with a random part of the buffers in HBM, and with as much of the others in fast memory
-// as fits. It leaves some fast memory free, so that the compiler can pack it. Every seed gives
-// another one. InvalidArgument if the hardware has no fast memory.
+// A mapping with a random part of the buffers in HBM, and as many of the others in fast memory as
+// fit. It leaves some fast memory free, so that the compiler can pack it. Different seeds give
+// different mappings. InvalidArgument if the hardware has no fast memory.
 absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed);
 
 }  // namespace mallocmuzero

@@ -21,7 +21,7 @@ namespace {
 constexpr char kScopedLimitOption[] = "xla_tpu_scoped_vmem_limit_kib";
 constexpr char kLibraryFlags[] = "LIBTPU_INIT_ARGS";
 
-// A compile that has begun may take longer than what is left of the budget.
+// Minimum time for a compile, even if less than this is left of the budget.
 constexpr absl::Duration kLeastTimeout = absl::Minutes(2);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The compiler as a search uses it: one library, one topology, one set of options.
+// The compiler for one search: one library, one topology, one set of options.
 
 #ifndef MALLOCMUZERO_OPTIMIZE_SEARCH_COMPILER_H_
 #define MALLOCMUZERO_OPTIMIZE_SEARCH_COMPILER_H_
@@ -15,26 +15,27 @@
 
 namespace mallocmuzero {
 
-// Whether `options`, or LIBTPU_INIT_ARGS in the environment, set the limit of scoped memory.
+// True if `options`, or LIBTPU_INIT_ARGS in the environment, set the limit of scoped memory.
 bool SetsScopedLimit(const xla::CompileOptionsProto& options);
 
 class SearchCompiler {
  public:
   struct Job {
     std::string code;
-    std::string format;              // of PJRT: "mlir" or "hlo"
-    bool assigns_memory = false;     // whether the compiler chooses memory spaces itself
-    int64_t scoped_limit_bytes = 0;  // 0: as the options of the request have it
+    std::string format;              // in PJRT's names: "mlir" or "hlo"
+    bool assigns_memory = false;     // true if the compiler chooses memory spaces itself
+    int64_t scoped_limit_bytes = 0;  // 0: the limit of the request's options
   };
 
-  // `request` must live as long as the compiler.
+  // `request` must outlive the compiler.
   explicit SearchCompiler(const PlacedSearchRequest& request) : request_(request) {}
 
-  // Compiles all jobs, as many at a time as the request has threads, each in a child of its own.
-  // Blocks until all are done. A job that the compiler refuses is in the answer: see CompileStatus.
+  // Compiles all jobs, each in a child process, as many in parallel as the request has threads.
+  // Blocks until all are done. If the compiler refuses a job, the answer says so: see
+  // CompileStatus.
   absl::StatusOr<std::vector<v1::CompiledProgram>> CompileAll(std::vector<Job> jobs);
 
-  // The longest that a compile has taken so far.
+  // The longest time that a compile has taken so far.
   absl::Duration slowest() const { return slowest_; }
 
   // The library's own description of its version; empty before the first compile.

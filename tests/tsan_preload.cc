@@ -1,8 +1,8 @@
-// Tells ThreadSanitizer what Debian's libraries, which are not instrumented, do between threads:
-// Abseil with its mutexes, notifications and counters, gRPC with its completion queues and the
-// counters of its calls, LibTorch with the counters of its tensors. Without this it sees no order
-// between any two critical sections, gRPC's own included, nor between an operation's start and the
-// callback that hears of its end. scripts/sanitize preloads it.
+// Tells ThreadSanitizer about synchronisation inside Debian's libraries, which are not
+// instrumented: mutexes, notifications and counters of Abseil, completion queues and call counters
+// of gRPC, tensor counters of LibTorch. Without this, ThreadSanitizer sees no order between
+// critical sections, those of gRPC included, nor between the start of an operation and the callback
+// that reports its end. scripts/sanitize preloads this library.
 
 #include <dlfcn.h>
 #include <grpc/grpc.h>
@@ -26,14 +26,14 @@ void AnnotateIgnoreReadsEnd(const char* file, int line);
 
 namespace {
 
-// The library's own function of this mangled name.
+// The library's own function with this mangled name.
 template <typename Function>
 Function Real(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
-// What runs between: the mutex may be given up and had again, and conditions of other threads are
-// evaluated, which only read.
+// Runs a call that may release the mutex and acquire it again. Meanwhile, conditions of other
+// threads are evaluated, which only read.
 template <typename Call>
 auto GiveUp(void* mutex, const Call& call) {
   __tsan_release(mutex);
@@ -109,7 +109,7 @@ bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
   return result;
 }
 
-// HasBeenNotified is in the header, instrumented: it acquires by this very address.
+// HasBeenNotified is an instrumented function in the header, and acquires by this address.
 void Notification::Notify() {
   static const auto real = Real<void (*)(Notification*)>("_ZN4absl7debian312Notification6NotifyEv");
   __tsan_release(&notified_yet_);
@@ -135,7 +135,7 @@ bool BlockingCounter::DecrementCount() {
   static const auto real =
       Real<bool (*)(BlockingCounter*)>("_ZN4absl7debian315BlockingCounter14DecrementCountEv");
   __tsan_release(&count_);
-  // Once the last one has counted, the counter may be gone.
+  // After the last thread has counted, the counter may have been destroyed.
   return real(this);
 }
 
@@ -149,8 +149,8 @@ void BlockingCounter::Wait() {
 ABSL_NAMESPACE_END
 }  // namespace absl
 
-// Whoever takes an operation's tag from a queue comes after the one that started the operation and
-// the one that ended it; between them are queues of atomics.
+// Taking an operation's tag from a queue happens after the start and after the end of that
+// operation; between them are queues made of atomics, which ThreadSanitizer does not see.
 extern "C" grpc_call_error grpc_call_start_batch(grpc_call* call, const grpc_op* ops, size_t nops,
                                                  void* tag, void* reserved) {
   static const auto real = Real<decltype(&grpc_call_start_batch)>("grpc_call_start_batch");
@@ -158,7 +158,7 @@ extern "C" grpc_call_error grpc_call_start_batch(grpc_call* call, const grpc_op*
   return real(call, ops, nops, tag, reserved);
 }
 
-// gRPC's src/core/lib/surface/completion_queue.h, which is not installed.
+// From gRPC's src/core/lib/surface/completion_queue.h, which is not installed.
 struct grpc_cq_completion;
 void grpc_cq_end_op(grpc_completion_queue* queue, void* tag, absl::Status error,
                     void (*done)(void*, grpc_cq_completion*), void* done_arg,
@@ -190,8 +190,9 @@ extern "C" grpc_event grpc_completion_queue_pluck(grpc_completion_queue* queue, 
 
 namespace grpc::internal {
 
-// These two are called by whoever has counted the call's counter down to its end. Most do so in the
-// headers, instrumented, by these very addresses; after OnCancel and before it the library does.
+// These two are called by the thread that counts the call's counter down to zero. Most calls come
+// from the headers, which are instrumented and use these addresses; after OnCancel and before it,
+// they come from the library.
 void ServerCallbackCall::ScheduleOnDone(bool inline_ondone) {
   static const auto real = Real<void (*)(ServerCallbackCall*, bool)>(
       "_ZN4grpc8internal18ServerCallbackCall14ScheduleOnDoneEb");
@@ -208,11 +209,11 @@ void ServerCallbackCall::CallOnCancel(ServerReactor* reactor) {
 
 }  // namespace grpc::internal
 
-// LibTorch counts a tensor's shares in its headers, instrumented, and in its library: the last of
-// them, with which the tensor ends, may be let go of by a thread of Gloo's.
+// LibTorch counts the references to a tensor both in its headers, which are instrumented, and in
+// its library. A thread of Gloo may release the last reference, with which the tensor ends.
 extern "C" void EndTensor(void** tensor) __asm__("_ZN3c1010TensorImplD1Ev");
 extern "C" void EndTensor(void** tensor) {
   static const auto real = Real<void (*)(void**)>("_ZN3c1010TensorImplD1Ev");
-  __tsan_acquire(tensor + 1);  // c10::intrusive_ptr_target's refcount_
+  __tsan_acquire(tensor + 1);  // the address of c10::intrusive_ptr_target's refcount_
   real(tensor);
 }

@@ -5,9 +5,10 @@
 namespace mallocmuzero::view {
 namespace {
 
-// Adds to gains[k] the share of access k of the instruction, cycles of one execution: the mean,
-// over the rotations of the differing accesses' order and of its reverse, of the change it makes on
-// the way from one placement to the other.
+// Adds to gains[k] the share of access k in the difference between two placements of the
+// instruction, in cycles of one execution. The accesses that differ change from one placement to
+// the other one by one, and each change is charged to its access. The share is the mean over
+// several orders: all rotations of the accesses' order and of its reverse.
 void ShareDifference(const LatencyTable& latency, uint32_t instruction, uint64_t reference_mask,
                      uint64_t our_mask, double* gains) {
   std::vector<int> differing;

@@ -1,4 +1,5 @@
-// Two mappings of one program side by side: what the attribution and the words both look at.
+// Compares two mappings of one program: the data from which explain.cc computes gains and
+// explain_words.cc makes sentences.
 
 #ifndef MALLOCMUZERO_VIEW_COMPARISON_H_
 #define MALLOCMUZERO_VIEW_COMPARISON_H_
@@ -12,13 +13,14 @@
 
 namespace mallocmuzero::view {
 
-// One of the two. The program and the mapping must outlive it.
+// One of the two mappings. Program and mapping must outlive it.
 struct Side {
   Side(const Program& program, const Mapping& the_mapping);
 
   const Mapping& mapping;
   const Trace trace;
-  std::vector<std::vector<size_t>> intervals_of_buffer;  // into mapping.intervals, ascending
+  // for each buffer indices into mapping.intervals, ascending
+  std::vector<std::vector<size_t>> intervals_of_buffer;
 };
 
 struct Comparison {
@@ -27,8 +29,8 @@ struct Comparison {
   const Side reference;
 };
 
-// What each access gains by being where ours has it rather than the reference, cycles of all
-// executions; 0 where both agree. The sum is the difference of all latencies.
+// For each access, the cycles of all executions that `ours` gains by placing it as it does instead
+// of as in the reference; 0 if both agree. The sum is the difference of all latencies.
 std::vector<double> GainsOfAccesses(const Comparison& comparison);
 
 }  // namespace mallocmuzero::view

@@ -15,7 +15,8 @@
 namespace mallocmuzero::view {
 namespace {
 
-// True if the intervals hold and copy the buffer at the same times; addresses do not matter.
+// True if both mappings have the buffer in fast memory, and copy it, at the same times. Addresses
+// do not matter.
 bool SameStays(const Side& a, const Side& b, uint32_t buffer) {
   const std::vector<size_t>& of_a = a.intervals_of_buffer[buffer];
   const std::vector<size_t>& of_b = b.intervals_of_buffer[buffer];
@@ -26,7 +27,7 @@ bool SameStays(const Side& a, const Side& b, uint32_t buffer) {
   });
 }
 
-// Every buffer that differs, most cycles first.
+// One reason for every buffer that differs, largest gain or loss first.
 std::vector<Reason> ReasonsOfBuffers(const Comparison& comparison, const Names& names) {
   const Program& program = comparison.program;
   const std::vector<double> gains = GainsOfAccesses(comparison);

@@ -1,4 +1,4 @@
-// Which decisions make one mapping faster or slower than another, in cycles and in words.
+// Explains which decisions make one mapping faster or slower than another, in cycles and in words.
 
 #ifndef MALLOCMUZERO_VIEW_EXPLAIN_H_
 #define MALLOCMUZERO_VIEW_EXPLAIN_H_
@@ -14,18 +14,19 @@ namespace mallocmuzero::view {
 
 struct Reason {
   enum class Kind : uint8_t {
-    kBuffer,  // one buffer whose accesses or copies differ
-    kStalls,  // waiting for copies
+    kBuffer,  // a buffer whose accesses or copies differ
+    kStalls,  // waits for copies
     kRest,    // all buffers that are not listed
   };
 
   Kind kind = Kind::kBuffer;
 
-  // What `ours` saves against the reference in one run of the program, cycles; negative: loses.
+  // Cycles that `ours` saves compared with the reference in one run of the program; negative if it
+  // is slower.
   double cycles_gained = 0;
 
-  // For kBuffer: its index, first tensor, shape and size, and the instructions that have it in fast
-  // memory in one of the mappings and in HBM in the other, ascending.
+  // Only for kBuffer: its index, first tensor, shape and size in bytes; and, ascending, the
+  // instructions that have it in fast memory in one of the mappings and in HBM in the other.
   uint32_t buffer = 0;
   std::string tensor;
   std::string shape;
@@ -37,19 +38,19 @@ struct Reason {
   std::string why;
 };
 
-// Why `ours` costs what it costs, compared with `reference`: the `limit` buffers that gain or lose
-// most, then the stalls if there are any, then the other buffers in one line if there are any. The
-// gains of what is returned add up to the difference of the two totals.
+// Explains the difference in cycles between `ours` and `reference`. Returns the `limit` buffers
+// that gain or lose most, then the stalls if there are any, then all other buffers as one reason if
+// there are any. The sum of all gains is the difference of the two totals.
 //
-// An instruction whose latency differs has accesses that differ. They share the difference: go from
-// the reference's placement to ours one access after the other and charge each with the change it
-// makes; take the mean over the rotations of the accesses' order and of its reverse. For up to
-// three accesses these are all orders, and the shares are Shapley values. A buffer's gain is the
-// sum of its accesses' shares, times executions. So a gain belongs to decisions as they are
-// combined here; undoing one alone may change more or less. Copies alone gain nothing but shorter
-// stalls.
+// If the latency of an instruction differs, some of its accesses differ, and they share the
+// difference. The accesses change from the reference's placement to ours one by one, and each is
+// charged with the change of the latency. A share is the mean over the rotations of the accesses'
+// order and of its reverse. For up to three accesses these are all orders, and the shares are
+// Shapley values. A buffer's gain is the sum of its accesses' shares times executions. A gain
+// therefore holds for the decisions in this combination; undoing a single one may change more or
+// less. Copies only gain by making stalls shorter.
 //
-// Indices of both mappings must lie in the program (MappingFromProto).
+// Indices of both mappings must lie in the program (MappingFromProto checks that).
 std::vector<Reason> Explain(const Program& program, const Mapping& ours, const Mapping& reference,
                             int limit);
 

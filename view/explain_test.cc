@@ -1,4 +1,4 @@
-// Attributions by hand on the chip of SmallHardware: 10 bytes of HBM bandwidth a cycle.
+// Gains worked out by hand on the chip of SmallHardware: 10 bytes of HBM bandwidth a cycle.
 
 #include "view/explain.h"
 
@@ -39,8 +39,9 @@ Mapping InFast(std::vector<uint8_t> in_fast_memory, std::vector<Interval> interv
 }
 
 TEST(Explain, AccessesOfAnInstructionShareTheirCommonEffect) {
-  // 100 cycles; a alone saves 30, b alone 20, both 60. Brought in first, a saves 30, second 40: 35
-  // on average; b 20 and 30: 25. Three times.
+  // The instruction takes 100 cycles; a alone saves 30, b alone 20, both together 60. a saves 30 if
+  // it comes first and 40 if it comes second, 35 on average; b saves 20 and 30, 25 on average. The
+  // instruction runs three times.
   ProgramBuilder builder;
   const uint32_t a = builder.AddBuffer(16, {.live_in = true});
   const uint32_t b = builder.AddBuffer(16, {.live_in = true});
@@ -58,12 +59,12 @@ TEST(Explain, AccessesOfAnInstructionShareTheirCommonEffect) {
   EXPECT_NEAR(reasons[1].cycles_gained, 3 * 25, 1e-9);
   EXPECT_THAT(reasons[0].instructions, ElementsAre(1));
   EXPECT_THAT(reasons[0].why, HasSubstr("cross-program prefetch"));
-  // With b there, a saves 80 - 40.
+  // With b in fast memory, a saves 80 - 40.
   EXPECT_THAT(reasons[0].why,
               HasSubstr("fusion.1 takes 40 cycles less with it in fast memory, 3 times"));
 }
 
-// The default has a tensor in fast memory that makes its reader slower, 4200 instead of 100 cycles.
+// The default has a tensor in fast memory that makes its reader slower: 4200 instead of 100 cycles.
 TEST(Explain, SaysWhichInstructionWouldBeSlower) {
   ProgramBuilder builder;
   const uint32_t a = builder.AddBuffer(32);
@@ -98,8 +99,8 @@ TEST(Explain, SaysWhatATensorInHbmLeavesToOthersWhenItLoses) {
 }
 
 TEST(Explain, TellsHowATensorComesIntoFastMemory) {
-  // 5 bytes of 10 cycles x 10 bytes are in use, so the copy of 400 bytes has 95 behind it and is
-  // waited for: 305 bytes, 30.5 cycles.
+  // Instruction 0 uses 5 bytes of 10 cycles x 10 bytes, so that 95 of the copy's 400 bytes are
+  // hidden behind it. The other 305 bytes take 30.5 cycles.
   ProgramBuilder builder;
   const uint32_t weights = builder.AddBuffer(400, {.live_in = true});
   builder.SetFixedHbmBytes(builder.AddInstruction(10), 5);
@@ -123,8 +124,9 @@ TEST(Explain, TellsHowATensorComesIntoFastMemory) {
 }
 
 TEST(Explain, ListsATensorWhoseCopiesAloneDiffer) {
-  // 10 cycles leave 100 bytes each: queued before instruction 0 the copy of 150 is there, queued
-  // before instruction 1 the program waits 5 cycles.
+  // Each instruction of 10 cycles leaves 100 bytes. If the copy of 150 bytes is queued before
+  // instruction 0, it is done in time; if it is queued before instruction 1, the program waits 5
+  // cycles.
   ProgramBuilder builder;
   const uint32_t weights = builder.AddBuffer(150, {.live_in = true});
   builder.AddInstruction(10);
@@ -143,7 +145,7 @@ TEST(Explain, ListsATensorWhoseCopiesAloneDiffer) {
   EXPECT_THAT(reasons[0].instructions, IsEmpty());
   EXPECT_EQ(reasons[0].why, "the same accesses in fast memory, held or copied at other times");
   EXPECT_EQ(reasons[1].cycles_gained, 5);
-  // Another address is no difference.
+  // Another address alone is no difference.
   late = early;
   late.offset = 256;
   EXPECT_THAT(Explain(program, InFast({1}, {early}), InFast({1}, {late}), kAll), IsEmpty());
@@ -203,7 +205,8 @@ TEST(Explain, ReasonsAddUpToTheDifferenceOfTheTotals) {
 }
 
 TEST(Explain, SharesAddUpForManyDifferingAccessesToo) {
-  // Twelve accesses of one instruction; the floor makes their effects depend on each other.
+  // One instruction has twelve accesses; the floor of its latency makes their effects depend on
+  // each other.
   std::mt19937_64 random(1);
   ProgramBuilder builder;
   std::vector<mallocmuzero::testing::AccessSpec> accesses;

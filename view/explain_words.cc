@@ -22,18 +22,18 @@ double Executions(const Program& program, uint32_t instruction) {
              : 1;
 }
 
-// Where a copy of `interval` is waited for.
+// The instruction before which the program waits for a copy of `interval`.
 uint32_t NeededAt(const Interval& interval, CopyDirection direction) {
   return direction == CopyDirection::kIn ? interval.copy_in_done : interval.copy_out_done;
 }
 
-// What waiting for a copy takes, cycles of all executions.
+// The cycles that the program waits for a copy, over all executions.
 double WaitOf(const Program& program, const Side& side, const TraceCopy& copy) {
   return copy.wait_cycles *
          Executions(program, NeededAt(side.mapping.intervals[copy.interval], copy.direction));
 }
 
-// "2 copies in and 1 copy out".
+// Text such as "2 copies in and 1 copy out".
 std::string CopyCounts(const Mapping& mapping, const std::vector<size_t>& intervals) {
   int in = 0;
   int out = 0;
@@ -46,7 +46,7 @@ std::string CopyCounts(const Mapping& mapping, const std::vector<size_t>& interv
                       FormatCounted(out, "copy", "copies"), " out");
 }
 
-// Says where ours has one buffer and the reference has it not, or the other way round.
+// Describes how the two mappings differ in one buffer.
 class BufferStory {
  public:
   BufferStory(const Comparison& comparison, const Names& names, uint32_t buffer, double gain)
@@ -85,7 +85,7 @@ class BufferStory {
  private:
   const Access& At(uint32_t access) const { return program_.accesses()[access]; }
 
-  // "2 reads and 1 write, 75.0 MiB in all".
+  // Text such as "2 reads and 1 write, 75.0 MiB in all".
   std::string Uses(const std::vector<uint32_t>& accesses) const {
     int counts[3] = {0, 0, 0};
     double bytes = 0;
@@ -104,7 +104,7 @@ class BufferStory {
     return absl::StrCat(absl::StrJoin(uses, " and "), ", ", FormatBytes(bytes), " in all");
   }
 
-  // Our intervals that serve accesses the reference has in HBM.
+  // Intervals of ours that serve accesses which the reference has in HBM.
   std::vector<size_t> Serving() const {
     std::vector<size_t> serving;
     for (const size_t k : ours_.intervals_of_buffer[buffer_]) {
@@ -117,7 +117,7 @@ class BufferStory {
     return serving;
   }
 
-  // "from add.3 to fusion.9" of intervals of `side`, one or more.
+  // Text such as "from add.3 to fusion.9" for one or more intervals of `side`.
   std::string Stretch(const Side& side, const std::vector<size_t>& intervals) const {
     uint32_t last = 0;
     for (const size_t k : intervals) last = std::max(last, side.mapping.intervals[k].last);
@@ -126,7 +126,7 @@ class BufferStory {
                         names_.Instruction(last));
   }
 
-  // "in fast memory from add.3 to fusion.9".
+  // Text such as "in fast memory from add.3 to fusion.9".
   std::string Stay(const std::vector<size_t>& serving) const {
     if (serving.empty()) return "in fast memory";
     if (serving.size() > 1) {
@@ -136,7 +136,7 @@ class BufferStory {
     return absl::StrCat("in fast memory ", Stretch(ours_, serving));
   }
 
-  // How the serving intervals get their bytes and give them back.
+  // Describes how the serving intervals get their bytes and write them back.
   std::string Copies(const std::vector<size_t>& serving) const {
     if (serving.empty()) return "";
     if (serving.size() > 1) return CopyCounts(ours_.mapping, serving);
@@ -153,7 +153,7 @@ class BufferStory {
     return parts.empty() ? "not copied" : absl::StrJoin(parts, "; ");
   }
 
-  // "brought in behind 14 instructions without a wait".
+  // Text such as "brought in behind 14 instructions without a wait".
   std::string CopyWords(const char* verb, size_t interval, CopyDirection direction) const {
     double wait = 0;
     for (const TraceCopy& copy : ours_.trace.copies) {
@@ -169,7 +169,7 @@ class BufferStory {
         wait > 0 ? absl::StrCat(", waited for ", Cycles(wait)) : " without a wait");
   }
 
-  // What the reference's intervals take and ours does not.
+  // Describes the fast memory that the reference's intervals use and that is free in ours.
   std::string FreedRoom() const {
     const std::vector<size_t>& taken = reference_.intervals_of_buffer[buffer_];
     if (taken.empty() || !ours_.intervals_of_buffer[buffer_].empty()) return "";
@@ -178,8 +178,9 @@ class BufferStory {
                         " of fast memory to others, ", Stretch(reference_, taken));
   }
 
-  // The instruction that speaks most for the gain or the loss: what it takes more or less with the
-  // buffer in fast memory, its other accesses as in ours. Nothing if none does.
+  // Names the instruction that contributes most to the gain or the loss: how many more or fewer
+  // cycles it takes with the buffer in fast memory, if its other accesses are as in ours. "" if no
+  // instruction does.
   std::string Witness() const {
     double most = 0;
     uint32_t witness = 0;
@@ -202,8 +203,8 @@ class BufferStory {
                         count == 1 ? "" : absl::StrCat(", ", FormatCount(count), " times"));
   }
 
-  // What the instruction of this access saves by it in fast memory, other accesses as in ours,
-  // cycles of one execution.
+  // Cycles of one execution that the instruction saves by having this access in fast memory, with
+  // its other accesses as in ours.
   double SavedInFastMemory(uint32_t access) const {
     const uint32_t i = At(access).instruction;
     const uint64_t bit = uint64_t{1} << (access - program_.instructions()[i].first_access);
@@ -227,11 +228,11 @@ class BufferStory {
   const Names& names_;
   const uint32_t buffer_;
   const double gain_;
-  std::vector<uint32_t> to_fast_;  // accesses in fast memory in ours only
-  std::vector<uint32_t> to_hbm_;   // accesses in fast memory in the reference only
+  std::vector<uint32_t> to_fast_;  // accesses that only ours has in fast memory
+  std::vector<uint32_t> to_hbm_;   // accesses that only the reference has in fast memory
 };
 
-// "; the longest wait is 1,234 cycles for fusion.3 to come in before fusion.9", or nothing.
+// Text such as "; the longest wait is 1,234 cycles for fusion.3 to come in before fusion.9", or "".
 std::string LongestWait(const Program& program, const Names& names, const Side& side,
                         const char* whose) {
   const auto longest =
@@ -244,7 +245,7 @@ std::string LongestWait(const Program& program, const Names& names, const Side& 
   const bool in = longest->direction == CopyDirection::kIn;
   return absl::StrCat("; ", whose, " longest wait is ", Cycles(WaitOf(program, side, *longest)),
                       " for ", names.Tensor(it.buffer),
-                      in ? " to come in before " : " to get out before ",
+                      in ? " to come in before " : " to be written back before ",
                       names.Instruction(NeededAt(it, longest->direction)));
 }
 

@@ -1,5 +1,5 @@
-// Sentences about how two mappings differ. Every one states facts of the mappings, the latency
-// table or the walk of the simulator.
+// Sentences about how two mappings differ. Each sentence states facts of the mappings, of the
+// latency table or of the simulator's walk.
 
 #ifndef MALLOCMUZERO_VIEW_EXPLAIN_WORDS_H_
 #define MALLOCMUZERO_VIEW_EXPLAIN_WORDS_H_
@@ -12,12 +12,13 @@
 
 namespace mallocmuzero::view {
 
-// Where ours has the buffer instead, how it gets there, and which instruction suffers if one does.
-// `gain`: of the buffer, cycles.
+// Describes where ours has the buffer, how the buffer gets there, and which instruction becomes
+// slower if one does. `gain` is the gain of the buffer in cycles.
 std::string BufferWords(const Comparison& comparison, const Names& names, uint32_t buffer,
                         double gain);
 
-// How long the program waits under both, and for which copies longest.
+// Describes how long the program waits under both mappings, and the longest waits for single
+// copies.
 std::string StallWords(const Comparison& comparison, const Names& names);
 
 }  // namespace mallocmuzero::view

@@ -16,8 +16,8 @@ constexpr double kKibi = 1024.0;
 constexpr double kMebi = 1024.0 * kKibi;
 constexpr double kGibi = 1024.0 * kMebi;
 
-// Puts a comma before every third digit of `digits`, which may start with a sign and go on after a
-// decimal point.
+// Puts a comma before every third digit. `digits` may start with a sign and may have a decimal
+// point.
 std::string WithThousandsSeparators(const std::string& digits) {
   const size_t begin = digits.starts_with('-') ? 1 : 0;
   const size_t end = std::min(digits.find('.'), digits.size());

@@ -1,4 +1,4 @@
-// Numbers with separators and units, for people.
+// Formats numbers with separators and units for people.
 
 #ifndef MALLOCMUZERO_VIEW_FORMAT_H_
 #define MALLOCMUZERO_VIEW_FORMAT_H_
@@ -7,29 +7,29 @@
 
 namespace mallocmuzero::view {
 
-// "1,234,567".
+// Text such as "1,234,567".
 std::string FormatCount(double count);
 
-// `count` and a noun that takes an s unless there is one of it: "1 read", "12 copies" (plural
-// given).
+// `count` and `noun`, in the plural unless the count is 1: "1 read", "12 copies". If `plural` is
+// empty, the plural is `noun` with an s.
 std::string FormatCounted(double count, const std::string& noun, const std::string& plural = "");
 
 // Cycles as "1,234.568 Mcycles"; fewer than 1,000 cycles as "12 cycles".
 std::string FormatCycles(double cycles);
 
-// Cycles in millions with three decimals and no unit, for a column whose header names it.
+// Cycles in millions with three decimals, without a unit. For a column whose header names the unit.
 std::string FormatMegacycles(double cycles);
 
 // Bytes as "12 B", "1.5 KiB", "25.0 MiB" or "1.2 GiB".
 std::string FormatBytes(double bytes);
 
-// Bytes in MiB with one decimal and no unit, for a column whose header names it.
+// Bytes in MiB with one decimal, without a unit. For a column whose header names the unit.
 std::string FormatMebibytes(double bytes);
 
-// How `value` compares with a positive `reference`: "12.30 % below", "0.40 % above" or "equal to".
+// Compares `value` with a positive `reference`: "12.30 % below", "0.40 % above" or "equal to".
 std::string FormatChange(double value, double reference);
 
-// A share of one as "12.3 %".
+// A share (1 is all) as "12.3 %".
 std::string FormatPercent(double share, int decimals = 1);
 
 }  // namespace mallocmuzero::view

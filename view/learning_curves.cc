@@ -31,7 +31,7 @@ constexpr char kSaved[] = "cycles saved, %";
 
 double Minutes(const v1::TrainMetrics& metrics) { return metrics.seconds() / 60; }
 
-// What ReturnsSvg says of a program in an iteration, percent. NaN where it is not known.
+// The values of ReturnsSvg for a program in one iteration, in percent. NaN if a value is unknown.
 struct Gains {
   double self_play = kMissing;
   double policy = kMissing;
@@ -39,14 +39,14 @@ struct Gains {
   double greedy = kMissing;
 };
 
-// Whether two iterations, either of which may not say for which chip, mean the same program.
+// True if two entries mean the same program. Either entry may lack the chip.
 bool IsSame(const Program& a, const Program& b) {
   const bool same_chip =
       a.hardware() == b.hardware() || a.hardware().empty() || b.hardware().empty();
   return same_chip && a.name() == b.name();
 }
 
-// FindProgram for all programs of an iteration, however many there are.
+// Does what FindProgram does, but fast for many programs of one iteration.
 class ProgramIndex {
  public:
   explicit ProgramIndex(const v1::TrainMetrics& metrics) {
@@ -63,11 +63,11 @@ class ProgramIndex {
   }
 
  private:
-  // One of each chip.
+  // for each name one program of each chip
   absl::flat_hash_map<absl::string_view, std::vector<const Program*>> by_name_;
 };
 
-// `found` may be null: it was not there.
+// `found` is null if the iteration does not have the program.
 Gains GainsOf(const Program* found) {
   if (found == nullptr) return {};
   const Program& program = *found;
@@ -80,9 +80,9 @@ Gains GainsOf(const Program* found) {
           .greedy = percent(true, program.greedy_return())};
 }
 
-// Of the programs of `last`, where all of them are there. Not every iteration plays all of many
-// programs: `self_play` keeps what each gained last, and the mean is over those that have been
-// played.
+// The mean over the programs of `last`, NaN unless the iteration has all of them. An iteration may
+// play only some of many programs. `self_play` therefore keeps the latest value of each program,
+// and the mean of self-play is over the programs that have been played.
 Gains MeanGains(const v1::TrainMetrics& metrics, const v1::TrainMetrics& last,
                 std::vector<double>& self_play) {
   const ProgramIndex index(metrics);
@@ -121,7 +121,7 @@ Chart ReturnsChart(std::string title, absl::string_view reference, Iterations it
   Gains last;
   for (const v1::TrainMetrics& metrics : iterations) {
     last = gains_of(metrics);
-    // With many programs not every iteration plays each; that is no gap in what it can do.
+    // An iteration may play only some of many programs; that is no gap in this program's curve.
     if (!std::isnan(last.self_play)) self_play.points.push_back({Minutes(metrics), last.self_play});
     policy.points.push_back({Minutes(metrics), last.policy});
     best.points.push_back({Minutes(metrics), last.best});
@@ -147,7 +147,7 @@ std::string Facts(Iterations iterations) {
                       absl::StrFormat("%.1f minutes", Minutes(last)));
 }
 
-// A chart of one line, which needs no legend.
+// A chart with a single line, which needs no legend.
 Chart SingleLine(std::string title, std::string x_label, std::string y_label,
                  std::vector<ChartPoint> points) {
   return {.title = std::move(title),
@@ -158,8 +158,8 @@ Chart SingleLine(std::string title, std::string x_label, std::string y_label,
           .levels = {}};
 }
 
-// Seconds between two iterations that say something of a speed: most of the usual time. A cluster's
-// learner adds an iteration when it stops, some time after the last one, and the actors end before.
+// The shortest time between two iterations, in seconds, from which a speed is computed: most of the
+// usual time. A cluster's learner adds a last iteration when it stops, after the actors have ended.
 double ShortestInterval(Iterations iterations) {
   std::vector<double> seconds;
   for (size_t i = 1; i < iterations.size(); ++i) {
@@ -167,13 +167,13 @@ double ShortestInterval(Iterations iterations) {
   }
   if (seconds.empty()) return 0;
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  // NaN, which a damaged file may hold, is in no order.
+  // A damaged file may hold NaN, which needs an order for the sort.
   std::nth_element(seconds.begin(), middle, seconds.end(),
                    [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
   return 0.75 * *middle;
 }
 
-// The run's folder and the one around it: a longer path does not fit on the page.
+// The last two folders of the run's path, because a longer path does not fit on the page.
 std::string TitleOf(absl::string_view run, absl::string_view what) {
   std::vector<absl::string_view> parts = absl::StrSplit(run, '/', absl::SkipEmpty());
   if (parts.size() > 2) parts.erase(parts.begin(), parts.end() - 2);
@@ -197,8 +197,8 @@ const Program* FindProgram(const v1::TrainMetrics& metrics, const Program& progr
 std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics) {
   std::vector<int> order(metrics.programs_size());
   std::iota(order.begin(), order.end(), 0);
-  // Those without a game go last, and NaN, which a damaged file may hold: comparisons with it are
-  // no order.
+  // Programs without a game go last, and so does NaN from a damaged file, which would break the
+  // order.
   const auto gain = [&](int p) {
     const Program& program = metrics.programs(p);
     const double saved = CyclesSaved(program, program.best_return());
@@ -269,7 +269,7 @@ std::string SpeedSvg(absl::string_view run, Iterations iterations) {
   std::vector<ChartPoint> playing;
   const double shortest = ShortestInterval(iterations);
   const v1::TrainMetrics* before = nullptr;
-  double simulated = 0;  // since `before`
+  double simulated = 0;  // simulations since `before`
   for (const v1::TrainMetrics& m : iterations) {
     const double x = Minutes(m);
     if (m.play_seconds() > 0) {
@@ -278,12 +278,12 @@ std::string SpeedSvg(absl::string_view run, Iterations iterations) {
     }
     if (m.batch_fill() > 0) fill.push_back({x, m.batch_fill()});
     simulated += m.simulations();
-    // The time up to the first iteration's end has demonstrations in it.
+    // The first interval contains the demonstrations, so that it gives no speed.
     if (before != nullptr) {
       const double seconds = m.seconds() - before->seconds();
       if (seconds < shortest) continue;
       games.push_back({x, (m.games() - before->games()) / seconds});
-      // A cluster's learner does not know how long its actors played.
+      // A cluster's learner does not know the playing time of its actors, so elapsed time is used.
       if (m.play_seconds() == 0 && simulated > 0) simulations.push_back({x, simulated / seconds});
     }
     simulated = 0;
@@ -298,7 +298,7 @@ std::string SpeedSvg(absl::string_view run, Iterations iterations) {
   };
   add(playing.empty() && !nothing_yet ? "simulations of all actors" : "simulations while playing",
       "simulations per second", std::move(simulations));
-  add("batches of self-play", "rows a network call", std::move(fill));
+  add("batches of self-play", "rows in a network call", std::move(fill));
   add("time playing", "playing / (playing + learning), %", std::move(playing));
   return ChartsSvg(TitleOf(run, "speed"), Facts(iterations), charts);
 }

@@ -1,4 +1,4 @@
-// Pictures of how a training run went.
+// Draws how a training run went.
 
 #ifndef MALLOCMUZERO_VIEW_LEARNING_CURVES_H_
 #define MALLOCMUZERO_VIEW_LEARNING_CURVES_H_
@@ -13,41 +13,43 @@
 
 namespace mallocmuzero::view {
 
-// Programs that ReturnsSvg shows one by one.
+// Most programs that ReturnsSvg shows one by one.
 inline constexpr size_t kMostProgramsDrawn = 12;
 
-// Share of the default's cycles that a game saves (of the all-HBM cycles where the program has no
-// default), given its return: with d the default's return, 1 - (1 - value) / (1 - d).
+// Converts a game's return to the share of the default's cycles that the game saves: 1 - (1 -
+// value) / (1 - d), where d is the default's return. If the program has no default, it is the share
+// of the all-HBM cycles.
 double CyclesSaved(const v1::TrainMetrics::Program& program, double value);
 
-// Names a program in titles and tables, since it may be there for several chips. `chip` is empty
-// where a run of an earlier version did not say.
+// A name of a program for titles and tables. It contains the chip, because a run may have the
+// program for several chips. `chip` is empty in runs of earlier versions.
 std::string NameOnChip(absl::string_view program, absl::string_view chip);
 
-// The same program in an iteration; null if it was not there. Lines of earlier versions do not name
-// the chip. An iteration may have other programs than the last one, or the same in another order.
+// Finds the same program in another iteration; null if it is not there. Lines of earlier versions
+// do not name the chip. Iterations may have different programs, or the same ones in another order.
 const v1::TrainMetrics::Program* FindProgram(const v1::TrainMetrics& metrics,
                                              const v1::TrainMetrics::Program& program);
 
-// Indices of the programs of an iteration by what their best games save, most first and those
-// without a game last.
+// Indices of the programs of an iteration, sorted by the share that their best games save, largest
+// first. Programs without a game are last.
 std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics);
 
-// SVG pages of a run's iterations, in their order; the end of `run`, a path, is named in the
-// titles. Each is a page of empty charts if there are no iterations, and an iteration that lacks a
-// figure is a gap.
+// SVG pages of a run's iterations, in their order. The titles contain the last folders of `run`, a
+// path. Without iterations the charts are empty; an iteration that lacks a value makes a gap.
 //
-// Returns: for the kMostProgramsDrawn programs with most gain, and for the mean of all if there are
-// several, cycles saved by self-play, by the policy with search and by the best game, over time.
-// The programs are those of the last iteration; the mean begins where all of them are there.
-// Self-play goes on over iterations that did not play the program.
+// ReturnsSvg: cycles saved by self-play, by the policy with search and by the best game, over time.
+// It has a chart for each of the kMostProgramsDrawn programs with the largest gain, and a chart of
+// the mean over all programs if there are several. The programs are those of the last iteration;
+// the mean begins with the first iteration that has all of them. The curve of self-play continues
+// over iterations that did not play the program.
 std::string ReturnsSvg(absl::string_view run, absl::Span<const v1::TrainMetrics> iterations);
 
-// Losses of the heads and error of the values, over updates.
+// LossesSvg: losses of the heads and error of the values, over updates.
 std::string LossesSvg(absl::string_view run, absl::Span<const v1::TrainMetrics> iterations);
 
-// Games and simulations per second, rows a network call, share of the time that is played, over
-// time. What no iteration knows, as a cluster's learner does not know the last two, has no chart.
+// SpeedSvg: games and simulations per second, rows in a network call, and share of the time that is
+// spent playing, over time. A value that no iteration has gets no chart, for example the last two
+// in a cluster.
 std::string SpeedSvg(absl::string_view run, absl::Span<const v1::TrainMetrics> iterations);
 
 }  // namespace mallocmuzero::view

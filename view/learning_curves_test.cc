@@ -30,7 +30,7 @@ Program MakeProgram(const std::string& name, double best) {
   return program;
 }
 
-// `count` iterations of a minute, 10 updates and 30 games each.
+// `count` iterations, of a minute, 10 updates and 30 games each.
 std::vector<v1::TrainMetrics> MakeRun(int count, int programs) {
   std::vector<v1::TrainMetrics> run(count);
   for (int i = 0; i < count; ++i) {
@@ -97,7 +97,7 @@ TEST(ProgramsByGain, PutsThoseWithoutAGameLast) {
 TEST(ReturnsSvg, TheBestGameBeginsWhereThereIsOne) {
   std::vector<v1::TrainMetrics> run = MakeRun(3, 1);
   run[0].mutable_programs(0)->clear_best_return();
-  // A path of one segment, from the second iteration to the third.
+  // One segment, from the second iteration to the third.
   const testing::Element root = Parse(ReturnsSvg("run", run));
   const std::vector<const testing::Element*> lines = root.Find("path", "line green");
   ASSERT_FALSE(lines.empty());
@@ -131,14 +131,16 @@ TEST(ReturnsSvg, JoinsSelfPlayOverIterationsThatDidNotPlay) {
   run[3].mutable_programs(0)->set_mean_return(0.2);
   const testing::Element root = Parse(ReturnsSvg("run", run));
   const testing::Element& chart = *root.Find("g", "chart")[0];
-  // From a quarter of the way, x from 86 to 862, to its end; zero is in the middle of -1 to 1.
+  // The line goes from a quarter of the way (x is from 86 to 862) to the end. Zero is in the middle
+  // of -1 to 1.
   ASSERT_EQ(chart.Find("path", "line orange").size(), 1);
   EXPECT_EQ(chart.Find("path", "line orange")[0]->attributes.at("d"), "M280 296L862 296");
 }
 
 TEST(ReturnsSvg, MeanOfSelfPlayKeepsWhatProgramsGainedLast) {
   std::vector<v1::TrainMetrics> run = MakeRun(4, 2);
-  // The first is at its default from the second iteration on, the other is played in the last only.
+  // The first program equals its default from the second iteration on; the other program is played
+  // only in the last one.
   run[1].mutable_programs(0)->set_mean_return(0.2);
   run[3].mutable_programs(1)->set_mean_return(0.2);
   const testing::Element root = Parse(ReturnsSvg("run", run));
@@ -168,9 +170,9 @@ TEST(ReturnsSvg, TheMeanTellsProgramsOfOneNameApartByTheirChips) {
     metrics.mutable_programs(1)->set_best_return(0.36);
   }
   run.back().mutable_programs()->SwapElements(0, 1);
-  // 0 and 0.16 of 0.8 that are left of all-HBM cycles.
+  // The means of 0 and 0.16, of the 0.8 of the all-HBM cycles that the default takes.
   EXPECT_THAT(Texts(Parse(ReturnsSvg("run", run))), Contains("best +10.00 %"));
-  // A chip that was not there before: the mean begins with it.
+  // The first iteration has the program for another chip, so the mean begins with the second one.
   run[0].mutable_programs(1)->set_hardware("tpu_v6e");
   const testing::Element root = Parse(ReturnsSvg("run", run));
   const std::string& path =
@@ -185,7 +187,7 @@ TEST(ReturnsSvg, NamesWhatAProgramWithoutDefaultIsComparedWith) {
 }
 
 TEST(ReturnsSvg, FollowsAProgramThroughOtherListsOfPrograms) {
-  // First p0 alone, then a new program before it.
+  // At first there is only p0; then a new program comes before it.
   std::vector<v1::TrainMetrics> run = MakeRun(4, 1);
   run[0].mutable_programs(0)->set_mean_return(0.2);
   for (int i = 2; i < 4; ++i) {
@@ -199,13 +201,13 @@ TEST(ReturnsSvg, FollowsAProgramThroughOtherListsOfPrograms) {
     const std::string& path = charts[chart]->Find("path", "line green")[0]->attributes.at("d");
     return std::count(path.begin(), path.end(), 'L');
   };
-  EXPECT_EQ(segments(0), 1);  // the mean, since both are there
+  EXPECT_EQ(segments(0), 1);  // the mean, from the iteration that has both
   EXPECT_TRUE(charts[0]->Find("path", "line dot orange").empty());
   EXPECT_TRUE(charts[0]->Find("path", "line orange").empty());
   EXPECT_THAT(Texts(*charts[1]), IsSupersetOf({"new", "best +50.00 %"}));
   EXPECT_EQ(segments(1), 1);
   EXPECT_THAT(Texts(*charts[2]), IsSupersetOf({"p0", "best +0.00 %"}));
-  EXPECT_EQ(segments(2), 3);  // its whole history
+  EXPECT_EQ(segments(2), 3);  // the whole history of p0
 }
 
 TEST(FindProgram, TakesTheChipIntoAccountWhereItIsKnown) {
@@ -218,7 +220,7 @@ TEST(FindProgram, TakesTheChipIntoAccountWhereItIsKnown) {
   Program other = MakeProgram("gpt", 0.2);
   other.set_hardware("tpu_v6e");
   EXPECT_EQ(FindProgram(metrics, other), nullptr);
-  // As earlier versions wrote it.
+  // Earlier versions did not write the chip.
   metrics.mutable_programs(0)->clear_hardware();
   EXPECT_EQ(FindProgram(metrics, other), &metrics.programs(0));
 }
@@ -227,8 +229,8 @@ TEST(LossesSvg, DrawsIterationsThatLearned) {
   const testing::Element root = Parse(LossesSvg("run", MakeRun(4, 1)));
   EXPECT_THAT(Texts(root),
               IsSupersetOf({"policy loss", "value loss", "reward loss", "value error", "updates"}));
-  // Losses at 10, 20 and 30 updates: 1, 1/2, 1/3 on an axis from 0.2 to 1. The plot is at x from 86
-  // to 572 and y from 98 to 324.
+  // The losses at 10, 20 and 30 updates are 1, 1/2 and 1/3, on an axis from 0.2 to 1. The plot is
+  // at x from 86 to 572 and y from 98 to 324.
   const std::vector<const testing::Element*> lines = root.Find("path", "line blue");
   ASSERT_FALSE(lines.empty());
   EXPECT_EQ(lines[0]->attributes.at("d"), "M248 98L410 239.25L572 286.33");
@@ -236,13 +238,14 @@ TEST(LossesSvg, DrawsIterationsThatLearned) {
 
 TEST(SpeedSvg, DividesByTheTimeBetweenIterations) {
   const testing::Element root = Parse(SpeedSvg("run", MakeRun(3, 1)));
-  // Constants: 30 games in 60 s, 1000 simulations in 10 s of play, 10 s of 40 spent playing.
+  // The values are constant: 30 games in 60 s, 1000 simulations in 10 s of play, 10 of 40 s spent
+  // playing.
   EXPECT_THAT(Texts(root), IsSupersetOf({"0.50", "100", "25", "7.0", "games per second",
-                                         "simulations per second", "rows a network call",
+                                         "simulations per second", "rows in a network call",
                                          "playing / (playing + learning), %"}));
 }
 
-// Lines of a cluster's learner, the last one as it stops: the actors have ended before.
+// Lines of a cluster's learner. It adds the last line when it stops, after the actors have ended.
 std::vector<v1::TrainMetrics> MakeClusterRun() {
   std::vector<v1::TrainMetrics> run = MakeRun(4, 1);
   for (v1::TrainMetrics& metrics : run) {
@@ -264,7 +267,7 @@ TEST(SpeedSvg, LeavesOutWhatAClusterDoesNotKnow) {
 }
 
 TEST(SpeedSvg, DoesNotTakeTheMomentAfterTheActorsForASpeed) {
-  // 30 games in 60 s twice; the last second, without games, is no third point.
+  // 30 games in 60 s make two points. The last second, without games, makes none.
   const testing::Element root = Parse(SpeedSvg("run", MakeClusterRun()));
   const std::vector<const testing::Element*> lines = root.Find("path", "line blue");
   ASSERT_FALSE(lines.empty());
@@ -285,7 +288,8 @@ TEST(LearningCurves, TakeIterationsThatLackProgramsOrTime) {
   run[1].set_play_seconds(0);
   run[1].set_learn_seconds(0);
   run[2].set_seconds(run[1].seconds());
-  run[2].mutable_programs(0)->set_default_return(1);  // a share of nothing is saved
+  // the default saves everything, so no share can be saved
+  run[2].mutable_programs(0)->set_default_return(1);
   for (const auto& draw : {ReturnsSvg, LossesSvg, SpeedSvg}) Parse(draw("run", run));
 }
 

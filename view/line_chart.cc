@@ -17,7 +17,7 @@
 namespace mallocmuzero::view {
 namespace {
 
-// Okabe and Ito's palette, which colour-blind people can tell apart.
+// The palette of Okabe and Ito, whose colours colour-blind people can tell apart.
 constexpr char kCss[] =
     "text{font-family:Helvetica,Arial,sans-serif;font-size:12px;fill:#222}"
     ".h1{font-size:18px;font-weight:bold}.h2{font-size:13px;font-weight:bold}"
@@ -31,7 +31,7 @@ constexpr char kCss[] =
 
 constexpr double kLargest = 1e30;
 
-// The page, pixels.
+// Sizes on the page, in pixels.
 constexpr double kMargin = 16;
 constexpr double kTitleHeight = 58;
 constexpr double kLegendHeight = 30;
@@ -39,7 +39,7 @@ constexpr double kLegendSwatch = 26;
 constexpr double kCharacterWidth = 6.6;
 constexpr size_t kMostColumns = 3;
 
-// A chart, pixels.
+// Sizes within a chart, in pixels.
 constexpr double kLeft = 70;
 constexpr double kRight = 14;
 constexpr double kHeader = 40;
@@ -48,7 +48,8 @@ constexpr double kTextHeight = 14;
 constexpr int kTicksX = 6;
 constexpr int kTicksY = 5;
 
-// A level is drawn if lines and level together are no more than this times as high as the lines.
+// A level is drawn if the range of lines and level together is at most this many times that of the
+// lines.
 constexpr double kFarthest = 3;
 
 absl::string_view ClassOf(LineStyle style) {
@@ -82,7 +83,7 @@ struct Range {
   bool empty() const { return low > high; }
 };
 
-// From one point of the page to another.
+// A line from one point of the page to another.
 struct Stroke {
   double x1 = 0;
   double y1 = 0;
@@ -90,7 +91,7 @@ struct Stroke {
   double y2 = 0;
 };
 
-// Whether any of it lies in the box: what is left of it between each pair of edges, in turn.
+// True if any part of the stroke is inside the box. Clips the stroke at each pair of edges in turn.
 bool Crosses(const Stroke& stroke, const Box& box) {
   double begin = 0;
   double end = 1;
@@ -160,7 +161,7 @@ class ChartPicture {
   }
 
  private:
-  // Of the axis that lines alone would have.
+  // Height of the axis for the lines without levels.
   static double NiceHeight(const Range& lines) {
     if (lines.empty()) return 0;
     const Scale scale = NiceScale(lines.low, lines.high, kTicksY);
@@ -199,7 +200,7 @@ class ChartPicture {
     const std::vector<ChartPoint> points =
         ThinOut(line.points, x_end_, static_cast<int>(plot_.width));
     std::string path;
-    std::string dots;  // points between gaps, of which there is no line to see
+    std::string dots;  // single points between gaps, which would be invisible as lines
     for (size_t i = 0; i < points.size(); ++i) {
       if (IsGap(points[i])) continue;
       const double x = X(points[i].x);
@@ -219,7 +220,8 @@ class ChartPicture {
     if (!dots.empty()) svg_.Path(dots, Style("line dot", line.style));
   }
 
-  // At the edge they lie beyond, where no line passes.
+  // Names levels that are beyond the axis at the edge nearest to them, at a place where no line
+  // passes.
   void NameFarLevels() {
     for (const ChartLevel* level : far_levels_) {
       const bool is_above = level->y > y_.high;
@@ -227,12 +229,13 @@ class ChartPicture {
                                             TickText(level->y, std::min(y_.step, 0.1)));
       const Box place = FindPlace(static_cast<double>(text.size()) * kCharacterWidth, is_above);
       svg_.Text(place.x, place.bottom() - 3, text, "far");
-      // For those that follow.
+      // The labels that follow must not cover this one.
       strokes_.push_back({place.x, place.y, place.right(), place.bottom()});
     }
   }
 
-  // A place for a line of text as near as can be to the corner on the left, and then to its edge.
+  // A free place for a line of text: as near as possible to the left corner, then to the upper or
+  // lower edge.
   Box FindPlace(double width, bool is_above) const {
     const double height = kTextHeight;
     const double edge = is_above ? plot_.y + 3 : plot_.bottom() - 4 - height;
@@ -257,12 +260,12 @@ class ChartPicture {
   bool is_empty_ = true;
   double x_end_ = 0;
   Scale y_;
-  std::vector<const ChartLevel*> levels_;      // within the axis
-  std::vector<const ChartLevel*> far_levels_;  // beyond it
-  std::vector<Stroke> strokes_;                // drawn so far
+  std::vector<const ChartLevel*> levels_;      // levels within the axis
+  std::vector<const ChartLevel*> far_levels_;  // levels beyond the axis
+  std::vector<Stroke> strokes_;                // strokes and labels drawn so far
 };
 
-// What a page has drawn lines of, and levels, in the order of their first appearance.
+// A name and style for the legend. Entries are in the order of their first appearance on the page.
 struct LegendEntry {
   std::string name;
   LineStyle style;
@@ -300,7 +303,7 @@ void DrawLegend(absl::Span<const LegendEntry> entries, double y, Svg& svg) {
   svg.Close();
 }
 
-// Charts of a page that has few of them are larger.
+// If a page has few charts, they are larger.
 Box ChartSize(size_t columns) {
   if (columns == 1) return {0, 0, 860, 420};
   if (columns == 2) return {0, 0, 570, 310};

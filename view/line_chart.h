@@ -1,4 +1,4 @@
-// Charts of lines over a common quantity, several on a page.
+// Draws line charts, several on a page.
 
 #ifndef MALLOCMUZERO_VIEW_LINE_CHART_H_
 #define MALLOCMUZERO_VIEW_LINE_CHART_H_
@@ -12,22 +12,22 @@
 
 namespace mallocmuzero::view {
 
-// Points with a coordinate that is not finite, or above 1e30, are gaps.
+// A point with a coordinate that is not finite or above 1e30 is a gap in its line.
 struct ChartPoint {
   double x = 0;
   double y = 0;
 };
 
-// How a line is drawn; the same colour means the same thing on a page.
+// Colour and pattern of a line. The same style means the same thing everywhere on a page.
 enum class LineStyle : uint8_t { kBlue, kOrange, kGreen, kGreyDashes, kRedDashes };
 
 struct ChartLine {
   std::string name;
   LineStyle style = LineStyle::kBlue;
-  std::vector<ChartPoint> points;  // by ascending x
+  std::vector<ChartPoint> points;  // in ascending order of x
 };
 
-// A horizontal line to compare with.
+// A horizontal line for comparison.
 struct ChartLevel {
   std::string name;
   LineStyle style = LineStyle::kGreyDashes;
@@ -43,17 +43,17 @@ struct Chart {
   std::vector<ChartLevel> levels;
 };
 
-// An SVG page of charts, left to right and then down, with the page's title, a line of facts, and a
-// legend wherever there is more than one name. The axis of x begins at 0, that of y goes from tick
-// to tick around the lines. A level so far from them that they would be squeezed into less than a
-// third of the height is named at the edge that it lies beyond, where no line passes. However many
-// points a line has, what is written of it is bounded by the pixels it covers.
+// An SVG page of charts, from left to right and then down, with a title, a line of facts, and a
+// legend if there is more than one name. The x axis begins at 0; the y axis goes from tick to tick
+// around the lines. A level that would squeeze the lines into less than a third of the height is
+// not drawn; it is named at the edge that it lies beyond, where no line passes. The size of the SVG
+// is bounded by the pixels that lines cover, however many points they have.
 std::string ChartsSvg(absl::string_view title, absl::string_view facts,
                       absl::Span<const Chart> charts);
 
-// The points that decide what a line looks like where `columns` of equal width share [0, x_end]: of
-// those in one column, the first, the lowest, the highest and the last, in order (M4: Jugel et al.,
-// VLDB 2014). Gaps stay gaps.
+// Keeps only the points that determine how a line looks if `columns` of equal width share [0,
+// x_end]: for each column the first, the lowest, the highest and the last point, in order (M4:
+// Jugel et al., VLDB 2014). Gaps are kept.
 std::vector<ChartPoint> ThinOut(absl::Span<const ChartPoint> points, double x_end, int columns);
 
 }  // namespace mallocmuzero::view

@@ -35,7 +35,7 @@ std::vector<std::string> Texts(const testing::Element& root) {
   return texts;
 }
 
-// The d attributes of paths of a class.
+// The attributes `d` of all paths of a class.
 std::vector<std::string> Paths(const testing::Element& root, const std::string& style) {
   std::vector<std::string> paths;
   for (const testing::Element* path : root.Find("path")) {
@@ -53,7 +53,8 @@ Chart OneLine(std::vector<ChartPoint> points) {
           .levels = {}};
 }
 
-// A page of one chart has its plot at x from 86 to 862 and, without a legend, y from 98 to 434.
+// A page with one chart has its plot at x from 86 to 862 and, without a legend, at y from 98 to
+// 434.
 TEST(ChartsSvg, DrawsALineFromCornerToCorner) {
   const testing::Element root = Parse(ChartsSvg("run", "3 facts", {OneLine({{0, 0}, {10, 5}})}));
   EXPECT_THAT(Paths(root, "line blue"), ElementsAre("M86 434L862 98"));
@@ -62,7 +63,7 @@ TEST(ChartsSvg, DrawsALineFromCornerToCorner) {
 TEST(ChartsSvg, NamesAxesAndTicksAtRoundNumbers) {
   const testing::Element root =
       Parse(ChartsSvg("a < b", "3 facts", {OneLine({{0, 0.1}, {55, 1.9}})}));
-  // 1.8 in 5 steps: 0.5; 55 in 6: 10.
+  // 1.8 in at most 5 steps gives steps of 0.5; 55 in at most 6 gives steps of 10.
   EXPECT_THAT(Texts(root),
               IsSupersetOf({"a < b", "3 facts", "loss", "updates", "nats", "0.0", "0.5", "1.0",
                             "1.5", "2.0", "0", "10", "20", "30", "40", "50"}));
@@ -94,7 +95,7 @@ TEST(ChartsSvg, LeavesGapsWhereThereIsNoNumber) {
       "", "",
       {OneLine({{0, 0}, {2, 5}, {3, kNan}, {4, 5}, {5, kInfinity}, {6, 1e40}, {8, 0}, {10, 5}})}));
   EXPECT_THAT(Paths(root, "line blue"), ElementsAre("M86 434L241.2 98M706.8 434L862 98"));
-  // The point that stands alone.
+  // The single point is a dot.
   EXPECT_THAT(Paths(root, "line dot blue"), ElementsAre("M396.4 98h0"));
 }
 
@@ -105,7 +106,7 @@ TEST(ChartsSvg, DrawsOnePointAsADot) {
 }
 
 TEST(ChartsSvg, PutsAConstantInTheMiddle) {
-  // 45 to 55 around 50 is 44 to 56.
+  // The range 45 to 55 around 50 becomes 44 to 56.
   const testing::Element root = Parse(ChartsSvg("", "", {OneLine({{0, 50}, {1, 50}})}));
   EXPECT_THAT(Paths(root, "line blue"), ElementsAre("M86 266L862 266"));
   EXPECT_THAT(Texts(root), IsSupersetOf({"44", "50", "56"}));
@@ -128,7 +129,7 @@ TEST(ChartsSvg, DrawsNearLevelsAndNamesFarOnes) {
 }
 
 TEST(ChartsSvg, NamesFarLevelsWhereNoLinePasses) {
-  // Greedy is the lowest line, all along the lower edge: 14 pixels above it is room.
+  // Greedy is the lowest line, along the lower edge, so that 14 pixels above it are free.
   Chart chart = OneLine({{0, 9}, {10, 10}});
   const auto place_of_default = [&] {
     const testing::Element root = Parse(ChartsSvg("", "", {chart}));
@@ -137,7 +138,7 @@ TEST(ChartsSvg, NamesFarLevelsWhereNoLinePasses) {
     }
     return std::string("nowhere");
   };
-  // The plot ends at y = 464, below a legend.
+  // The plot ends at y = 464, because of the legend.
   chart.levels = {{"default", LineStyle::kGreyDashes, 0}};
   EXPECT_EQ(place_of_default(), "457");
   chart.levels.push_back({"greedy", LineStyle::kRedDashes, 9.02});
@@ -171,7 +172,8 @@ TEST(ThinOut, KeepsFirstLowestHighestAndLastOfAColumn) {
   const std::vector<ChartPoint> points = {{0, 5}, {1, 9}, {2, 4}, {3, 6}, {4, 5}, {6, 1}};
   std::vector<double> kept;
   for (const ChartPoint& point : ThinOut(points, 10, 2)) kept.push_back(point.x);
-  EXPECT_THAT(kept, ElementsAre(0, 1, 2, 4, 6));  // 3 is neither; 6 has a column of its own
+  // point 3 is neither lowest nor highest; point 6 has a column of its own
+  EXPECT_THAT(kept, ElementsAre(0, 1, 2, 4, 6));
 }
 
 TEST(ThinOut, KeepsGapsAsOne) {

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "view/execution_plot.h"
 #include "view/format.h"
-#include "view/lanes.h"
 #include "view/memory_plot.h"
 #include "view/names.h"
 #include "view/scene.h"
@@ -20,7 +20,7 @@
 namespace mallocmuzero::view {
 namespace {
 
-// Okabe and Ito's palette, which colour-blind people can tell apart.
+// The palette of Okabe and Ito, whose colours colour-blind people can tell apart.
 constexpr char kCss[] =
     "text{font-family:Helvetica,Arial,sans-serif;font-size:11px;fill:#222;pointer-events:none}"
     ".h1{font-size:17px;font-weight:bold}.h2{font-size:14px;font-weight:bold}"
@@ -43,13 +43,13 @@ constexpr char kDefinitions[] =
     "fill-opacity=\".35\"/><rect width=\"2\" height=\"5\" fill=\"#fff\" fill-opacity=\".6\"/>"
     "</pattern>";
 
-// The page, pixels.
+// Sizes on the page, in pixels.
 constexpr double kPageWidth = 1680;
 constexpr double kTitleHeight = 40;
 constexpr double kLegendHeight = 44;
-constexpr double kLeft = 84;  // of a panel, for labels
+constexpr double kLeft = 84;  // margin of a panel for labels
 constexpr double kRight = 16;
-constexpr double kHeader = 44;  // of a panel
+constexpr double kHeader = 44;  // height of a panel's header
 constexpr double kLoopRow = 18;
 constexpr double kMemory = 320;
 constexpr double kBelowMemory = 14;
@@ -57,8 +57,8 @@ constexpr double kGap = 8;
 constexpr double kStallLane = 8;
 constexpr double kCopyLane = 30;
 constexpr double kBandwidthLane = 60;
-constexpr double kInstructionLane = 84;      // where a standing name fits in
-constexpr double kThinInstructionLane = 14;  // where none does
+constexpr double kInstructionLane = 84;  // height of the lane if a name written upwards must fit
+constexpr double kThinInstructionLane = 14;  // height of the lane without names
 constexpr double kAxis = 40;
 
 // The smallest power of two that divides `range` into at most `parts` steps.
@@ -136,7 +136,7 @@ class Picture {
     const Field bandwidth = lane(kBandwidthLane, kGap);
     const Field instructions = lane(instruction_lane_, 0);
 
-    // What lies behind the program's end is grey.
+    // The area behind the program's end is grey.
     Field all = memory;
     all.box.height = instructions.box.bottom() - memory.box.y;
     svg.Rect(all.Columns(scene.timeline.end(), axis_end_), "after");
@@ -166,7 +166,7 @@ class Picture {
     svg.Text(field.box.x - 6, field.box.y + field.box.height / 2 + 4, text, "t", Anchor::kEnd);
   }
 
-  // Ticks of a lane of shares of the HBM bandwidth.
+  // Draws the ticks of a lane with shares of the HBM bandwidth.
   static void DrawShares(const Field& field, Svg& svg) {
     const double x = field.box.x - 6;
     svg.Text(x, field.box.y + 8, "100 %", "t", Anchor::kEnd);

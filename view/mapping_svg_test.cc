@@ -54,15 +54,16 @@ std::vector<std::string> Tooltips(const Element& element) {
   return titles;
 }
 
-// The first frame of a panel is that of the fast memory, the second that of the bandwidth.
+// The first frame of a panel is that of fast memory, the second that of the bandwidth.
 Box FrameOf(const Element& panel, size_t which = 0) {
   const Element& frame = *panel.Find("rect", "frame")[which];
   return {frame.Number("x"), frame.Number("y"), frame.Number("width"), frame.Number("height")};
 }
 
-// Weights of 256 bytes are brought in behind instruction 0 of 100 cycles, which leaves 1000 bytes,
-// for instruction 1, which then takes 50 - 30 cycles; its result of 512 bytes is read by
-// instruction 2, which then takes 50 - 10: 0 ... 100 ... 120 ... 160. Fast memory has 1024 bytes.
+// The weights, 256 bytes, are prefetched behind instruction 0, which takes 100 cycles and leaves
+// 1000 bytes. Instruction 1 uses them and takes 50 - 30 cycles. Its result, 512 bytes, is read by
+// instruction 2, which takes 50 - 10 cycles. The times are 0 ... 100 ... 120 ... 160. Fast memory
+// has 1024 bytes.
 class ThreeInstructions : public ::testing::Test {
  protected:
   ThreeInstructions() {
@@ -82,7 +83,7 @@ class ThreeInstructions : public ::testing::Test {
     return Parsed(MappingSvg(program, {{"ours", &mapping_}}, options));
   }
 
-  // Expects a rectangle from one position to another and one address to another.
+  // Expects a rectangle between two positions and two addresses.
   static void ExpectRect(const Element& rect, const Box& frame, double axis_end, Box expected) {
     constexpr double kRounding = 0.011;
     const double x_scale = frame.width / axis_end;
@@ -119,7 +120,7 @@ TEST_F(ThreeInstructions, CopyOnItsWayIsHatchedUntilItIsNeeded) {
 }
 
 TEST_F(ThreeInstructions, CopyLaneShowsWhenTheCopyMoves) {
-  // 256 of the 1000 bytes that are left: 25.6 of 100 cycles.
+  // The copy takes 256 of the 1000 bytes that are left: 25.6 of 100 cycles.
   const Element picture = Draw();
   const Element& lane = *picture.Find("g", "in").front();
   const double pixels_per_cycle = FrameOf(picture).width / 160;
@@ -131,7 +132,8 @@ TEST_F(ThreeInstructions, CopyLaneShowsWhenTheCopyMoves) {
 }
 
 TEST_F(ThreeInstructions, BandwidthIsSplitBetweenAccessesAndCopies) {
-  // Instruction 0: no access, copies move 256 of 1000 bytes: 25.6 %. Then nothing.
+  // Instruction 0 has no access, and copies move 256 of 1000 bytes: 25.6 %. After that nothing
+  // moves.
   const Element picture = Draw();
   const Box frame = FrameOf(picture, 1);
   const std::string& copies = picture.Find("path", "copies").front()->attributes.at("d");
@@ -176,7 +178,8 @@ TEST_F(ThreeInstructions, HeaderComparesWithTheDefault) {
 }
 
 TEST_F(ThreeInstructions, StallsAreMarked) {
-  // Instruction 0 is memory bound: the copy of 256 bytes is waited for, 25.6 of 185.6 cycles.
+  // Instruction 0 uses the whole HBM bandwidth, so the program waits for the copy of 256 bytes:
+  // 25.6 of 185.6 cycles.
   builder_.SetFixedHbmBytes(0, 1000);
   const Element picture = Draw();
   const Box frame = FrameOf(picture);
@@ -189,7 +192,7 @@ TEST_F(ThreeInstructions, StallsAreMarked) {
 }
 
 TEST_F(ThreeInstructions, PanelsShareOneScale) {
-  // Everything in HBM takes 200 cycles, so ours ends at 160 of 200.
+  // Everything in HBM takes 200 cycles, so that ours ends at 160 of 200.
   const Program program = builder_.Build();
   const Mapping all_hbm = AllHbmMapping(program);
   const Element picture =
@@ -237,7 +240,7 @@ TEST(MappingSvg, LoopsHaveABracketWithTheirTripCount) {
   const Mapping mapping = AllHbmMapping(program);
   const Element picture = Parsed(MappingSvg(program, {{"all in HBM", &mapping}}));
   EXPECT_THAT(Texts(picture), Contains(HasSubstr("x12")));
-  // From 10 to 130 of 130 cycles.
+  // The bracket goes from 10 to 130 of 130 cycles.
   const Box frame = FrameOf(picture);
   EXPECT_THAT(picture.Find("path", "loop").front()->attributes.at("d"),
               AllOf(HasSubstr(absl::StrCat("M", Coordinate(frame.x + frame.width / 13), " ")),
@@ -284,7 +287,8 @@ TEST(MappingSvg, IsWellFormedForRandomMappings) {
 }
 
 TEST(MappingSvg, StaysBelowTwoMegabytesForThousandsOfAccessesWithHostileNames) {
-  // 1,500 instructions, 4,500 accesses, each with an interval of its own and two copies.
+  // 1,500 instructions with 4,500 accesses, each of which has an interval of its own with two
+  // copies.
   v1::Hardware hardware = mallocmuzero::testing::SmallHardware();
   hardware.set_fast_memory_bytes(1 << 27);
   ProgramBuilder builder(hardware);

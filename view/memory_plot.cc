@@ -18,12 +18,12 @@ constexpr size_t kMostLabels = 400;
 constexpr double kLabelHeight = 10;      // pixels
 constexpr double kCharacterWidth = 5.5;  // of a label
 constexpr double kLabelMargin = 4;
-constexpr size_t kShortestName = 9;  // that still says something
-constexpr double kColumn = 0.5;      // pixels, of an outline
-constexpr double kOutlined = 3;      // smaller rectangles would be all outline
+constexpr size_t kShortestName = 9;  // shorter names say nothing
+constexpr double kColumn = 0.5;      // width of a column of the outline, pixels
+constexpr double kOutlined = 3;      // a smaller rectangle would consist of its outline, pixels
 
-// The part of the timeline in which an interval owns its bytes (simulator/validate/validate.h), and
-// the parts of it in which copies are on their way.
+// The part of the timeline during which an interval occupies its bytes
+// (simulator/validate/validate.h), and the parts of it during which copies are in flight.
 struct Stay {
   Timeline::Span owned;
   std::vector<Timeline::Span> copying;
@@ -90,7 +90,7 @@ class MemoryPlot {
     return box;
   }
 
-  // What instructions take for themselves lies at the top.
+  // The fast memory that instructions take for themselves is at the top.
   void DrawScopedMemory() {
     std::vector<Box> taken;
     const double capacity = static_cast<double>(scene_.program.hardware().fast_memory_bytes());
@@ -112,8 +112,8 @@ class MemoryPlot {
     svg_.Rects(taken, "scoped");
   }
 
-  // Names where they fit, lying or standing, else shortened, else bytes; the largest rectangles
-  // first.
+  // Draws names where they fit, across or upwards; else shortened names; else sizes. The largest
+  // rectangles come first.
   void DrawLabels() {
     struct Label {
       Box box;
@@ -145,7 +145,7 @@ class MemoryPlot {
     const double length = kCharacterWidth * static_cast<double>(text.size()) + kLabelMargin;
     const double x = box.x + box.width / 2;
     const double y = box.y + box.height / 2;
-    constexpr double kBelowMiddle = 3;  // of the base line
+    constexpr double kBelowMiddle = 3;  // distance of the base line from the middle, pixels
     if (length <= box.width) {
       svg_.Text(x, y + kBelowMiddle, text, "l", Anchor::kMiddle);
     } else if (length <= box.height) {
@@ -177,7 +177,7 @@ class MemoryPlot {
     return text;
   }
 
-  // "2 reads, 1 write" of the accesses that the interval serves.
+  // Text such as "2 reads, 1 write", for the accesses that the interval serves.
   std::string Uses(const Interval& interval) const {
     int counts[3] = {0, 0, 0};
     for (const uint32_t a : scene_.program.AccessesOfBuffer(interval.buffer)) {
@@ -207,7 +207,7 @@ class MemoryPlot {
 }  // namespace
 
 void DrawOccupancy(const Scene& scene, const Field& field, Svg& svg) {
-  // What begins or ends at a position, by kind.
+  // The change of the bytes in use at a position, for each kind of buffer.
   struct Change {
     double position;
     size_t kind;
@@ -228,13 +228,13 @@ void DrawOccupancy(const Scene& scene, const Field& field, Svg& svg) {
   const auto column = [&field](const Change& change) {
     return std::floor(field.X(change.position) / kColumn);
   };
-  // The outline of each kind with those below it, drawn from the highest down.
+  // Draws each kind together with all kinds below it, from the highest outline down.
   for (int top = kBufferKindCount - 1; top >= 0; --top) {
     double bytes = 0;
     std::string data = absl::StrCat("M", Coordinate(field.box.x), " ", base);
     for (size_t k = 0; k < changes.size(); ++k) {
       if (changes[k].kind <= top) bytes += changes[k].bytes;
-      // One step in a column of the page.
+      // The outline has one step in each column of the page.
       if (k + 1 < changes.size() && column(changes[k]) == column(changes[k + 1])) continue;
       const double share = std::clamp(bytes / capacity, 0.0, 1.0);
       absl::StrAppend(&data, "H", Coordinate(field.X(changes[k].position)), "V",

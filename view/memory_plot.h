@@ -1,4 +1,4 @@
-// The intervals of a mapping in time x address.
+// Draws the intervals of a mapping in time x address.
 
 #ifndef MALLOCMUZERO_VIEW_MEMORY_PLOT_H_
 #define MALLOCMUZERO_VIEW_MEMORY_PLOT_H_
@@ -8,12 +8,12 @@
 
 namespace mallocmuzero::view {
 
-// Draws the scoped memory of the instructions and every interval into `field`, whose top is the end
-// of the fast memory and whose bottom is address 0.
+// Draws the scoped memory of instructions and every interval. The top of `field` is the end of fast
+// memory, the bottom is address 0.
 void DrawMemory(const Scene& scene, const Field& field, Svg& svg);
 
-// For a mapping whose offsets mean nothing: the bytes that intervals occupy at each time, stacked
-// by the kind of their buffers.
+// Draws, for a mapping whose offsets are meaningless, the bytes that intervals occupy at each time,
+// stacked by the kind of buffer.
 void DrawOccupancy(const Scene& scene, const Field& field, Svg& svg);
 
 }  // namespace mallocmuzero::view

@@ -1,4 +1,4 @@
-// What to call instructions and buffers, and what a buffer is for.
+// Names of instructions and buffers for people, and the role of a buffer.
 
 #ifndef MALLOCMUZERO_VIEW_NAMES_H_
 #define MALLOCMUZERO_VIEW_NAMES_H_
@@ -13,48 +13,49 @@
 namespace mallocmuzero::view {
 
 enum class BufferKind : uint8_t {
-  kInput,       // weight, input or constant: there before the program starts
+  kInput,       // weight, input or constant, which exists before the program starts
   kActivation,  // made and used by the program
   kOutput,      // must be in HBM at the end: results, and weights that a training step updates
-  kCarried,     // linked by a loop: initial value, parameter, root or result
+  kCarried,     // in a carried group: initial value, parameter, root or result
 };
 
 inline constexpr int kBufferKindCount = 4;
 
-// For people: "weight or input", "activation", "output or updated input", "carried by a
-// loop".
+// Text for people: "weight or input", "activation", "output or updated input", "carried by a loop".
 absl::string_view BufferKindName(BufferKind kind);
 
-// `text` or its first `limit` bytes less half a character, with "..." in place of the rest.
+// `text` if it has at most `limit` bytes; else its first `limit` bytes, without a character that
+// would be cut, and "...".
 std::string Shorten(absl::string_view text, size_t limit);
 
-// `text`, or its beginning and end in at most `limit` bytes, 5 or more, with ".." between them: HLO
-// names differ at their ends. Bytes that are no ASCII may be cut in half; EscapeXml mends that.
+// `text` if it has at most `limit` bytes (5 or more); else its beginning and its end with ".."
+// between, because HLO names differ at their ends. A character that is not ASCII may be cut in
+// half; EscapeXml replaces its bytes.
 std::string Abridge(absl::string_view text, size_t limit);
 
-// Looks names up; the program must outlive it. Names are at most kMaxName bytes long, whatever the
-// program holds.
+// Looks names up. The program must outlive it. Names have at most kMaxName bytes, whatever the
+// program contains.
 class Names {
  public:
   static constexpr size_t kMaxName = 60;
 
   explicit Names(const Program& program);
 
-  // HLO name; for the number of instructions "the end".
+  // The HLO name. For the number of instructions it is "the end".
   std::string Instruction(uint32_t instruction) const;
 
-  // Name of the buffer's first tensor with its place in a tuple: "fusion.12{1}".
+  // The name of the buffer's first tensor, with its index in a tuple: "fusion.12{1}".
   std::string Tensor(uint32_t buffer) const;
 
-  // Shape of that tensor without layout: "bf16[8,128]". Empty if the buffer has no tensor.
+  // The shape of that tensor without layout: "bf16[8,128]". Empty if the buffer has no tensor.
   std::string Shape(uint32_t buffer) const;
 
   BufferKind Kind(uint32_t buffer) const { return kinds_[buffer]; }
 
  private:
   const Program& program_;
-  std::vector<int> first_tensors_;  // by buffer, -1: none
-  std::vector<BufferKind> kinds_;   // by buffer
+  std::vector<int> first_tensors_;  // for each buffer; -1: none
+  std::vector<BufferKind> kinds_;   // for each buffer
 };
 
 }  // namespace mallocmuzero::view

@@ -13,19 +13,19 @@ namespace mallocmuzero::view {
 namespace {
 
 constexpr double kThinnest = 0.5;     // pixels
-constexpr double kThinnestHatch = 1;  // pixels; nobody sees less
+constexpr double kThinnestHatch = 1;  // smaller hatching is invisible, pixels
 constexpr char kHatchStyle[] = "fly";
 
 double Area(const Box& box) { return box.width * box.height; }
 
-// The box, at least kThinnest wide and high, with its centre where it was.
+// The box, widened to at least kThinnest in each direction, with the same centre.
 Box Visible(Box box) {
   const double wider = std::max(0.0, kThinnest - box.width);
   const double higher = std::max(0.0, kThinnest - box.height);
   return {box.x - wider / 2, box.y - higher / 2, box.width + wider, box.height + higher};
 }
 
-// Joins rectangles of one row and height that touch.
+// Joins touching rectangles of the same row and height.
 std::vector<Box> Merged(std::vector<Box> boxes) {
   std::sort(boxes.begin(), boxes.end(), [](const Box& a, const Box& b) {
     return std::tie(a.y, a.height, a.x) < std::tie(b.y, b.height, b.x);
@@ -56,7 +56,7 @@ void RectLayer::Draw(size_t tooltip_bytes, const std::function<std::string(size_
   std::stable_sort(largest_first.begin(), largest_first.end(),
                    [](const Item* a, const Item* b) { return Area(a->box) > Area(b->box); });
   const size_t begin = svg.size();
-  std::map<absl::string_view, std::vector<Box>> shared;  // by style
+  std::map<absl::string_view, std::vector<Box>> shared;  // for each style
   std::vector<Box> hatched;
   for (const Item* item : largest_first) {
     Box box = Visible(item->box);

@@ -49,7 +49,7 @@ TEST(RectLayer, MergesFlatOnesOfOneStyleThatTouch) {
   RectLayer layer;
   layer.Add({0, 10.1, 5, 0.01}, "k0", 0);
   layer.Add({4, 10.2, 6, 0.01}, "k0", 1);
-  layer.Add({20, 10.1, 5, 0.01}, "k0", 2);  // too far away
+  layer.Add({20, 10.1, 5, 0.01}, "k0", 2);  // not touching
   layer.Add({5, 10.1, 5, 0.01}, "k1", 3);   // another style
   layer.Add({5, 50.1, 5, 0.01}, "k0", 4);   // another row
   const testing::Element group = Drawn(layer, kPlenty);
@@ -74,7 +74,7 @@ TEST(RectLayer, GivesTooltipsToTheLargestAndDrawsTheOthersTogether) {
   for (size_t k = 0; k < 100; ++k) {
     layer.Add({0, 2 * static_cast<double>(k), 1 + static_cast<double>(k), 1}, "k0", k);
   }
-  // One element has some 90 bytes, so 200 bytes are spent after the third.
+  // One element takes some 90 bytes, so that 200 bytes are used up after the third.
   const testing::Element group = Drawn(layer, 200);
   ASSERT_THAT(group.Find("rect"), SizeIs(3));
   EXPECT_EQ(group.Find("rect")[0]->Number("width"), 100);

@@ -1,4 +1,4 @@
-// What the parts of a picture of a mapping share: one panel's data and its place on the page.
+// The data of one panel of a picture and its place on the page, shared by all parts of the picture.
 
 #ifndef MALLOCMUZERO_VIEW_SCENE_H_
 #define MALLOCMUZERO_VIEW_SCENE_H_
@@ -16,7 +16,8 @@
 
 namespace mallocmuzero::view {
 
-// A panel with everything that is computed from its mapping. What it refers to must outlive it.
+// A panel with everything that is computed from its mapping. All referenced objects must outlive
+// it.
 struct Scene {
   const Program& program;
   const Names& names;
@@ -25,30 +26,30 @@ struct Scene {
   Timeline timeline;
 };
 
-// An area of the page whose x is the axis of the timeline.
+// An area of the page whose x direction is the axis of the timeline.
 struct Field {
   Box box;
-  double axis_end = 1;  // position at the right edge, positive
+  double axis_end = 1;  // position at the right edge; positive
 
   double X(double position) const {
     const double share = position / axis_end;
     return box.x + box.width * (std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0);
   }
 
-  // The columns from one position to another, over the whole height.
+  // The area from one position to another, over the whole height.
   Box Columns(double begin, double end) const {
     return {X(begin), box.y, X(end) - X(begin), box.height};
   }
 };
 
-// CSS class of a kind of buffer; `outlined` rectangles are set off from their neighbours.
+// The CSS class of a kind of buffer. `outlined` rectangles have an outline.
 inline const char* KindStyle(BufferKind kind, bool outlined) {
   constexpr const char* kStyles[kBufferKindCount][2] = {
       {"k0", "k0 o"}, {"k1", "k1 o"}, {"k2", "k2 o"}, {"k3", "k3 o"}};
   return kStyles[static_cast<int>(kind)][outlined ? 1 : 0];
 }
 
-// "fusion.3 (#12)", or "the end".
+// Text such as "fusion.3 (#12)", or "the end".
 inline std::string Place(const Scene& scene, uint32_t instruction) {
   std::string name = scene.names.Instruction(instruction);
   if (instruction >= scene.program.instruction_count()) return name;

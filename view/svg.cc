@@ -13,7 +13,7 @@
 namespace mallocmuzero::view {
 namespace {
 
-// Length of the UTF-8 sequence at the start of `text` if XML allows its character, else 0.
+// Length of the UTF-8 sequence at the start of `text`, or 0 if XML does not allow the character.
 size_t CharacterLength(absl::string_view text) {
   const char lead = text[0];
   const bool is_control = absl::ascii_iscntrl(static_cast<unsigned char>(lead)) && lead != '\x7f';

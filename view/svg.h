@@ -13,14 +13,14 @@
 
 namespace mallocmuzero::view {
 
-// Text as XML content or attribute value: & < > " ' as entities; bytes that are no UTF-8 and
-// characters that XML does not allow (most below U+0020, U+FFFE, U+FFFF) as '?'.
+// Text as XML content or attribute value. & < > " ' become entities. Bytes that are not UTF-8, and
+// characters that XML does not allow (most below U+0020, U+FFFE, U+FFFF), become '?'.
 std::string EscapeXml(absl::string_view text);
 
-// A coordinate with at most two decimals: "12.5", "3". 0 if not finite.
+// A coordinate with at most two decimals: "12.5", "3". 0 if the value is not finite.
 std::string Coordinate(double value);
 
-// A rectangle, pixels; y grows downwards.
+// A rectangle in pixels; y grows downwards.
 struct Box {
   double x = 0;
   double y = 0;
@@ -31,7 +31,7 @@ struct Box {
   double bottom() const { return y + height; }
 };
 
-// Where a text stands relative to its point.
+// The position of a text relative to its point.
 enum class Anchor : uint8_t { kStart, kMiddle, kEnd };
 
 // Builds an SVG document element by element. `style` is always the name of a CSS class.
@@ -39,8 +39,8 @@ class Svg {
  public:
   using Attributes = std::vector<std::pair<absl::string_view, std::string>>;
 
-  // A document of this size with a white background. `title` is what screen readers say; `css` and
-  // `definitions` (patterns) are written as they are.
+  // Begins a document of this size with a white background. Screen readers read `title`. `css` and
+  // `definitions` (patterns) are written unchanged.
   Svg(double width, double height, absl::string_view title, absl::string_view css,
       absl::string_view definitions);
 
@@ -48,13 +48,14 @@ class Svg {
   void Open(absl::string_view tag, const Attributes& attributes);
   void Close();
 
-  // A rectangle. If `tooltip` is not empty, it shows when the pointer rests on it.
+  // Draws a rectangle. If `tooltip` is not empty, it appears when the pointer is over the
+  // rectangle.
   void Rect(const Box& box, absl::string_view style, absl::string_view tooltip = "");
 
-  // Many rectangles of one style as one element; nothing if there are none.
+  // Draws many rectangles of one style as one element; draws nothing if there are none.
   void Rects(absl::Span<const Box> boxes, absl::string_view style);
 
-  // A path; `data` as in the attribute d, made of commands and Coordinates.
+  // Draws a path. `data` is the attribute d, made of commands and Coordinates.
   void Path(absl::string_view data, absl::string_view style);
 
   void Line(double x1, double y1, double x2, double y2, absl::string_view style);
@@ -62,13 +63,13 @@ class Svg {
   void Text(double x, double y, absl::string_view text, absl::string_view style,
             Anchor anchor = Anchor::kStart);
 
-  // A text that reads upwards, centred on its point.
+  // Draws a text that reads upwards, centred on its point.
   void VerticalText(double x, double y, absl::string_view text, absl::string_view style);
 
   // Bytes written so far.
   size_t size() const { return text_.size(); }
 
-  // Ends the document. All that was opened must be closed.
+  // Ends the document and returns it. Every opened element must be closed.
   std::string Finish();
 
  private:

@@ -77,7 +77,7 @@ TEST(Svg, JoinsRectanglesIntoOnePath) {
   EXPECT_EQ(root->Find("path").front()->attributes.at("d"), "M1 2h3v4h-3zM5 6h7v8h-7z");
 }
 
-// The checker itself must be able to fail.
+// The tests rely on this checker, so it must be able to fail.
 TEST(ParseXml, RefusesWhatIsNotWellFormed) {
   for (const char* document : {"", "text", "<a>", "<a></b>", "<a><b></a></b>", "<a x=1/>",
                                "<a x=\"1\" x=\"2\"/>", "<a>&nbsp;</a>", "<a>&</a>", "<a x=\"<\"/>",

@@ -10,7 +10,7 @@
 namespace mallocmuzero::view {
 namespace {
 
-// A range that is a smaller share of its numbers than this is rounding.
+// A range that is a smaller share of its numbers than this is a rounding error.
 constexpr double kLeastRange = 1e-9;
 
 }  // namespace
@@ -32,7 +32,7 @@ Scale NiceScale(double low, double high, int parts) {
     low -= margin;
     high += margin;
   }
-  // A hair less, so that a number that is a tick up to rounding is not put one tick further out.
+  // Tolerance, so that a number which equals a tick up to rounding does not add another tick.
   constexpr double kHair = 1e-6;
   Scale scale;
   scale.step = NiceStep(high - low, parts);
@@ -44,7 +44,7 @@ Scale NiceScale(double low, double high, int parts) {
 std::string TickText(double value, double step) {
   constexpr double kMostDigits = 1e7;
   constexpr double kFinestDecimals = 1e-5;
-  // What is left of zero after sums of steps.
+  // Sums of steps may give a rounding error in place of zero.
   if (std::abs(value) < step / 2) value = 0;
   if (std::abs(value) >= kMostDigits || step < kFinestDecimals) {
     return absl::StrFormat("%.6g", value);

@@ -1,4 +1,4 @@
-// Round numbers for axes.
+// Finds round numbers for axes.
 
 #ifndef MALLOCMUZERO_VIEW_TICKS_H_
 #define MALLOCMUZERO_VIEW_TICKS_H_
@@ -18,11 +18,13 @@ struct Scale {
   double step = 1;
 };
 
-// From tick to tick around [low, high], finite, in about `parts` steps. Around a single number the
-// scale is a tenth of it to each side, around zero it goes from -1 to 1.
+// A scale from tick to tick around [low, high], which must be finite, with about `parts` steps. If
+// low equals high, the scale extends a tenth of the number to each side; around zero it is from -1
+// to 1.
 Scale NiceScale(double low, double high, int parts);
 
-// A tick with as many decimals as the step (a NiceStep) has: "0.5", "-3", "120,000", "2e+07".
+// The text of a tick, with as many decimals as the step (a NiceStep): "0.5", "-3", "120,000",
+// "2e+07".
 std::string TickText(double value, double step);
 
 }  // namespace mallocmuzero::view

@@ -24,7 +24,7 @@ TEST(NiceStep, IsOneForNoRange) {
 }
 
 TEST(NiceScale, RoundsOutwardToTicks) {
-  const Scale scale = NiceScale(8.48, 9.58, 5);  // 1.1 / 5 = 0.22: steps of 0.5
+  const Scale scale = NiceScale(8.48, 9.58, 5);  // 1.1 / 5 = 0.22 gives steps of 0.5
   EXPECT_DOUBLE_EQ(scale.step, 0.5);
   EXPECT_DOUBLE_EQ(scale.low, 8);
   EXPECT_DOUBLE_EQ(scale.high, 10);
@@ -45,7 +45,7 @@ TEST(NiceScale, MakesRoomAroundOneNumber) {
   EXPECT_DOUBLE_EQ(scale.step, 2);
   EXPECT_LT(NiceScale(0, 0, 5).low, 0);
   EXPECT_GT(NiceScale(0, 0, 5).high, 0);
-  // No two doubles between these two can be told apart on paper.
+  // A picture cannot show two neighbouring doubles apart.
   const double large = 1e15;
   EXPECT_GT(NiceScale(large, std::nextafter(large, 2 * large), 5).high, 1.05 * large);
 }

@@ -24,7 +24,7 @@ Timeline::Timeline(const Program& program, const Trace& trace, Axis axis) {
     marks_.push_back(position);
     if (at_end) break;
     const double width = in_cycles ? step.cycles * scale : 1;
-    // Copies that need less than the instruction leaves are done before it ends.
+    // Copies that need fewer bytes than the instruction leaves are done before it ends.
     const double moved =
         step.moved[0] - step.moved_after_queueing[0] + step.moved[1] - step.moved_after_queueing[1];
     const double share = step.idle_bytes > 0 ? std::min(1.0, moved / step.idle_bytes) : 0;
@@ -47,7 +47,7 @@ double Timeline::WhenMoved(CopyDirection direction, double bytes) const {
 }
 
 Timeline::Span Timeline::Moving(const TraceCopy& copy) const {
-  // Sums of shared halves may miss a copy's end by a rounding error.
+  // Sums of shared halves may miss the end of a copy by a rounding error.
   const double slack = 1e-9 * copy.end;
   const double begin = std::max(Queueing(copy.queued_at), WhenMoved(copy.direction, copy.begin));
   return {begin, std::max(begin, WhenMoved(copy.direction, copy.end - slack))};

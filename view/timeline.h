@@ -1,4 +1,4 @@
-// Where the steps and copies of a walk lie on the axis of a picture.
+// Positions of a walk's steps and copies on the axis of a picture.
 
 #ifndef MALLOCMUZERO_VIEW_TIMELINE_H_
 #define MALLOCMUZERO_VIEW_TIMELINE_H_
@@ -14,8 +14,8 @@
 namespace mallocmuzero::view {
 
 enum class Axis : uint8_t {
-  kCycles,        // an instruction is as wide as all its executions take, and so is a wait
-  kInstructions,  // every instruction has width 1 and waits have none
+  kCycles,        // instructions and waits are as wide as the cycles of all their executions
+  kInstructions,  // every instruction has width 1, and waits have width 0
 };
 
 // Positions on the axis, from 0. Instruction i may be the number of instructions, which stands for
@@ -33,13 +33,14 @@ class Timeline {
   double Running(uint32_t i) const { return marks_[3 * size_t{i} + 2]; }
   double end() const { return marks_.back(); }
 
-  // Where a copy queued just before `start` and waited for just before `done` is there at last.
+  // The position at which a copy is done that is queued just before `start` and waited for just
+  // before `done`.
   double Done(uint32_t start, uint32_t done) const {
     return start < done ? Queueing(done) : Running(done);
   }
 
-  // The part of the axis during which a copy moves: its turn in the queue has come. In a loop that
-  // is the first pass drawn as wide as all of them.
+  // The part of the axis during which a copy moves, after the copies before it in its queue. In a
+  // loop this is the first pass, drawn as wide as all passes.
   struct Span {
     double begin = 0;
     double end = 0;
@@ -47,16 +48,16 @@ class Timeline {
   Span Moving(const TraceCopy& copy) const;
 
  private:
-  // A point of the axis and the bytes each queue has moved until then.
+  // A position on the axis, and the bytes that each queue has moved until then.
   struct Progress {
     double position = 0;
     std::array<double, 2> moved = {0, 0};
   };
 
-  // Where the queue has moved `bytes`.
+  // The position at which the queue has moved `bytes` in all.
   double WhenMoved(CopyDirection direction, double bytes) const;
 
-  std::vector<double> marks_;       // three an instruction and three for the end
+  std::vector<double> marks_;       // three for each instruction and three for the end
   std::vector<Progress> progress_;  // ascending
 };
 

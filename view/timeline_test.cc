@@ -1,4 +1,4 @@
-// Positions by hand on the chip of SmallHardware: 10 bytes of HBM bandwidth a cycle.
+// Positions worked out by hand on the chip of SmallHardware: 10 bytes of HBM bandwidth a cycle.
 
 #include "view/timeline.h"
 
@@ -19,8 +19,8 @@ Interval CopyIn(uint32_t buffer, int32_t start, int32_t done) {
           .copy_in_done = done};
 }
 
-// 10 cycles move 100 bytes of 150: 5 cycles of waiting at instruction 1, then 8 for the 80 bytes
-// that are queued and needed there; instruction 1 takes 20.
+// 10 cycles move 100 of 150 bytes. Instruction 1 waits 5 cycles for the others, then 8 for the 80
+// bytes that are queued and needed there. Instruction 1 takes 20 cycles.
 class TwoWaits : public ::testing::Test {
  protected:
   TwoWaits()
@@ -70,8 +70,8 @@ TEST_F(TwoWaits, InstructionsHaveWidthOneAndWaitsNone) {
 }
 
 TEST(Timeline, CopyThatNeedsLessThanIsLeftEndsBeforeTheInstruction) {
-  // 100 cycles leave 1000 bytes, of which the copy needs 250: done after a quarter of the time. The
-  // second copy has its turn then and needs another quarter.
+  // 100 cycles leave 1000 bytes, of which the first copy needs 250: it is done after a quarter of
+  // the time. The second copy then moves, and needs another quarter.
   ProgramBuilder builder;
   const uint32_t a = builder.AddBuffer(250, {.live_in = true});
   const uint32_t b = builder.AddBuffer(250, {.live_in = true});
@@ -86,14 +86,14 @@ TEST(Timeline, CopyThatNeedsLessThanIsLeftEndsBeforeTheInstruction) {
 }
 
 TEST(Timeline, LoopBodyIsAsWideAsAllItsPasses) {
-  // 5 cycles, then 3 times 7 with a wait of 4, then 2.
+  // 5 cycles, then 3 times 7 with a wait of 4 cycles, then 2.
   ProgramBuilder builder;
   const uint32_t weights = builder.AddBuffer(40, {.live_in = true});
   builder.AddInstruction(5);
-  builder.BeginLoop(3);                        // 1
-  builder.AddInstruction(7, {Read(weights)});  // 2
-  builder.EndLoop();                           // 3
-  builder.AddInstruction(2);                   // 4
+  builder.BeginLoop(3);                        // instruction 1
+  builder.AddInstruction(7, {Read(weights)});  // instruction 2
+  builder.EndLoop();                           // instruction 3
+  builder.AddInstruction(2);                   // instruction 4
   const Program program = builder.Build();
   const Timeline timeline(program, SimulateTrace(program, {{CopyIn(weights, 2, 2)}, {1}, "test"}),
                           Axis::kCycles);

@@ -12,7 +12,7 @@ namespace {
 
 using hlo::Opcode;
 
-// Whether the instruction is a unit. All other instructions only forward results.
+// True if the instruction is a unit. All other instructions only forward results.
 bool IsUnit(const hlo::Instruction& instruction) {
   switch (instruction.opcode) {
     case Opcode::kWhile:
@@ -24,8 +24,8 @@ bool IsUnit(const hlo::Instruction& instruction) {
   }
 }
 
-// Whether others may notice the effect of the instruction, or it runs beside other instructions.
-// Such instructions keep their order.
+// True if the instruction has effects outside the program or runs asynchronously. Such instructions
+// keep their order.
 bool MustStayInOrder(const hlo::Instruction& instruction) {
   if (IsAsyncStart(instruction.opcode) || IsAsyncDone(instruction.opcode)) return true;
   switch (instruction.opcode) {
@@ -54,7 +54,7 @@ bool MustStayInOrder(const hlo::Instruction& instruction) {
   }
 }
 
-// The numbers of the storages that one unit reads and writes, with repetitions.
+// The storages that one unit reads and writes; may contain duplicates.
 struct Touches {
   std::vector<int32_t> reads;
   std::vector<int32_t> writes;
@@ -92,8 +92,7 @@ class GraphBuilder {
   }
 
   void AddOperands() {
-    // The units whose results an instruction hands on, for each instruction. A unit hands on its
-    // own.
+    // For each instruction the units whose results it forwards. A unit forwards its own.
     std::vector<std::vector<int32_t>> sources(entry_.instructions.size());
     for (size_t i = 0; i < entry_.instructions.size(); ++i) {
       const hlo::Instruction& instruction = entry_.instructions[i];
@@ -113,7 +112,7 @@ class GraphBuilder {
     }
   }
 
-  // Steps inside a block belong to the step of the entry computation that ends it.
+  // A step inside a loop or a call belongs to the step of the entry computation that ends it.
   void CollectTouches() {
     touches_.resize(graph_.units.size());
     Touches block;
@@ -141,7 +140,7 @@ class GraphBuilder {
       const ScheduledLoop& loop = schedule.loops[carried.loop];
       if (loop.instance != 0) continue;
       std::vector<int32_t>& writes = touches_[unit_of_[loop.instruction]].writes;
-      writes.push_back(flow_.StorageOf(carried.initial));  // the loop runs in its buffer
+      writes.push_back(flow_.StorageOf(carried.initial));  // the loop runs in this buffer
       writes.push_back(flow_.StorageOf(carried.result));
     }
   }
@@ -160,7 +159,7 @@ class GraphBuilder {
     }
   }
 
-  // Results that take over a parameter's buffer share its storage here.
+  // Makes results that take over a parameter's buffer share its storage.
   void AliasResults() {
     same_as_.resize(flow_.storage_count());
     std::iota(same_as_.begin(), same_as_.end(), 0);
@@ -184,10 +183,11 @@ class GraphBuilder {
     return storage;
   }
 
-  // Every write of a storage stays where it is among the reads and writes of it.
+  // Adds the order of accesses to each storage: a write stays where it is among the reads and
+  // writes.
   void AddStorageOrder() {
     std::vector<int32_t> writer(same_as_.size(), -1);
-    std::vector<std::vector<int32_t>> readers(same_as_.size());  // since the last write
+    std::vector<std::vector<int32_t>> readers(same_as_.size());  // readers since the last write
     for (int32_t u = 0; u < graph_.size(); ++u) {
       for (const int32_t storage : touches_[u].reads) {
         const int32_t s = Shared(storage);
@@ -229,10 +229,11 @@ class GraphBuilder {
   const Dataflow& flow_;
   const hlo::Computation& entry_;
   DependencyGraph graph_;
-  std::vector<int32_t> unit_of_;  // by entry instruction; -1: forwards
+  std::vector<int32_t> unit_of_;  // for each entry instruction; -1: it forwards
   std::vector<absl::flat_hash_set<int32_t>> predecessors_;
-  std::vector<Touches> touches_;  // by unit
-  std::vector<int32_t> same_as_;  // by storage: one that it shares a buffer with, at last itself
+  std::vector<Touches> touches_;  // for each unit
+  // for each storage: one that it shares a buffer with; the last one in the chain refers to itself
+  std::vector<int32_t> same_as_;
 };
 
 }  // namespace
@@ -280,7 +281,8 @@ std::vector<hlo::InstructionIndex> EntryOrder(const hlo::Computation& entry,
   const auto count = static_cast<int32_t>(entry.instructions.size());
   std::vector<uint8_t> is_unit(count, 0);
   for (const DependencyGraph::Unit& unit : graph.units) is_unit[unit.instruction] = 1;
-  std::vector<int32_t> missing(count, 0);  // operands and control predecessors still to come
+  // number of operands and control predecessors that have not run yet
+  std::vector<int32_t> missing(count, 0);
   std::vector<std::vector<hlo::InstructionIndex>> users(count);
   for (int32_t i = 0; i < count; ++i) {
     const auto needs = [&](hlo::InstructionIndex before) {

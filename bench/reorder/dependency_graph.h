@@ -12,19 +12,20 @@
 
 namespace mallocmuzero::reorder {
 
-// The numbers of all units, each once, in the order in which they run.
+// The numbers of all units, each exactly once, in the order in which they run.
 using Order = std::vector<int32_t>;
 
 // A unit is an instruction of the entry computation that does more than forward the results of
-// others. A `while`, `call` or `conditional` is one unit together with all that it runs. Units are
+// others. A `while`, `call` or `conditional` forms one unit with everything that it runs. Units are
 // numbered in the order of the module.
 struct DependencyGraph {
   struct Unit {
-    hlo::InstructionIndex instruction = 0;  // of the entry computation
-    // Its steps in AnalyzedModule::priced, so in Program::instructions: [first, end).
+    hlo::InstructionIndex instruction = 0;  // in the entry computation
+    // Its steps in AnalyzedModule::priced, and therefore in Program::instructions: [first, end).
     int32_t first_priced = 0;
     int32_t end_priced = 0;
-    // Units that must run before and after it, ascending. Those implied by others may be missing.
+    // Units that must run before it and after it, ascending. Units that are implied by others may
+    // be missing.
     std::vector<int32_t> predecessors;
     std::vector<int32_t> successors;
   };
@@ -34,29 +35,28 @@ struct DependencyGraph {
 };
 
 // Finds these dependencies:
-//   - A unit runs after its control predecessors and after the producers of its operands, through
-//     all instructions that only forward results.
+//   - A unit runs after its control predecessors and after the producers of its operands;
+//     instructions that only forward results are followed.
 //   - A unit that changes a buffer in place runs after all readers of the old value and before all
 //     readers of the new one. Such changes are dynamic-update-slice and the like, the values that a
 //     loop carries, and results that take over the buffer of a parameter.
-//   - Units that have side effects, run asynchronously or talk to other chips keep the order of the
-//     module among themselves.
+//   - Units that have side effects, run asynchronously or communicate with other chips keep the
+//     order of the module among each other.
 //   - The root runs last.
 DependencyGraph FindDependencies(const AnalyzedModule& analyzed);
 
-// The place of each unit in `order`.
+// For each unit its position in `order`.
 std::vector<int32_t> Places(absl::Span<const int32_t> order);
 
-// Whether `order` is a permutation of the units that keeps all dependencies.
+// True if `order` is a permutation of the units that keeps all dependencies.
 bool IsLegal(const DependencyGraph& graph, absl::Span<const int32_t> order);
 
-// The share of all other places that a unit can move to while the others stay, as the mean over the
-// units that take time. It is 0 if every unit is where it must be, and 1 if nothing depends on
-// anything.
+// The mean share of all other positions to which a unit can move while all other units stay, over
+// the units that take time. It is 0 if no unit can move, and 1 if there are no dependencies.
 double MeanMobility(const DependencyGraph& graph);
 
-// All instructions of the entry computation in a legal order that has the units as in `order`. An
-// instruction that only forwards comes as soon as its operands are there.
+// All instructions of the entry computation in a legal order in which the units are as in `order`.
+// An instruction that only forwards comes as soon as its operands are there.
 std::vector<hlo::InstructionIndex> EntryOrder(const hlo::Computation& entry,
                                               const DependencyGraph& graph,
                                               absl::Span<const int32_t> order);

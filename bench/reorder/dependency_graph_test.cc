@@ -17,7 +17,7 @@ using mallocmuzero::testing::MustAnalyze;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The names of the units that must run before the unit called `name`.
+// The names of the units that must run before the unit `name`.
 std::vector<std::string> Before(const AnalyzedModule& analyzed, absl::string_view name) {
   const DependencyGraph graph = FindDependencies(analyzed);
   const hlo::Computation& entry = analyzed.schedule.ComputationOf(0);
@@ -31,7 +31,7 @@ std::vector<std::string> Before(const AnalyzedModule& analyzed, absl::string_vie
   return names;
 }
 
-// Two chains from one parameter to a root.
+// Two chains from one parameter to the root.
 std::string TwoChains() {
   return hlo::EntryModule(
       "%a = f32[64] parameter(0)\n%x = f32[64] negate(%a)\n%y = f32[64] exponential(%a)\n"
@@ -41,11 +41,11 @@ std::string TwoChains() {
 
 TEST(DependencyGraph, ForwardingInstructionsAreLookedThrough) {
   const auto m = MustAnalyze(TwoChains());
-  EXPECT_EQ(FindDependencies(*m).size(), 4);  // x, y, w, r
+  EXPECT_EQ(FindDependencies(*m).size(), 4);  // the units are x, y, w, r
   EXPECT_THAT(Before(*m, "x"), IsEmpty());
   EXPECT_THAT(Before(*m, "y"), IsEmpty());
   EXPECT_THAT(Before(*m, "w"), ElementsAre("x"));
-  EXPECT_THAT(Before(*m, "r"), ElementsAre("x", "y", "w"));  // last, since it is the root
+  EXPECT_THAT(Before(*m, "r"), ElementsAre("x", "y", "w"));  // r is last because it is the root
 }
 
 TEST(DependencyGraph, AnUpdateInPlaceComesAfterReadersOfTheOldValue) {
@@ -85,7 +85,7 @@ TEST(DependencyGraph, ALoopIsOneUnitAndOverwritesWhatItStartsFrom) {
   const DependencyGraph::Unit& loop = graph.units.back();
   EXPECT_EQ(loop.end_priced, static_cast<int32_t>(m->priced.size()));
   EXPECT_EQ(graph.units[0].first_priced, 0);
-  for (int32_t u = 1; u < graph.size(); ++u) {  // no step is left out
+  for (int32_t u = 1; u < graph.size(); ++u) {  // the steps have no gap
     EXPECT_EQ(graph.units[u].first_priced, graph.units[u - 1].end_priced);
   }
 }
@@ -114,12 +114,12 @@ TEST(DependencyGraph, OrdersAreLegalOnlyIfTheyKeepAllDependencies) {
   const DependencyGraph graph = FindDependencies(*m);
   EXPECT_TRUE(IsLegal(graph, {0, 1, 2, 3}));
   EXPECT_TRUE(IsLegal(graph, {1, 0, 2, 3}));
-  EXPECT_FALSE(IsLegal(graph, {2, 0, 1, 3}));  // w before x
+  EXPECT_FALSE(IsLegal(graph, {2, 0, 1, 3}));  // w is before x
   EXPECT_FALSE(IsLegal(graph, {0, 1, 3, 2}));  // the root is not last
   EXPECT_FALSE(IsLegal(graph, {0, 1, 2}));
   EXPECT_FALSE(IsLegal(graph, {0, 0, 2, 3}));
-  // Each unit has three other places. x can move to place 1, y to 0 and 2, w to 1, and r to none.
-  // These are 4 of 4 x 3 moves.
+  // Each unit has three other positions. x can move to position 1, y to 0 and 2, w to 1, and r to
+  // none: 4 of 4 x 3 moves.
   EXPECT_DOUBLE_EQ(MeanMobility(graph), 4.0 / 12);
 }
 

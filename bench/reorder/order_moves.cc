@@ -6,10 +6,10 @@
 namespace mallocmuzero::reorder {
 namespace {
 
-// Chance of one more change.
+// Probability of one more change.
 constexpr double kMore = 0.3;
 
-// Units of a row that move together, and of the stretch that a chain is taken from.
+// Most units that move together in a row, and longest stretch of units from which a chain is taken.
 constexpr uint32_t kLongestRow = 16;
 constexpr uint32_t kLongestStretch = 200;
 
@@ -19,8 +19,8 @@ OrderMoves::OrderMoves(const DependencyGraph& graph, const UnitModel& model)
     : graph_(graph), model_(model) {
   double sum = 0;
   for (const Temporary& temporary : model.temporaries()) {
-    // The weight is the square root of the size, so that the few largest temporaries are not the
-    // only ones drawn.
+    // The weight is the square root of the size, so that not only the few largest temporaries are
+    // drawn.
     sum += temporary.gains ? std::sqrt(static_cast<double>(temporary.bytes)) : 0;
     cumulative_bytes_.push_back(sum);
   }
@@ -79,14 +79,14 @@ void OrderMoves::MoveRow(Order& order, Random& random) const {
   };
   const auto at = order.begin();
   if (random.Below(2) == 0) {
-    uint32_t room = end;  // the first unit behind the row that needs it
+    uint32_t room = end;  // the first unit behind the row that needs the row
     for (; room < size; ++room) {
       const std::vector<int32_t>& before = graph_.units[order[room]].predecessors;
       if (std::any_of(before.begin(), before.end(), in_row)) break;
     }
     std::rotate(at + begin, at + end, at + end + random.Below(room - end + 1));
   } else {
-    uint32_t room = begin;  // just behind the last unit before the row that it needs
+    uint32_t room = begin;  // just behind the last unit before the row that the row needs
     for (; room > 0; --room) {
       const std::vector<int32_t>& after = graph_.units[order[room - 1]].successors;
       if (std::any_of(after.begin(), after.end(), in_row)) break;
@@ -102,7 +102,7 @@ void OrderMoves::MoveChain(Order& order, Random& random) const {
   const bool forward = random.Below(2) == 0;
   const uint32_t begin = forward ? place - std::min(place, length) : place;
   const uint32_t end = forward ? place + 1 : std::min(size, place + length);
-  std::vector<uint8_t> moves(size, 0);  // by unit: part of the chain
+  std::vector<uint8_t> moves(size, 0);  // for each unit: 1 if it is part of the chain
   moves[order[place]] = 1;
   const auto belongs = [&](const std::vector<int32_t>& neighbours) {
     return std::any_of(neighbours.begin(), neighbours.end(),

@@ -1,4 +1,4 @@
-// Random legal changes of an order.
+// Makes random legal changes of an order.
 
 #ifndef MALLOCMUZERO_BENCH_REORDER_ORDER_MOVES_H_
 #define MALLOCMUZERO_BENCH_REORDER_ORDER_MOVES_H_
@@ -13,23 +13,24 @@
 
 namespace mallocmuzero::reorder {
 
-// Thread-compatible; the arguments must outlive it.
+// Thread-compatible. `graph` and `model` must outlive it.
 class OrderMoves {
  public:
   OrderMoves(const DependencyGraph& graph, const UnitModel& model);
 
-  // Makes one or a few changes in a row, all legal if the order is. A change is one of these:
-  //   - A unit moves to another place.
+  // Makes one or a few changes in a row. The order stays legal. A change is one of these:
+  //   - A unit moves to another position.
   //   - The producer of a value moves back until just before the next unit that needs the producer,
   //     or the last user of the value moves forward until just behind the last unit that it needs.
   //     Large values that gain from fast memory are drawn more often.
-  //   - Some units in a row move together.
-  //   - A unit moves to the front of the stretch before it with all that it needs from that
-  //     stretch, or to the end of the stretch behind it with all that needs it there.
+  //   - Several adjacent units move together.
+  //   - A unit moves to the front of the stretch before it, together with all units of that stretch
+  //     that it needs; or to the end of the stretch behind it, together with all units there that
+  //     need it.
   void Change(Order& order, Random& random) const;
 
  private:
-  // The places that the unit at `place` may move to while all others stay, inclusive.
+  // The positions, inclusive, to which the unit may move while all others stay.
   std::pair<int32_t, int32_t> Range(const std::vector<int32_t>& places, int32_t unit) const;
 
   void MoveUnit(Order& order, int32_t from, int32_t to) const;
@@ -40,7 +41,7 @@ class OrderMoves {
 
   const DependencyGraph& graph_;
   const UnitModel& model_;
-  std::vector<double> cumulative_bytes_;  // of the temporaries
+  std::vector<double> cumulative_bytes_;  // running sum over the temporaries
 };
 
 }  // namespace mallocmuzero::reorder

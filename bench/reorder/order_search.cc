@@ -17,17 +17,19 @@
 namespace mallocmuzero::reorder {
 namespace {
 
-// An order whose first game is worse by this share is not searched.
+// If the first game of an order is worse than the best by this share, the order is not searched.
 constexpr double kHopeless = 0.02;
 
-// Draws until one changes the order: in a program that is almost a chain most do not.
+// Most draws until one changes the order. In a program that is almost a chain, most draws change
+// nothing.
 constexpr int kDraws = 100;
 
-// Orders tried between two longer local searches for the plan of the current one, and their games.
+// Number of orders tried between two longer local searches for the plan of the current order, and
+// number of games of such a search.
 constexpr int64_t kTriesBetweenSearches = 32;
 constexpr uint64_t kGamesOfSearch = 512;
 
-// Share of the time for orders that only the crowding judges.
+// Share of the time that is spent on orders compared by their crowding alone.
 constexpr double kShareForCrowding = 0.1;
 
 class OrderSearch {
@@ -80,7 +82,7 @@ class OrderSearch {
     return order;
   }
 
-  // The order, ready to be played; null if it needs too much memory.
+  // The order, ready to be played; null if its peak of HBM is too large.
   absl::StatusOr<std::unique_ptr<PlayableOrder>> Build(const Order& order) {
     absl::StatusOr<std::unique_ptr<PlayableOrder>> playable = reorderer_.Build(order);
     if (!playable.ok()) return playable.status();
@@ -122,8 +124,8 @@ class OrderSearch {
     return absl::OkStatus();
   }
 
-  // Makes the order the current one if the plan of the current one, or one that is found from there
-  // in some games, takes `limit` cycles at most.
+  // Makes the order the current one if it takes at most `limit` cycles, either with the current
+  // plan or with a plan that local search finds from it in `games` games.
   absl::Status TryOrder(Order order, uint64_t games, double limit, FoundOrder& current) {
     const auto playable = Build(order);
     if (!playable.ok()) return playable.status();

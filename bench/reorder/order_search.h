@@ -13,12 +13,12 @@
 
 namespace mallocmuzero::reorder {
 
-// Seconds of processor time of the calling thread. Budgets are in these seconds, so that they do
-// not depend on other work of the machine.
+// Processor time of the calling thread in seconds. Budgets are in this unit, so that they do not
+// depend on other work of the machine.
 double CpuSeconds();
 
 // The best plan that local search finds in this much processor time. It starts from the usual plans
-// and from `proposal`, a plan of this order; an empty proposal is none.
+// and, if it is not empty, from `proposal`, a plan of this order.
 Plan SolvePlacement(const PlayableOrder& playable, const Plan& proposal, uint64_t seed,
                     double cpu_seconds);
 
@@ -27,27 +27,27 @@ double CyclesOf(const PlayableOrder& playable, const Plan& plan);
 
 struct OrderSearchOptions {
   double cpu_seconds = 40;
-  double solve_seconds = 1;     // For local search in each constructed order.
-  uint64_t games = 100;         // Games of local search in an order whose plan takes too long.
-  double temperature = 5e-4;    // At the start, as a share of the cycles.
-  double memory_growth = 1.05;  // Largest peak of HBM, as a share of the original order's.
+  double solve_seconds = 1;     // for local search in each constructed order
+  uint64_t games = 100;         // of local search in an order whose plan takes too long
+  double temperature = 5e-4;    // at the start, as a share of the cycles
+  double memory_growth = 1.05;  // largest peak of HBM, as a share of the original order's
   uint64_t seed = 0;
 };
 
 struct FoundOrder {
   Order order;
-  Plan plan;  // in the accesses of the original
+  Plan plan;  // for the accesses of the original order
   double cycles = 0;
-  std::string start;        // the constructed order that the search went on from
-  int64_t evaluated = 0;    // orders played
-  int64_t accepted = 0;     // by the annealing
-  int64_t over_memory = 0;  // orders refused for their peak of HBM
+  std::string start;        // the constructed order from which the search continued
+  int64_t evaluated = 0;    // number of orders played
+  int64_t accepted = 0;     // number of orders that the annealing accepted
+  int64_t over_memory = 0;  // number of orders refused because of their peak of HBM
 };
 
-// Evaluates constructed orders and goes on from the best one with simulated annealing over orders.
-// Each order starts with the plan of the one before, which a little local search may improve.
-// `plan` is the plan for the original order to begin with. The result is never worse than `plan` in
-// the original order.
+// Evaluates constructed orders, and continues from the best one with simulated annealing over
+// orders. Each order starts with the plan of the previous one, which a short local search may
+// improve. `plan` is the first plan, for the original order. The result is never worse than `plan`
+// in the original order.
 absl::StatusOr<FoundOrder> SearchOrders(Reorderer& reorderer, const Plan& plan,
                                         const OrderSearchOptions& options);
 

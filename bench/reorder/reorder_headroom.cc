@@ -1,4 +1,4 @@
-// Measures how many cycles a new order of instructions saves beside the placement.
+// Measures how many cycles a new order of instructions saves in addition to the placement.
 //
 // reorder_headroom CHIP/PROGRAM...
 //
@@ -34,16 +34,16 @@ namespace {
 struct Flags {
   std::vector<std::string> programs;  // CHIP/PROGRAM
   std::string workloads = "workloads";
-  std::string output;  // folder for the orders; empty: none
+  std::string output;  // folder for the orders; if it is empty, they are not written
   double solve_seconds = 10;
   int seeds = 3;
   OrderSearchOptions search;
 };
 
-// The results of local search in one order with several seeds.
+// Results of local search in one order with several seeds.
 struct Solved {
   std::vector<double> cycles;
-  Plan best_plan;  // of that order
+  Plan best_plan;  // for that order
   double best_cycles = 0;
 
   double Mean() const {
@@ -53,7 +53,7 @@ struct Solved {
   }
 };
 
-// Every plan is judged by the validator and priced by the simulator.
+// Checks the plan with the validator, and returns its price by the simulator.
 absl::StatusOr<double> PriceOf(const PlayableOrder& playable, const Plan& plan) {
   const Solution solution = SolutionOf(playable.rules, plan, "local_search");
   const std::vector<Violation> violations = Validate(playable.program, solution.mapping);
@@ -75,7 +75,8 @@ absl::Status Solve(const PlayableOrder& playable, const Plan& proposal, uint64_t
   return absl::OkStatus();
 }
 
-// Cycles that no placement in any order can go below: every instruction at its best, no waiting.
+// A lower bound on the cycles of all placements and orders: every instruction at its fastest,
+// without waits.
 double FewestCyclesOf(const PlayableOrder& playable) {
   double sum = 0;
   for (uint32_t i = 0; i < playable.program.instruction_count(); ++i) {
@@ -122,7 +123,7 @@ absl::Status Measure(const Flags& flags, const std::string& name) {
     MMZ_RETURN_IF_ERROR(Solve(**reordered, (*reordered)->FromOriginal(found->plan),
                               static_cast<uint64_t>(seed), flags.solve_seconds, after));
   }
-  // The compiler's order with all the time that the other one had.
+  // The control is the compiler's order, searched for the same total time.
   Solved control = before;
   MMZ_RETURN_IF_ERROR(Solve(**original, before.best_plan, flags.search.seed + 1000,
                             search_seconds + flags.solve_seconds, control));
@@ -153,19 +154,23 @@ absl::Status Measure(const Flags& flags, const std::string& name) {
 
 int main(int argc, char** argv) {
   mallocmuzero::reorder::Flags flags;
-  CLI::App app("What the order of instructions is worth beside the placement.");
+  CLI::App app(
+      "Measures how much a better order of instructions gains in addition to the placement.");
   app.add_option("programs", flags.programs, "CHIP/PROGRAM, as in tpu_v6e/dit_4x1024_b48x256")
       ->required();
-  app.add_option("--workloads", flags.workloads, "folder of programs and captures");
+  app.add_option("--workloads", flags.workloads, "folder with programs and captures");
   app.add_option("--output", flags.output,
-                 "folder for the orders found: names of instructions, program and mapping");
+                 "folder to write the orders to: names of instructions, program and mapping");
   app.add_option("--search-seconds", flags.search.cpu_seconds,
-                 "processor time of the search for an order");
-  app.add_option("--solve-seconds", flags.solve_seconds, "processor time of each local search");
-  app.add_option("--seeds", flags.seeds, "local searches in each order")->check(CLI::Range(1, 100));
-  app.add_option("--games", flags.search.games, "games of local search for each order tried");
-  app.add_option("--temperature", flags.search.temperature, "of the annealing, share of cycles");
-  app.add_option("--seed", flags.search.seed, "of the search for an order");
+                 "processor time of the search for an order, in seconds");
+  app.add_option("--solve-seconds", flags.solve_seconds,
+                 "processor time of each local search, in seconds");
+  app.add_option("--seeds", flags.seeds, "number of local searches in each order")
+      ->check(CLI::Range(1, 100));
+  app.add_option("--games", flags.search.games, "number of games of local search in each order");
+  app.add_option("--temperature", flags.search.temperature,
+                 "start temperature of the annealing, as a share of the cycles");
+  app.add_option("--seed", flags.search.seed, "seed of the search for an order");
   CLI11_PARSE(app, argc, argv);
   for (const std::string& name : flags.programs) {
     const absl::Status status = mallocmuzero::reorder::Measure(flags, name);

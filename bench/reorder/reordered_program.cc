@@ -15,7 +15,7 @@
 namespace mallocmuzero::reorder {
 namespace {
 
-// The in-place pairs that all compiles in the folder agree on, read as the importer reads them. A
+// The in-place pairs that all compiles in the folder agree on, found as the importer finds them. A
 // single compile gives none.
 absl::StatusOr<InPlaceHints> ReadHints(const std::string& captures) {
   std::vector<std::string> paths = {captures + "/all_hbm.hlo.zst"};
@@ -35,7 +35,7 @@ absl::StatusOr<InPlaceHints> ReadHints(const std::string& captures) {
   return modules.size() > 1 ? CommonListedPairs(all) : InPlaceHints();
 }
 
-// Whether two accesses are the same one but for where they stand.
+// True if two accesses differ only in their position.
 bool AreAlike(const v1::Access& a, const v1::Access& b) {
   return a.kind() == b.kind() && a.bytes() == b.bytes() &&
          a.bytes_accessed() == b.bytes_accessed() && a.positions_size() == b.positions_size() &&
@@ -116,7 +116,8 @@ void Reorderer::Permute(const Order& order) {
   const std::vector<hlo::InstructionIndex> all = EntryOrder(as_read_, graph_, order);
   hlo::Computation& entry = module_.computations[module_.entry];
   std::vector<hlo::Instruction> permuted;
-  std::vector<hlo::InstructionIndex> renamed(all.size());  // by index in module_ until now
+  // for each previous index in module_: the new one
+  std::vector<hlo::InstructionIndex> renamed(all.size());
   for (const hlo::InstructionIndex i : all) {
     renamed[place_[i]] = static_cast<int32_t>(permuted.size());
     permuted.push_back(std::move(entry.instructions[place_[i]]));
@@ -195,7 +196,8 @@ absl::StatusOr<std::vector<uint32_t>> Reorderer::MatchAccesses(
 void Reorderer::KeepPrefetch(v1::Program& program, const std::vector<int32_t>& from,
                              const std::vector<uint32_t>& original_access) const {
   const v1::Mapping& baseline = original_.proto().baseline().mapping();
-  std::vector<uint32_t> place(from.size());  // by instruction of the original
+  // for each instruction of the original: its new position
+  std::vector<uint32_t> place(from.size());
   for (size_t i = 0; i < from.size(); ++i) place[from[i]] = static_cast<uint32_t>(i);
   for (const v1::Interval& interval : baseline.intervals()) {
     if (!interval.cross_program_prefetch()) continue;

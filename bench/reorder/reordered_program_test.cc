@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// A training step with in-place updates, one with loops, one with a cross-program prefetch.
+// Programs with in-place updates (a training step), with loops, and with a cross-program prefetch.
 const char* const kPrograms[] = {"tpu_v5e/dense_gcn_4x256_train_n8192",
                                  "tpu_v4i/gpt_scan_12x1024_b8x512", "tpu_v6e/dit_4x1024_b48x256"};
 
@@ -42,7 +42,8 @@ TEST(ReorderedProgram, TheOriginalOrderGivesTheOriginal) {
     ASSERT_TRUE(same.ok()) << same.status();
     v1::Program expected = reorderer->original().proto();
     v1::Program found = (*same)->program.proto();
-    for (v1::Program* program : {&expected, &found}) {  // what is of the import, not the order
+    // clear what depends on the import instead of the order
+    for (v1::Program* program : {&expected, &found}) {
       program->clear_header();
       program->clear_fingerprint();
       program->clear_calibration();

@@ -8,14 +8,16 @@
 namespace mallocmuzero::reorder {
 namespace {
 
-// The weight of the live bytes in the crowding: just enough to decide between orders that exceed
-// nothing.
+// Weight of the live bytes in the crowding: just enough to compare orders that do not exceed fast
+// memory.
 constexpr double kShareOfLife = 1e-6;
 
-// Runs units one after the other, each time the one that adds least to what is in use.
+// Builds an order step by step: the next unit is always the one that adds least to the memory in
+// use.
 class LeastMemoryFirst {
  public:
-  // `backwards` builds the order from its end: what runs next must have run all its successors.
+  // If `backwards`, the order is built from its end, so that a unit is available when all its
+  // successors have been placed.
   LeastMemoryFirst(const DependencyGraph& graph, const UnitModel& model, bool backwards)
       : graph_(graph), model_(model), backwards_(backwards) {
     for (const Temporary& temporary : model.temporaries()) {
@@ -70,14 +72,14 @@ class LeastMemoryFirst {
   const DependencyGraph& graph_;
   const UnitModel& model_;
   const bool backwards_;
-  std::vector<size_t> users_left_;  // by temporary
-  std::vector<size_t> waits_for_;   // by unit
+  std::vector<size_t> users_left_;  // for each temporary
+  std::vector<size_t> waits_for_;   // for each unit
   std::vector<int32_t> ready_;
 };
 
-// An order in which each unit runs just behind the last of the predecessors that had to be run for
-// it. The search begins at the units that no unit but the root waits for. It visits the
-// predecessors of a unit in ascending or in descending order.
+// An order in which each unit runs just behind the last of those predecessors that had to run for
+// it. The search begins at the units that only the root waits for. It visits the predecessors of a
+// unit in ascending or in descending order.
 Order DepthFirst(const DependencyGraph& graph, bool descending) {
   Order order;
   std::vector<uint8_t> seen(graph.units.size(), 0);

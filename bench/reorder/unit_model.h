@@ -1,4 +1,4 @@
-// The effect of units on buffers, to judge an order without playing it.
+// Predicts the effect of an order on memory without playing it.
 
 #ifndef MALLOCMUZERO_BENCH_REORDER_UNIT_MODEL_H_
 #define MALLOCMUZERO_BENCH_REORDER_UNIT_MODEL_H_
@@ -12,32 +12,33 @@
 
 namespace mallocmuzero::reorder {
 
-// A value that is neither there before the program nor after it, and that two units or more touch.
+// A value that is neither an input nor an output of the program and that at least two units touch.
 struct Temporary {
   int64_t bytes = 0;
-  bool gains = false;          // some access of it takes less time in fast memory
+  bool gains = false;          // true if some access of it is faster in fast memory
   std::vector<int32_t> units;  // distinct, ascending
 };
 
 class UnitModel {
  public:
-  // `original` is the program whose module `graph` was found in.
+  // `original` is the program whose module `graph` was made from.
   UnitModel(const Program& original, const DependencyGraph& graph);
 
   const std::vector<Temporary>& temporaries() const { return temporaries_; }
 
-  // The numbers of the temporaries that each unit touches, ascending.
+  // For each unit the numbers of the temporaries that it touches, ascending.
   const std::vector<std::vector<int32_t>>& temporaries_of() const { return temporaries_of_; }
 
-  // Cycles times the bytes by which live temporaries exceed the fast memory, over the run with
-  // everything in HBM. Only temporaries count that gain from fast memory and fit into it. A
-  // millionth of their live bytes times cycles is added, to tell orders apart that exceed nothing.
+  // The bytes by which live temporaries exceed fast memory, times the cycles during which they do,
+  // over a run with everything in HBM. Only temporaries that gain from fast memory and fit into it
+  // count. A millionth of their live bytes times cycles is added, to distinguish orders that do not
+  // exceed fast memory.
   double Crowding(const Order& order) const;
 
  private:
   std::vector<Temporary> temporaries_;
   std::vector<std::vector<int32_t>> temporaries_of_;
-  std::vector<double> cycles_;  // by unit
+  std::vector<double> cycles_;  // for each unit
   int64_t fast_memory_bytes_;
 };
 
@@ -46,9 +47,9 @@ struct NamedOrder {
   Order order;
 };
 
-// Legal orders made without search. Two of them run the unit next that needs least memory; one is
-// built from the front, the other from the back. Two are depth first from units that no unit but
-// the root waits for. They differ in the operand that comes first.
+// Legal orders made without search. Two of them always run the unit that needs least memory next,
+// one built from the front and one from the back. Two others are depth-first orders from the units
+// that only the root waits for; they differ in the operand that comes first.
 std::vector<NamedOrder> ConstructOrders(const DependencyGraph& graph, const UnitModel& model);
 
 }  // namespace mallocmuzero::reorder

@@ -1,4 +1,4 @@
-// The child of the library's tests: the binary would load LibTorch each time.
+// The child process of the library's tests. The real binary would load LibTorch for each test.
 
 #include "compiler/compile_child.h"
 

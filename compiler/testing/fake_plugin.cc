@@ -1,11 +1,11 @@
-// A PJRT plugin that compiles nothing. Three inputs decide what it does:
-//   - The variable FAKE_PJRT asks for an "old", "other_major" or "truncated" API, or for
+// A PJRT plugin that compiles nothing. Three inputs control it:
+//   - The variable FAKE_PJRT requests an "old", "other_major" or "truncated" API, or an API with
 //     "no_optional" functions.
-//   - The topology "unknown" is refused, and "abort" aborts.
-//   - The words "@refuse", "@too_large", "@abort" and "@hang" in the module do what they say. Any
-//     other module comes back as it is.
+//   - The topology "unknown" is refused, and the topology "abort" aborts.
+//   - The words "@refuse", "@too_large", "@abort" and "@hang" in a module cause these results. Any
+//     other module is returned unchanged.
 //
-// The executable is the topology, a '|', and the compile options.
+// The executable consists of the topology, a '|', and the compile options.
 
 #include <unistd.h>
 
@@ -39,7 +39,8 @@ bool Asked(const char* what) {
   return variable != nullptr && std::strcmp(variable, what) == 0;
 }
 
-// Field 1 of a message, which is how HloModuleProtoWithConfig holds the module.
+// Encodes the bytes as field 1 of a message, which is the place of the module in
+// HloModuleProtoWithConfig.
 std::string AsField1(const std::string& bytes) {
   std::string field = "\x0A";
   for (size_t rest = bytes.size();; rest >>= 7) {

@@ -1,5 +1,5 @@
-// The text protos of hardware/, part of the program so that it runs without its source tree. The
-// definition is generated from the files by CMake (built_in_hardware.cc.in).
+// The text protos of hardware/, compiled into the binary so that it runs without the source tree.
+// CMake generates the definition from the files (built_in_hardware.cc.in).
 
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_BUILT_IN_HARDWARE_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_BUILT_IN_HARDWARE_H_
@@ -13,7 +13,7 @@ struct BuiltInHardware {
   const char* textproto;  // content of the file
 };
 
-// Ascending by name.
+// Sorted by name.
 extern const absl::Span<const BuiltInHardware> kBuiltInHardware;
 
 }  // namespace mallocmuzero

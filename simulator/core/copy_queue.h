@@ -1,4 +1,4 @@
-// Copies between HBM and fast memory that run behind the instructions.
+// Copies between HBM and fast memory, which run in the background while instructions run.
 
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_COPY_QUEUE_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_COPY_QUEUE_H_
@@ -14,32 +14,33 @@ enum class CopyDirection : uint8_t {
   kOut = 1,  // fast memory to HBM
 };
 
-// Names a copy: its queue, and how many bytes that queue has moved in all when the copy is done. A
-// default ticket names a copy of nothing, which is always finished.
+// Identifies a copy by its queue and by the total bytes that this queue has moved when the copy is
+// done. A default ticket stands for an empty copy, which is always finished.
 struct CopyTicket {
   double end = 0;  // bytes
   CopyDirection direction = CopyDirection::kIn;
 };
 
-// One queue for each direction, first in first out. While both are busy each gets half of the HBM
-// bandwidth that is left over, one alone gets all of it (XLA
+// One queue for each direction, first in first out. While both queues are busy, each gets half of
+// the HBM bandwidth that instructions leave over; a queue that is busy alone gets all of it (XLA
 // memory_space_assignment/simulator.cc, RuntimeSimulator).
 //
-// Because a queue moves its copies in order, its state is just the bytes queued and the bytes moved
-// so far, and a copy is done when the bytes moved reach its ticket. So the whole state is four
-// doubles: copy it to take a snapshot, assign it to go back. Every operation takes constant time.
-// Bytes are fractional after sharing; sums up to 2^53 bytes lose nothing that matters.
+// A queue moves its copies in order, so a copy is done when the bytes moved reach the `end` of its
+// ticket. The whole state is therefore four doubles, the bytes queued and the bytes moved in each
+// direction: copy the object to take a snapshot, assign it to go back. Every operation takes
+// constant time. Bytes are fractional after sharing; doubles are exact enough for sums up to 2^53
+// bytes.
 class CopyQueues {
  public:
-  // Appends a copy of `bytes` >= 0.
+  // Appends a copy of `bytes` >= 0 to its queue.
   CopyTicket Issue(CopyDirection direction, double bytes) {
     double& queued = queued_[Index(direction)];
     queued += bytes;
     return {queued, direction};
   }
 
-  // Moves up to `idle_bytes` >= 0, what an instruction leaves of the HBM bandwidth. What no copy
-  // needs is lost.
+  // Moves up to `idle_bytes` >= 0, the HBM bandwidth that an instruction leaves over. Bandwidth
+  // that no copy needs is lost.
   void Advance(double idle_bytes) {
     const double in = Pending(CopyDirection::kIn);
     const double out = Pending(CopyDirection::kOut);
@@ -58,9 +59,10 @@ class CopyQueues {
     moved_[longer] += idle_bytes - shared;
   }
 
-  // Runs both queues at full HBM bandwidth until the copy is done: it waits for all before it in
-  // its queue, and the other queue takes its half. Returns the bytes both moved meanwhile; divided
-  // by the bandwidth, they are the stall. 0 if the copy is done already.
+  // Runs both queues at full HBM bandwidth until the copy is done. The copy waits for all copies
+  // before it in its queue, and the other queue takes half of the bandwidth while it is busy.
+  // Returns the bytes that both queues moved meanwhile, or 0 if the copy was done already. The
+  // stall in cycles is this number divided by the bandwidth.
   double WaitFor(const CopyTicket& ticket) {
     const int own = Index(ticket.direction);
     const int other = 1 - own;
@@ -80,10 +82,10 @@ class CopyQueues {
     return moved_[Index(ticket.direction)] >= ticket.end;
   }
 
-  // Bytes moved since the beginning.
+  // Bytes moved since the queues were made.
   double Moved(CopyDirection direction) const { return moved_[Index(direction)]; }
 
-  // Bytes queued and not moved yet.
+  // Bytes queued but not moved yet.
   double Pending(CopyDirection direction) const {
     return queued_[Index(direction)] - moved_[Index(direction)];
   }

@@ -24,7 +24,8 @@ TEST(CopyQueues, DirectionsShareWhileBothAreBusy) {
   CopyQueues queues;
   queues.Issue(kIn, 300);
   const CopyTicket out = queues.Issue(kOut, 100);
-  // 160: 80 each. 60 more: 20 each finish the outbound copy, the inbound one gets the other 20.
+  // Each direction gets 80 of the 160 bytes. The next 60 finish the outbound copy (20), move 20 of
+  // the inbound one beside it, and then 20 of the inbound one alone.
   queues.Advance(160);
   EXPECT_EQ(queues.Pending(kIn), 220);
   EXPECT_EQ(queues.Pending(kOut), 20);
@@ -33,8 +34,8 @@ TEST(CopyQueues, DirectionsShareWhileBothAreBusy) {
   EXPECT_EQ(queues.Pending(kIn), 180);
 }
 
-// Where XLA's ProcessAsyncCopyLikesInIdleTime halves the bandwidth again with every copy that
-// finishes, we do not: 3 pairs of 100 bytes need exactly 600 bytes of bandwidth.
+// XLA's ProcessAsyncCopyLikesInIdleTime halves the bandwidth again with every copy that finishes;
+// CopyQueues does not: 3 pairs of 100 bytes need exactly 600 bytes of bandwidth.
 TEST(CopyQueues, SharingIsNotHalvedAgainWithEveryCopy) {
   CopyQueues queues;
   for (int i = 0; i < 3; ++i) {
@@ -67,14 +68,15 @@ TEST(CopyQueues, WaitingTakesAllCopiesBeforeItInItsQueue) {
 }
 
 TEST(CopyQueues, WaitingSharesWithTheOtherDirection) {
-  // In 100, out 40: out gets 40 while in gets 40, then in gets the rest alone: 140 in all.
+  // 100 bytes in, 40 out: out moves 40 while in moves 40, then in moves the other 60 alone: 140 in
+  // all.
   CopyQueues queues;
   const CopyTicket in = queues.Issue(kIn, 100);
   const CopyTicket out = queues.Issue(kOut, 40);
   EXPECT_EQ(queues.WaitFor(in), 140);
   EXPECT_TRUE(queues.Finished(out));
 
-  // In 100, out 500: out takes as much as in while in is waited for.
+  // 100 bytes in, 500 out: until the copy in is done, out moves as much as in.
   CopyQueues contended;
   const CopyTicket small = contended.Issue(kIn, 100);
   contended.Issue(kOut, 500);
@@ -82,8 +84,8 @@ TEST(CopyQueues, WaitingSharesWithTheOtherDirection) {
   EXPECT_EQ(contended.Pending(kOut), 400);
 }
 
-// A sliced prefetch: two copies of the halves of one buffer, waited for together. The first half
-// hides behind 120 bytes of bandwidth, of the second 80 remain.
+// A sliced prefetch is two copies, each of half a buffer, and the program waits for both. The first
+// half is hidden behind 120 bytes of bandwidth; 80 bytes of the second half remain.
 TEST(CopyQueues, SlicesOfOneBufferFinishInOrder) {
   CopyQueues queues;
   const CopyTicket first = queues.Issue(kIn, 100);
@@ -131,7 +133,8 @@ TEST(CopyQueues, AdvanceInTwoPartsEqualsOne) {
   }
 }
 
-// Waiting is the same flow as idling: it ends when just the bytes it returns have been moved.
+// A wait moves bytes as idle bandwidth does: it ends when exactly the bytes that it returns have
+// been moved.
 TEST(CopyQueues, WaitingMovesWhatItReturns) {
   std::mt19937 random(2);
   for (int round = 0; round < 2000; ++round) {

@@ -1,4 +1,4 @@
-// Words for what is wrong with a field of a message from outside.
+// Error messages about fields of a message that comes from outside.
 
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_FIELD_CHECKS_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_FIELD_CHECKS_H_
@@ -12,12 +12,12 @@
 
 namespace mallocmuzero::field_checks {
 
-// Largest size of one tensor, access or slice of traffic, and of any count of executions: sums over
-// a program stay exact.
+// The largest size of one tensor, access or slice of traffic, and the largest number of executions.
+// With these bounds, sums over a program stay exact.
 inline constexpr int64_t kMaxBytes = int64_t{1} << 50;
 inline constexpr int64_t kMaxExecutions = int64_t{1} << 53;
 
-// InvalidArgument: "field: ... expected, found ...".
+// An InvalidArgument error "`field`: `expected` expected, found `found`".
 template <typename Found>
 absl::Status Error(absl::string_view field, absl::string_view expected, const Found& found) {
   return absl::InvalidArgumentError(

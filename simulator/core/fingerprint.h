@@ -1,4 +1,4 @@
-// The fingerprint that ties mappings to the program they were made for.
+// The fingerprint that ties mappings to the program that they were made for.
 
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_FINGERPRINT_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_FINGERPRINT_H_
@@ -10,11 +10,11 @@
 namespace mallocmuzero {
 
 // SHA-256 of the program serialised deterministically with `fingerprint` empty: 32 raw bytes. The
-// header counts, so fill it first (SealProgram does).
+// header is part of the hash, so it must be filled in before (SealProgram does so).
 std::string ProgramFingerprint(const v1::Program& program);
 
-// Fills in header and fingerprint: the last step of making a program. Baseline.mapping cannot
-// contain the fingerprint of the program it is part of: its program_sha256 is cleared.
+// Fills in header and fingerprint, the last step of making a program. Clears program_sha256 of
+// Baseline.mapping, which cannot contain the fingerprint of the program that it is part of.
 void SealProgram(v1::Program& program);
 
 }  // namespace mallocmuzero

@@ -11,7 +11,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Bounds that keep every price a finite number, far from any chip.
+// Bounds that keep every price finite; no real chip comes near them.
 constexpr double kMinRate = 1e-6;
 constexpr double kMaxRate = 1e15;
 constexpr int64_t kMaxFastMemoryBytes = int64_t{1} << 50;
@@ -44,7 +44,7 @@ absl::Status CheckHardware(const v1::Hardware& hardware, absl::string_view sourc
       {"clock_hz", hardware.clock_hz()},
   };
   for (const auto& [field, rate] : rates) {
-    // Written so that NaN fails too.
+    // The negated form also rejects NaN.
     if (!(rate >= kMinRate && rate <= kMaxRate)) {
       return error(field, "a number from 1e-6 to 1e15", rate);
     }

@@ -1,4 +1,4 @@
-// Chips: the built-in ones of hardware/*.textproto and those of a user's file.
+// Descriptions of chips: the built-in ones of hardware/*.textproto, and those in a user's file.
 
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_HARDWARE_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_HARDWARE_H_
@@ -13,14 +13,17 @@
 
 namespace mallocmuzero {
 
-// Names LoadHardware knows without a file, ascending: tpu_v4, tpu_v4i, tpu_v5e, tpu_v5p, tpu_v6e.
+// The names that LoadHardware knows without a file, sorted: tpu_v4, tpu_v4i, tpu_v5e, tpu_v5p,
+// tpu_v6e.
 std::vector<std::string> BuiltInHardwareNames();
 
-// The built-in chip of that name, or else the message in the file of that path.
+// The built-in chip of that name, or, if there is none, the checked v1.Hardware message in the file
+// at that path. InvalidArgument, NotFound or the error of reading the file.
 absl::StatusOr<v1::Hardware> LoadHardware(const std::string& name_or_path);
 
-// InvalidArgument naming `source` and the field if a rate or size is not positive and finite, the
-// alignment is not a power of two, the memory space is not between 1 and 255, or there is no name.
+// InvalidArgument, with `source` and the field in the message, if a rate or a size is not positive
+// and finite, the alignment is not a power of two, the memory space is not between 1 and 255, or
+// the name is missing.
 absl::Status CheckHardware(const v1::Hardware& hardware, absl::string_view source);
 
 }  // namespace mallocmuzero

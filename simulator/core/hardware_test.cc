@@ -36,7 +36,8 @@ TEST(Hardware, TpuV4iHasThePublishedRates) {
 }
 
 TEST(Hardware, VmemChipsSetScopedMemoryAside) {
-  // Without 64 KiB that the compiler gives to nobody.
+  // The chip's fast memory without the 64 KiB that the compiler never gives to
+  // tensors.
   const std::pair<const char*, int> left_kibibytes[] = {
       {"tpu_v5e", (128 - 16) * 1024},
       {"tpu_v5p", (64 - 16) * 1024 - 64},

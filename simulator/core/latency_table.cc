@@ -12,13 +12,15 @@
 namespace mallocmuzero {
 namespace {
 
-// Up to this many accesses an instruction's cycles are tabulated for every set of them.
+// The cycles of an instruction with at most this many accesses are tabulated for every set of
+// accesses.
 constexpr uint32_t kMaxDenseAccesses = 6;
 
-// All tabulated cycles together, 32 MiB; instructions beyond that are computed on demand.
+// Most cycles tabulated in all (32 MiB). The cycles of instructions beyond this bound are computed
+// on demand.
 constexpr size_t kMaxDenseCycles = size_t{1} << 22;
 
-// Cycles and flops beyond this are no real estimate; the bound keeps sums exact and finite.
+// Cycles and flops above this bound are no real estimate. The bound keeps sums exact and finite.
 constexpr double kMaxNumber = 9007199254740992.0;  // 2^53
 
 absl::Status Error(absl::string_view field, absl::string_view expected) {
@@ -65,7 +67,7 @@ absl::Status CheckClass(const v1::LatencyClass& cls, absl::string_view field) {
   return CheckSavings(cls.pair_savings_cycles(), absl::StrCat(field, ".pair_savings_cycles"));
 }
 
-// Sum over the pairs of a set.
+// Sum of the savings of all pairs of accesses that are both in `fast_mask`.
 double PairSavings(const double* pairs, uint64_t fast_mask) {
   double sum = 0;
   for (uint64_t rest = fast_mask; rest != 0; rest &= rest - 1) {
@@ -83,7 +85,7 @@ bool IsMarker(const Instruction& instruction) {
          instruction.kind == InstructionKind::kLoopEnd;
 }
 
-// Bits of all accesses of an instruction.
+// A mask with the bits of all accesses of an instruction.
 uint64_t AllAccesses(uint32_t access_count) {
   return access_count == 64 ? ~uint64_t{0} : (uint64_t{1} << access_count) - 1;
 }
@@ -111,7 +113,7 @@ class LatencyTable::Builder {
   }
 
  private:
-  // What instructions of one class have in common, made for the first of them.
+  // Data that all instructions of one class share. The first instruction of the class fills it in.
   struct Shared {
     bool has_row = false;
     Row row;
@@ -270,7 +272,7 @@ class LatencyTable::Builder {
   const absl::Span<const Instruction> instructions_;
   const absl::Span<const Access> accesses_;
   const v1::Hardware& hardware_;
-  std::vector<Shared> shared_;  // one a class
+  std::vector<Shared> shared_;  // one for each class
   bool has_zero_row_ = false;
   Row zero_row_;
   LatencyTable table_;

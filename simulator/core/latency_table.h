@@ -1,4 +1,4 @@
-// Cycles of every instruction as a function of its accesses in fast memory.
+// The cycles of every instruction as a function of which of its accesses are in fast memory.
 
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_LATENCY_TABLE_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_LATENCY_TABLE_H_
@@ -14,30 +14,33 @@
 
 namespace mallocmuzero {
 
-// Immutable; safe to read from many threads.
+// Immutable; safe to read from many threads at once.
 class LatencyTable {
  public:
-  // An empty table, for containers.
+  // An empty table, so that containers can hold one.
   LatencyTable() = default;
 
-  // InvalidArgument naming the field if an index, a count, an order or a number is wrong.
   // `accesses` and `instructions` are those of the program, already checked; `hardware` gives the
-  // rates of modelled instructions.
+  // rates for modelled instructions. InvalidArgument, with the field in the message, if an index, a
+  // count, an order or a number is wrong.
   static absl::StatusOr<LatencyTable> FromProto(const v1::LatencyTable& proto,
                                                 absl::Span<const Instruction> instructions,
                                                 absl::Span<const Access> accesses,
                                                 const v1::Hardware& hardware);
 
-  // Cycles of one execution with access k of the instruction (in its own order) in fast memory if
-  // bit k of `fast_mask` is set, else in HBM. Bits from access_count on must be clear. The first
-  // that applies:
-  //   an exception of this instruction, or an observation of its class, with exactly this set;
-  //   modelled: max(flops / flops_per_cycle, HBM bytes / HBM rate + fast-memory bytes / its rates),
-  //     half of an update's bytes read and half written, fixed_hbm_bytes in HBM
-  //     (XLA memory_space_assignment/cost_analysis.cc, GetInstructionElapsedInAlternateMemory);
-  //   clamp(base - sum of savings of the accesses in fast memory and of pairs of them, floor,
-  //     ceiling).
-  // Markers take 0.
+  // Cycles of one execution. Access k of the instruction, counted from its first access, is in fast
+  // memory if bit k of `fast_mask` is set, else in HBM. Bits from access_count on must be clear.
+  // The first of these rules that applies gives the cycles:
+  // - An exception of this instruction, or an observation of its class, for exactly this set of
+  //   accesses.
+  // - For a modelled instruction: max(flops / flops_per_cycle, HBM bytes / HBM rate + fast-memory
+  //   bytes / fast-memory rates). Half of an update's bytes count as read and half as written;
+  //   fixed_hbm_bytes count as HBM bytes (XLA memory_space_assignment/cost_analysis.cc,
+  //   GetInstructionElapsedInAlternateMemory).
+  // - clamp(base - savings of the accesses in fast memory - savings of the pairs among them, floor,
+  //   ceiling).
+  //
+  // Loop markers take 0 cycles.
   double Cycles(uint32_t instruction, uint64_t fast_mask) const {
     const Row& row = rows_[instruction];
     if (row.dense) return dense_cycles_[row.first + fast_mask];
@@ -45,25 +48,28 @@ class LatencyTable {
   }
 
  private:
-  // Instructions with few accesses have their cycles for every set in dense_cycles_ at `first`;
-  // instructions that are alike share them. The others have an entry in formulas_ at `first`.
+  // The place of an instruction's cycles. For an instruction with few accesses, dense_cycles_ has
+  // the cycles of every set of accesses, from `first` on; instructions that are alike share these
+  // entries. Any other instruction has a formula, formulas_[first].
   struct Row {
     uint32_t first = 0;
     bool dense = true;
   };
 
-  // clamp(base - savings, floor, ceiling): the roofline is one too, with what HBM costs more than
-  // fast memory as an access's saving and the time to compute as floor.
+  // clamp(base - savings, floor, ceiling). A roofline takes this form too: the saving of an access
+  // is the time that it takes longer in HBM than in fast memory, and the floor is the time to
+  // compute.
   struct Formula {
     double base = 0;
     double floor = 0;
     double ceiling = 0;
-    uint32_t first_saving = 0;  // into savings_, one an access; then, if it has_pairs, one a pair
+    // index into savings_: one saving for each access, then, if has_pairs, one for each pair
+    uint32_t first_saving = 0;
     bool has_pairs = false;
     uint32_t access_count = 0;
-    uint32_t first_exception = 0;  // into observed_, ascending by mask
+    uint32_t first_exception = 0;  // index into observed_, ascending by mask
     uint32_t exception_count = 0;
-    uint32_t first_observation = 0;  // into observed_, ascending by mask
+    uint32_t first_observation = 0;  // index into observed_, ascending by mask
     uint32_t observation_count = 0;
   };
 

@@ -44,7 +44,7 @@ TEST(LatencyTable, NegativeSavingMakesItSlower) {
 
 TEST(LatencyTable, PairsInFastMemorySaveBeyondWhatEachSaves) {
   v1::Program proto = ThreeAccesses().builder.BuildProto();
-  // Of 0 and 1, of 0 and 2, of 1 and 2.
+  // Savings of the pairs (0, 1), (0, 2) and (1, 2).
   for (const double saving : {2.0, -20.0, 3.0}) {
     proto.mutable_latency()->mutable_classes(0)->add_pair_savings_cycles(saving);
   }
@@ -62,8 +62,8 @@ TEST(LatencyTable, FormulaStaysBetweenFloorAndCeiling) {
   ThreeAccesses three;
   three.builder.SetBounds(0, 50, 102);
   const Program program = three.builder.Build();
-  EXPECT_EQ(program.latency().Cycles(0, 0b101), 50);   // 30 by the formula
-  EXPECT_EQ(program.latency().Cycles(0, 0b010), 102);  // 105 by the formula
+  EXPECT_EQ(program.latency().Cycles(0, 0b101), 50);   // by the formula it would be 30
+  EXPECT_EQ(program.latency().Cycles(0, 0b010), 102);  // by the formula it would be 105
   EXPECT_EQ(program.latency().Cycles(0, 0b100), 60);
 }
 
@@ -93,8 +93,9 @@ TEST(LatencyTable, ExceptionWinsOverItsClass) {
 }
 
 TEST(LatencyTable, RooflineFollowsComputeOrMemory) {
-  // 10 bytes a cycle from HBM; fast memory 100 to read, 50 to write; 1000 flops a cycle. Read of
-  // 400, write of 300, update of 200 and 100 fixed: 1000 / 10 = 100 cycles in HBM.
+  // Rates: 10 bytes a cycle from HBM; fast memory reads 100 and writes 50 bytes a cycle; 1000 flops
+  // a cycle. A read of 400 bytes, a write of 300, an update of 200 and 100 fixed bytes: 1000 / 10 =
+  // 100 cycles in HBM.
   ProgramBuilder builder;
   const uint32_t a = builder.AddBuffer(400, {.live_in = true});
   const uint32_t b = builder.AddBuffer(300);
@@ -120,7 +121,7 @@ TEST(LatencyTable, RooflineIsBoundByCompute) {
 }
 
 TEST(LatencyTable, InstructionWithManyAccessesFollowsTheSameRules) {
-  // 64 accesses, too many to tabulate. Access k saves k cycles; sum over all is 2016.
+  // 64 accesses are too many to tabulate. Access k saves k cycles; the sum over all is 2016.
   ProgramBuilder builder;
   std::vector<testing::AccessSpec> accesses;
   accesses.reserve(64);
@@ -138,7 +139,7 @@ TEST(LatencyTable, InstructionWithManyAccessesFollowsTheSameRules) {
   EXPECT_EQ(latency.Cycles(0, ~uint64_t{0}), 1);
 }
 
-// What is wrong with the table of a program after `change`.
+// The error message for the table of a program after `change`.
 template <typename Change>
 std::string ErrorAfter(const Change& change) {
   ThreeAccesses three;

@@ -130,7 +130,7 @@ absl::StatusOr<Mapping> BaselineMapping(const Program& program) {
     return absl::NotFoundError(
         absl::StrCat(program.proto().name(), ": the program has no default mapping"));
   }
-  return ConvertMapping(program.proto().baseline().mapping());  // checked with the program
+  return ConvertMapping(program.proto().baseline().mapping());  // FromProto has checked it
 }
 
 }  // namespace mallocmuzero

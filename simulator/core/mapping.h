@@ -1,4 +1,4 @@
-// Where every access of a program goes, and which copies make it so.
+// A mapping: the memory of every access of a program, and the copies that this takes.
 
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_MAPPING_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_MAPPING_H_
@@ -15,7 +15,8 @@
 
 namespace mallocmuzero {
 
-// One piece of a sliced copy from HBM: queued just before `start`, behind the pieces before it.
+// One piece of a sliced copy from HBM. It is queued just before instruction `start`, behind the
+// pieces before it.
 struct CopySlice {
   uint32_t start = 0;
   int64_t bytes = 0;
@@ -23,53 +24,56 @@ struct CopySlice {
   friend bool operator==(const CopySlice&, const CopySlice&) = default;
 };
 
-// A stay of one buffer in fast memory; see Interval in mapping.proto. Copy positions are -1 where
-// there is no copy; start and done are both set or both -1.
+// A time that one buffer is in fast memory at one address; see Interval in mapping.proto. Positions
+// of copies are instructions; -1 means that there is no copy. The start and the done of a copy are
+// both set or both -1.
 struct Interval {
   uint32_t buffer = 0;
-  uint32_t first = 0;  // instructions during which the bytes are occupied, inclusive
+  uint32_t first = 0;  // the bytes are occupied from instruction `first` to `last`, inclusive
   uint32_t last = 0;
   int64_t offset = 0;  // bytes
   int32_t copy_in_start = -1;
   int32_t copy_in_done = -1;
   int32_t copy_out_start = -1;
-  int32_t copy_out_done = -1;  // up to the number of instructions: after the last one
+  int32_t copy_out_done = -1;  // may be the number of instructions: after the last one
   bool cross_program_prefetch = false;
-  std::vector<CopySlice> copy_in_slices;  // empty: the copy in is one piece
+  std::vector<CopySlice> copy_in_slices;  // empty if the copy in is one piece
 
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
 struct Mapping {
   std::vector<Interval> intervals;      // ascending by (first, buffer)
-  std::vector<uint8_t> in_fast_memory;  // one an access: 1 in fast memory, 0 in HBM
-  std::string solver;                   // who made it, for people
+  std::vector<uint8_t> in_fast_memory;  // one for each access: 1 in fast memory, 0 in HBM
+  std::string solver;                   // what made the mapping, for people
 
   friend bool operator==(const Mapping&, const Mapping&) = default;
 };
 
-// Bit k: access k of the instruction is in fast memory, by flags of all accesses of the program.
+// The mask of an instruction's accesses in fast memory: bit k is set if the flag of its access k
+// is. `in_fast_memory` has one flag for each access of the program.
 uint64_t FastMask(const Program& program, uint32_t instruction,
                   absl::Span<const uint8_t> in_fast_memory);
 
-// Sorts intervals by (first, buffer), the order the mapping must have.
+// Sorts intervals by (first, buffer), the order that a Mapping must have.
 void SortIntervals(Mapping& mapping);
 
-// Checks that the mapping belongs to this program and that every index lies in it and every copy's
-// start is not after its end; whether the mapping is valid is another question. InvalidArgument
-// names the field.
+// Converts a mapping and checks that it belongs to this program, that every index lies in the
+// program, and that no copy is done before it starts. Does not check that the mapping could run
+// (simulator/validate does). InvalidArgument, with the field in the message, if a check fails.
 absl::StatusOr<Mapping> MappingFromProto(const v1::Mapping& proto, const Program& program);
 
-// The mapping with header and the program's fingerprint. `mapping` must be for `program`.
+// The mapping as a message, with the header and the program's fingerprint. `mapping` must be for
+// `program`.
 v1::Mapping MappingToProto(const Mapping& mapping, const Program& program);
 
-// Reads and checks a mapping file; messages start with the path.
+// Reads a mapping file and checks it as MappingFromProto does. Error messages start with the path.
 absl::StatusOr<Mapping> LoadMapping(const std::string& path, const Program& program);
 
-// Everything in HBM, solver "all_hbm".
+// The mapping with everything in HBM; its solver is "all_hbm".
 Mapping AllHbmMapping(const Program& program);
 
-// The compiler's own mapping, Baseline.mapping; NotFound if the program has none.
+// The default as a mapping (Baseline.mapping). NotFound if the program has none.
 absl::StatusOr<Mapping> BaselineMapping(const Program& program);
 
 }  // namespace mallocmuzero

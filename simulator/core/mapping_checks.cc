@@ -73,7 +73,7 @@ absl::Status CheckMappingIndices(const v1::Mapping& mapping, const v1::Program& 
                                  absl::string_view field) {
   if (mapping.in_fast_memory_size() != program.accesses_size()) {
     return Error(absl::StrCat(field, "in_fast_memory"),
-                 absl::StrCat(program.accesses_size(), " entries, one an access,"),
+                 absl::StrCat(program.accesses_size(), " entries, one for each access,"),
                  mapping.in_fast_memory_size());
   }
   for (int i = 0; i < mapping.intervals_size(); ++i) {

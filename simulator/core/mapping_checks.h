@@ -10,9 +10,8 @@
 
 namespace mallocmuzero {
 
-// Checks the indices and the order of a mapping of `program`; fields start with `field`. Ignores
-// header and program_sha256. InvalidArgument names the first field that is wrong and what would be
-// right.
+// Checks the indices and the order in a mapping of `program`. Ignores header and program_sha256.
+// InvalidArgument, with the first wrong field, prefixed by `field`, and what would be right.
 absl::Status CheckMappingIndices(const v1::Mapping& mapping, const v1::Program& program,
                                  absl::string_view field);
 

@@ -83,7 +83,7 @@ TEST(Mapping, NamesTheFieldThatIsWrong) {
     return std::string(MappingFromProto(proto, program).status().message());
   };
   EXPECT_EQ(error([](v1::Mapping& m) { m.add_in_fast_memory(true); }),
-            "in_fast_memory: 2 entries, one an access, expected, found 3");
+            "in_fast_memory: 2 entries, one for each access, expected, found 3");
   EXPECT_EQ(error([](v1::Mapping& m) { m.mutable_intervals(0)->set_buffer(2); }),
             "intervals[0].buffer: an index below 2 expected, found 2");
   EXPECT_EQ(error([](v1::Mapping& m) { m.mutable_intervals(0)->set_last(2); }),

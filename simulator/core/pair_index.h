@@ -7,8 +7,8 @@
 
 namespace mallocmuzero {
 
-// Where the pair of accesses j < k is in a list of all of them. PairIndex(0, n) is also how many
-// pairs n accesses have.
+// Position of the pair of accesses j < k in a list of all pairs. PairIndex(0, n) is also the number
+// of pairs of n accesses.
 inline size_t PairIndex(size_t j, size_t k) { return k * (k - 1) / 2 + j; }
 
 }  // namespace mallocmuzero

@@ -91,9 +91,10 @@ std::vector<Loop> LoopsFromProto(const v1::Program& proto) {
   return loops;
 }
 
-// Puts the begin of each loop outside it and the end inside; see Instruction.
+// Sets `loop` and `execution_count` of loop markers: the begin belongs outside its loop, the end
+// inside (see Instruction).
 void PlaceMarkers(absl::Span<const Loop> loops, std::vector<Instruction>& instructions) {
-  for (size_t l = 0; l < loops.size(); ++l) {  // parents first
+  for (size_t l = 0; l < loops.size(); ++l) {  // parents come first
     Instruction& begin = instructions[loops[l].begin];
     begin.loop = loops[l].parent;
     begin.execution_count =

@@ -1,5 +1,5 @@
-// A compiled program as the game plays it: a checked Program message and flat arrays of its
-// numbers.
+// A compiled program: a checked Program message, and its numbers in flat arrays for the simulator
+// and the game.
 
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_PROGRAM_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_PROGRAM_H_
@@ -17,19 +17,21 @@
 
 namespace mallocmuzero {
 
-// Immutable after FromProto; safe to read from many threads. Move-only: games share one Program.
+// Immutable after FromProto; safe to read from many threads. Move-only, so that games share one
+// Program instead of copying it.
 class Program {
  public:
   Program(Program&&) = default;
   Program& operator=(Program&&) = default;
 
-  // Checks everything the rest of the software relies on: header, fingerprint, index ranges, signs,
-  // finite numbers, accesses partitioned over instructions, live ranges that cover their accesses,
-  // loops that nest and whose markers are where they say, execution counts that are the products
-  // of trip counts, the latency table, the baseline's mapping. InvalidArgument names the field.
+  // Checks everything that the rest of the software relies on: header, fingerprint, index ranges,
+  // signs, finite numbers, accesses partitioned over instructions, live ranges that cover their
+  // accesses, loops that nest and whose markers are where they say, execution counts that are the
+  // products of trip counts, the latency table, the baseline's mapping. InvalidArgument, with the
+  // field in the message, if a check fails.
   static absl::StatusOr<Program> FromProto(v1::Program proto);
 
-  // Everything as read, names included.
+  // The message as read, with names.
   const v1::Program& proto() const { return *proto_; }
   const v1::Hardware& hardware() const { return proto_->hardware(); }
 
@@ -44,7 +46,7 @@ class Program {
   uint32_t access_count() const { return static_cast<uint32_t>(accesses_.size()); }
   uint32_t buffer_count() const { return static_cast<uint32_t>(buffers_.size()); }
 
-  // Accesses of one instruction, in order: element k has bit k in a latency table's mask.
+  // The accesses of one instruction, in order: element k has bit k in a latency table's mask.
   absl::Span<const Access> AccessesOfInstruction(uint32_t instruction) const {
     const Instruction& i = instructions_[instruction];
     return absl::MakeConstSpan(accesses_).subspan(i.first_access, i.access_count);
@@ -79,7 +81,8 @@ class Program {
   LatencyTable latency_;
 };
 
-// Reads and checks a program file; messages start with the path.
+// Reads a program file and checks it as Program::FromProto does. Error messages start with the
+// path.
 absl::StatusOr<Program> LoadProgram(const std::string& path);
 
 }  // namespace mallocmuzero

@@ -30,10 +30,10 @@ using field_checks::kMaxExecutions;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Indices are int32_t in places, with -1 for none.
+// Indices are stored as int32_t in places, with -1 for none.
 constexpr int kMaxCount = 1 << 28;
 
-// No NaN and no infinity in any double, however deep.
+// InvalidArgument if any double in the message or in its submessages is NaN or infinite.
 absl::Status CheckFinite(const Message& message, const std::string& field) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -117,7 +117,8 @@ absl::Status CheckAccess(const v1::Program& program, int a) {
   return absl::OkStatus();
 }
 
-// The accesses of one instruction: its own, and each buffer at most once a kind.
+// Checks the accesses of one instruction: each refers back to the instruction, and the instruction
+// accesses each buffer at most once with each kind.
 absl::Status CheckAccessesOf(const v1::Program& program, int i) {
   const int first = static_cast<int>(program.instructions(i).first_access());
   const int end = first + static_cast<int>(program.instructions(i).access_count());
@@ -131,7 +132,7 @@ absl::Status CheckAccessesOf(const v1::Program& program, int i) {
       if (program.accesses(other).buffer() == access.buffer() &&
           program.accesses(other).kind() == access.kind()) {
         return Error(Element("accesses", a, "buffer"),
-                     absl::StrCat("one access of a kind to a buffer by instruction ", i),
+                     absl::StrCat("one access of each kind to a buffer by instruction ", i),
                      absl::StrCat("accesses ", other, " and ", a));
       }
     }
@@ -199,7 +200,7 @@ absl::Status CheckLoop(const v1::Program& program, int l) {
   return absl::OkStatus();
 }
 
-// Walks the schedule with a stack of open loops and compares what instructions and loops say.
+// Walks the schedule with a stack of open loops and checks that instructions and loops agree.
 class LoopWalk {
  public:
   explicit LoopWalk(const v1::Program& program)
@@ -216,7 +217,7 @@ class LoopWalk {
       }
     }
     for (int i = 0; i < program_.instructions_size(); ++i) MMZ_RETURN_IF_ERROR(Step(i));
-    return absl::OkStatus();  // each LOOP_BEGIN has its loop's LOOP_END behind it: none is open
+    return absl::OkStatus();  // no loop is open: each LOOP_BEGIN has been matched with its LOOP_END
   }
 
  private:
@@ -237,7 +238,7 @@ class LoopWalk {
         return Error(Element("loops", loop_at_[i], "parent"), LoopName(open_.back().loop),
                      LoopName(loop.has_parent() ? static_cast<int>(loop.parent()) : -1));
       }
-      const auto depth = static_cast<int>(open_.size());  // the first is no loop
+      const auto depth = static_cast<int>(open_.size());  // the first element is no loop
       if (depth > kMaxLoopDepth) {
         return Error(Element("loops", loop_at_[i], "begin"),
                      absl::StrCat("at most ", kMaxLoopDepth, " loops inside each other"), depth);
@@ -249,7 +250,7 @@ class LoopWalk {
       }
       open_.push_back({loop_at_[i], outer * loop.trip_count()});
     }
-    // Markers may state the loop they mark or the one around it.
+    // A marker may name the loop that it marks or the one around it.
     const Open inner = open_.back();
     if (inner.loop != loop_at_[i]) {
       return Error(Element("loops", loop_at_[i], "end"), "loops that nest", loop.end());
@@ -276,7 +277,7 @@ class LoopWalk {
   static std::string LoopName(int loop) { return loop < 0 ? "none" : absl::StrCat(loop); }
 
   const v1::Program& program_;
-  std::vector<int> loop_at_;  // for each instruction: the loop it marks, or -1
+  std::vector<int> loop_at_;  // for each instruction: the loop that it marks, or -1
   std::vector<Open> open_ = {{-1, 1}};
 };
 

@@ -1,4 +1,4 @@
-// Checks of a Program message from outside, one for each part; used by Program::FromProto.
+// Checks of a Program message that comes from outside. Program::FromProto calls them.
 
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_PROGRAM_CHECKS_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_PROGRAM_CHECKS_H_
@@ -8,8 +8,8 @@
 
 namespace mallocmuzero {
 
-// Everything but the latency table (LatencyTable::FromProto checks that). InvalidArgument names the
-// first field that is wrong and what would be right.
+// Checks everything but the latency table, which LatencyTable::FromProto checks. InvalidArgument,
+// with the first field that is wrong and what would be right.
 absl::Status CheckProgram(const v1::Program& program);
 
 }  // namespace mallocmuzero

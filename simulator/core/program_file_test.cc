@@ -1,4 +1,4 @@
-// What reading a damaged program file reports.
+// Tests of the errors that reading a damaged program file reports.
 
 #include <fstream>
 
@@ -33,7 +33,7 @@ v1::Program SmallProgram() {
   return builder.BuildProto();
 }
 
-// What LoadProgram does, without a file.
+// Does what LoadProgram does, but with bytes in memory instead of a file.
 absl::StatusOr<Program> LoadBytes(const std::string& bytes) {
   const absl::StatusOr<std::string> content = Decompress(bytes, "f");
   if (!content.ok()) return content.status();
@@ -58,13 +58,13 @@ TEST(ProgramFile, EveryTruncationIsAnError) {
 
 TEST(ProgramFile, ErrorsOfTheContentNameTheFile) {
   const std::string whole = SerializeDeterministically(SmallProgram());
-  WriteRaw(Path("cut.program"), whole.substr(0, whole.size() - 35));  // the fingerprint
+  WriteRaw(Path("cut.program"), whole.substr(0, whole.size() - 35));  // cuts off the fingerprint
   EXPECT_EQ(LoadProgram(Path("cut.program")).status().message(),
             Path("cut.program") +
                 ": fingerprint: does not match the content; the program is damaged or was edited");
 }
 
-// A flip may hit a bit that means nothing (true has many encodings): then the program is the same.
+// A flipped bit may have no meaning (`true` has many encodings): then the program must be the same.
 TEST(ProgramFile, EveryFlippedBitIsAnErrorOrChangesNothing) {
   const std::string whole = SerializeDeterministically(SmallProgram());
   size_t errors = 0;

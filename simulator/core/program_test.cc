@@ -20,8 +20,8 @@ using ::mallocmuzero::testing::Write;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// 0 instruction, 1 loop begin, 2 instruction, 3 inner loop begin, 4 instruction, 5 inner end,
-// 6 outer end, 7 instruction.
+// Instructions by index: 0 plain, 1 begin of the outer loop, 2 plain, 3 begin of the inner loop, 4
+// plain, 5 end of the inner loop, 6 end of the outer loop, 7 plain.
 ProgramBuilder NestedLoops() {
   ProgramBuilder builder;
   const uint32_t weights = builder.AddBuffer(100, {.live_in = true});
@@ -144,12 +144,13 @@ TEST(Program, RefusesWrongAccesses) {
             "accesses[0].bytes_accessed: 0 to 1125899906842624 expected, found -1");
   EXPECT_EQ(ErrorAfter([](v1::Program& p) { p.mutable_accesses(0)->set_buffer(2); }),
             "accesses[0].instruction: one in the live range 7 to 7 of buffer 2 expected, found 0");
-  EXPECT_EQ(ErrorAfter([](v1::Program& p) {
-              p.mutable_accesses(3)->set_buffer(0);
-              p.mutable_accesses(3)->set_kind(v1::Access::READ);
-            }),
-            "accesses[3].buffer: one access of a kind to a buffer by instruction 4 expected, found "
-            "accesses 2 and 3");
+  EXPECT_EQ(
+      ErrorAfter([](v1::Program& p) {
+        p.mutable_accesses(3)->set_buffer(0);
+        p.mutable_accesses(3)->set_kind(v1::Access::READ);
+      }),
+      "accesses[3].buffer: one access of each kind to a buffer by instruction 4 expected, found "
+      "accesses 2 and 3");
 }
 
 TEST(Program, RefusesWrongBuffersAndTensors) {
@@ -188,7 +189,8 @@ TEST(Program, RefusesLoopsThatDoNotNest) {
             "instructions[3].kind: a marker named by a loop expected, found none");
 }
 
-// Each but the last around the next one; the outer 50 have two passes: 2^50 executions in all.
+// `depth` loops, each inside the one before it. The outer 50 have two passes: 2^50 executions in
+// all.
 v1::Program LoopsInsideEachOther(int depth) {
   ProgramBuilder builder;
   const uint32_t weights = builder.AddBuffer(100, {.live_in = true});
@@ -211,11 +213,11 @@ TEST(Program, RefusesAWrongBaseline) {
   EXPECT_EQ(ErrorAfter([](v1::Program& p) {
               p.mutable_baseline()->mutable_mapping()->add_in_fast_memory(true);
             }),
-            "baseline.mapping.in_fast_memory: 6 entries, one an access, expected, found 1");
+            "baseline.mapping.in_fast_memory: 6 entries, one for each access, expected, found 1");
 }
 
-// Sealed again after the damage, so that the checks behind the fingerprint are what is tested:
-// whatever passes them can be priced.
+// The message is sealed again after the damage, so that the test reaches the checks behind the
+// fingerprint. A program that passes them must have a price.
 TEST(Program, RandomDamageIsRefusedOrHarmless) {
   const std::string bytes = SerializeDeterministically(NestedLoops().BuildProto());
   std::mt19937 random(7);
@@ -236,7 +238,7 @@ TEST(Program, RandomDamageIsRefusedOrHarmless) {
     EXPECT_GE(SimulateAllHbm(*program).total_cycles, 0);
     EXPECT_GE(AllFastCycles(*program), 0);
   }
-  // Both outcomes are exercised.
+  // Both outcomes must occur.
   EXPECT_GT(accepted, 100);
   EXPECT_GT(parsed - accepted, 100);
 }

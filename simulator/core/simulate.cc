@@ -12,14 +12,15 @@ namespace mallocmuzero {
 namespace {
 
 // The moments at which a mapping's copies are queued and waited for, ordered by the instruction
-// they precede. At one instruction: waits for copies queued earlier, then queueing (what is needed
-// first goes first, then in the order of the intervals), then waits for copies queued just now.
+// that they precede. Before one instruction, first come the waits for copies that were queued
+// earlier, then the queueing, then the waits for copies that were just queued. Copies are queued in
+// the order in which they are needed, and if that is equal in the order of the intervals.
 class CopySchedule {
  public:
   struct Event {
     uint32_t interval;
     CopyDirection direction;
-    int64_t bytes;  // of the copy or of one slice; 0 if waited for
+    int64_t bytes;  // of the copy or of one slice; 0 if the event is a wait
   };
 
   CopySchedule(absl::Span<const Interval> intervals, absl::Span<const Buffer> buffers,
@@ -34,28 +35,29 @@ class CopySchedule {
     for (size_t slot = 1; slot < starts_.size(); ++slot) starts_[slot] += starts_[slot - 1];
     events_.resize(starts_.back());
     ForEachEvent([this](size_t slot, Event event) { events_[starts_[slot]++] = event; });
-    // Each start has moved to the next one's; put them back.
+    // Filling the slots has moved the start of each slot to the start of the next one; shift them
+    // back.
     std::copy_backward(starts_.begin(), starts_.end() - 1, starts_.end());
     starts_[0] = 0;
     for (uint32_t i = 0; i <= instruction_count; ++i) SortQueued(i);
   }
 
-  // Copies queued earlier and waited for just before `instruction`.
+  // Waits just before `instruction` for copies that were queued earlier.
   absl::Span<const Event> Due(uint32_t instruction) const { return Slot(instruction, kDue); }
 
   // Copies queued just before `instruction`.
   absl::Span<const Event> Queued(uint32_t instruction) const { return Slot(instruction, kQueued); }
 
-  // Those of them that are waited for at once.
+  // Waits just before `instruction` for copies that were queued just before it too.
   absl::Span<const Event> DueAtOnce(uint32_t instruction) const {
     return Slot(instruction, kDueAtOnce);
   }
 
-  // Copies in all, a sliced one counted once.
+  // Number of copies; a sliced copy counts once.
   uint32_t copies() const { return copies_; }
 
  private:
-  static constexpr size_t kSlots = 3;  // at each instruction and at the end of the program
+  static constexpr size_t kSlots = 3;  // for each instruction and for the end of the program
   static constexpr size_t kDue = 0;
   static constexpr size_t kQueued = 1;
   static constexpr size_t kDueAtOnce = 2;
@@ -108,11 +110,11 @@ class CopySchedule {
   absl::Span<const Interval> intervals_;
   absl::Span<const Buffer> buffers_;
   uint32_t copies_ = 0;
-  std::vector<uint32_t> starts_;  // by slot, into events_
+  std::vector<uint32_t> starts_;  // for each slot its first index in events_
   std::vector<Event> events_;
 };
 
-// Queues and waits, with the ticket of every copy on its way.
+// Queues copies, waits for them, and keeps the ticket of every copy that is on its way.
 class Copies {
  public:
   Copies(const Program& program, const Mapping& mapping)
@@ -120,8 +122,8 @@ class Copies {
         schedule_(mapping.intervals, program.buffers(), program.instruction_count()),
         tickets_(2 * mapping.intervals.size()) {}
 
-  // Queues and waits just before `instruction`; returns the stall of one execution, cycles. Tells
-  // `observer` of every copy and wait.
+  // Queues and waits just before `instruction`. Returns the stall of one execution in cycles.
+  // Reports every copy and every wait to `observer`.
   template <typename Observer>
   double Reach(uint32_t instruction, Observer& observer) {
     double stall_bytes = 0;
@@ -130,7 +132,7 @@ class Copies {
     }
     observer.WaitedBeforeQueueing(stall_bytes, queues_);
     for (const CopySchedule::Event& event : schedule_.Queued(instruction)) {
-      // The last slice's ticket stands for all: a queue moves its copies in order.
+      // The last slice's ticket stands for all slices, because a queue moves its copies in order.
       TicketOf(event) = queues_.Issue(event.direction, static_cast<double>(event.bytes));
       observer.Queued(event, instruction, TicketOf(event));
     }
@@ -164,10 +166,11 @@ class Copies {
   CopyQueues queues_;
 };
 
-// Accesses of an instruction that a mapping puts into fast memory, and the bytes of the others.
+// The accesses of an instruction that a mapping puts into fast memory, and the bytes that the
+// others move.
 struct Placement {
   uint64_t fast_mask = 0;
-  int64_t hbm_bytes = 0;  // with fixed_hbm_bytes
+  int64_t hbm_bytes = 0;  // includes fixed_hbm_bytes
 };
 
 Placement PlacementOf(const Instruction& instruction, const Access* accesses,
@@ -185,7 +188,7 @@ double IdleBytesOf(double cycles, double hbm_bytes_per_cycle, int64_t hbm_bytes)
   return std::max(0.0, cycles * hbm_bytes_per_cycle - static_cast<double>(hbm_bytes));
 }
 
-// What Walk tells while it walks: nothing.
+// Ignores the reports of Walk.
 struct NoObserver {
   static void Waited(const CopySchedule::Event&, double) {}
   static void WaitedBeforeQueueing(double, const CopyQueues&) {}
@@ -194,7 +197,7 @@ struct NoObserver {
   static void Ran(double, int64_t, double, const CopyQueues&) {}
 };
 
-// Keeps all of it.
+// Records the reports of Walk as a Trace.
 class Tracer {
  public:
   Tracer(const Program& program, const Mapping& mapping)
@@ -253,7 +256,8 @@ class Tracer {
   }
 
   const double bytes_per_cycle_;
-  std::vector<size_t> last_copies_;  // by interval and direction, into the trace's copies
+  // for each interval and direction an index into the trace's copies
+  std::vector<size_t> last_copies_;
   Trace trace_;
 };
 

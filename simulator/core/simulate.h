@@ -16,79 +16,83 @@ namespace mallocmuzero {
 // Cycles of one run of the program. total = estimated + modelled + stall, summed in that order.
 struct Price {
   double total_cycles = 0;
-  double estimated_cycles = 0;  // instructions with a compiler's estimate, times executions
-  double modelled_cycles = 0;   // instructions without one, times executions
+  double estimated_cycles = 0;  // of instructions with a compiler's estimate, times executions
+  double modelled_cycles = 0;   // of instructions without one, times executions
   double stall_cycles = 0;      // waiting for copies, times executions
-  uint32_t copies = 0;          // in and out; a sliced one is one, cross-program prefetch none
+  // in and out; a sliced copy counts once, a cross-program prefetch does not count
+  uint32_t copies = 0;
 };
 
-// Bytes accessed in one run of the program, times executions; copies are not counted.
+// Bytes that instructions access in one run of the program, times executions. Copies are not
+// counted.
 struct Traffic {
   double bytes_accessed = 0;
-  double hbm_bytes = 0;  // of them from or to HBM
+  double hbm_bytes = 0;  // the part of them from or to HBM
 };
 
-// One step of the walk that Simulate describes: what happens just before an instruction, then one
-// execution of it.
+// One step of the walk that Simulate describes: what happens just before an instruction, and then
+// one execution of the instruction.
 struct TraceStep {
-  double wait_before_queueing = 0;  // step 1, cycles
-  double wait_after_queueing = 0;   // step 3, cycles
-  double cycles = 0;                // step 4, latency
+  double wait_before_queueing = 0;  // cycles of step 1
+  double wait_after_queueing = 0;   // cycles of step 3
+  double cycles = 0;                // latency of one execution, step 4
   double hbm_bytes = 0;             // traffic of the instruction's own accesses
-  double idle_bytes = 0;            // what it leaves to copies
+  double idle_bytes = 0;            // bytes that copies could move meanwhile
 
-  // Bytes that the queues {in, out} have moved since the program began, at the end of steps 1, 3
-  // and 4.
+  // Bytes that the queues {in, out} have moved since the program began, at the end of step 1, of
+  // step 3 and of step 4.
   std::array<double, 2> moved_before_queueing = {0, 0};
   std::array<double, 2> moved_after_queueing = {0, 0};
   std::array<double, 2> moved = {0, 0};
 };
 
-// A copy, or one piece of a sliced one. It moves while the bytes its queue has moved in all go from
-// `begin` to `end`.
+// A copy, or one piece of a sliced one. The copy moves while the total bytes moved by its queue go
+// from `begin` to `end`.
 struct TraceCopy {
-  uint32_t interval = 0;  // into Mapping::intervals
+  uint32_t interval = 0;  // index into Mapping::intervals
   CopyDirection direction = CopyDirection::kIn;
-  uint32_t queued_at = 0;  // just before this instruction
+  uint32_t queued_at = 0;  // the instruction just before which the copy is queued
   double begin = 0;        // bytes
   double end = 0;
-  double wait_cycles = 0;  // of the program, once, for this and what is before it in its queue
+  double wait_cycles = 0;  // wait for this copy and those before it in its queue, once
 };
 
 struct Trace {
   Price price;
-  std::vector<TraceStep> steps;   // one an instruction, then what is waited for at the end
+  std::vector<TraceStep> steps;   // one for each instruction, then one for the waits at the end
   std::vector<TraceCopy> copies;  // in the order in which they are queued
 };
 
-// Prices a mapping, valid or not; its indices must lie in the program (MappingFromProto). For each
-// instruction i in order:
-//   1. wait for the copies with copy_in_done == i or copy_out_done == i that were queued earlier;
-//   2. queue the copies with copy_in_start == i or copy_out_start == i, of a sliced copy the slices
-//      with start == i: what is needed first goes first, then in the order of the intervals;
-//   3. wait for those that were just queued and are needed at i; the stalls count
-//      execution_count(i) times;
-//   4. L = latency for the accesses in fast memory, counts execution_count(i) times; the copies
-//      move IdleBytes(...) once, however often i runs.
-// At the end: wait for the copies with copy_out_done == instruction_count, once. A cross-program
-// prefetch neither moves nor stalls (docs/cost-model.md).
+// Prices a mapping, valid or not; its indices must lie in the program (MappingFromProto checks
+// that). For each instruction i in order:
+//   1. Wait for the copies with copy_in_done == i or copy_out_done == i that were queued earlier.
+//   2. Queue the copies with copy_in_start == i or copy_out_start == i, and of a sliced copy the
+//      slices with start == i. A copy that is needed earlier is queued earlier; copies needed at
+//      the same time are queued in the order of the intervals.
+//   3. Wait for the copies that were just queued and are needed at i. The waits of steps 1 and 3
+//      are stalls and count execution_count(i) times.
+//   4. Execute i. Its latency for the accesses in fast memory counts execution_count(i) times. The
+//      copies move IdleBytes(...) once, however often i runs.
+//
+// At the end, wait once for the copies with copy_out_done == instruction_count. A cross-program
+// prefetch neither moves bytes nor stalls (docs/cost-model.md).
 Price Simulate(const Program& program, const Mapping& mapping);
 
-// The same with every step of the walk. Of a sliced copy the last slice has the wait.
+// The same, with every step of the walk. The wait for a sliced copy is stored with its last slice.
 Trace SimulateTrace(const Program& program, const Mapping& mapping);
 
 // The price of AllHbmMapping.
 Price SimulateAllHbm(const Program& program);
 
-// Cycles with every access in fast memory that is not pinned to HBM, and no copy.
+// Cycles of one run without any copy, with every access in fast memory whose buffer is not pinned
+// to HBM.
 double AllFastCycles(const Program& program);
 
-// Traffic under a mapping.
+// The traffic of one run under a mapping.
 Traffic MeasureTraffic(const Program& program, const Mapping& mapping);
 
-// HBM bandwidth one execution of `instruction` leaves to copies, bytes:
-// max(0, cycles x hbm_bytes_per_cycle - fixed HBM bytes - bytes accessed by accesses not in
-// `fast_mask`).
+// The bytes that copies can move during one execution of `instruction`: max(0, cycles x
+// hbm_bytes_per_cycle - fixed HBM bytes - bytes accessed by accesses not in `fast_mask`).
 double IdleBytes(const Program& program, uint32_t instruction, uint64_t fast_mask, double cycles);
 
 }  // namespace mallocmuzero

@@ -38,8 +38,8 @@ Interval CopyOut(uint32_t buffer, uint32_t first, uint32_t start, uint32_t done)
   return interval;
 }
 
-// A copy of 400 bytes behind an instruction of 100 cycles, for a reader of 50 cycles that takes 20
-// with its operand in fast memory.
+// A copy of 400 bytes runs behind an instruction of 100 cycles. Its reader takes 50 cycles, or 20
+// with the operand in fast memory.
 struct Prefetch {
   explicit Prefetch(int64_t hbm_bytes_of_first) {
     weights = builder.AddBuffer(400, {.live_in = true});
@@ -60,7 +60,7 @@ TEST(Simulate, AddsInstructionsInHbm) {
 }
 
 TEST(Simulate, CopyHidesBehindCompute) {
-  // 100 cycles leave 1000 bytes, the copy needs 400: 100 + 20.
+  // 100 cycles leave 1000 bytes and the copy needs 400: no stall, 100 + 20 cycles.
   const Prefetch prefetch(0);
   const Program program = prefetch.builder.Build();
   const Price price = Simulate(program, InFast(program, {1}, {CopyIn(prefetch.weights, 0, 1)}));
@@ -70,7 +70,8 @@ TEST(Simulate, CopyHidesBehindCompute) {
 }
 
 TEST(Simulate, CopyCannotHideBehindMemoryBoundInstruction) {
-  // 100 cycles x 10 bytes are all used: the copy takes 400 / 10 = 40 cycles. 100 + 40 + 20.
+  // The instruction uses all of its 100 cycles x 10 bytes, so the copy takes 400 / 10 = 40 cycles
+  // after it: 100 + 40 + 20.
   const Prefetch prefetch(1000);
   const Program program = prefetch.builder.Build();
   const Price price = Simulate(program, InFast(program, {1}, {CopyIn(prefetch.weights, 0, 1)}));
@@ -79,7 +80,7 @@ TEST(Simulate, CopyCannotHideBehindMemoryBoundInstruction) {
 }
 
 TEST(Simulate, CopyHidesInWhatIsLeft) {
-  // 1000 - 800 = 200 bytes left, 200 of 400 remain: 20 cycles.
+  // 1000 - 800 = 200 bytes are left to the copy; the other 200 of its 400 take 20 cycles.
   const Prefetch prefetch(800);
   const Program program = prefetch.builder.Build();
   EXPECT_EQ(Simulate(program, InFast(program, {1}, {CopyIn(prefetch.weights, 0, 1)})).stall_cycles,
@@ -87,7 +88,7 @@ TEST(Simulate, CopyHidesInWhatIsLeft) {
 }
 
 TEST(Simulate, InstructionThatMovesMoreThanTheBandwidthLeavesNothing) {
-  // 100 cycles and 5000 bytes: the bandwidth left over is 0, not -4000.
+  // The instruction accesses 5000 bytes in 100 cycles: the bandwidth left over is 0, not -4000.
   const Prefetch prefetch(5000);
   const Program program = prefetch.builder.Build();
   EXPECT_EQ(Simulate(program, InFast(program, {1}, {CopyIn(prefetch.weights, 0, 1)})).stall_cycles,
@@ -106,8 +107,9 @@ TEST(Simulate, CrossProgramPrefetchIsFree) {
 }
 
 TEST(Simulate, FastAccessLeavesItsBandwidthToCopies) {
-  // The first instruction reads `a`, 600 bytes, in 100 cycles. From fast memory it leaves 1000
-  // bytes: 700 of `b` are hidden. From HBM 400: 300 remain, 30 cycles.
+  // The first instruction reads the 600 bytes of `a` in 100 cycles. If it reads from fast memory,
+  // it leaves 1000 bytes, which hide all 700 bytes of the copy of `b`. If it reads from HBM, it
+  // leaves 400; the other 300 take 30 cycles.
   ProgramBuilder builder;
   const uint32_t a = builder.AddBuffer(600, {.live_in = true});
   const uint32_t b = builder.AddBuffer(700, {.live_in = true});
@@ -119,8 +121,9 @@ TEST(Simulate, FastAccessLeavesItsBandwidthToCopies) {
 }
 
 TEST(Simulate, InPlaceUpdateUsesTheBandwidthOfWhatItMoves) {
-  // The update spans 400 bytes and moves 20. 10 cycles leave 100 - 20 = 80 bytes, all that the
-  // copy of 80 needs; by its footprint nothing would be left and the copy would stall 8 cycles.
+  // The update's buffer has 400 bytes, but the update moves only 20. In 10 cycles it leaves 100 -
+  // 20 = 80 bytes, all that the copy of 80 needs. If the whole buffer counted, nothing would be
+  // left and the copy would stall 8 cycles.
   ProgramBuilder builder;
   const uint32_t cache = builder.AddBuffer(400, {.live_in = true});
   const uint32_t small = builder.AddBuffer(80, {.live_in = true});
@@ -134,8 +137,8 @@ TEST(Simulate, InPlaceUpdateUsesTheBandwidthOfWhatItMoves) {
 }
 
 TEST(Simulate, ReadsAndWritesInFlightShareTheBandwidth) {
-  // 20 cycles leave 200 bytes: 100 for the write-back of 100, which is done, 100 for the prefetch
-  // of 300. Waiting for the other 200 takes 20 cycles.
+  // 20 cycles leave 200 bytes: 100 complete the write-back of 100, and 100 go to the prefetch of
+  // 300. Its other 200 bytes take 20 cycles.
   ProgramBuilder builder;
   const uint32_t written = builder.AddBuffer(100, {.live_out = true});
   const uint32_t weights = builder.AddBuffer(300, {.live_in = true});
@@ -151,7 +154,7 @@ TEST(Simulate, ReadsAndWritesInFlightShareTheBandwidth) {
 }
 
 TEST(Simulate, WriteBackIsWaitedForAtTheEnd) {
-  // Written in the last instruction: 300 bytes take 30 cycles after it.
+  // The value is written in the last instruction: its 300 bytes take 30 cycles after it.
   ProgramBuilder builder;
   const uint32_t result = builder.AddBuffer(300, {.live_out = true});
   builder.AddInstruction(50, {Write(result, 10)});
@@ -162,8 +165,9 @@ TEST(Simulate, WriteBackIsWaitedForAtTheEnd) {
 }
 
 TEST(Simulate, CopiesFinishFirstInFirstOut) {
-  // 500 bytes of `first` are ahead of 100 of `second`; 10 cycles move 100. Waiting for `second`
-  // moves the other 400 too: 50 cycles. Then `first` is there.
+  // The 500 bytes of `first` are queued ahead of the 100 of `second`; 10 cycles move 100. Waiting
+  // for `second` moves the other 400 of `first`, too: 50 cycles. After that, `first` is done as
+  // well.
   ProgramBuilder builder;
   const uint32_t first = builder.AddBuffer(500, {.live_in = true});
   const uint32_t second = builder.AddBuffer(100, {.live_in = true});
@@ -177,9 +181,10 @@ TEST(Simulate, CopiesFinishFirstInFirstOut) {
 }
 
 TEST(Simulate, SlicesAreQueuedOneByOne) {
-  // 10 cycles leave 100 bytes, twice. Of one piece of 400 bytes 200 remain: 20 cycles. With 50
-  // bytes queued first and 350 an instruction later, the first instruction moves only 50, the
-  // second 100, and 250 remain: 25 cycles. Two slices are one copy.
+  // Each of two instructions takes 10 cycles and leaves 100 bytes. If the copy is one piece of 400
+  // bytes, 200 remain: 20 cycles. If 50 bytes are queued first and 350 an instruction later, the
+  // first instruction moves only 50, the second 100, and 250 remain: 25 cycles. Two slices count as
+  // one copy.
   ProgramBuilder builder;
   const uint32_t weights = builder.AddBuffer(400, {.live_in = true});
   builder.AddInstruction(10);
@@ -195,7 +200,7 @@ TEST(Simulate, SlicesAreQueuedOneByOne) {
 }
 
 TEST(Simulate, LoopsMultiplyTheirInstructions) {
-  // 5 + 3 x 7, and 5 + 2 x (1 + 3 x 4 + 2) = 35.
+  // 5 + 3 x 7 = 26, and 5 + 2 x (1 + 3 x 4 + 2) = 35.
   ProgramBuilder single;
   single.AddInstruction(5);
   single.BeginLoop(3);
@@ -216,8 +221,8 @@ TEST(Simulate, LoopsMultiplyTheirInstructions) {
 }
 
 TEST(Simulate, StallInALoopHappensInEveryIteration) {
-  // The body's first instruction is memory bound (10 cycles, 100 bytes): the copy of 50 bytes
-  // stalls 5 cycles, 3 times.
+  // The body's first instruction uses the whole HBM bandwidth (10 cycles, 100 bytes), so the copy
+  // of 50 bytes stalls 5 cycles in each of 3 passes.
   ProgramBuilder builder;
   const uint32_t weights = builder.AddBuffer(50, {.live_in = true});
   builder.BeginLoop(3);
@@ -231,22 +236,22 @@ TEST(Simulate, StallInALoopHappensInEveryIteration) {
 }
 
 TEST(Simulate, WaitAtTheLoopEndIsInsideAndBehindItOutside) {
-  // The body writes 40 bytes in an instruction of 2 cycles; the write-back starts at the end
-  // marker, so all of it is stall: 4 cycles, 3 times inside, once behind the loop.
+  // The body writes 40 bytes in an instruction of 2 cycles. The write-back starts at the end
+  // marker, so all of it is a stall: 4 cycles, three times inside the loop, and once behind it.
   ProgramBuilder builder;
   const uint32_t written = builder.AddBuffer(40);
   builder.BeginLoop(3);
-  builder.AddInstruction(2, {Write(written)});  // 1
-  builder.EndLoop();                            // 2
-  builder.AddInstruction(1);                    // 3
+  builder.AddInstruction(2, {Write(written)});  // instruction 1
+  builder.EndLoop();                            // instruction 2
+  builder.AddInstruction(1);                    // instruction 3
   const Program program = builder.Build();
   EXPECT_EQ(Simulate(program, InFast(program, {1}, {CopyOut(written, 1, 2, 2)})).stall_cycles, 12);
   EXPECT_EQ(Simulate(program, InFast(program, {1}, {CopyOut(written, 1, 2, 3)})).stall_cycles, 4);
 }
 
 TEST(Simulate, LoopGivesCopiesTheBandwidthOfOneExecution) {
-  // As in XLA's RuntimeSimulator: the body of 10 cycles runs 10 times, but moves 100 of 500 bytes
-  // once. 400 / 10 = 40 cycles remain.
+  // As in XLA's RuntimeSimulator, the body of 10 cycles runs 10 times but moves its 100 bytes only
+  // once. The other 400 of the copy's 500 bytes take 40 cycles.
   ProgramBuilder builder;
   const uint32_t weights = builder.AddBuffer(500, {.live_in = true});
   builder.BeginLoop(10);
@@ -291,7 +296,7 @@ TEST(Simulate, AllFastLeavesPinnedBuffersInHbm) {
 }
 
 TEST(Simulate, TrafficCountsExecutionsAndFixedBytes) {
-  // In the loop 30 + 7 bytes, 4 times; outside 20 read from fast memory.
+  // In the loop 30 + 7 bytes are accessed 4 times; outside, 20 bytes are read from fast memory.
   ProgramBuilder builder;
   const uint32_t a = builder.AddBuffer(30, {.live_in = true});
   const uint32_t b = builder.AddBuffer(20, {.live_in = true});
@@ -306,7 +311,8 @@ TEST(Simulate, TrafficCountsExecutionsAndFixedBytes) {
 }
 
 TEST(Simulate, IdleBytesAreWhatTheInstructionLeaves) {
-  // 50 cycles x 10 = 500 bytes, less 30 fixed and the accesses in HBM, 100 and 200.
+  // 50 cycles x 10 = 500 bytes, less 30 fixed bytes and less the accesses in HBM, of 100 and 200
+  // bytes.
   ProgramBuilder builder;
   const uint32_t a = builder.AddBuffer(100, {.live_in = true});
   const uint32_t b = builder.AddBuffer(200, {.live_in = true});
@@ -319,8 +325,9 @@ TEST(Simulate, IdleBytesAreWhatTheInstructionLeaves) {
   EXPECT_EQ(IdleBytes(program, 0, 0b00, 1), 0);
 }
 
-// Random straight-line programs and copies. Execution counts are 1: a stall before a loop can hide
-// a copy that would otherwise stall in every iteration, so in general removing a copy may cost.
+// Random straight-line programs and copies. There are no loops, because a stall before a loop can
+// hide a copy that would otherwise stall in every iteration: with loops, removing a copy can make a
+// program slower.
 class RandomPrices : public ::testing::TestWithParam<int> {
  protected:
   RandomPrices() : random_(GetParam()), program_(MakeProgram()) {
@@ -374,8 +381,8 @@ TEST_P(RandomPrices, PricingAgainGivesTheSame) {
   EXPECT_EQ(first.stall_cycles, second.stall_cycles);
 }
 
-// While the program stalls the copies have the whole bandwidth, so each of their bytes is waited
-// for at most once.
+// While the program stalls, the copies have the whole bandwidth, so the program waits at most once
+// for each of their bytes.
 TEST_P(RandomPrices, StallsAreAtMostTheTimeOfAllCopiesAtFullBandwidth) {
   double bytes = 0;
   for (const Interval& interval : mapping_.intervals) {

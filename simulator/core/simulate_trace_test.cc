@@ -1,5 +1,5 @@
-// The walk behind a price, step by step, by hand on the chip of SmallHardware: 10 bytes of HBM
-// bandwidth a cycle.
+// The steps of the walk behind a price, worked out by hand on the chip of SmallHardware: 10 bytes
+// of HBM bandwidth a cycle.
 
 #include <random>
 #include <vector>
@@ -17,9 +17,9 @@ using ::mallocmuzero::testing::Read;
 using ::mallocmuzero::testing::Write;
 using ::testing::ElementsAre;
 
-// As in Simulate's ReadsAndWritesInFlightShareTheBandwidth: 100 bytes are written back and 300
-// brought in behind 20 cycles, which leave 200 bytes, 100 each way; the other 200 bytes in are
-// waited for.
+// The case of Simulate's ReadsAndWritesInFlightShareTheBandwidth: 100 bytes are written back and
+// 300 prefetched behind 20 cycles, which leave 200 bytes, 100 for each direction. The program waits
+// for the other 200 bytes of the prefetch.
 class SharedBandwidth : public ::testing::Test {
  protected:
   SharedBandwidth() {
@@ -58,7 +58,7 @@ TEST_F(SharedBandwidth, StepsHaveWaitsLatencyAndBytes) {
 TEST_F(SharedBandwidth, CopiesHaveTheirPlaceInTheQueueAndTheirWait) {
   const Trace trace = SimulateTrace(builder_.Build(), mapping_);
   ASSERT_EQ(trace.copies.size(), 2);
-  // The read is needed at 2, the write-back only at 3, so the read is queued first.
+  // The prefetch is needed at 2, the write-back only at 3, so the prefetch is queued first.
   const TraceCopy& in = trace.copies[0];
   EXPECT_EQ(in.interval, 1);
   EXPECT_EQ(in.direction, CopyDirection::kIn);
@@ -74,8 +74,8 @@ TEST_F(SharedBandwidth, CopiesHaveTheirPlaceInTheQueueAndTheirWait) {
 }
 
 TEST(SimulateTrace, TellsWaitsBeforeQueueingFromThoseAfterIt) {
-  // 10 cycles move 100 of a's 150 bytes, so 5 cycles are waited for it; then b's 80 bytes are
-  // queued and needed at once, 8 cycles.
+  // 10 cycles move 100 of the 150 bytes of `a`, so the program waits 5 cycles for it. Then the 80
+  // bytes of `b` are queued and needed at once: 8 cycles.
   ProgramBuilder builder;
   const uint32_t a = builder.AddBuffer(150, {.live_in = true});
   const uint32_t b = builder.AddBuffer(80, {.live_in = true});
@@ -94,7 +94,7 @@ TEST(SimulateTrace, TellsWaitsBeforeQueueingFromThoseAfterIt) {
 }
 
 TEST(SimulateTrace, SlicesAreCopiesAndTheLastHasTheWait) {
-  // As in Simulate's SlicesAreQueuedOneByOne: 50 bytes, an instruction later 350.
+  // The case of Simulate's SlicesAreQueuedOneByOne: 50 bytes, and 350 an instruction later.
   ProgramBuilder builder;
   const uint32_t weights = builder.AddBuffer(400, {.live_in = true});
   builder.AddInstruction(10);

@@ -8,7 +8,7 @@
 namespace mallocmuzero::hlo {
 namespace {
 
-// Calls `read(key)` for each member of a JSON object; `read` consumes the value.
+// Calls `read(key)` for each member of a JSON object; `read` must consume the value.
 template <typename Read>
 bool ForEachMember(Lexer& lexer, Read read) {
   if (!lexer.Expect('{')) return false;
@@ -20,7 +20,7 @@ bool ForEachMember(Lexer& lexer, Read read) {
   return lexer.Expect('}');
 }
 
-// Calls `read()` for each element of a JSON array; `read` consumes the element.
+// Calls `read()` for each element of a JSON array; `read` must consume the element.
 template <typename Read>
 bool ForEachElement(Lexer& lexer, Read read) {
   if (!lexer.Expect('[')) return false;
@@ -52,7 +52,7 @@ bool ReadKnown(Lexer& lexer, absl::optional<int64_t>& value) {
 
 bool ReadScopedMemory(Lexer& lexer, Instruction& instruction) {
   return ForEachElement(lexer, [&] {
-    ScopedMemory memory = {0, 0, 0};  // protobuf leaves out zeros
+    ScopedMemory memory = {0, 0, 0};  // protobuf's JSON leaves out zeros
     const bool ok = ForEachMember(lexer, [&](absl::string_view key) {
       if (key == "memory_space") return ReadPosition(lexer, memory.memory_space);
       if (key == "offset") return ReadNumber(lexer, memory.offset);
@@ -102,7 +102,8 @@ bool ReadConfig(Lexer& lexer, Instruction& instruction) {
   });
 }
 
-// The values go into fields of their own only when the whole object was read.
+// Parsed into a separate Instruction first, so that a config which turns out to be malformed
+// changes nothing.
 void MoveConfig(Instruction&& from, Instruction& to) {
   to.known_trip_count = from.known_trip_count;
   to.estimated_cycles = from.estimated_cycles;

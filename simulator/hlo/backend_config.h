@@ -1,4 +1,5 @@
-// What the compiler wrote into an instruction's backend_config: estimates, trip counts, memory.
+// Reads what the compiler wrote into an instruction's backend_config: estimates, trip counts,
+// memory.
 
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_BACKEND_CONFIG_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_BACKEND_CONFIG_H_
@@ -8,9 +9,10 @@
 
 namespace mallocmuzero::hlo {
 
-// Reads the value of backend_config= and fills the fields of `instruction` that come from it. The
-// JSON object stands in the text as it is or in double quotes; a quoted string that is no JSON
-// object is skipped. A negative number of cycles or iterations means unknown and is dropped.
+// Reads the value of backend_config= and fills in the fields of `instruction` that come from it. In
+// HLO text the JSON object appears either as it is or in double quotes. A quoted string that is no
+// JSON object is skipped. A negative number of cycles or iterations means "unknown" and is dropped.
+// Returns false, with the lexer's error set, if the value is malformed.
 bool ParseBackendConfig(Lexer& lexer, Instruction& instruction);
 
 }  // namespace mallocmuzero::hlo

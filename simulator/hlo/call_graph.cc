@@ -21,8 +21,10 @@ bool LinkCalls(Lexer& lexer, const std::vector<PendingCall>& calls, Module& modu
   return true;
 }
 
-// Takes away callers that nobody calls any more, one layer after the other (Kahn); what remains
-// calls itself. `calls` are grouped by caller, as they stand in the text.
+// Checks that calls nest at most kMaxCallDepth deep and that no computation calls itself. Removes
+// the computations that have no remaining caller, layer by layer (Kahn's algorithm); a computation
+// that is left over calls itself, directly or through others. `calls` are grouped by caller, as
+// they are in the text.
 bool CheckCallDepth(Lexer& lexer, const std::vector<PendingCall>& calls, const Module& module) {
   const size_t count = module.computations.size();
   const auto callee_of = [&module](const PendingCall& call) {

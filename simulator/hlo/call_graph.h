@@ -1,4 +1,4 @@
-// Links the computations that instructions name, and bounds how deep calls nest.
+// Links calls to the computations that they name, and bounds how deep calls nest.
 
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_CALL_GRAPH_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_CALL_GRAPH_H_
@@ -11,12 +11,13 @@
 
 namespace mallocmuzero::hlo {
 
-// Calls in calls that are accepted; real programs stay below 10.
+// Most calls inside each other; real programs stay below 10.
 inline constexpr int kMaxCallDepth = 128;
 
-// Enters the computations named in `calls` into the module and fills the wrapped opcodes that need
-// them. False with the lexer's error set if one does not exist, calls itself through others, or
-// calls nest deeper than kMaxCallDepth; so whoever follows calls may recurse.
+// Enters the computations named in `calls` into the module, and sets each wrapped opcode that
+// depends on a called computation. Returns false, with the lexer's error set, if a computation does
+// not exist, calls itself directly or through others, or calls nest deeper than kMaxCallDepth. Code
+// that follows the calls of a module may therefore recurse.
 bool ResolveCalls(Lexer& lexer, const std::vector<PendingCall>& calls, Module& module);
 
 }  // namespace mallocmuzero::hlo

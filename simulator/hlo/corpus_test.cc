@@ -1,4 +1,4 @@
-// Every compiled program under tests/data/hlo, whole.
+// Parses each compiled program under tests/data/hlo as a whole.
 
 #include "simulator/hlo/testing/corpus.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kFolder[] = MALLOCMUZERO_SOURCE_DIR "/tests/data/hlo";
 
-// Instructions counted without the parser: lines indented by two spaces with " = ".
+// Counts instructions without the parser: lines that are indented by two spaces and contain " = ".
 int64_t CountInstructionLines(absl::string_view text) {
   int64_t count = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -41,7 +41,8 @@ TEST(Corpus, EveryProgramParsesWithoutLoss) {
   }
 }
 
-// Bytes of what position `position` of an aliasing list stands for, or -1 if it stands for nothing.
+// Bytes of the operand or of the part of the result that position `position` of an aliasing list
+// refers to, or -1 if there is none.
 int64_t AliasedBytes(const Computation& computation, const Instruction& instruction, int position) {
   const int operands = static_cast<int>(instruction.operands.size());
   if (position < operands) {
@@ -55,7 +56,8 @@ int64_t AliasedBytes(const Computation& computation, const Instruction& instruct
   return bytes;
 }
 
-// Evidence for how module.h reads aliasing_operands: what shares a buffer has one size.
+// Evidence that module.h interprets aliasing_operands correctly: positions that share a buffer have
+// the same size.
 TEST(Corpus, AliasingOperandsNameBuffersOfOneSize) {
   const absl::StatusOr<std::vector<CorpusFile>> corpus = ReadCorpus(kFolder);
   ASSERT_TRUE(corpus.ok()) << corpus.status();
@@ -80,7 +82,7 @@ TEST(Corpus, AliasingOperandsNameBuffersOfOneSize) {
   EXPECT_GT(lists, 0);
 }
 
-// The reduced text of a shape in the file: what ShapeToString prints.
+// The shape as it is in the file, without the parts that ShapeToString leaves out.
 TEST(Corpus, ShapesPrintAsTheyStandInTheText) {
   const absl::StatusOr<std::vector<CorpusFile>> corpus = ReadCorpus(kFolder);
   ASSERT_TRUE(corpus.ok()) << corpus.status();

@@ -1,4 +1,4 @@
-// What the parser says about text it refuses: file, line, column, what it expected and found.
+// Error messages of the parser: file, line, column, what was expected and what was found.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -12,7 +12,7 @@ struct BadText {
   std::string message;
 };
 
-// Lines of an ENTRY computation, the first of which is line 4.
+// Lines of an ENTRY computation; the first line has the number 4.
 const BadText kBadBodies[] = {
     {"  %a = f32[] iota()\n  %b = f33[] negate(%a)", "5:8: expected a shape, found 'f33'"},
     {"  %a = f32[] iota()\n  %b = f32[] add(%a, %c)\n  %c = f32[] iota()",

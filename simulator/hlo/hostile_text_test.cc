@@ -1,5 +1,5 @@
 // Text that no compiler printed must give an error or a module, in time linear in its length. The
-// sizes are such that quadratic work would run into the test's time limit.
+// texts are so long that quadratic time would exceed the test's time limit.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -8,7 +8,7 @@
 namespace mallocmuzero::hlo {
 namespace {
 
-// A little of everything that the parser reads.
+// A module with an example of each construct that the parser reads.
 constexpr char kModule[] =
     R"(HloModule jit_f, is_scheduled=true, input_output_alias={ {1}: (0, {}, may-alias) }, frontend_attributes={a="}"}
 
@@ -30,7 +30,7 @@ ENTRY %main (x: s4[8]) -> f32[] {
 }, execution_thread="main"
 )";
 
-// A refusal must be one line that starts with file, line and column.
+// An error must be one line that starts with file, line and column.
 void ExpectModuleOrOneLineError(const std::string& text) {
   const absl::StatusOr<Module> module = ParseModule(text, "test.hlo");
   if (module.ok()) return;

@@ -11,7 +11,7 @@
 namespace mallocmuzero::hlo {
 namespace {
 
-// What becomes of an attribute; calls come last and correspond to CallRole.
+// How an attribute is handled. The values for calls come last, in the order of CallRole.
 enum class AttributeKind : uint8_t {
   kKeep,
   kSkip,
@@ -28,10 +28,10 @@ enum class AttributeKind : uint8_t {
 struct KnownAttribute {
   absl::string_view name;
   AttributeKind kind;
-  CallRole role = CallRole::kCalled;  // for kCall
+  CallRole role = CallRole::kCalled;  // used for kCall
 };
 
-// By falling frequency in compiled programs, because they are compared in this order.
+// Sorted by falling frequency in compiled programs, because names are compared in this order.
 constexpr std::array kKnownAttributes = {
     KnownAttribute{"metadata", AttributeKind::kMetadata},
     KnownAttribute{"backend_config", AttributeKind::kBackendConfig},
@@ -63,7 +63,7 @@ KnownAttribute Classify(absl::string_view name) {
   return {name, AttributeKind::kKeep};
 }
 
-// One instruction; the methods follow the grammar.
+// Parses one instruction. The methods follow the grammar.
 class InstructionParser {
  public:
   InstructionParser(Lexer& lexer, const InstructionContext& context, Instruction& instruction)
@@ -89,7 +89,7 @@ class InstructionParser {
   Lexer& lexer_;
   const InstructionContext& context_;
   Instruction& out_;
-  Shape operand_shape_;  // scratch: printed shapes of operands are checked and dropped
+  Shape operand_shape_;  // scratch space for shapes of operands, which are checked and dropped
 };
 
 bool InstructionParser::Parse() {
@@ -247,7 +247,7 @@ bool InstructionParser::ParseCall(CallRole role) {
   return true;
 }
 
-// The range check spares everybody who follows tuple elements one of their own.
+// Checked here, so that code which follows tuple elements needs no range check.
 bool InstructionParser::ParseTupleIndex() {
   lexer_.SkipSpace();
   const char* const start = lexer_.position();
@@ -271,7 +271,7 @@ bool InstructionParser::ParseControlPredecessors() {
   return lexer_.Expect('}');
 }
 
-// {{0}: (1, {}), {1}: (2, {0}, must-alias)}
+// Parses `{{0}: (1, {}), {1}: (2, {0}, must-alias)}`.
 bool InstructionParser::ParseOutputAliasing() {
   if (!lexer_.Expect('{')) return false;
   if (lexer_.Consume('}')) return true;

@@ -11,17 +11,17 @@
 
 namespace mallocmuzero::hlo {
 
-// A computation named by an instruction, to be looked up when all computations are known.
+// A computation named by an instruction. It is looked up when all computations are known.
 struct PendingCall {
   ComputationIndex caller;
   InstructionIndex instruction;
-  int32_t slot;  // into Instruction::called_computations
+  int32_t slot;  // index into Instruction::called_computations
   absl::string_view callee;
-  const char* position;  // of the callee's name, for errors
+  const char* position;  // where the callee's name is, for errors
 };
 
-// Where an instruction stands: operands are looked up in `computation`, which holds the
-// instructions before it, and calls are appended to `calls`.
+// The surroundings of an instruction. Operands are looked up in `computation`, which holds the
+// instructions before it. Calls are appended to `calls`.
 struct InstructionContext {
   const Computation& computation;
   ComputationIndex computation_index;
@@ -29,8 +29,9 @@ struct InstructionContext {
   std::vector<PendingCall>& calls;
 };
 
-// Reads `[ROOT] %name = shape opcode(operands), attribute=value, ...`. False with the lexer's error
-// set if the text is none. The name is not added to the computation; called computations are -1.
+// Reads `[ROOT] %name = shape opcode(operands), attribute=value, ...`. Returns false, with the
+// lexer's error set, if the text is no instruction. Does not add the name to the computation. The
+// indices of called computations are -1 until ResolveCalls sets them.
 bool ParseInstruction(Lexer& lexer, const InstructionContext& context, Instruction& instruction);
 
 }  // namespace mallocmuzero::hlo

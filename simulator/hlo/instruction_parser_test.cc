@@ -19,7 +19,7 @@ constexpr char kCallees[] = R"(
 }
 )";
 
-// Two parameters, then `lines`; %body and %other may be called.
+// A module with two parameters and then `lines`, which may call %body and %other.
 Module ParseLines(absl::string_view lines) {
   return MustParse(EntryModule(
       absl::StrCat("  %a = f32[2] parameter(0)\n  %b = f32[2] parameter(1)\n", lines), kCallees));

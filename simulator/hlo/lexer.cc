@@ -15,8 +15,8 @@ namespace {
 enum ByteClass : uint8_t {
   kSpaceByte = 1,
   kNameByte = 2,
-  kBalanceByte = 4,  // what SkipBalanced must look at
-  kValueByte = 8,    // what SkipValue must look at
+  kBalanceByte = 4,  // SkipBalanced must handle this byte
+  kValueByte = 8,    // SkipValue must handle this byte
 };
 
 constexpr std::array<uint8_t, 256> kClasses = [] {
@@ -28,13 +28,13 @@ constexpr std::array<uint8_t, 256> kClasses = [] {
   add("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-", kNameByte);
   add("()[]{}\"/", kBalanceByte | kValueByte);
   add(",", kValueByte);
-  classes[0] |= kBalanceByte | kValueByte;  // the terminating NUL stops every scan
+  classes[0] |= kBalanceByte | kValueByte;  // the NUL at the end stops every scan
   return classes;
 }();
 
 bool Is(char byte, uint8_t flags) { return (kClasses[static_cast<uint8_t>(byte)] & flags) != 0; }
 
-// What stands at `position`, quoted and short enough for a one-line message.
+// The token at `position`, in quotes, shortened so that it fits a one-line message.
 std::string Describe(const char* position, const char* end) {
   constexpr int kLongest = 40;
   if (position >= end) return "end of text";
@@ -42,7 +42,8 @@ std::string Describe(const char* position, const char* end) {
   while (stop < end && stop - position < kLongest && Is(*stop, kNameByte)) ++stop;
   if (stop == position) ++stop;
   const absl::string_view token(position, stop - position);
-  // A quote needs no escape between single quotes; other bytes must not break the line.
+  // A double quote needs no escape between single quotes. Bytes that would break the line are
+  // escaped.
   return token == "\"" ? "'\"'" : absl::StrCat("'", absl::CHexEscape(token), "'");
 }
 
@@ -152,7 +153,7 @@ bool Lexer::ReadQuoted(absl::string_view& content) {
   return true;
 }
 
-// Strings in HLO text are mostly either a few bytes or very long, and have few escapes.
+// Most strings in HLO text are either a few bytes or very long, and have few escapes.
 bool Lexer::SkipString() {
   const char* const start = position_;
   const char* from = start + 1;
@@ -218,7 +219,7 @@ bool Lexer::SkipValue(absl::string_view* value) {
         ++position_;
         break;
       case ' ':
-        // mesh['x'=2] {'x'} is one value: only brackets may follow a space.
+        // `mesh['x'=2] {'x'}` is one value: after a space, only a bracket continues a value.
         more = ContinuesAfterSpaces();
         break;
       default:  // comma, line end, closing bracket, end of text

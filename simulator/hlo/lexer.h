@@ -1,4 +1,5 @@
-// Cursor over HLO text: tokens without copies, fast skipping of what nobody reads.
+// A cursor over HLO text that returns tokens without copying them and skips fast over text that is
+// not needed.
 
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_LEXER_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_LEXER_H_
@@ -11,59 +12,63 @@
 
 namespace mallocmuzero::hlo {
 
-// Brackets in brackets that are accepted in text that is skipped; an array literal has one level a
+// Most brackets inside each other in text that is skipped. An array literal has one level for each
 // dimension.
 inline constexpr int kMaxBracketDepth = 256;
 
-// Every function that returns bool returns false after recording an error; the first error wins and
-// the caller is expected to return at once. string_views point into the text.
+// Functions that return bool return false after they recorded an error. Only the first error is
+// recorded. After false, the caller must return at once. All string_views point into the text. Not
+// thread-safe.
 class Lexer {
  public:
-  // `text` and `file_name` must outlive the lexer. Takes a std::string because scanning relies on
-  // the terminating NUL.
+  // `text` and `file_name` must outlive the lexer. `text` is a std::string because scanning relies
+  // on its terminating NUL.
   Lexer(const std::string& text, absl::string_view file_name);
 
-  // White space includes line ends and comments. All functions below skip it first.
+  // Skips white space, which includes line ends and comments. All functions below do this first.
   void SkipSpace();
   bool AtEnd();
-  // The next byte, NUL at the end.
+  // The next byte, or NUL at the end.
   char Peek();
 
-  // Consumes the byte or word if it comes next.
+  // Consumes the byte or word if it comes next, and returns whether it did.
   bool Consume(char wanted);
   bool ConsumeWord(absl::string_view wanted);
-  // The same, but anything else is an error.
+  // Consumes the byte; any other byte is an error.
   bool Expect(char wanted);
 
-  // A run of letters, digits, '_', '.' and '-'; empty if there is none.
+  // Takes a run of letters, digits, '_', '.' and '-', which may be empty.
   absl::string_view TakeName();
-  // The same with an optional '%' in front; having none is an error, which says "expected `what`".
+  // Reads a name, with an optional '%' in front. If there is none, the error says "expected
+  // `what`".
   bool ReadName(absl::string_view what, absl::string_view& name);
-  // A decimal number with an optional minus; errors say "expected `what`".
+  // Reads a decimal number with an optional minus. Errors say "expected `what`".
   bool ReadInt(absl::string_view what, int64_t& value);
-  // A number in [minimum, INT32_MAX].
+  // Reads a number in [minimum, INT32_MAX].
   bool ReadInt32(absl::string_view what, int32_t minimum, int32_t& value);
-  // A string in double quotes; `content` has no quotes and its escapes as they are.
+  // Reads a string in double quotes. `content` is the string without its quotes; escapes are kept
+  // as they are.
   bool ReadQuoted(absl::string_view& content);
 
-  // Skips from an opening bracket of any kind to the matching closing one, minding strings and
-  // comments.
+  // Skips from an opening bracket of any kind to the matching closing one. Brackets in strings and
+  // comments do not count.
   bool SkipBalanced();
-  // An attribute value: up to a comma, white space or closing bracket outside of brackets and
-  // strings. `value` may be nullptr.
+  // Reads an attribute value, which ends at a comma, white space or closing bracket outside of
+  // brackets and strings. `value` may be nullptr.
   bool SkipValue(absl::string_view* value);
-  // Skips the rest of the line, brackets and strings included.
+  // Skips the rest of the line, whatever it contains.
   void SkipLine();
 
   const char* position() const { return position_; }
   void set_position(const char* position) { position_ = position; }
-  // Line of the next token, from 1. Positions must not decrease from call to call.
+  // Line number of the next token, from 1. The position must not be before that of the last call.
   int32_t Line();
 
-  // Records "expected `expected`, found <what stands at `position`>". Always false.
+  // Records the error "expected `expected`, found <the token at `position`>", and returns false.
+  // Fail uses the current position.
   bool Fail(absl::string_view expected);
   bool FailAt(const char* position, absl::string_view expected);
-  // OK until an error was recorded.
+  // OK unless an error was recorded.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -75,7 +80,7 @@ class Lexer {
   const char* const end_;
   const char* position_;
   const absl::string_view file_name_;
-  const char* counted_to_;  // Line() has counted the lines before this
+  const char* counted_to_;  // Line() has counted the lines before this position
   int32_t line_ = 1;
   absl::Status status_;
 };

@@ -10,7 +10,8 @@
 namespace mallocmuzero::hlo {
 namespace {
 
-// `HloModule name, attribute=value, ...`, tables of source positions, then the computations.
+// Parses `HloModule name, attribute=value, ...`, then tables of source positions, then the
+// computations.
 class ModuleParser {
  public:
   ModuleParser(Lexer& lexer, Module& module) : lexer_(lexer), module_(module) {}
@@ -67,7 +68,7 @@ bool ModuleParser::ParseHeaderAttribute(absl::string_view name) {
   return true;
 }
 
-// { {}: (0, {}, may-alias), {1}: (3, {0}, must-alias) }
+// Parses `{ {}: (0, {}, may-alias), {1}: (3, {0}, must-alias) }`.
 bool ModuleParser::ParseInputOutputAlias() {
   if (!lexer_.Expect('{')) return false;
   if (lexer_.Consume('}')) return true;
@@ -94,7 +95,8 @@ bool ModuleParser::ParseInputOutputAliasEntry() {
   return lexer_.Expect(')');
 }
 
-// FileNames, FunctionNames, FileLocations and StackFrames: a heading, then a numbered line each.
+// Skips the tables FileNames, FunctionNames, FileLocations and StackFrames. Each has a heading,
+// then numbered lines.
 void ModuleParser::SkipTables() {
   while (lexer_.ConsumeWord("FileNames") || lexer_.ConsumeWord("FunctionNames") ||
          lexer_.ConsumeWord("FileLocations") || lexer_.ConsumeWord("StackFrames")) {
@@ -114,7 +116,7 @@ bool ModuleParser::ParseComputation() {
   return true;
 }
 
-// `[ENTRY] %name (parameters) -> shape {`, or without parameters and shape.
+// Parses `[ENTRY] %name (parameters) -> shape {`; parameters and shape may be missing.
 bool ModuleParser::ParseComputationHeader(Computation& computation) {
   computation.line = lexer_.Line();
   const char* const start = lexer_.position();
@@ -156,7 +158,7 @@ bool ModuleParser::ParseInstructions(Computation& computation) {
     }
     if (!AddInstruction(start, std::move(instruction), computation)) return false;
   }
-  if (!has_root) {  // XLA takes the last instruction then
+  if (!has_root) {  // XLA takes the last instruction in this case
     computation.root = static_cast<InstructionIndex>(computation.instructions.size()) - 1;
     computation.instructions.back().is_root = true;
   }
@@ -197,7 +199,7 @@ void ModuleParser::CountUnknownOpcode(const Instruction& instruction) {
   ++unknown[slot->second].second;
 }
 
-// Behind the closing brace: `, execution_thread="host"`.
+// Skips attributes behind the closing brace, such as `, execution_thread="host"`.
 bool ModuleParser::SkipComputationAttributes() {
   while (lexer_.Consume(',')) {
     if (lexer_.TakeName().empty()) return lexer_.Fail("an attribute");

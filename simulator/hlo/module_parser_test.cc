@@ -111,7 +111,7 @@ TEST(ModuleParser, ResolvesCallsForwardAndBackward) {
   EXPECT_EQ(Get(module, "x").Called(CallRole::kToApply), 0);
 }
 
-// `count` computations, each calling the next one.
+// Text of `count` computations, each of which calls the next one.
 std::string CallChain(int count) {
   std::string text = "HloModule m\nENTRY %c0 { %x = f32[] call(), to_apply=%c1 }\n";
   for (int i = 1; i < count; ++i) {

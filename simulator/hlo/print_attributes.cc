@@ -22,7 +22,7 @@ namespace {
 
 using xla::HloInstructionProto;
 
-// The name with that number, or the last one.
+// The name with that number. Numbers that are too large give the last name.
 template <size_t n>
 absl::string_view NameOf(const std::array<absl::string_view, n>& names, int32_t number) {
   return number >= 0 && number < n ? names[number] : names.back();
@@ -115,7 +115,8 @@ void AppendRandom(const HloInstructionProto& instruction, Opcode opcode, std::st
 }
 
 void AppendCompare(const HloInstructionProto& compare, std::string& out) {
-  // Anything but letters is no direction; it must not become more than one value.
+  // The text comes from outside: only letters are printed, so that the parser reads them as one
+  // value.
   const std::string& direction = compare.comparison_direction();
   if (std::all_of(direction.begin(), direction.end(), IsLetter) && !direction.empty()) {
     absl::StrAppend(&out, ", direction=", direction);
@@ -131,7 +132,7 @@ void AppendFusionKind(const HloInstructionProto& fusion, std::string& out) {
   AppendAliasing(fusion, out);
 }
 
-// Attributes of operations among chips.
+// Appends the attributes of operations that communicate between chips.
 void AppendCollective(const HloInstructionProto& instruction, std::string& out) {
   if (instruction.channel_id() > 0) {
     absl::StrAppend(&out, ", channel_id=", instruction.channel_id());
@@ -141,14 +142,14 @@ void AppendCollective(const HloInstructionProto& instruction, std::string& out) 
   AppendFlag("use_global_device_ids", instruction.use_global_device_ids(), out);
 }
 
-// Appends the flags of gather and scatter that stand behind their numbers.
+// Appends the flags of gather and scatter that XLA prints behind their dimension numbers.
 void AppendPromises(const HloInstructionProto& instruction, std::string& out) {
   AppendFlag("indices_are_sorted", instruction.indices_are_sorted(), out);
   AppendFlag("unique_indices", instruction.unique_indices(), out);
 }
 
-// Appends the attributes of an instruction that numbers of dimensions describe. False for any other
-// instruction.
+// Appends attributes that consist of dimension numbers. Returns false for an instruction that has
+// none.
 bool AppendDimensions(const HloInstructionProto& instruction, Opcode opcode, std::string& out) {
   switch (opcode) {
     case Opcode::kBroadcast:
@@ -204,7 +205,7 @@ bool AppendDimensions(const HloInstructionProto& instruction, Opcode opcode, std
   return true;
 }
 
-// The little-endian number in `bytes`, which are at most 4.
+// The little-endian number in `bytes`, which has at most 4 bytes.
 uint32_t Number(const std::string& bytes) {
   uint32_t value = 0;
   for (auto byte = bytes.rbegin(); byte != bytes.rend(); ++byte) {
@@ -213,8 +214,8 @@ uint32_t Number(const std::string& bytes) {
   return value;
 }
 
-// As XLA prints it: with few digits if they say it all, or else with `most` (RoundTripFpToString in
-// xla/util.cc).
+// Prints a float as XLA does: with `few` digits if these are exact, else with `most` digits
+// (RoundTripFpToString in xla/util.cc).
 std::string FloatText(float value, int few, int most) {
   std::string text = absl::StrFormat("%.*g", few, value);
   float read;

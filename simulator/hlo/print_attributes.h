@@ -1,4 +1,5 @@
-// Writes the attributes behind the operands of an instruction in HLO text, from XLA's messages.
+// Prints the attributes of an instruction, from XLA's messages, as they follow its operands in HLO
+// text.
 
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_PRINT_ATTRIBUTES_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_PRINT_ATTRIBUTES_H_
@@ -11,22 +12,23 @@
 namespace mallocmuzero::hlo {
 
 // Appends ", name=value" for each attribute that belongs to the opcode. Names, values and order are
-// those of XLA's printer (PrintExtraAttributesImpl in xla/hlo/ir/hlo_instructions.cc). A module can
-// thus be matched with one that was text. Calls and control predecessors need names of other
-// instructions and are not appended here.
+// those of XLA's printer (PrintExtraAttributesImpl in xla/hlo/ir/hlo_instructions.cc), so that a
+// printed module equals one that XLA printed. Calls and control predecessors need the names of
+// other instructions and are not appended here.
 //
-// Attributes that nothing here reads are left out. These are replica groups and their like,
+// The simulator needs no other attributes, and leaves out these: replica groups and the like,
 // epsilon, configurations of infeed and outfeed, options of triangular-solve and cholesky, domains,
 // literals of custom calls, and dot algorithms.
 //
 // InvalidArgument, one line, if a shape is malformed.
 absl::Status AppendOwnAttributes(const xla::HloInstructionProto& instruction, std::string& out);
 
-// Appends op_name of the metadata and the backend_config: JSON as it stands, other bytes quoted.
+// Appends op_name of the metadata and the backend_config. JSON is appended as it is, any other
+// bytes in quotes.
 void AppendCompilerNotes(const xla::HloInstructionProto& instruction, std::string& out);
 
-// The text between the parentheses of a constant: the value of a scalar of the usual types, {...}
-// for any other constant.
+// The text between the parentheses of a constant: the value if it is a scalar of the usual types,
+// else {...}.
 std::string LiteralText(const xla::LiteralProto& literal);
 
 }  // namespace mallocmuzero::hlo

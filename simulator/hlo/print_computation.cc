@@ -24,8 +24,8 @@ absl::Status Error(absl::string_view field, absl::string_view expected, int64_t 
       absl::StrCat(field, ": expected ", expected, ", found ", found));
 }
 
-// The attribute in which XLA prints the computations that an instruction calls, in the order of
-// their ids.
+// The name of the attribute in which XLA prints the computations that an instruction calls, in the
+// order of their ids.
 absl::string_view CallName(Opcode opcode) {
   switch (opcode) {
     case Opcode::kAllReduce:
@@ -75,10 +75,10 @@ class ComputationPrinter {
   const int index_;
   const HloComputationProto& computation_;
   std::string& out_;
-  absl::flat_hash_map<int64_t, int> slot_of_id_;  // into computation_.instructions()
+  absl::flat_hash_map<int64_t, int> slot_of_id_;  // index into computation_.instructions()
   std::vector<bool> printed_;
-  // The wrapped instruction for each slot that holds an async-start, or an async-update or
-  // async-done that follows one. It is printed in place of them.
+  // For each slot that holds an async-start, or an async-update or async-done that follows one, the
+  // wrapped instruction. The wrapped instruction is printed in place of them.
   std::vector<const HloInstructionProto*> wrapped_;
 };
 
@@ -162,8 +162,8 @@ absl::Status ComputationPrinter::PrintInstruction(int slot) {
   return Error("text", absl::StrCat("at most ", module_.max_bytes, " bytes"), out_.size());
 }
 
-// An async-start takes the wrapped instruction from its computation. The instructions that follow
-// take it from their first operand.
+// Finds the wrapped instruction. For an async-start it is in the called computation; an
+// async-update or async-done has the same one as its first operand.
 void ComputationPrinter::FindWrapped(int slot) {
   const HloInstructionProto& instruction = computation_.instructions(slot);
   const Opcode opcode = OpcodeFromName(instruction.opcode());
@@ -209,11 +209,11 @@ absl::Status ComputationPrinter::PrintNames(absl::string_view field,
   for (const int64_t id : ids) {
     const auto slot = slot_of_id_.find(id);
     if (slot == slot_of_id_.end() || !printed_[slot->second]) {
-      return Error(field, "the id of an instruction that stands before this one", id);
+      return Error(field, "the id of an instruction that comes before this one", id);
     }
     absl::StrAppend(&out_, separator, "%", computation_.instructions(slot->second).name());
     separator = ", ";
-    if (out_.size() > module_.max_bytes) break;  // an error in PrintInstruction
+    if (out_.size() > module_.max_bytes) break;  // reported in PrintInstruction
   }
   return absl::OkStatus();
 }
@@ -221,7 +221,7 @@ absl::Status ComputationPrinter::PrintNames(absl::string_view field,
 absl::Status ComputationPrinter::PrintCallee(int64_t id) {
   const auto callee = module_.computation_of_id.find(id);
   if (callee == module_.computation_of_id.end() || callee->second >= index_) {
-    return Error("called_computation_ids", "the id of a computation that stands before this one",
+    return Error("called_computation_ids", "the id of a computation that comes before this one",
                  id);
   }
   absl::StrAppend(&out_, "%", module_.proto.computations(callee->second).name());
@@ -231,11 +231,12 @@ absl::Status ComputationPrinter::PrintCallee(int64_t id) {
 absl::Status ComputationPrinter::PrintCalls(const HloInstructionProto& instruction) {
   const auto& ids = instruction.called_computation_ids();
   const Opcode opcode = OpcodeFromName(instruction.opcode());
-  // The async-start in front holds the call of the last two.
+  // For an async-update or async-done, the call is printed at its async-start.
   if (ids.empty() || opcode == Opcode::kAsyncUpdate || opcode == Opcode::kAsyncDone) {
     return absl::OkStatus();
   }
-  // A loop calls its body before its condition, and is printed the other way round.
+  // A while has the ids of its body and condition in this order, but its text names the condition
+  // first.
   if (opcode == Opcode::kWhile && ids.size() == 2) {
     absl::Status status = PrintCall("condition", ids[1]);
     return status.ok() ? PrintCall("body", ids[0]) : status;
@@ -250,7 +251,7 @@ absl::Status ComputationPrinter::PrintCalls(const HloInstructionProto& instructi
     absl::StrAppend(&out_, std::exchange(separator, ", "));
     absl::Status status = PrintCallee(id);
     if (!status.ok()) return status;
-    if (out_.size() > module_.max_bytes) break;  // an error in PrintInstruction
+    if (out_.size() > module_.max_bytes) break;  // reported in PrintInstruction
   }
   if (ids.size() != 1) out_.push_back('}');
   return absl::OkStatus();
@@ -272,7 +273,7 @@ bool IsPrintableName(absl::string_view name) {
          std::all_of(name.begin(), name.end(), is_printable);
 }
 
-// The printed name must not be another opcode, as copy-start is.
+// The printed name must not be an opcode of its own, as copy-start is.
 bool IsPrintedInPlace(const HloInstructionProto* root) {
   if (root == nullptr) return false;
   const Opcode opcode = OpcodeFromName(root->opcode());

@@ -1,4 +1,4 @@
-// Writes one computation of XLA's messages as HLO text.
+// Prints one computation of XLA's messages as HLO text.
 
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_PRINT_COMPUTATION_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_PRINT_COMPUTATION_H_
@@ -13,27 +13,25 @@
 
 namespace mallocmuzero::hlo {
 
-// A module with the indices that calls need: the place of each computation, and the instruction
-// that it wraps if it has only one. Points into `proto`, which must outlive it.
+// A module, with indices for printing calls. Points into `proto`, which must outlive it.
 struct ProtoModule {
   const xla::HloModuleProto& proto;
-  size_t max_bytes;                                     // of the text
-  absl::flat_hash_map<int64_t, int> computation_of_id;  // into proto.computations()
-  // The root of each computation that has nothing else but parameters, else nullptr. An async-start
-  // that calls the computation may be printed as its root.
+  size_t max_bytes;                                     // most bytes of the printed text
+  absl::flat_hash_map<int64_t, int> computation_of_id;  // indices into proto.computations()
+  // For each computation: its root if all other instructions are parameters, else nullptr. An
+  // async-start that calls the computation may be printed as this root.
   std::vector<const xla::HloInstructionProto*> wrapped;
 };
 
-// True if the parser takes `name` as a name: letters, digits, '_', '.' and '-', at most 4096 of
-// them.
+// True if the parser accepts `name` as a name: at most 4096 letters, digits, '_', '.' and '-'.
 bool IsPrintableName(absl::string_view name);
 
-// True if an async-start that calls a computation whose `wrapped` is `root`, which may be nullptr,
-// is printed as the instruction that it wraps.
+// True if an async-start is printed as the instruction that it wraps. `root` is the `wrapped` of
+// the computation that it calls, or nullptr.
 bool IsPrintedInPlace(const xla::HloInstructionProto* root);
 
-// Appends the computation with the number `index` in the module. InvalidArgument as PrintModule
-// says, without the name of the computation.
+// Appends the computation with the number `index` in the module. InvalidArgument in the cases that
+// PrintModule lists; the message does not name the computation.
 absl::Status AppendComputation(const ProtoModule& module, int index, std::string& out);
 
 }  // namespace mallocmuzero::hlo

@@ -18,7 +18,7 @@ using xla::HloComputationProto;
 using xla::HloInstructionProto;
 using xla::HloModuleProto;
 
-// The root of a computation that has nothing else but parameters, or nullptr.
+// The root of a computation if all its other instructions are parameters, else nullptr.
 const HloInstructionProto* OnlyInstruction(const HloComputationProto& computation) {
   const HloInstructionProto* root = nullptr;
   for (const HloInstructionProto& instruction : computation.instructions()) {
@@ -50,8 +50,8 @@ absl::StatusOr<ProtoModule> IndexComputations(const HloModuleProto& proto, size_
   return module;
 }
 
-// Computations that are printed where they are called: all that an async-start calls, and nothing
-// else that has a call printed.
+// Ids of the computations that are printed at their call: an async-start calls them, and no other
+// instruction whose call is printed does.
 absl::flat_hash_set<int64_t> PrintedInPlace(const ProtoModule& module) {
   absl::flat_hash_set<int64_t> started;
   absl::flat_hash_set<int64_t> called;
@@ -73,7 +73,7 @@ absl::flat_hash_set<int64_t> PrintedInPlace(const ProtoModule& module) {
   return started;
 }
 
-// XLA's text has the name as it is, which a name with blanks or commas would break.
+// XLA prints the name as it is, but blanks or commas in it would make the text unreadable.
 std::string ModuleName(absl::string_view name) {
   std::string printable(name.substr(0, 4096));
   for (char& byte : printable) {

@@ -13,8 +13,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Two numbers of the same type, one after the other, and a sum; a schedule that turns the first two
-// around. Instructions have the ids 10, 11 and 12.
+// Two numbers of the same type, one after the other, and their sum. The schedule swaps the first
+// two. Instructions have the ids 10, 11 and 12.
 constexpr char kSum[] = R"pb(
   name: "m"
   entry_computation_id: 1
@@ -54,7 +54,8 @@ constexpr char kSum[] = R"pb(
   }
 )pb";
 
-// A start, an update and an end of what computation 1 does, which the test writes.
+// A start, an update and a done of an asynchronous operation. Each test writes computation 1, the
+// operation.
 constexpr char kAsync[] = R"pb(
   name: "m"
   entry_computation_id: 2
@@ -140,7 +141,7 @@ std::string PrintError(const xla::HloModuleProto& module) {
   return std::string(status.message());
 }
 
-// kSum with one piece of its text replaced.
+// The error for kSum with one piece of its text replaced.
 std::string ErrorWith(absl::string_view old_text, absl::string_view new_text) {
   return PrintError(Proto(absl::StrReplaceAll(kSum, {{old_text, new_text}})));
 }
@@ -173,7 +174,7 @@ TEST(PrintModule, AsynchronousInstructionStandsWhereItIsStarted) {
   EXPECT_EQ(Get(module, "done").wrapped_opcode, Opcode::kNegate);
 }
 
-// "copy-start" would be a copy of its own kind, and nobody knows what a whirl is.
+// "copy-start" is an opcode of its own, and "whirl" is no opcode.
 TEST(PrintModule, AsynchronousInstructionThatWouldReadDifferentlyStaysACall) {
   for (const absl::string_view opcode : {"copy", "whirl"}) {
     const Module module =
@@ -198,7 +199,7 @@ TEST(PrintModule, QuotesABackendConfigThatIsNoJson) {
 
 TEST(PrintModule, SaysWhichInstructionIsWrong) {
   EXPECT_EQ(ErrorWith("operand_ids: [ 10, 11 ]", "operand_ids: [ 10, 7 ]"),
-            "%main: %c: operand_ids: expected the id of an instruction that stands before this "
+            "%main: %c: operand_ids: expected the id of an instruction that comes before this "
             "one, found 7");
   EXPECT_EQ(ErrorWith("operand_ids: [ 10, 11 ]", "control_predecessor_ids: 12"),
             "%main: %c: control_predecessor_ids: expected the id of an instruction that stands "
@@ -231,7 +232,7 @@ TEST(PrintModule, SaysWhatIsWrongWithAComputation) {
             "%main: schedule: expected 3 instructions, found 2");
 }
 
-// 4096 bytes of name that an operand list names 1024 times, which would be 4 MiB.
+// A name of 4096 bytes, which occurs 1024 times in an operand list: the text would have 4 MiB.
 TEST(PrintModule, RefusesTextBeyondItsBound) {
   xla::HloModuleProto module = Proto(kSum);
   auto& computation = *module.mutable_computations(0);

@@ -12,7 +12,7 @@ namespace {
 using xla::WindowDimension;
 using PaddingDimension = xla::PaddingConfig::PaddingConfigDimension;
 
-// Appends " heading=1x2x3" if `is_usual` does not hold of every dimension.
+// Appends " heading=1x2x3", unless `is_usual` holds for every dimension.
 template <typename IsUsual, typename Print>
 void AppendWindowField(const xla::Window& window, absl::string_view heading, IsUsual is_usual,
                        Print print, std::string& out) {
@@ -21,7 +21,7 @@ void AppendWindowField(const xla::Window& window, absl::string_view heading, IsU
   absl::StrAppend(&out, " ", heading, "=", absl::StrJoin(dimensions, "x", print));
 }
 
-// One side of dim_labels: two dimensions with letters, the others numbered.
+// One side of dim_labels: two dimensions are printed as letters, the others as numbers.
 struct LabelledSide {
   int64_t first;
   char first_label;

@@ -15,19 +15,20 @@ namespace {
 
 using google::protobuf::io::CodedInputStream;
 
-// Tags of fields 1 to 3 with a length, one of which a message begins with. The first is a line end
-// as well.
+// The tags of fields 1 to 3 of wire type "length-delimited". A serialised message begins with one
+// of them. The first tag is also a line end.
 constexpr absl::string_view kFirstTags = "\x0a\x12\x1a";
 
 bool IsText(const std::string& bytes) {
   Lexer lexer(bytes, "");
-  // A message may have a module called HloModule, but not one with a blank behind the word.
+  // A message may contain a module named HloModule, but no message has a blank behind this word.
   if (lexer.ConsumeWord("HloModule") && absl::ascii_isspace(*lexer.position())) return true;
   return bytes.empty() || kFirstTags.find(bytes[0]) == absl::string_view::npos;
 }
 
-// The module among `bytes`: all of them, or the first field of a message around it. In a module
-// that field is a name, and no name begins with one of kFirstTags, as every module does.
+// The bytes of the HloModuleProto: all of `bytes`, or the first field of a message around it. In an
+// HloModuleProto the first field is its name. A field is a module if it begins with one of
+// kFirstTags; no name does.
 absl::string_view ModuleBytes(absl::string_view bytes) {
   CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
                          static_cast<int>(bytes.size()));
@@ -51,7 +52,7 @@ absl::StatusOr<std::string> HloTextOf(std::string bytes, absl::string_view file_
     return error("expected HLO text, or a message of less than 2 GiB");
   }
   const absl::string_view module_bytes = ModuleBytes(bytes);
-  const google::protobuf::LogSilencer silencer;  // the error below says it in one line
+  const google::protobuf::LogSilencer silencer;  // the error below reports the problem in one line
   xla::HloModuleProto module;
   if (!module.ParseFromArray(module_bytes.data(), static_cast<int>(module_bytes.size())) ||
       module.computations().empty()) {

@@ -1,4 +1,4 @@
-// Reads a compiled module from the bytes of a file: HLO text, or XLA's messages.
+// Reads a compiled module from the bytes of a file, which are HLO text or one of XLA's messages.
 
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_READ_MODULE_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_READ_MODULE_H_
@@ -10,11 +10,13 @@
 
 namespace mallocmuzero::hlo {
 
-// HLO text of `bytes`, which are text already, or a serialised xla.HloModuleProto, or a message
-// whose first field is one (HloProto, HloModuleProtoWithConfig). Text is what begins with the word
-// HloModule behind blanks and comments, and what cannot be a message; it is returned as it is.
-// InvalidArgument, one line that begins with `file_name`, if a message is damaged or what
-// PrintModule refuses.
+// The HLO text for `bytes`. They may be HLO text already, a serialised xla.HloModuleProto, or a
+// message whose first field is one (HloProto, HloModuleProtoWithConfig). Bytes count as text if
+// they begin with the word HloModule behind blanks and comments, or if they cannot be a message;
+// text is returned unchanged.
+//
+// InvalidArgument, one line that begins with `file_name`, if a message is damaged or PrintModule
+// refuses it.
 absl::StatusOr<std::string> HloTextOf(std::string bytes, absl::string_view file_name);
 
 }  // namespace mallocmuzero::hlo

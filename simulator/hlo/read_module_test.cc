@@ -15,7 +15,7 @@ constexpr char kFolder[] = MALLOCMUZERO_SOURCE_DIR "/tests/data/hlo_proto";
 constexpr char kNeither[] =
     "f: expected HLO text that begins with 'HloModule', or a whole xla.HloModuleProto";
 
-// The smallest module; its name may make it look like something else.
+// The smallest module. Tests choose its name so that the bytes look like something else.
 xla::HloModuleProto SmallModule(absl::string_view name) {
   xla::HloModuleProto module;
   module.set_name(std::string(name));
@@ -29,7 +29,7 @@ xla::HloModuleProto SmallModule(absl::string_view name) {
   return module;
 }
 
-// `bytes` as field 1 of a message, and another field behind it.
+// A message with `bytes` as field 1, and with another field behind it.
 std::string Wrapped(const std::string& bytes) {
   return absl::StrCat("\x0a", std::string(1, static_cast<char>(bytes.size())), bytes, "\x12\x01x");
 }
@@ -40,7 +40,7 @@ std::string ErrorOf(std::string bytes) {
   return std::string(status.message());
 }
 
-// The messages were made of the texts by jaxlib.
+// The messages were made from the texts by jaxlib.
 TEST(HloTextOf, MessagesReadAsTheTextsOfTheSameModules) {
   const absl::StatusOr<std::vector<CorpusFile>> texts = ReadCorpus(kFolder);
   const absl::StatusOr<std::vector<CorpusFile>> messages = ReadCorpus(kFolder, ".pb.zst");
@@ -67,7 +67,8 @@ TEST(HloTextOf, TextStaysAsItIs) {
   }
 }
 
-// A name of 9 bytes follows a line end and a tab, one of 10 two line ends.
+// The name follows a tag, which is a line end, and its length: 9 is a tab, 10 another line end. A
+// module called HloModule therefore begins like text.
 TEST(HloTextOf, ModuleMayHaveAnyName) {
   for (const absl::string_view name :
        {"m", "HloModule", "HloModule1", "jit_<lambda>", "a, is_scheduled=true", ""}) {

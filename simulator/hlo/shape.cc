@@ -65,8 +65,8 @@ int64_t SaturatingRoundUp(int64_t value, int64_t multiple) {
   return value > kMax - (multiple - rest) ? kMax : value + (multiple - rest);
 }
 
-// The dimensions as the tile sees them, most minor first: permuted by the layout, then merged where
-// the tile says kCombineDimension.
+// The dimensions to which the tile applies, most minor first: permuted by the layout, and merged
+// where the tile says kCombineDimension.
 absl::InlinedVector<int64_t, 6> PhysicalDims(const Shape& shape, const Tile& tile) {
   absl::InlinedVector<int64_t, 6> dims;
   const auto& minor_to_major = shape.layout.minor_to_major;
@@ -75,7 +75,8 @@ absl::InlinedVector<int64_t, 6> PhysicalDims(const Shape& shape, const Tile& til
   for (int i = 0; i < rank; ++i) {
     const int dim = minor_to_major.size() == rank ? minor_to_major[i] : rank - 1 - i;
     merged = SaturatingMultiply(merged, shape.dims[dim]);
-    // The tile's entry for the next more major dimension decides whether that one joins this one.
+    // The tile's entry for the next more major dimension says whether that dimension merges with
+    // this one.
     const int next = static_cast<int>(tile.size()) - 2 - i;
     if (next >= 0 && tile[next] == kCombineDimension && i + 1 < rank) continue;
     dims.push_back(merged);

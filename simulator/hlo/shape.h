@@ -1,4 +1,5 @@
-// Array and tuple shapes of XLA's HLO text, with the layout that decides how many bytes they take.
+// Array and tuple shapes of XLA's HLO text, with the layout that determines how many bytes they
+// take.
 
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_SHAPE_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_SHAPE_H_
@@ -58,7 +59,7 @@ int ElementBits(ElementType type);
 // The name in HLO text ("bf16", "f8e4m3fn", ...); "tuple" for kTuple.
 absl::string_view ElementTypeName(ElementType type);
 
-// The type of that name in HLO text, or nullopt; "tuple" is not a name in HLO text.
+// The type with that name in HLO text, or nullopt. "tuple" is not a name in HLO text.
 absl::optional<ElementType> ElementTypeFromName(absl::string_view name);
 
 // One tile, most major dimension first. kCombineDimension ('*' in the text) means that the
@@ -66,23 +67,24 @@ absl::optional<ElementType> ElementTypeFromName(absl::string_view name);
 using Tile = absl::InlinedVector<int64_t, 2>;
 inline constexpr int64_t kCombineDimension = -1;
 
-// What stands in the braces behind the dimensions, as in {1,0:T(8,128)(2,1)S(3)}. Parts that do not
-// change size or memory space (index and pointer types, tail padding, split configs, physical
-// shapes, D(...) level types) are accepted and dropped.
+// The braces behind the dimensions, as in {1,0:T(8,128)(2,1)S(3)}. Parts that change neither size
+// nor memory space (index and pointer types, tail padding, split configs, physical shapes, D(...)
+// level types) are accepted and dropped.
 struct Layout {
   absl::InlinedVector<int32_t, 6> minor_to_major;  // dimension numbers, most minor first
   absl::InlinedVector<Tile, 3> tiles;              // outermost tile first
-  int32_t memory_space = 0;                        // the n of S(n); 0 is HBM
-  int32_t element_size_in_bits = 0;                // the n of E(n); 0: ElementBits of the type
+  int32_t memory_space = 0;                        // the n of S(n); 0 means HBM
+  int32_t element_size_in_bits = 0;                // the n of E(n); 0 means ElementBits of the type
 
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
 struct Shape {
   ElementType element_type = ElementType::kTuple;
-  absl::InlinedVector<int64_t, 4> dims;  // elements; a dynamic dimension `<=n` is its bound n
-  Layout layout;                         // of an array; row major without tiles if none is printed
-  std::vector<Shape> tuple_shapes;       // of a tuple; () is the empty tuple
+  // numbers of elements; a dynamic dimension `<=n` counts as its bound n
+  absl::InlinedVector<int64_t, 4> dims;
+  Layout layout;                    // of an array; if no layout is printed, row major without tiles
+  std::vector<Shape> tuple_shapes;  // of a tuple; empty for ()
 
   bool IsTuple() const { return element_type == ElementType::kTuple; }
 
@@ -96,28 +98,28 @@ using ShapeIndex = absl::InlinedVector<int32_t, 2>;
 // Product of the dimensions, saturated at INT64_MAX; 1 for a scalar, 0 for a tuple.
 int64_t ElementCount(const Shape& shape);
 
-// Bytes of an array as laid out, saturated at INT64_MAX. The most minor dimensions are rounded up
+// Bytes of an array in its layout, saturated at INT64_MAX. The most minor dimensions are rounded up
 // to the first tile; sub-tiles such as the (2,1) of T(8,128)(2,1) add no padding (XLA:
-// ShapeUtil::ArraySize). Elements take E(n) bits, or else the width of their type, packed below one
-// byte. 0 for a tuple, a token and an opaque value.
+// ShapeUtil::ArraySize). Elements have E(n) bits, or else the width of their type; elements of less
+// than one byte are packed. 0 for a tuple, a token and an opaque value.
 int64_t ShapeByteSize(const Shape& shape);
 
-// Bytes of the pointer tables of a tuple and of the tuples in it (XLA:
-// ShapeUtil::ByteSizeOfTupleIndexTable, summed over all nested tuples); 0 for an array.
+// Bytes of the pointer tables of a tuple and of all tuples in it (XLA:
+// ShapeUtil::ByteSizeOfTupleIndexTable, summed over nested tuples); 0 for an array.
 int64_t TuplePointerBytes(const Shape& shape, int64_t pointer_bytes);
 
 // Number of the parts that are not tuples: 1 for an array.
 int32_t LeafCount(const Shape& shape);
 
-// Calls `visit` for each part that is not a tuple, in order, with its index; for an array once,
-// with the empty index. The index is valid during the call only.
+// Calls `visit` in order for each part that is not a tuple, with the part's index. For an array
+// this is one call with the empty index. The index is valid only during the call.
 void ForEachLeaf(const Shape& shape,
                  absl::FunctionRef<void(absl::Span<const int32_t>, const Shape&)> visit);
 
 // The part of `shape` at `index`, or nullptr if there is none. Points into `shape`.
 const Shape* SubShape(const Shape& shape, absl::Span<const int32_t> index);
 
-// HLO text of the shape, with its layout.
+// HLO text of the shape with its layout.
 std::string ShapeToString(const Shape& shape);
 
 }  // namespace mallocmuzero::hlo

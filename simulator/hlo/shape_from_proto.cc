@@ -19,7 +19,7 @@ struct NumberedType {
   ElementType type;
 };
 
-// xla.PrimitiveType in xla/xla_data.proto.
+// The numbers of xla.PrimitiveType in xla/xla_data.proto.
 constexpr std::array kTypes = {
     NumberedType{1, ElementType::kPred},        NumberedType{2, ElementType::kS8},
     NumberedType{3, ElementType::kS16},         NumberedType{4, ElementType::kS32},

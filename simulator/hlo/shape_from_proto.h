@@ -1,4 +1,4 @@
-// Converts shapes of XLA's messages to the simulator's.
+// Converts the shapes in XLA's messages to Shape.
 
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_SHAPE_FROM_PROTO_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_SHAPE_FROM_PROTO_H_
@@ -9,11 +9,10 @@
 
 namespace mallocmuzero::hlo {
 
-// The shape with its layout. A buffer is taken as the array in it, as in text. Parts of a layout
-// that Layout does not keep from text are dropped here, too. InvalidArgument, one line without a
-// file name, if the type is unknown, a number is out of range, or tuples nest deeper than
-// kMaxTupleDepth. ParseShape checks that minor_to_major is a permutation and that the size fits
-// into 64 bits.
+// Converts a shape with its layout. A buffer becomes the array in it, as in text. Parts of a layout
+// that Layout has no field for are dropped. InvalidArgument, one line without a file name, if the
+// type is unknown, a number is out of range, or tuples nest deeper than kMaxTupleDepth. Does not
+// check that minor_to_major is a permutation and that the size fits into 64 bits; ParseShape does.
 absl::StatusOr<Shape> ShapeFromProto(const xla::ShapeProto& proto);
 
 }  // namespace mallocmuzero::hlo

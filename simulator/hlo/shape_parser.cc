@@ -72,8 +72,8 @@ bool ParseParenthesised(Lexer& lexer, absl::string_view what, int32_t& value) {
   return lexer.Expect('(') && lexer.ReadInt32(what, 0, value) && lexer.Expect(')');
 }
 
-// What follows the colon: T(8,128)(2,1)E(4)S(1) and parts that are skipped, such as L(8), #(u32),
-// *(u64), SC(0:8), P(...), M(16) and D(D,C).
+// Parses the part of a layout behind its colon: T(8,128)(2,1)E(4)S(1). Parts such as L(8), #(u32),
+// *(u64), SC(0:8), P(...), M(16) and D(D,C) are skipped.
 bool ParseLayoutSuffix(Lexer& lexer, Layout& layout) {
   while (true) {
     const char next = lexer.Peek();
@@ -115,8 +115,8 @@ bool ParseArray(Lexer& lexer, const char* start, absl::string_view type_name, Sh
   if (!type.has_value()) return lexer.FailAt(start, "a shape");
   shape.element_type = *type;
   if (!ParseDims(lexer, shape)) return false;
-  // Only a brace right behind the dimensions is a layout; the body of a computation opens with
-  // one too, after a space.
+  // A brace is a layout only if it comes right behind the dimensions. The body of a computation
+  // opens with a brace, too, but after a space.
   if (*lexer.position() == '{' && !ParseLayout(lexer, shape)) return false;
   if (ShapeByteSize(shape) == std::numeric_limits<int64_t>::max()) {
     return lexer.FailAt(start, "a shape of less than 2^63 bits");

@@ -9,14 +9,16 @@
 
 namespace mallocmuzero::hlo {
 
-// Tuples in tuples that are accepted; real programs stay below 5.
+// Most tuples inside each other; real programs stay below 5.
 inline constexpr int kMaxTupleDepth = 64;
-// XLA itself goes far lower; the bound lets a bit mask check minor_to_major.
+// Most dimensions. The bound allows a bit mask to check minor_to_major; XLA's own bound is far
+// lower.
 inline constexpr int kMaxRank = 64;
 
 // Reads `bf16[8,128]{1,0:T(8,128)(2,1)S(1)}`, a tuple `(shape, ...)` or a buffer `b(shape)`, which
-// is taken as the array in it. False with the lexer's error set if the text is no shape, nests
-// deeper than kMaxTupleDepth, or an array's laid-out size in bytes does not fit into 64 bits.
+// becomes the array in it. Returns false, with the lexer's error set, if the text is no shape,
+// tuples nest deeper than kMaxTupleDepth, or the size of an array in its layout does not fit into
+// 64 bits.
 bool ParseShape(Lexer& lexer, Shape& shape);
 
 // Reads a shape index such as {} or {1,0}.

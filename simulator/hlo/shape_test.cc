@@ -76,8 +76,8 @@ TEST(Shape, KnowsEveryElementType) {
   EXPECT_EQ(ElementTypeFromName("f33"), absl::nullopt);
 }
 
-// The compiler itself gives these sizes (argument_size_in_bytes of a function with that argument,
-// libtpu 0.0.51, TPUv4i and v6e alike).
+// The sizes that the compiler itself gives (argument_size_in_bytes of a function with that
+// argument, libtpu 0.0.51, the same for TPUv4i and v6e).
 TEST(ShapeByteSize, EqualsWhatTheCompilerAllocates) {
   const std::pair<std::string, int64_t> kSizes[] = {
       {"bf16[1000,300]{0,1:T(8,128)(2,1)}", 622592},  // 304 x 1024 x 2
@@ -99,11 +99,11 @@ TEST(ShapeByteSize, EqualsWhatTheCompilerAllocates) {
 }
 
 TEST(ShapeByteSize, RoundsTheMostMinorDimensionsUpToTheTile) {
-  // 1000 -> 1000 sublanes, 300 -> 384 lanes; (2,1) only pairs rows within the tile.
+  // 1000 sublanes stay 1000 and 300 lanes become 384; (2,1) only pairs rows within the tile.
   EXPECT_EQ(ShapeByteSize(Parse("bf16[1000,300]{1,0:T(8,128)(2,1)}")), 1000 * 384 * 2);
   EXPECT_EQ(ShapeByteSize(Parse("pred[5,130]{1,0:T(4,128)(4,1)}")), 8 * 256);
   EXPECT_EQ(ShapeByteSize(Parse("bf16[]{:T(256)}")), 512);
-  // Fewer dimensions than the tile has: the missing ones are 1, then padded.
+  // If the array has fewer dimensions than the tile, the missing ones count as 1, and are padded.
   EXPECT_EQ(ShapeByteSize(Parse("f32[130]{0:T(8,128)}")), 8 * 256 * 4);
 }
 
@@ -114,9 +114,9 @@ TEST(ShapeByteSize, FollowsThePermutationOfThreeDimensions) {
 }
 
 TEST(ShapeByteSize, MergesDimensionsWhereTheTileSaysSo) {
-  // 3 and 5 become 15, rounded up to 16.
+  // 3 and 5 merge to 15, which is rounded up to 16.
   EXPECT_EQ(ShapeByteSize(Parse("f32[2,3,5]{2,1,0:T(*,8)}")), 2 * 16 * 4);
-  // 5 alone is rounded up to 8, 2 and 3 become 6, rounded up to 8.
+  // 5 is rounded up to 8; 2 and 3 merge to 6, which is rounded up to 8.
   EXPECT_EQ(ShapeByteSize(Parse("f32[2,3,5]{2,1,0:T(*,4,8)}")), 8 * 8 * 4);
 }
 
@@ -192,7 +192,7 @@ TEST(Shape, RefusesWhatIsNoShape) {
 TEST(Shape, RefusesSizesAndDepthsWithoutBound) {
   EXPECT_THAT(ParseError("f32[4294967296,4294967296]"), HasSubstr("less than 2^63 bits"));
   EXPECT_THAT(ParseError("f32[9223372036854775808]"), HasSubstr("expected a dimension"));
-  // Small as it stands, but not when rounded up to the tile.
+  // The array is small, but not when it is rounded up to the tile.
   EXPECT_THAT(ParseError("f32[9223372036854775,1]{1,0:T(8,2147483647)}"), HasSubstr("2^63"));
   EXPECT_THAT(ParseError(std::string(100000, '(')), HasSubstr("at most 64 nested tuples"));
   Parse(std::string(64, '(') + std::string(64, ')'));

@@ -16,7 +16,7 @@ namespace {
 
 using field_checks::kMaxBytes;
 
-// Flops beyond this are no program's; the bound keeps sums exact.
+// No real program has more flops. The bound keeps sums exact.
 constexpr double kMaxFlops = 9007199254740992.0;  // 2^53
 
 bool CostsSomething(const hlo::Instruction& instruction) {
@@ -37,7 +37,7 @@ int64_t AllBytes(const ArrayTraffic& traffic) {
   return bytes;
 }
 
-// An instruction with more of either cannot be part of a program.
+// Refuses an instruction with more flops or bytes than a program may contain.
 absl::Status CheckWork(const AnalyzedModule& analyzed, const hlo::Computation& computation,
                        const PricedStep& priced) {
   const hlo::Instruction& instruction = *priced.instruction;

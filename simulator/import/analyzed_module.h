@@ -1,4 +1,4 @@
-// One compiled module, read and analysed, and the steps of it that cost something.
+// One compiled module, read and analysed, with the steps that become instructions of a program.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_ANALYZED_MODULE_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_ANALYZED_MODULE_H_
@@ -22,18 +22,18 @@ struct PricedStep {
   int32_t step = 0;  // index into Schedule::steps
   const hlo::Instruction* instruction = nullptr;
   int64_t execution_count = 1;
-  int32_t loop = -1;  // innermost enclosing, index into Schedule::loops
+  int32_t loop = -1;  // innermost enclosing loop, index into Schedule::loops; -1: none
   ArrayTraffic traffic;
 };
 
 struct AnalyzedModule {
   std::string path;
   hlo::Module module;
-  Schedule schedule;  // points into module
+  Schedule schedule;  // points into `module`
   Dataflow flow;
   std::vector<PricedStep> priced;
-  // By step: the number of priced steps before it; that is the priced step itself if it is one,
-  // else the next one.
+  // For each step of the schedule: the number of priced steps before it. If the step is a priced
+  // step, this is its own index in `priced`, else the index of the next priced step.
   std::vector<int32_t> priced_at_or_after;
 
   const Step& StepOf(const PricedStep& priced_step) const {
@@ -48,13 +48,15 @@ struct AnalyzedModule {
   AnalyzedModule& operator=(const AnalyzedModule&) = delete;
 };
 
-// Reads and parses a file (plain or zstd) of HLO text or of XLA's messages, as hlo/read_module.h
-// tells them apart; bytes of text that are not UTF-8 become '?', since the names go into messages.
-// Errors name file, line and column; those of XLA's messages name the instruction, or the place in
-// the text that it is printed as.
+// Reads and parses a file (plain or zstd) of HLO text or of one of XLA's messages;
+// hlo/read_module.h tells them apart. Bytes of text that are not UTF-8 become '?', because names go
+// into messages. Errors for text name file, line and column. Errors for XLA's messages name the
+// instruction, or the place in the text that the message is printed as.
 absl::StatusOr<hlo::Module> ReadModule(const std::string& path);
 
-// Analyses a module; `path` is used in messages.
+// Analyses a module. `path` is used in error messages. InvalidArgument if FlattenSchedule or
+// Dataflow::Analyze refuse the module, or an instruction moves or computes more than a program may
+// contain.
 absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module, std::string path,
                                                               const InPlaceHints& hints);
 

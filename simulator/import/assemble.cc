@@ -14,7 +14,8 @@
 namespace mallocmuzero {
 namespace {
 
-// What one instruction does to one storage, before accesses are numbered.
+// The reads and writes of one storage by one instruction. Touches become accesses when buffers have
+// numbers.
 struct Touch {
   int32_t storage = 0;
   bool reads = false;
@@ -77,7 +78,7 @@ class Assembler {
       StorageInfo& info = StorageOf(id);
       info.bytes = std::max(info.bytes, hlo::ShapeByteSize(*value.shape));
       info.placeable = info.placeable && IsPlaceable(*value.shape, hardware_);
-      // The compiler never puts a scalar into fast memory: loop counters and indices steer the
+      // The compiler never puts a scalar into fast memory: loop counters and indices control the
       // copies.
       info.pinned = info.pinned || value.shape->dims.empty();
     }
@@ -117,8 +118,8 @@ class Assembler {
         priced.traffic.output_bytes);
   }
 
-  // Asynchronous operations other than moves between memories, results of conditionals, and
-  // accesses beyond what a set of 64 can name, keep their arrays in HBM.
+  // Pins to HBM the arrays of asynchronous operations other than moves between memories, the
+  // results of conditionals, and the accesses that exceed the 64 of an instruction.
   void PinWhatIsNotModelled() {
     PinResultsOfConditionals();
     int async_count = 0;
@@ -141,8 +142,8 @@ class Assembler {
     for (size_t i = 0; i < touches_.size(); ++i) DropSmallestTouches(i);
   }
 
-  // One branch would leave the result in fast memory and the other in HBM wherever a mapping keeps
-  // what only the last of them writes.
+  // A mapping that keeps in fast memory what only the last branch writes would leave the result of
+  // one branch in fast memory and that of another in HBM.
   void PinResultsOfConditionals() {
     for (const ScheduledCall& call : source_.schedule.calls) {
       const hlo::Computation& computation = source_.schedule.ComputationOf(call.instance);
@@ -175,8 +176,8 @@ class Assembler {
                                      " accesses: the ", dropped, " smallest stay in HBM"));
   }
 
-  // A buffer is a placeable storage that some instruction touches, or that a loop carries together
-  // with one that is touched.
+  // Numbers the buffers. A placeable storage becomes a buffer if some instruction touches it, or if
+  // a loop carries it together with one that is touched.
   void NumberBuffers() {
     std::vector<bool> wanted(storages_.size());
     for (size_t s = 0; s < storages_.size(); ++s) {
@@ -315,7 +316,7 @@ class Assembler {
     }
     for (const CarriedValue& carried : flow_.carried()) {
       const auto members = GroupStorages(carried);
-      // Some may be touched though others are in a memory that is none of tensors.
+      // Some members may be touched although another member is in a memory that holds no tensors.
       if (std::any_of(members.begin(), members.end(),
                       [&](int32_t s) { return assembly_.buffer_of_storage[s] < 0; })) {
         continue;
@@ -337,8 +338,8 @@ class Assembler {
   const v1::Hardware& hardware_;
   Assembly assembly_;
   std::vector<StorageInfo> storages_;
-  std::vector<LiveRange> live_ranges_;       // by storage
-  std::vector<std::vector<Touch>> touches_;  // by priced step
+  std::vector<LiveRange> live_ranges_;       // for each storage
+  std::vector<std::vector<Touch>> touches_;  // for each priced step
   absl::flat_hash_map<int32_t, int64_t> fixed_bytes_;
 };
 

@@ -1,5 +1,5 @@
-// From the analysed all-HBM module to the structure of a program: instructions, buffers with live
-// ranges, accesses, loops, carried groups. Latencies and the baseline are added elsewhere.
+// Makes the structure of a program from the analysed all-HBM module: instructions, buffers with
+// live ranges, accesses, loops, carried groups. Latencies and the baseline are added elsewhere.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_ASSEMBLE_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_ASSEMBLE_H_
@@ -14,18 +14,18 @@
 namespace mallocmuzero {
 
 struct Assembly {
-  // Instructions (one for each AnalyzedModule::priced, same order), accesses, tensors, buffers,
-  // carried groups, loops, hardware, unknown opcodes, notes.
+  // Has instructions (one for each AnalyzedModule::priced, in the same order), accesses, tensors,
+  // buffers, carried groups, loops, hardware, unknown opcodes and notes.
   v1::Program program;
 
-  // By storage of the all-HBM module: its buffer, or -1.
+  // For each storage of the all-HBM module: its buffer, or -1 if it has none.
   std::vector<int32_t> buffer_of_storage;
 };
 
 Assembly Assemble(const AnalyzedModule& all_hbm, const v1::Hardware& hardware);
 
-// Whether an array in that layout can be placed: it is in HBM or fast memory, not in one of the
-// other memories (`S(2)` sync flags, `S(6)` scalars, ...), and has a size.
+// True if an array in this layout can be placed: it has a size and is in HBM or fast memory, not in
+// one of the other memories (`S(2)` for sync flags, `S(6)` for scalars, ...).
 bool IsPlaceable(const hlo::Shape& shape, const v1::Hardware& hardware);
 
 }  // namespace mallocmuzero

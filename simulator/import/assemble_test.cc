@@ -75,7 +75,7 @@ TEST(Assemble, ReadsWritesAndUpdates) {
   EXPECT_EQ(negate[0].kind(), v1::Access::READ);
   EXPECT_EQ(negate[1].kind(), v1::Access::WRITE);
   const auto update = AccessesOf(program, "d");
-  ASSERT_THAT(update, SizeIs(2));  // the index in S(6) is none
+  ASSERT_THAT(update, SizeIs(2));  // the index in S(6) is no access
   EXPECT_EQ(update[0].kind(), v1::Access::UPDATE);
   EXPECT_EQ(update[0].buffer(), negate[1].buffer());
   EXPECT_EQ(update[0].bytes(), 256);          // the array
@@ -159,7 +159,8 @@ TEST(Assemble, WhatALoopReadsFromOutsideLivesUntilItEnds) {
   EXPECT_EQ(program.loops(0).begin(), begin);
   EXPECT_EQ(program.loops(0).end(), end);
   EXPECT_EQ(RangeOf(program, "k").second, end);
-  // The carried array: parameter from the marker to its read, root from its write to the marker.
+  // The carried array: the parameter lives from the begin marker to its read, the root from its
+  // write to the end marker.
   ASSERT_EQ(program.carried_groups_size(), 1);
   const v1::CarriedGroup& group = program.carried_groups(0);
   const auto buffer = [&](uint32_t b) -> const v1::Buffer& {
@@ -237,7 +238,7 @@ TEST(Assemble, OperandsThatAnAsyncUpdateBringsStayInHbm) {
       program.buffers(static_cast<int>(AccessesOf(program, "n")[0].buffer())).pinned_to_hbm());
 }
 
-// A custom call of `count` parameters of 1, 2, ... floats.
+// A custom call with `count` parameters of 1, 2, ... floats.
 std::string CallOfMany(int count) {
   std::string lines;
   std::string operands;
@@ -250,10 +251,10 @@ std::string CallOfMany(int count) {
 }
 
 TEST(Assemble, OfMoreThan64AccessesTheSmallestStayInHbm) {
-  const v1::Program program = AssembleText(CallOfMany(70));  // and one output
+  const v1::Program program = AssembleText(CallOfMany(70));  // 71 arrays with the output
   const auto accesses = AccessesOf(program, "x");
   ASSERT_THAT(accesses, SizeIs(64));
-  EXPECT_EQ(accesses[0].bytes(), 8 * 4);  // 71 - 64 = 7 are dropped: 1 to 7 floats
+  EXPECT_EQ(accesses[0].bytes(), 8 * 4);  // 71 - 64 = 7 are dropped: those of 1 to 7 floats
   EXPECT_EQ(accesses[63].kind(), v1::Access::WRITE);
   EXPECT_EQ(program.instructions(0).fixed_hbm_bytes(), 4 * (1 + 2 + 3 + 4 + 5 + 6 + 7));
   EXPECT_THAT(program.notes(),
@@ -285,7 +286,7 @@ ROOT %x = f32[8] negate(%a), backend_config={"used_scoped_memory_configs":[{"mem
   EXPECT_EQ(AssembleText(text, hardware).instructions(0).scoped_fast_memory_bytes(), 1024);
 }
 
-// %n0 goes into a loop that keeps its counter in S(6), which is no memory of tensors.
+// %n0 goes into a loop that keeps its counter in S(6), a memory that holds no tensors.
 TEST(Assemble, WhatALoopCarriesInSeveralMemoriesIsNoGroupAndStaysInHbm) {
   std::string text = LoopModule(3, "%state = f32[8] negate(%x)");
   text = absl::StrReplaceAll(

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "simulator/import/live_range.h"
-#include "simulator/import/observe.h"
 #include "simulator/import/pack_mapping.h"
+#include "simulator/import/placement.h"
 #include "simulator/import/price_module.h"
 #include "simulator/import/saturate.h"
 #include "simulator/import/translate.h"
@@ -19,8 +19,8 @@ namespace {
 
 constexpr int32_t kNever = -1;
 
-// A storage of the default module that is in fast memory: one interval of the mapping. Times are
-// instructions of the program.
+// A storage of the default module that is in fast memory. It becomes one interval of the mapping.
+// Times are instructions of the program.
 struct Stay {
   int32_t buffer = -1;
   int32_t first = std::numeric_limits<int32_t>::max();
@@ -29,9 +29,9 @@ struct Stay {
   int32_t copy_in_done = kNever;
   int32_t copy_out_start = kNever;
   int32_t copy_out_done = kNever;
-  std::vector<std::pair<int32_t, int64_t>> slices;  // of the copy in: start, bytes
+  std::vector<std::pair<int32_t, int64_t>> slices;  // slices of the copy in: start, bytes
   bool cross_program_prefetch = false;
-  bool used = false;  // some access of the program is served by it
+  bool used = false;  // an access of the program uses this stay
 };
 
 class BaselineMaker {
@@ -71,8 +71,8 @@ class BaselineMaker {
     return storage < 0 ? -1 : buffer_of_storage_[storage];
   }
 
-  // By priced step of the default module: its instruction of the program, or that of the next step
-  // that has one.
+  // Sets time_of_: for each priced step of the default module, the program's instruction that it
+  // matches, or, if it matches none, the instruction of the next step that does.
   void MapTimes() {
     time_of_.resize(other_.priced.size());
     int32_t next = program_.instructions_size() - 1;
@@ -84,7 +84,7 @@ class BaselineMaker {
 
   int32_t TimeOfStep(int32_t step) const { return time_of_[PricedIndex(other_, step)]; }
 
-  // The source behind copies, slices and ConcatBitcast.
+  // The value from which copies, slices and ConcatBitcast made `value`.
   ValueId OriginOf(ValueId value) const {
     for (int hops = 0; hops < 64 && flow_.values()[value].copied_from >= 0; ++hops) {
       value = flow_.values()[value].copied_from;
@@ -92,7 +92,8 @@ class BaselineMaker {
     return value;
   }
 
-  // The buffer a stay belongs to: that of a value computed into it, else that of what was copied.
+  // Finds the buffer of each stay. It is the buffer of the value that is computed into the stay; if
+  // there is none, it is the buffer of the copied value.
   void FindStays() {
     for (ValueId v = 0; v < flow_.values().size(); ++v) {
       const HloValue& value = flow_.values()[v];
@@ -117,10 +118,11 @@ class BaselineMaker {
     }
   }
 
-  // A copy of the program that the compiler turned into one into fast memory leaves a value there
-  // that the program does not know. If a loop begins with it, it is what that loop begins with.
+  // Where the compiler turned a copy instruction of the program into a copy to fast memory, the
+  // result is a value that the program does not have. If a loop starts with this value, the stay
+  // gets the buffer of the loop's initial value.
   void FindStaysOfInitialValues() {
-    absl::flat_hash_map<int32_t, int32_t> initial_of;  // by the buffer of the parameter
+    absl::flat_hash_map<int32_t, int32_t> initial_of;  // the key is the buffer of the parameter
     for (const v1::CarriedGroup& group : program_.carried_groups()) {
       initial_of[static_cast<int32_t>(group.parameter_buffer())] =
           static_cast<int32_t>(group.initial_buffer());
@@ -150,7 +152,8 @@ class BaselineMaker {
         stay.first = 0;
         continue;
       }
-      if (!same_buffer) continue;  // the compiler turned a copy of the program into this one
+      // the compiler made this copy from a copy instruction of the program
+      if (!same_buffer) continue;
       const int32_t start = TimeOfStep(step);
       const int32_t done = TimeOfStep(done_of_start[step]);
       stay.copy_in_start = stay.copy_in_start < 0 ? start : std::min(stay.copy_in_start, start);
@@ -168,7 +171,7 @@ class BaselineMaker {
     }
   }
 
-  // By step: the step of the done that belongs to an asynchronous start, or -1.
+  // For each step that starts an asynchronous operation: the step of the matching done, or -1.
   std::vector<int32_t> FindDoneSteps() const {
     const Schedule& schedule = other_.schedule;
     std::vector<int32_t> done_of(schedule.steps.size(), -1);
@@ -181,7 +184,8 @@ class BaselineMaker {
       const auto start = start_of.find({step.instance, instruction.operands[0]});
       if (start == start_of.end()) continue;
       done_of[start->second] = s;
-      start_of[{step.instance, step.instruction}] = start->second;  // an update is followed on
+      // the operand of a done may be an update instead of the start
+      start_of[{step.instance, step.instruction}] = start->second;
     }
     return done_of;
   }
@@ -199,7 +203,8 @@ class BaselineMaker {
     return step_of;
   }
 
-  // Which stay serves an access, by the operand or output it was read from; -1: HBM.
+  // The stay that an access of the program uses, found through the operands and outputs that form
+  // the access; -1 if it is in HBM.
   int32_t StayOf(const PricedStep& priced, const v1::Access& access) const {
     const Step& step = other_.StepOf(priced);
     for (const v1::Position& position : access.positions()) {
@@ -237,7 +242,8 @@ class BaselineMaker {
       Stay& stay = stays_[storage];
       if (stay.buffer != static_cast<int32_t>(access.buffer())) {
         ++foreign;
-        in_fast_memory_[a] = true;  // priced as it was, though no interval can show it
+        // keeps the price right, although no interval can cover this access
+        in_fast_memory_[a] = true;
         continue;
       }
       Serve(a, stay);
@@ -248,8 +254,9 @@ class BaselineMaker {
     }
   }
 
-  // Instructions the default does not have (a copy it made asynchronous): they use fast memory
-  // where a stay of the buffer begins or ends at them.
+  // Places the accesses of instructions that the default module does not have, because the compiler
+  // made a copy asynchronous. A write is in fast memory if a stay of its buffer begins with it; any
+  // other access is if a stay of its buffer covers it.
   void PlaceUnmatchedAccesses() {
     std::vector<std::vector<int32_t>> stays_of(program_.buffers_size());
     for (int32_t s = 0; s < stays_.size(); ++s) {
@@ -283,12 +290,13 @@ class BaselineMaker {
     return false;
   }
 
-  // Whether the stay serves an access or hands a loop's value on.
+  // True if the stay becomes an interval: it serves an access, or it holds a value that a loop
+  // carries.
   bool IsShown(const Stay& stay) const {
     return stay.buffer >= 0 && (stay.used || carried_.contains(stay.buffer));
   }
 
-  // An interval for each stay that the mapping shows.
+  // Adds an interval for each stay that IsShown.
   void AddIntervals() {
     v1::Mapping& mapping = *baseline_.mutable_mapping();
     mapping.set_solver("default");
@@ -324,7 +332,7 @@ class BaselineMaker {
       const int32_t done = std::max(stay.copy_out_done, start);
       interval.set_copy_out_start(static_cast<uint32_t>(start));
       interval.set_copy_out_done(static_cast<uint32_t>(done));
-      // One piece may be on its way out before another is copied in.
+      // A piece may be copied out before a later piece is copied in.
       last = std::max({LastUse(stay, start), done - 1, copied_in});
     }
     interval.set_cross_program_prefetch(stay.cross_program_prefetch);
@@ -333,7 +341,7 @@ class BaselineMaker {
     return interval;
   }
 
-  // A copy in several pieces that fill the buffer exactly keeps them.
+  // Adds the slices of a copy in that has several pieces, if the pieces fill the buffer exactly.
   static void AddSlices(const Stay& stay, int64_t buffer_bytes, v1::Interval& interval) {
     std::vector<std::pair<int32_t, int64_t>> slices = stay.slices;
     std::stable_sort(slices.begin(), slices.end(),
@@ -349,8 +357,8 @@ class BaselineMaker {
     }
   }
 
-  // The last access the stay serves, at or behind which its bytes may be given away once the copy
-  // out has finished.
+  // The last access that the stay serves, but at least `not_before`. From then on, the stay's bytes
+  // may be reused as soon as the copy out is done.
   int32_t LastUse(const Stay& stay, int32_t not_before) const {
     int32_t last = not_before;
     for (int32_t a = 0; a < program_.accesses_size(); ++a) {
@@ -377,14 +385,15 @@ class BaselineMaker {
   const AnalyzedModule& other_;
   const Dataflow& flow_;
   const Match& match_;
-  std::vector<int32_t> base_storage_;  // by value of the default module
-  std::vector<LiveRange> ranges_;      // by storage of the default module
+  std::vector<int32_t> base_storage_;  // for each value of the default module
+  std::vector<LiveRange> ranges_;      // for each storage of the default module
   absl::flat_hash_map<int32_t, int32_t> carried_;
-  std::vector<Stay> stays_;  // by storage of the default module
+  std::vector<Stay> stays_;  // for each storage of the default module
   std::vector<int32_t> time_of_;
-  // Targets of copies into fast memory, and whether source and stay are the same buffer.
+  // For each copy into fast memory: the value that it makes, and whether its source is of the same
+  // buffer as the stay.
   std::vector<std::pair<ValueId, bool>> copied_in_;
-  std::vector<bool> in_fast_memory_;  // by access
+  std::vector<bool> in_fast_memory_;  // for each access
   v1::Baseline baseline_;
 };
 

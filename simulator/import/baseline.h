@@ -1,4 +1,4 @@
-// The compiler's default placement as a mapping of the program.
+// The default as a mapping of the program.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_BASELINE_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_BASELINE_H_
@@ -10,9 +10,9 @@
 
 namespace mallocmuzero {
 
-// Intervals, addresses, placement of each access, and the price of the default module as it stands.
-// mapping_cycles and the program's hash are left to the caller, who can simulate the whole program.
-// What had to be assumed stands in `notes`.
+// Makes intervals, addresses, the memory of each access, and the price of the default module as
+// compiled. The caller must set mapping_cycles and the program's hash, because both need the whole
+// program. `notes` lists, for people, where the mapping had to deviate from the module.
 v1::Baseline MakeBaseline(const Assembly& assembly, const AnalyzedModule& all_hbm,
                           const AnalyzedModule& default_module, const Match& match);
 

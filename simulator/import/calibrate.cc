@@ -10,7 +10,7 @@
 namespace mallocmuzero {
 namespace {
 
-// The part of the program that a latency table looks at.
+// The parts of the program from which a latency table is made.
 struct Skeleton {
   std::vector<Instruction> instructions;
   std::vector<Access> accesses;
@@ -44,14 +44,14 @@ void PredictInto(const Placement& placement, const LatencyTable& table, const Sk
   double compiled = 0;
   double predicted = 0;
   double absolute_error = 0;
-  for (size_t i = 0; i < placement.observations.size(); ++i) {
-    const auto& observation = placement.observations[i];
-    if (!observation || !observation->cycles) continue;
+  for (size_t i = 0; i < placement.instructions.size(); ++i) {
+    const auto& placed = placement.instructions[i];
+    if (!placed || !placed->cycles) continue;
     const double count = skeleton.instructions[i].execution_count;
-    const double cycles = table.Cycles(static_cast<uint32_t>(i), observation->fast_accesses);
-    compiled += count * *observation->cycles;
+    const double cycles = table.Cycles(static_cast<uint32_t>(i), placed->fast_accesses);
+    compiled += count * *placed->cycles;
     predicted += count * cycles;
-    absolute_error += count * std::abs(cycles - *observation->cycles);
+    absolute_error += count * std::abs(cycles - *placed->cycles);
   }
   result.set_compiled_cycles(compiled);
   result.set_predicted_cycles(predicted);

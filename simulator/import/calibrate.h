@@ -1,4 +1,4 @@
-// How well the latency table predicts placements it has not seen.
+// Measures how well the latency table predicts placements that it has not been fitted to.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_CALIBRATE_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_CALIBRATE_H_
@@ -8,12 +8,13 @@
 #include "mallocmuzero/v1/latency.pb.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "simulator/import/latency_fit.h"
-#include "simulator/import/observe.h"
+#include "simulator/import/placement.h"
 
 namespace mallocmuzero {
 
-// Leaves each placement but the first (all HBM) out in turn, fits the table to the others and
-// predicts it. Instructions without an estimate or without a match take no part.
+// Leaves out each placement in turn except the first (everything in HBM), fits the table to the
+// others and predicts the placement left out. Instructions without an estimate or without a match
+// are not counted.
 absl::StatusOr<v1::Calibration> Calibrate(const v1::Program& program, const LatencyClasses& classes,
                                           absl::Span<const Placement> placements);
 

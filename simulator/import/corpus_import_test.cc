@@ -1,4 +1,5 @@
-// The compiled programs under tests/data/hlo: whatever is promised of an import must hold on them.
+// Imports the compiled programs under tests/data/hlo. Every promise of the importer must hold for
+// them.
 
 #include <algorithm>
 #include <cmath>
@@ -29,8 +30,9 @@ using ::testing::IsSupersetOf;
 
 const char kFolder[] = MALLOCMUZERO_SOURCE_DIR "/tests/data/hlo";
 
-// The programs whose own copies the default placement makes asynchronous: as a mapping, which keeps
-// the program's instructions, it costs more, and the notes must say so.
+// Programs of which the default makes copy instructions asynchronous. A mapping keeps all
+// instructions of the program, so the default costs more as a mapping than as compiled, and the
+// notes must say so.
 bool HasCopiesMadeAsynchronous(const std::string& name) {
   return name == "decode_b1" || name == "while_copied_in";
 }
@@ -110,7 +112,8 @@ TEST_P(CorpusImport, TheDefaultCostsWhatItsModuleCosts) {
   ASSERT_TRUE(priced.ok()) << priced.status();
   EXPECT_DOUBLE_EQ(baseline.total_cycles(), priced->total_cycles());
   EXPECT_LT(baseline.total_cycles(), SimulateAllHbm(program()).total_cycles);
-  // Copies that the compiler made asynchronous take time in the program, wherever their data is.
+  // Copy instructions that the compiler made asynchronous take time in the program, wherever their
+  // data is.
   if (!HasCopiesMadeAsynchronous(GetParam())) {
     EXPECT_GE(baseline.total_cycles(), AllFastCycles(program()));
   }
@@ -145,7 +148,7 @@ TEST_P(CorpusImport, TheDefaultsMappingCostsNearlyWhatItsModuleCosts) {
 TEST_P(CorpusImport, EstimatesOfUnseenPlacementsAreClose) {
   const v1::Calibration& calibration = program().proto().calibration();
   EXPECT_EQ(calibration.placements_size(), OptionsFor(GetParam()).sample_paths.size() + 1);
-  // Of one sample and the default, each is predicted from the other alone.
+  // With a single sample, the default and the sample are each predicted from the other alone.
   const double tolerable = OptionsFor(GetParam()).sample_paths.size() > 1 ? 0.03 : 0.06;
   EXPECT_LE(calibration.worst_total_error(), tolerable);
   EXPECT_LE(calibration.instruction_error(), tolerable);

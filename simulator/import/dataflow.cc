@@ -23,7 +23,7 @@ class UnionFind {
     while (parent_[x] != x) x = parent_[x] = parent_[parent_[x]];
     return x;
   }
-  // The smaller representative stays, so that a set is named by its earliest member.
+  // The smaller representative remains, so that a set is represented by its earliest member.
   void Union(int32_t a, int32_t b) {
     a = Find(a);
     b = Find(b);
@@ -132,7 +132,7 @@ class DataflowBuilder {
     }
   }
 
-  // New values for all leaves of the instruction's shape.
+  // Makes new values for all leaves of the instruction's shape.
   Leaves Define(int32_t instance, hlo::InstructionIndex index) {
     const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
     Leaves leaves;
@@ -154,8 +154,8 @@ class DataflowBuilder {
     return bindings_[instance][number];
   }
 
-  // Range [first, first + count) of the leaves of element `element` of tuple `shape`, which is the
-  // module's; count -1 if there is no such element.
+  // The range of leaves of element `element` of the tuple `shape`, as {first, count}. The shape
+  // must be part of the module. The count is -1 if there is no such element.
   std::pair<int32_t, int32_t> LeafRange(const hlo::Shape& shape, int32_t element) {
     if (!shape.IsTuple() || element < 0 || element >= shape.tuple_shapes.size()) return {0, -1};
     std::vector<int32_t>& starts = leaf_starts_[&shape];
@@ -178,8 +178,9 @@ class DataflowBuilder {
     return Leaves(leaves.begin() + first, leaves.begin() + first + count);
   }
 
-  // copy-start: (target, source, context). async-start: ((operands), results, contexts). An
-  // async-start without operands gets them from its async-update, which then has that shape.
+  // The shape of a copy-start is (target, source, context), that of an async-start ((operands),
+  // results, contexts). An async-start without operands gets them from its async-update, which then
+  // has that shape.
   absl::StatusOr<Leaves> EvaluateStart(int32_t instance, hlo::InstructionIndex index) {
     const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
     Leaves leaves = Define(instance, index);
@@ -285,7 +286,7 @@ class DataflowBuilder {
     return leaves;
   }
 
-  // Replaces every value by the first of those that are the same, and numbers the storages.
+  // Replaces each value by the first of the values that are the same, and numbers the storages.
   void Finish() {
     for (auto& instance : flow_.values_of_) {
       for (Leaves& leaves : instance) {
@@ -317,9 +318,9 @@ class DataflowBuilder {
   Dataflow flow_;
   UnionFind same_value_;
   UnionFind same_storage_;
-  std::vector<std::vector<Leaves>> bindings_;  // by instance and parameter number
-  // By tuple: the first leaf of each element, and the number of all. Many elements of one tuple may
-  // be asked for.
+  std::vector<std::vector<Leaves>> bindings_;  // for each instance and parameter number
+  // For each tuple shape: the first leaf of each element, and then the number of all leaves. Cached
+  // because many elements of one tuple may be looked up.
   absl::flat_hash_map<const hlo::Shape*, std::vector<int32_t>> leaf_starts_;
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> loop_at_;
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> call_at_;

@@ -1,4 +1,4 @@
-// What single instructions do to values; the analysis over a whole schedule is in dataflow.cc.
+// The effects of single instructions on values. The analysis of a whole schedule is in dataflow.cc.
 
 #include <algorithm>
 
@@ -10,7 +10,8 @@ namespace {
 
 using hlo::Opcode;
 
-// The number of the fusion parameter that `index` of `fused` is, seen through bitcasts; -1 if none.
+// The number of the fusion parameter that instruction `index` of `fused` is, directly or through
+// bitcasts; -1 if it is none.
 int32_t SourceParameter(const hlo::Computation& fused, hlo::InstructionIndex index) {
   const hlo::Instruction* instruction = &fused.instructions[index];
   while (instruction->opcode == Opcode::kBitcast && !instruction->operands.empty()) {
@@ -20,13 +21,14 @@ int32_t SourceParameter(const hlo::Computation& fused, hlo::InstructionIndex ind
                                                    : -1;
 }
 
-// Appends the pairs of an in-place instruction itself, in numbers of its own operands.
+// Appends the pairs of an instruction that works in place itself. Operands are numbered as in that
+// instruction.
 void AppendOwnPairs(const hlo::Instruction& instruction, std::vector<InPlacePair>& pairs) {
   switch (instruction.opcode) {
     case Opcode::kDynamicUpdateSlice:
       if (!instruction.operands.empty()) pairs.push_back({0, 0});
       break;
-    case Opcode::kScatter:  // operands: n inputs, indices, n updates
+    case Opcode::kScatter:  // operands are n inputs, the indices, n updates
       for (int32_t i = 0; i < static_cast<int32_t>(instruction.operands.size()) / 2; ++i) {
         pairs.push_back({i, i});
       }
@@ -36,7 +38,8 @@ void AppendOwnPairs(const hlo::Instruction& instruction, std::vector<InPlacePair
   }
 }
 
-// The operand of the fusion that output `index` of `fused` updates in place; -1 if none.
+// The operand of the fusion that is updated in place by output `index` of `fused`; -1 if there is
+// none.
 int32_t InPlaceParameter(const hlo::Module& module, const hlo::Computation& fused,
                          hlo::InstructionIndex index, int depth) {
   const hlo::Instruction* instruction = &fused.instructions[index];

@@ -45,7 +45,7 @@ TEST(Dataflow, WhatALoopDoesNotChangeIsTheValueOutside) {
   const auto m = MustAnalyze(LoopModule(3, "%state = f32[8] bitcast(%x)"));
   EXPECT_EQ(ValuesOf(*m, "x", "body"), ValuesOf(*m, "init"));
   EXPECT_EQ(ValuesOf(*m, "result"), ValuesOf(*m, "init"));
-  ASSERT_THAT(m->flow.carried(), SizeIs(1));  // the counter only
+  ASSERT_THAT(m->flow.carried(), SizeIs(1));  // only the counter
 }
 
 TEST(Dataflow, ACarriedArrayLinksFourBuffers) {
@@ -144,7 +144,7 @@ TEST(Dataflow, ACustomCallSharesWhatItSaysItShares) {
   EXPECT_NE(StoragesOf(*m, "x")[0], StoragesOf(*m, "b")[0]);
 }
 
-// The backend lists operand 0 (or no pair) of %x as sharing its buffer.
+// A module whose backend_config says that %x shares the buffer of operand 0, or lists no pair.
 std::string ListedModule(bool listed) {
   return hlo::EntryModule(
       absl::StrCat("%a = f32[8] parameter(0)\nROOT %x = f32[8] negate(%a), "
@@ -171,7 +171,7 @@ TEST(CommonListedPairs, WhatOnlySomeCompilesListIsChance) {
   }
 }
 
-// `line` with these lists of positions that share a buffer.
+// The pairs of the instruction in `line` if its backend_config has these lists of positions.
 std::vector<InPlacePair> PairsOf(const std::string& line, const std::vector<std::string>& lists) {
   std::string text = "%a = f32[8] parameter(0)\n%b = f32[8] parameter(1)\nROOT %x = " + line +
                      R"(, backend_config={"aliasing_operands":{"lists":[)";
@@ -196,7 +196,7 @@ TEST(ListedPairs, OfAListWithSeveralOperandsAndOutputsLinkThemAll) {
               ElementsAre(InPlacePair{0, 0}, InPlacePair{0, 1}, InPlacePair{1, 0}));
 }
 
-// 50,000 operands and as many outputs: 2.5 x 10^9 pairs if each position counted.
+// 50,000 operands and as many outputs: 2.5 x 10^9 pairs if every combination counted.
 TEST(ListedPairs, AreNotMultipliedByPositionsListedManyTimes) {
   std::string list = R"("0","1")";
   for (int i = 1; i < 50000; ++i) list += R"(,"0","1")";
@@ -263,7 +263,7 @@ TEST(Dataflow, PiecesOfASlicedCopyBecomeOneBuffer) {
   }
 }
 
-// "async-update instruction should have 1 operands" is what jax says of v6e's gathers.
+// jax reports "async-update instruction should have 1 operands" for v6e's gathers.
 TEST(Dataflow, AnAsyncUpdateMayBringTheOperands) {
   const auto m = MustAnalyze(hlo::EntryModule(
       "%t = f32[32,8] parameter(0)\n%i = s32[4] parameter(1)\n"

@@ -1,4 +1,4 @@
-// Floating-point operations: HloCostAnalysis::HandleElementwiseOp, GetDotFlops,
+// Counts floating-point operations as XLA does: HloCostAnalysis::HandleElementwiseOp, GetDotFlops,
 // GetConvolutionFlops, HandleReduce, HandleReduceWindow.
 
 #include <algorithm>
@@ -17,16 +17,16 @@ namespace {
 
 using hlo::Opcode;
 
-// What one instruction may ask for: fusions that call fusions several times over, and windows of
-// many dimensions, could ask for more than anyone waits for.
+// Bounds the work for one instruction. Without bounds, nested fusions that call others several
+// times, and windows of many dimensions, would take practically forever.
 struct Budget {
-  int looks = 1 << 20;  // instructions looked at
-  // (output, window) positions tried one by one. Of a dimension that has more of them padding no
-  // longer matters.
+  int looks = 1 << 20;  // most instructions visited
+  // Most (output, window) positions tried one by one. In a dimension with more positions than
+  // remain, padding is ignored.
   int64_t positions = 1 << 20;
 };
 
-// No array is as long, and products with a position that is tried stay below 2^61.
+// No array is longer. With this bound, products with a position stay below 2^61.
 constexpr int64_t kMaxWindowField = int64_t{1} << 40;
 
 struct WindowDimension {
@@ -37,7 +37,8 @@ struct WindowDimension {
   int64_t base_dilation = 1;
 };
 
-// Splits "3x3" of the field `name` in `{size=3x3 stride=2x2 pad=1_1x1_1}`; empty if absent.
+// Splits "3x3" of the field `name` in `{size=3x3 stride=2x2 pad=1_1x1_1}`; empty if the field is
+// missing.
 std::vector<absl::string_view> WindowField(absl::string_view window, absl::string_view name) {
   absl::ConsumePrefix(&window, "{");
   absl::ConsumeSuffix(&window, "}");
@@ -54,7 +55,8 @@ int64_t NumberOr(absl::string_view text, int64_t fallback) {
   return absl::SimpleAtoi(text, &number) ? number : fallback;
 }
 
-// Dimensions beyond those that a shape may have are dropped, fields clamped to kMaxWindowField.
+// Dimensions beyond the most that a shape may have are dropped. Fields are clamped to
+// kMaxWindowField.
 std::vector<WindowDimension> ParseWindow(absl::string_view window) {
   const size_t rank = WindowField(window, "size").size();
   std::vector<WindowDimension> dimensions(std::min<size_t>(rank, hlo::kMaxRank));
@@ -74,8 +76,8 @@ std::vector<WindowDimension> ParseWindow(absl::string_view window) {
   return dimensions;
 }
 
-// (output position, window position) pairs of one dimension that fall on an element of the input
-// rather than on padding or dilation holes.
+// Number of (output position, window position) pairs of one dimension that hit an element of the
+// input instead of padding or a hole of the dilation.
 double ValidPositions(const WindowDimension& window, int64_t input, int64_t output,
                       Budget& budget) {
   if (window.size <= 0 || output <= 0) return 0;
@@ -98,7 +100,7 @@ int64_t Dimension(const hlo::Shape& shape, size_t index) {
   return index < shape.dims.size() ? shape.dims[index] : 1;
 }
 
-// dim_labels=b01f_01io->b01f: the position of `label` in each part.
+// In dim_labels=b01f_01io->b01f, the index of `label` in each of the three parts.
 double ConvolutionFlops(const hlo::Computation& computation, const hlo::Instruction& conv,
                         Budget& budget) {
   if (conv.operands.size() < 2) return 0;
@@ -119,7 +121,7 @@ double ConvolutionFlops(const hlo::Computation& computation, const hlo::Instruct
   }
   const auto batch = static_cast<double>(Dimension(conv.shape, output_labels.find('b')));
   const auto features = static_cast<double>(Dimension(conv.shape, output_labels.find('f')));
-  // The kernel's input features are already those of one group.
+  // The kernel's number of input features is already that of one group.
   const auto inputs = static_cast<double>(Dimension(rhs, kernel_labels.find('i')));
   const double groups = static_cast<double>(
       std::max<int64_t>(1, NumberOr(conv.FindAttribute("batch_group_count"), 1)));
@@ -139,7 +141,7 @@ double DotFlops(const hlo::Computation& computation, const hlo::Instruction& dot
   return flops;
 }
 
-// One operation for each element of the result.
+// True if the instruction takes one operation for each element of its result.
 bool IsElementwise(Opcode opcode) {
   switch (opcode) {
     case Opcode::kAdd:

@@ -1,4 +1,5 @@
-// Text that no compiler printed goes through the whole importer: an error or a program, no crash.
+// Runs text that no compiler printed through the whole importer: the result must be an error or a
+// program, never a crash.
 
 #include <cstddef>
 #include <memory>
@@ -22,7 +23,7 @@
 #include "simulator/import/import.h"
 #include "simulator/import/latency_fit.h"
 #include "simulator/import/match.h"
-#include "simulator/import/observe.h"
+#include "simulator/import/placement.h"
 #include "simulator/import/price_module.h"
 #include "simulator/import/testing/modules.h"
 
@@ -32,8 +33,8 @@ namespace {
 using testing::MustAnalyze;
 using testing::SmallHardware;
 
-// A loop, a conditional, a call, fusions, copies of all kinds and estimates. In the all-HBM compile
-// S(3) is S(0).
+// A loop, a conditional, a call, fusions, copies of all kinds and estimates. The all-HBM compile is
+// the same text with S(0) in place of S(3).
 const char kModule[] = R"(HloModule jit_f, is_scheduled=true
 
 %fused (p: f32[64], q: f32[8], r: s32[]) -> f32[64] {
@@ -97,7 +98,7 @@ ENTRY %main (a: f32[64], u: f32[8], s: s32[]) -> (f32[64], f32[64]) {
 }
 )";
 
-// Takes `text` through all stages, once as the all-HBM compile and once as the default of kModule.
+// Runs `text` through all stages, once as the all-HBM compile, and once as the default of kModule.
 class Pipeline {
  public:
   Pipeline() : valid_(MustAnalyze(kModule)) {}
@@ -124,8 +125,8 @@ class Pipeline {
     const Match self = MatchModules(all_hbm, all_hbm);
     const Match match = MatchModules(all_hbm, other);
     if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) return;
-    const std::vector<Placement> placements = {Observe(assembly.program, all_hbm, self),
-                                               Observe(assembly.program, other, match)};
+    const std::vector<Placement> placements = {ReadPlacement(assembly.program, all_hbm, self),
+                                               ReadPlacement(assembly.program, other, match)};
     const LatencyClasses classes = ClassifyInstructions(assembly.program, all_hbm);
     *assembly.program.mutable_latency() =
         FitLatencyTable(assembly.program, classes, placements, -1);
@@ -136,7 +137,7 @@ class Pipeline {
     ExpectReadable(std::move(assembly.program));
   }
 
-  // What import would write can be read.
+  // A program that the importer writes must be readable.
   static void ExpectReadable(v1::Program program) {
     SealProgram(program);
     v1::Program read;
@@ -264,8 +265,8 @@ TEST(HostileModule, RandomBytes) {
   }
 }
 
-// The first half of what a loop carries is copied out again before the second is copied in. The
-// loop's accesses are in HBM: none of them holds the stay up to the copy.
+// The first half of a carried array is copied out again before its second half is copied in. All
+// accesses in the loop are in HBM, so none of them extends the interval up to the copy.
 TEST(HostileModule, ACopyOutBeforeTheLastPieceOfTheCopyIn) {
   const auto module = [](const std::string& copy_in, const std::string& copy_out,
                          const std::string& rest, const std::string& initial) {

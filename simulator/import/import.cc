@@ -17,13 +17,13 @@
 #include "simulator/import/calibrate.h"
 #include "simulator/import/latency_fit.h"
 #include "simulator/import/match.h"
-#include "simulator/import/observe.h"
+#include "simulator/import/placement.h"
 
 namespace mallocmuzero {
 namespace {
 
-// The price of the default as a mapping may differ from that of its module by this share before
-// import says so.
+// import notes the difference if the price of the default as a mapping differs by more than this
+// share from that of its module.
 constexpr double kTolerableDifference = 1e-3;
 
 class Importer {
@@ -43,7 +43,7 @@ class Importer {
                                                      : ToUtf8(options_.program_name));
     NoteFastMemory();
     for (const auto& compile : compiles_) {
-      status = Observe(*compile);
+      status = AddPlacement(*compile);
       if (!status.ok()) return status;
     }
     const LatencyClasses classes = ClassifyInstructions(program(), all_hbm());
@@ -58,7 +58,8 @@ class Importer {
   v1::Program& program() { return assembly_.program; }
   const AnalyzedModule& all_hbm() const { return *compiles_.front(); }
 
-  // Reads all compiles before it analyses any: what they agree on says what is updated in place.
+  // Reads all compiles before it analyses any, because only pairs that all compiles list count as
+  // in-place updates.
   absl::Status Analyze() {
     std::vector<std::string> paths = {options_.all_hbm_path};
     if (!options_.default_path.empty()) paths.push_back(options_.default_path);
@@ -83,27 +84,30 @@ class Importer {
     return absl::OkStatus();
   }
 
-  // Someone may have given the files in another order.
+  // Notes an all-HBM compile with values in fast memory: the user may have given the files in
+  // another order.
   void NoteFastMemory() {
     const absl::Span<const HloValue> values = all_hbm().flow.values();
     const auto fast = std::count_if(values.begin(), values.end(), [this](const HloValue& value) {
       return value.shape->layout.memory_space == hardware_.fast_memory_space();
     });
     if (fast == 0) return;
-    program().add_notes(absl::StrCat("the all-HBM compile has ", fast,
-                                     " arrays in fast memory: is it the one with none there?"));
+    program().add_notes(
+        absl::StrCat("the all-HBM compile has ", fast,
+                     " arrays in fast memory; was another compile given in its place?"));
   }
 
-  // Learns from one compile; the all-HBM one comes first and teaches its estimates only.
-  absl::Status Observe(const AnalyzedModule& compile) {
+  // Adds what one compile says to the latency table's data. The all-HBM compile comes first and
+  // only gives its estimates.
+  absl::Status AddPlacement(const AnalyzedModule& compile) {
     Match match = MatchModules(all_hbm(), compile);
-    placements_.push_back(mallocmuzero::Observe(program(), compile, match));
+    placements_.push_back(ReadPlacement(program(), compile, match));
     placements_.back().of_placed_module = placements_.size() > first_placed_;
     if (placements_.size() == 1) return absl::OkStatus();
     if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat(compile.path, ": expected another compile of ", options_.all_hbm_path,
-                       ", found a module without a single instruction of it"));
+                       ", found a module that has none of its instructions"));
     }
     if (placements_.size() == 2 && !options_.default_path.empty()) {
       *program().mutable_baseline() = MakeBaseline(assembly_, all_hbm(), compile, match);
@@ -112,7 +116,7 @@ class Importer {
     return absl::OkStatus();
   }
 
-  // Prices the baseline's mapping with the finished table, then seals the program.
+  // Prices the default as a mapping with the finished table, then seals the program.
   absl::StatusOr<v1::Program> Finish() {
     if (program().has_baseline()) {
       v1::Program unpriced = program();
@@ -135,8 +139,8 @@ class Importer {
     const v1::MatchReport& match = program().matches(0);
     baseline.add_notes(absl::StrFormat(
         "as a mapping the default costs %+.2f%%: %+.0f cycles of instructions, %+.0f of stalls; %u "
-        "instructions (%.0f cycles) of the all-HBM compile are not in the default's, %u (%.0f "
-        "cycles) the other way round",
+        "instructions (%.0f cycles) are only in the all-HBM compile, %u (%.0f cycles) only in the "
+        "default's",
         100 * difference / baseline.total_cycles(),
         price.estimated_cycles + price.modelled_cycles - baseline.estimated_cycles() -
             baseline.modelled_cycles(),
@@ -147,8 +151,10 @@ class Importer {
 
   const ImportOptions& options_;
   const v1::Hardware& hardware_;
-  std::vector<std::unique_ptr<AnalyzedModule>> compiles_;  // all HBM, default, samples
-  size_t first_placed_ = 0;  // of the compiles: those from here on are of placed modules
+  // everything in HBM, then the default, then the samples
+  std::vector<std::unique_ptr<AnalyzedModule>> compiles_;
+  // index of the first compile of a placed module; all after it are such, too
+  size_t first_placed_ = 0;
   Assembly assembly_;
   std::vector<Placement> placements_;
 };

@@ -1,4 +1,4 @@
-// HLO, text or messages, of several compiles of one function to a program.
+// Makes a program from several compiles of one function, in HLO text or XLA's messages.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_IMPORT_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_IMPORT_H_
@@ -15,26 +15,27 @@
 namespace mallocmuzero {
 
 struct ImportOptions {
-  // Compile with memory-space assignment off: gives instructions, buffers and the all-HBM cycles.
+  // The compile with memory-space assignment off. It determines instructions, buffers and the
+  // cycles with everything in HBM.
   std::string all_hbm_path;
-  // The compiler's own placement; may be empty.
+  // The compile by default; may be empty.
   std::string default_path;
-  // Compiles under other placements, for the latency table.
+  // Compiles under other placements, from which the latency table is fitted.
   std::vector<std::string> sample_paths;
-  // Compiles of placed modules (simulator/place). Where one has a set of an instruction's accesses
-  // in fast memory that other compiles have, too, its estimate stands: the compiler chose the tiles
-  // for it.
+  // Compiles of placed modules (simulator/place). If such a compile and another one have the same
+  // accesses of an instruction in fast memory, only the estimate of the former is used, because the
+  // compiler chose the tiles for that placement.
   std::vector<std::string> placed_paths;
-  // Empty: the name of the HLO module.
+  // Name of the program. If it is empty, the name of the HLO module is used.
   std::string program_name;
 };
 
-// Reads the files (as ReadModule does) and builds a complete program: structure, latency table,
+// Reads the files (as ReadModule does) and makes a complete program: structure, latency table,
 // calibration, baseline, fingerprint. Errors name file, line, column and what was expected.
 absl::StatusOr<v1::Program> ImportProgram(const ImportOptions& options,
                                           const v1::Hardware& hardware);
 
-// What `import` reports of a program.
+// The report that the command `import` prints about a program.
 v1::ImportReport MakeImportReport(const Program& program);
 
 }  // namespace mallocmuzero

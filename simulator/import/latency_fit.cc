@@ -16,7 +16,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Mean of the estimates seen for one set of accesses.
+// The mean of the estimates seen for one set of accesses.
 struct Mean {
   double sum = 0;
   int count = 0;
@@ -25,16 +25,17 @@ struct Mean {
 
 using ObservedSets = std::map<uint64_t, Mean>;  // ascending by set
 
-// Estimates of members of one class under the same set differ by less than this share, or the
-// members that differ get exceptions.
+// Estimates for members of one class under the same set count as equal if they differ by less than
+// this share. Members with another estimate get exceptions.
 constexpr double kSameCycles = 1e-9;
 
-// What a byte written to fast memory saves, against a byte read from it, where nothing else is
-// known. Over the corpus all reads of an instruction alone give nearly the whole saving, all writes
-// alone nearly none: they drain behind the next block's computation (docs/cost-model.md).
+// The saving of a byte written to fast memory, relative to that of a byte read from it, where
+// nothing else is known. Over the corpus, having all reads of an instruction in fast memory gives
+// nearly the whole saving, and having all writes there nearly none, because writes drain while the
+// next block is computed (docs/cost-model.md).
 constexpr double kWriteWeight = 0.2;
 
-// Of a copy, which does nothing but read and write, both save the same.
+// A copy does nothing but read and write, so that both count the same.
 constexpr absl::string_view kCopy = "copy";
 
 double WeightOf(absl::string_view opcode, v1::Access::Kind kind) {
@@ -44,10 +45,10 @@ double WeightOf(absl::string_view opcode, v1::Access::Kind kind) {
 
 class ClassFitter {
  public:
-  // `bytes`: by access, its traffic; `traffic_cycles`: the weighted cycles that takes at full HBM
-  // bandwidth.
-  // `usual_share`: share of them that fast memory saves elsewhere in the program.
-  // `compute_cycles`: no placement is faster.
+  // `bytes`: traffic of each access.
+  // `traffic_cycles`: for each access the weighted cycles of its traffic at full HBM bandwidth.
+  // `usual_share`: the share of these cycles that fast memory saves elsewhere in the program.
+  // `compute_cycles`: the time to compute; no placement is faster.
   ClassFitter(const ObservedSets& observed, std::vector<double> bytes,
               std::vector<double> traffic_cycles, double usual_share, double compute_cycles)
       : observed_(observed),
@@ -79,7 +80,8 @@ class ClassFitter {
  private:
   bool SeenFast(size_t k) const { return (seen_fast_ >> k & 1) != 0; }
 
-  // What accesses that no compile had in fast memory may save beyond the lowest estimate seen.
+  // Cycles that the accesses which no compile had in fast memory may save below the lowest estimate
+  // seen.
   double Unseen(const std::vector<double>& savings) const {
     double cycles = 0;
     for (size_t k = 0; k < savings.size(); ++k) {
@@ -88,7 +90,7 @@ class ClassFitter {
     return cycles;
   }
 
-  // Share of the traffic's cycles that fast memory saved, over all observations of the class.
+  // The share of the traffic's cycles that fast memory saved, over all observations of the class.
   double FitScale(double base) const {
     double saved = 0;
     double possible = 0;
@@ -101,8 +103,8 @@ class ClassFitter {
     return possible > 0 ? saved / possible : usual_share_;
   }
 
-  // Expected is the traffic's cycles times FitScale, or times the usual share where no compile had
-  // an access in fast memory.
+  // Fits savings. The expected saving of an access is its traffic's cycles times FitScale, or times
+  // the usual share if no compile had the access in fast memory.
   Savings FitSavings(double base) const {
     const double scale = FitScale(base);
     std::vector<double> expected;
@@ -119,7 +121,7 @@ class ClassFitter {
   std::vector<double> traffic_cycles_;
   double usual_share_;
   double compute_cycles_;
-  uint64_t seen_fast_ = 0;  // accesses that some compile had in fast memory
+  uint64_t seen_fast_ = 0;  // accesses that at least one compile had in fast memory
 };
 
 class TableFitter {
@@ -142,7 +144,8 @@ class TableFitter {
   }
 
  private:
-  // What compiles of placed modules say of a set of accesses stands for what others say of it.
+  // Collects observations. If compiles of placed modules have seen a set of accesses, other
+  // compiles are not used for that set.
   void Collect() {
     CollectFrom(/*of_placed_modules=*/true);
     const std::vector<ObservedSets> of_placed_modules = by_class_;
@@ -154,21 +157,21 @@ class TableFitter {
       if (static_cast<int>(p) == left_out_) continue;
       if (placements_[p].of_placed_module != of_placed_modules) continue;
       for (int i = 0; i < program_.instructions_size(); ++i) {
-        const auto& observation = placements_[p].observations[i];
-        if (!observation || !observation->cycles) continue;
+        const auto& placed = placements_[p].instructions[i];
+        if (!placed || !placed->cycles) continue;
         const uint32_t c = classes_.class_of[i];
-        if (!known.empty() && known[c].contains(observation->fast_accesses)) continue;
-        for (Mean* mean : {&by_class_[c][observation->fast_accesses],
-                           &by_instruction_[i][observation->fast_accesses]}) {
-          mean->sum += *observation->cycles;
+        if (!known.empty() && known[c].contains(placed->fast_accesses)) continue;
+        for (Mean* mean :
+             {&by_class_[c][placed->fast_accesses], &by_instruction_[i][placed->fast_accesses]}) {
+          mean->sum += *placed->cycles;
           ++mean->count;
         }
       }
     }
   }
 
-  // Share of the traffic's cycles that fast memory saved, over all classes and observations;
-  // between nothing and all of it.
+  // The share of the traffic's cycles that fast memory saved, over all classes and observations,
+  // clamped to [0, 1].
   void FitUsualShare() {
     double saved = 0;
     double possible = 0;
@@ -187,7 +190,7 @@ class TableFitter {
     usual_share_ = possible > 0 ? std::clamp(saved / possible, 0.0, 1.0) : 0;
   }
 
-  // Cycles of an access's traffic at full HBM bandwidth, weighted by its kind.
+  // Cycles of an access's traffic at full HBM bandwidth, weighted by the kind of the access.
   double TrafficCycles(const v1::Instruction& instruction, uint32_t k) const {
     const v1::Access& access = AccessOf(instruction, k);
     return WeightOf(instruction.opcode(), access.kind()) *
@@ -255,7 +258,7 @@ class TableFitter {
 LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedModule& all_hbm) {
   LatencyClasses classes;
   Signatures signatures(all_hbm);
-  absl::flat_hash_map<std::string, uint32_t> class_of_key;  // by SHA-256
+  absl::flat_hash_map<std::string, uint32_t> class_of_key;  // keys are SHA-256
   for (int i = 0; i < program.instructions_size(); ++i) {
     const PricedStep& priced = all_hbm.priced[i];
     const Step& step = all_hbm.StepOf(priced);

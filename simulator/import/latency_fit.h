@@ -1,5 +1,6 @@
-// Builds the latency table: what the compiler's estimates under several placements say about every
-// other placement. docs/cost-model.md explains the formulas and how well they predict.
+// Fits the latency table: predicts an instruction's cycles under every placement from the
+// compiler's estimates under several. docs/cost-model.md explains the formulas and how well they
+// predict.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_LATENCY_FIT_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_LATENCY_FIT_H_
@@ -11,23 +12,23 @@
 #include "mallocmuzero/v1/latency.pb.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "simulator/import/analyzed_module.h"
-#include "simulator/import/observe.h"
+#include "simulator/import/placement.h"
 
 namespace mallocmuzero {
 
-// Instructions that the compiler prices alike.
+// Classes of instructions that the compiler prices alike.
 struct LatencyClasses {
-  std::vector<uint32_t> class_of;        // by instruction of the program
-  std::vector<uint32_t> representative;  // by class: its first instruction
-  std::vector<double> flops;             // by class: of one execution
+  std::vector<uint32_t> class_of;        // for each instruction of the program
+  std::vector<uint32_t> representative;  // for each class: its first instruction
+  std::vector<double> flops;             // for each class: flops of one execution
 };
 
-// Groups the instructions of `program`, assembled from `all_hbm`, by their Signatures and by
-// the operands that form each access.
+// Groups the instructions of `program`, which was assembled from `all_hbm`, by their Signatures and
+// by the operands that form each access.
 LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedModule& all_hbm);
 
-// Fits a table to the placements except `left_out` (-1: none). The first placement is the all-HBM
-// one and always used.
+// Fits a table to all placements except number `left_out` (-1: to all). The first placement must be
+// the one with everything in HBM; it is always used.
 v1::LatencyTable FitLatencyTable(const v1::Program& program, const LatencyClasses& classes,
                                  absl::Span<const Placement> placements, int left_out);
 

@@ -30,18 +30,19 @@ using testing::Write;
 
 using Set = uint64_t;
 
-// One placement of the whole program: set and cycles by instruction; cycles below 0: no estimate.
+// One placement of the whole program: for each instruction the set of accesses in fast memory, and
+// the cycles. Cycles below 0 mean that there is no estimate.
 Placement MakePlacement(const std::vector<std::pair<Set, double>>& observed) {
   Placement placement{.name = "sample"};
   for (const auto& [set, cycles] : observed) {
-    Observation observation{.fast_accesses = set};
-    if (cycles >= 0) observation.cycles = cycles;
-    placement.observations.push_back(observation);
+    InstructionPlacement placed{.fast_accesses = set};
+    if (cycles >= 0) placed.cycles = cycles;
+    placement.instructions.push_back(placed);
   }
   return placement;
 }
 
-// Every instruction in a class of its own, without arithmetic.
+// Puts every instruction into a class of its own, with 0 flops.
 LatencyClasses OwnClasses(const v1::Program& program) {
   LatencyClasses classes;
   for (int i = 0; i < program.instructions_size(); ++i) {
@@ -52,7 +53,7 @@ LatencyClasses OwnClasses(const v1::Program& program) {
   return classes;
 }
 
-// What the fitted table says about sets of the program's accesses.
+// The fitted table's cycles for sets of the program's accesses.
 class Fitted {
  public:
   Fitted(v1::Program program, const LatencyClasses& classes,
@@ -74,7 +75,8 @@ class Fitted {
   LatencyTable table_;
 };
 
-// One instruction that reads buffers of 100, 200 and 400 bytes: 10, 20 and 40 cycles of HBM.
+// One instruction that reads buffers of 100, 200 and 400 bytes, which take 10, 20 and 40 cycles in
+// HBM.
 v1::Program ThreeReads() {
   ProgramBuilder builder;
   const uint32_t a = builder.AddBuffer(100, {.live_in = true});
@@ -97,12 +99,12 @@ TEST(LatencyFit, WhatWasObservedIsExact) {
 
 TEST(LatencyFit, SavingsAddUpBetweenWhatWasObserved) {
   const v1::Program program = ThreeReads();
-  // Each saves exactly its HBM time, so nothing pulls the fit away from it.
+  // Each access saves exactly the cycles of its traffic in HBM, as the fit expects.
   const Fitted fitted(program, OwnClasses(program),
                       {MakePlacement({{0, 100}}), MakePlacement({{0b001, 90}}),
                        MakePlacement({{0b010, 80}}), MakePlacement({{0b100, 60}})});
   EXPECT_NEAR(fitted(0, 0b011), 100 - 10 - 20, 1e-9);
-  EXPECT_NEAR(fitted(0, 0b101), 60, 1e-9);  // 50, but no estimate was below 60
+  EXPECT_NEAR(fitted(0, 0b101), 60, 1e-9);  // 50 by the savings, but no estimate was below 60
 }
 
 TEST(LatencyFit, SlowerThanAllHbmIsPossibleUpToWhatWasObserved) {
@@ -121,7 +123,7 @@ TEST(LatencyFit, AnAccessNeverSeenSavesTheUsualShare) {
   builder.AddInstruction(50, {Read(a)});
   builder.AddInstruction(50, {Read(b)});
   const v1::Program program = builder.BuildProto();
-  // The first saves 6 of its 10 cycles of HBM; the second was never in fast memory.
+  // The first instruction saves 6 of its 10 HBM cycles; the second was never in fast memory.
   const Fitted fitted(program, OwnClasses(program),
                       {MakePlacement({{0, 50}, {0, 50}}), MakePlacement({{1, 44}, {0, 50}})});
   EXPECT_NEAR(fitted(0, 1), 44, 1e-9);
@@ -170,7 +172,7 @@ TEST(LatencyFit, WithoutAnEstimateTheRooflineRules) {
   EXPECT_NEAR(fitted(0, 0), 70, 1e-9);  // 700 bytes at 10 a cycle
 }
 
-// Two instructions alike: each reads one buffer of 100 bytes.
+// Two instructions of one class, each of which reads one buffer of 100 bytes.
 struct Twins {
   v1::Program program;
   LatencyClasses classes;
@@ -221,14 +223,14 @@ TEST(Classify, InstructionsAlikeShareAClass) {
       "%v = f32[8] slice(%u), slice={[0:8]}\nROOT %w = f32[8] slice(%u), slice={[8:16]}"));
   const v1::Program program = Assemble(*m, SmallHardware()).program;
   const LatencyClasses classes = ClassifyInstructions(program, *m);
-  // z reads one buffer twice: one access less. The slices differ in what they cut.
+  // z reads one buffer twice, which makes one access less. The slices differ in the range that they
+  // cut out.
   EXPECT_THAT(classes.class_of, ElementsAre(0, 0, 1, 2, 3, 4));
   EXPECT_THAT(classes.representative, ElementsAre(0, 2, 3, 4, 5));
   EXPECT_THAT(classes.flops, ElementsAre(64, 64, 64, 0, 0));
 }
 
-// Every access saves exactly its HBM time, in every placement.
-// 1000 fusions of one computation whose text is about 200 kB: half are of one kind, half of
+// 1000 fusions of one computation whose text is about 200 kB; half of them are of one kind, half of
 // another.
 TEST(Classify, FusionsOfOneLargeComputationShareWhatItIs) {
   std::string fused = "%f (p: f32[8]) -> f32[8] {\n%n0 = f32[8] parameter(0)\n";
@@ -243,7 +245,7 @@ TEST(Classify, FusionsOfOneLargeComputationShareWhatItIs) {
   const auto m = MustAnalyze(hlo::EntryModule(lines, fused + "}\n"));
   const v1::Program program = Assemble(*m, SmallHardware()).program;
   const LatencyClasses classes = ClassifyInstructions(program, *m);
-  // The last one is a class of its own because it is the root.
+  // The last fusion is the root and therefore a class of its own.
   EXPECT_THAT(classes.representative, ElementsAre(0, 500, 999));
   EXPECT_EQ(classes.flops[0], 6000 * 8);
 }
@@ -260,7 +262,8 @@ TEST(Calibrate, AProgramWhoseSavingsAddUpIsPredictedExactly) {
   for (int p = 0; p < 5; ++p) {
     std::vector<std::pair<Set, double>> observed;
     for (int i = 0; i < 6; ++i) {
-      // Two have all in fast memory, so that leaving one out keeps the lowest estimate.
+      // Every access saves exactly its HBM time. Two placements have everything in fast memory, so
+      // that leaving one out keeps the lowest estimate.
       const Set set = p == 0 ? 0 : p <= 2 ? 3 : static_cast<Set>(1 + (p + i) % 2);
       const double saved = 1.6 * (i + 1) * (set & 1 ? 1 : 0) + 4.8 * (i + 1) * (set & 2 ? 1 : 0);
       observed.push_back({set, 100 - saved});
@@ -276,7 +279,8 @@ TEST(Calibrate, AProgramWhoseSavingsAddUpIsPredictedExactly) {
 
 TEST(Calibrate, CountsErrorsByHand) {
   const Twins twins = MakeTwins();
-  // Left out, {1: 45, 0: 50} is predicted as {44, 50}; {1: 44, 0: 50} as {45, 50}.
+  // If {1: 45, 0: 50} is left out, it is predicted as {44, 50}; if {1: 44, 0: 50} is left out, as
+  // {45, 50}.
   const auto calibration = Calibrate(
       twins.program, twins.classes,
       std::vector<Placement>{MakePlacement({{0, 50}, {0, 50}}), MakePlacement({{1, 45}, {0, 50}}),

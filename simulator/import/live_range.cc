@@ -61,7 +61,8 @@ class LiveRangeFinder {
       if (live_in) RangeOf(value).live_in = true;
       ExtendTo(value, live_in ? 0 : s);
     }
-    // Some text has an estimate for what forwards: then it is an instruction of the program.
+    // Some texts have an estimate for a forwarding instruction: then it is an instruction of the
+    // program.
     const bool forwards = IsForwarding(instruction.opcode) && !instruction.estimated_cycles;
     if (forwards || instruction.opcode == hlo::Opcode::kTuple) return;
     const int32_t loop = schedule_.instances[step.instance].loop;

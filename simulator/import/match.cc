@@ -9,7 +9,7 @@
 namespace mallocmuzero {
 namespace {
 
-// The shape with every memory space set to HBM.
+// Appends the shape with every memory space set to HBM.
 void AppendShape(const hlo::Shape& shape, std::string& text) {
   if (shape.IsTuple()) {
     text.push_back('(');
@@ -22,14 +22,14 @@ void AppendShape(const hlo::Shape& shape, std::string& text) {
   absl::StrAppend(&text, hlo::ShapeToString(plain), ";");
 }
 
-// Opcode and result: what must agree for two instructions of the same name to be the same.
+// Opcode and shape of the result. Two instructions of the same name match only if these are equal.
 std::string ResultKey(const PricedStep& priced) {
   std::string key = absl::StrCat(priced.instruction->opcode_text, " ");
   AppendShape(priced.instruction->shape, key);
   return key;
 }
 
-// Priced steps by key, in schedule order, handed out one after the other.
+// Priced steps by key. Steps with the same key are taken one after the other, in schedule order.
 class StepPool {
  public:
   void Add(const std::string& key, int32_t priced) { steps_[key].steps.push_back(priced); }
@@ -144,7 +144,8 @@ void Signatures::AppendInstruction(const hlo::Instruction& instruction, std::str
   }
 }
 
-// The parser bounds how deep calls nest, and lets none call itself.
+// Recursion ends, because the parser bounds how deep calls nest and lets no computation call
+// itself.
 const std::string& Signatures::OfComputation(hlo::ComputationIndex index) {
   std::string& signature = of_computation_[index];
   if (!signature.empty()) return signature;

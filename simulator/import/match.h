@@ -1,4 +1,4 @@
-// Finds the instructions of one compile again in another compile of the same function.
+// Matches the instructions of one compile with those of another compile of the same function.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_MATCH_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_MATCH_H_
@@ -13,17 +13,17 @@
 
 namespace mallocmuzero {
 
-// What makes two instructions of a module the same to the compiler's estimates: opcode, shapes with
-// layouts but without memory spaces, attributes, and, for a fusion, what it computes. Names,
-// metadata and literals are left out. Each computation and each instruction is looked at once.
+// Hashes of everything on which the compiler's estimate for an instruction depends: opcode, shapes
+// with layouts but without memory spaces, attributes, and, for a fusion, the computation. Names,
+// metadata and literals are left out. Each computation and each instruction is hashed only once.
 class Signatures {
  public:
   // `analyzed` must outlive the signatures.
   explicit Signatures(const AnalyzedModule& analyzed)
       : analyzed_(analyzed), of_computation_(analyzed.module.computations.size()) {}
 
-  // 32 raw bytes, equal for two instructions exactly if the compiler gives them the same cycles
-  // under the same placement.
+  // 32 raw bytes. They are equal for two instructions if and only if the compiler gives both the
+  // same cycles under the same placement.
   std::string Of(const PricedStep& priced);
 
  private:
@@ -31,19 +31,19 @@ class Signatures {
   const std::string& OfComputation(hlo::ComputationIndex index);
 
   const AnalyzedModule& analyzed_;
-  std::vector<std::string> of_computation_;  // empty where nobody has asked yet
+  std::vector<std::string> of_computation_;  // empty if not computed yet
   absl::flat_hash_map<const hlo::Instruction*, std::string> of_instruction_;
 };
 
-// Which priced step of `other` is which of `all_hbm`.
+// Which priced steps of `other` and of `all_hbm` are the same instruction.
 struct Match {
-  std::vector<int32_t> other_of_base;  // by priced step of all_hbm, -1: not found
-  std::vector<int32_t> base_of_other;  // by priced step of the other module, -1: not found
+  std::vector<int32_t> other_of_base;  // for each priced step of all_hbm; -1: not found
+  std::vector<int32_t> base_of_other;  // for each priced step of the other module; -1: not found
   v1::MatchReport report;
 };
 
-// Matches by name where opcode and shapes agree, then, in schedule order, by framework name, opcode
-// and shapes. Loop markers match by the name of the `while`.
+// Matches instructions by name if opcode and shapes agree. Matches the others in schedule order by
+// framework name, opcode and shapes. Loop markers match by the name of the `while`.
 Match MatchModules(const AnalyzedModule& all_hbm, const AnalyzedModule& other);
 
 }  // namespace mallocmuzero

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/import/assemble.h"
-#include "simulator/import/observe.h"
+#include "simulator/import/placement.h"
 #include "simulator/import/testing/modules.h"
 
 namespace mallocmuzero {
@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using testing::MustAnalyze;
 using testing::SmallHardware;
 
-// Two negations and an addition; the compiles differ in `text`.
+// Text of a compile; the tests vary `lines`.
 std::string Compile(const std::string& lines) {
   return hlo::EntryModule(absl::StrCat("%a = f32[64] parameter(0)\n", lines));
 }
@@ -40,12 +40,12 @@ TEST(Match, ByNameWhateverTheMemory) {
   EXPECT_EQ(match.report.matched_by_name(), 3);
   EXPECT_EQ(match.report.matched_by_metadata(), 0);
   EXPECT_EQ(match.report.unmatched_in_all_hbm(), 0);
-  EXPECT_EQ(match.report.name(), "test.hlo");  // without folders
+  EXPECT_EQ(match.report.name(), "test.hlo");  // the name has no folders
 }
 
 TEST(Match, ByMetadataWhereNamesDiffer) {
   const auto base = MustAnalyze(Compile(kBase));
-  // The numbers of the two negations are swapped, and the sum is renamed.
+  // The names of the two negations are swapped, and the sum has another name.
   const auto other =
       MustAnalyze(Compile("%n.2 = f32[64]{0} negate(%a), metadata={op_name=\"n1\"}\n"
                           "%n.1 = f32[64]{0} negate(%n.2), metadata={op_name=\"n2\"}\n"
@@ -119,7 +119,7 @@ TEST(Signature, LooksIntoFusions) {
   EXPECT_NE(signature("negate"), signature("abs"));
 }
 
-// Each of `levels` computations calls the one below it ten times; the lowest does `opcode`.
+// Each of `levels` computations calls the one below it ten times; the lowest contains `opcode`.
 std::string FusionTower(int levels, const std::string& opcode) {
   std::string callees =
       absl::StrCat("%f0 (p: f32[8]) -> f32[8] {\n%p = f32[8] parameter(0)\nROOT %n = f32[8] ",
@@ -138,7 +138,7 @@ std::string FusionTower(int levels, const std::string& opcode) {
                           callees);
 }
 
-// 10^40 paths through 40 computations.
+// There are 10^40 paths through the 40 computations.
 TEST(Signature, LooksAtEachComputationOnce) {
   const auto signature = [](const std::string& opcode) {
     const auto m = MustAnalyze(FusionTower(40, opcode));
@@ -149,31 +149,31 @@ TEST(Signature, LooksAtEachComputationOnce) {
   EXPECT_NE(signature("negate"), signature("abs"));
 }
 
-TEST(Observe, FastAccessesAreThoseInFastMemory) {
+TEST(ReadPlacement, FastAccessesAreThoseInFastMemory) {
   const auto base = MustAnalyze(Compile(kBase), {}, "all_hbm.hlo");
   const v1::Program program = Assemble(*base, SmallHardware()).program;
   const auto other = MustAnalyze(Compile(absl::StrCat("%x = f32[64]{0:S(3)} negate(%a)", Cycles(11),
                                                       "\n%y = f32[64]{0:S(3)} negate(%x)\n"
                                                       "ROOT %z = f32[64] add(%x, %y)")),
                                  {}, "somewhere/sample_1.hlo");
-  const Placement placement = Observe(program, *other, MatchModules(*base, *other));
+  const Placement placement = ReadPlacement(program, *other, MatchModules(*base, *other));
   EXPECT_EQ(placement.name, "sample_1.hlo");
-  ASSERT_EQ(placement.observations.size(), 3);
-  EXPECT_EQ(placement.observations[0]->fast_accesses, 0b10);  // writes x
-  EXPECT_EQ(placement.observations[0]->cycles, 11);
-  EXPECT_EQ(placement.observations[1]->fast_accesses, 0b11);  // reads x, writes y
-  EXPECT_FALSE(placement.observations[1]->cycles.has_value());
-  EXPECT_EQ(placement.observations[2]->fast_accesses, 0b11);  // reads x and y, writes HBM
+  ASSERT_EQ(placement.instructions.size(), 3);
+  EXPECT_EQ(placement.instructions[0]->fast_accesses, 0b10);  // writes x
+  EXPECT_EQ(placement.instructions[0]->cycles, 11);
+  EXPECT_EQ(placement.instructions[1]->fast_accesses, 0b11);  // reads x, writes y
+  EXPECT_FALSE(placement.instructions[1]->cycles.has_value());
+  EXPECT_EQ(placement.instructions[2]->fast_accesses, 0b11);  // reads x and y, writes to HBM
 }
 
-TEST(Observe, WhatTheCompileDoesNotHaveIsNotObserved) {
+TEST(ReadPlacement, InstructionsThatTheCompileLacksAreMissing) {
   const auto base = MustAnalyze(Compile(kBase));
   const v1::Program program = Assemble(*base, SmallHardware()).program;
   const auto other = MustAnalyze(Compile("%x = f32[64]{0} negate(%a)\nROOT %v = f32[64] abs(%x)"));
-  const Placement placement = Observe(program, *other, MatchModules(*base, *other));
-  EXPECT_TRUE(placement.observations[0].has_value());
-  EXPECT_FALSE(placement.observations[1].has_value());
-  EXPECT_FALSE(placement.observations[2].has_value());
+  const Placement placement = ReadPlacement(program, *other, MatchModules(*base, *other));
+  EXPECT_TRUE(placement.instructions[0].has_value());
+  EXPECT_FALSE(placement.instructions[1].has_value());
+  EXPECT_FALSE(placement.instructions[2].has_value());
 }
 
 }  // namespace

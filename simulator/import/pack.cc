@@ -15,13 +15,14 @@ int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Blocks that share an offset.
+// Blocks that share one offset.
 struct Group {
   std::vector<int32_t> blocks;
-  int64_t bytes = 0;     // up to the end of the last block
-  int64_t duration = 0;  // instructions, summed
+  int64_t bytes = 0;     // from the group's offset to the end of its last block
+  int64_t duration = 0;  // in instructions, summed over blocks
   uint32_t first = std::numeric_limits<uint32_t>::max();
-  int64_t highest_offset = std::numeric_limits<int64_t>::max();  // within the capacity
+  // largest offset within the capacity
+  int64_t highest_offset = std::numeric_limits<int64_t>::max();
 };
 
 class Packer {
@@ -45,10 +46,11 @@ class Packer {
 
   const std::vector<Group>& groups() const { return groups_; }
 
-  enum class Fit : uint8_t { kLowest, kTightest };  // which of the holes that are large enough
+  // which hole to take among those that are large enough
+  enum class Fit : uint8_t { kLowest, kTightest };
 
-  // Places the groups in that order, each in a hole left by those placed before. On failure returns
-  // the group that did not fit in `failed`.
+  // Places the groups in the given order, each into a hole that the groups before it left. If a
+  // group does not fit, returns nullopt and sets `failed` to it.
   absl::optional<std::vector<int64_t>> Place(absl::Span<const int32_t> order, Fit fit,
                                              int32_t* failed) {
     std::vector<int64_t> offsets(groups_.size(), -1);
@@ -63,15 +65,15 @@ class Packer {
   }
 
  private:
-  // Offsets of one group that a block of another group rules out, seen from the latter's offset:
-  // all strictly between `from` and `to`.
+  // Offsets that one group cannot have because of a block of another group: all strictly between
+  // `from` and `to`, relative to the other group's offset.
   struct Conflict {
     int32_t group;
     int64_t from;
     int64_t to;
   };
 
-  // Pairs of blocks of different groups that are in fast memory at the same time.
+  // Finds all pairs of blocks of different groups that are in fast memory at the same time.
   void FindNeighbours() {
     conflicts_.resize(groups_.size());
     std::vector<int32_t> by_start(blocks_.size());
@@ -105,7 +107,7 @@ class Packer {
     const int64_t highest = groups_[g].highest_offset;
     int64_t best = -1;
     int64_t best_room = std::numeric_limits<int64_t>::max();
-    int64_t lowest = 0;  // of the hole under consideration
+    int64_t lowest = 0;  // lowest offset in the hole under consideration
     const auto consider = [&](int64_t last_offset) {
       const int64_t room = std::min(last_offset, highest) - lowest;
       if (room < 0 || room >= best_room || (fit == Fit::kLowest && best >= 0)) return;
@@ -123,8 +125,9 @@ class Packer {
   absl::Span<const Block> blocks_;
   int64_t alignment_;
   std::vector<Group> groups_;
-  std::vector<std::vector<Conflict>> conflicts_;    // by group
-  std::vector<std::pair<int64_t, int64_t>> taken_;  // offsets ruled out, while one is looked for
+  std::vector<std::vector<Conflict>> conflicts_;  // for each group
+  // scratch space of FindOffset: offsets that are ruled out
+  std::vector<std::pair<int64_t, int64_t>> taken_;
 };
 
 std::vector<int32_t> OrderBy(const std::vector<Group>& groups,
@@ -150,7 +153,8 @@ absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks,
       OrderBy(packer.groups(), duration),
       OrderBy(packer.groups(), [](const Group& g) { return -static_cast<double>(g.first); }),
   };
-  // What did not fit goes earlier; a little noise keeps the search from going in circles.
+  // A group that did not fit moves forward in the order, by a random distance so that the search
+  // does not repeat itself.
   std::mt19937 random(1);
   for (int attempt = 0; attempt < max_attempts; ++attempt) {
     std::vector<int32_t>& order = orders[attempt % orders.size()];

@@ -1,5 +1,5 @@
-// Addresses for intervals whose times are fixed: the text of a compiled module says when a tensor
-// is in fast memory, but not where.
+// Finds addresses for intervals whose times are fixed. The text of a compiled module says when a
+// tensor is in fast memory, but not where.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_PACK_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_PACK_H_
@@ -12,21 +12,21 @@
 
 namespace mallocmuzero {
 
-// Bytes of a stay in fast memory, or of one piece of it. Blocks with the same `group` move
-// together.
+// The bytes of an interval in fast memory, or of one slice of it. Blocks of the same group have a
+// common offset.
 struct Block {
-  uint32_t first = 0;  // instructions, inclusive
+  uint32_t first = 0;  // instructions during which the bytes are occupied, inclusive
   uint32_t last = 0;
   int64_t bytes = 0;
-  int64_t delta = 0;  // where the block begins behind its group's offset, bytes
-  int32_t group = 0;  // 0 to the number of groups - 1, none left out
+  int64_t delta = 0;  // bytes from the group's offset to the begin of the block
+  int32_t group = 0;  // groups are numbered from 0, without gaps
 };
 
-// Offsets by group, multiples of `alignment`, such that no two blocks of different groups overlap
-// in time and address and all end within `capacity_at` of every instruction they live at (bytes, by
-// instruction). Tries greedy best fit in several orders (XLA:
-// GlobalDecreasingSizeBestFitHeap), improving the orders from a fixed seed until `max_attempts`;
-// nullopt if none fits.
+// Finds one offset for each group, a multiple of `alignment`, such that no two blocks of different
+// groups overlap in time and address, and every block ends within the capacity at each of its
+// instructions. `capacity_at` has the bytes available at each instruction. Tries greedy best fit in
+// several orders (XLA: GlobalDecreasingSizeBestFitHeap) and changes the orders at random, from a
+// fixed seed, for up to `max_attempts` attempts. Returns nullopt if no attempt succeeds.
 absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks,
                                                 absl::Span<const int64_t> capacity_at,
                                                 int64_t alignment, int max_attempts);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kPackAttempts = 2000;
 
-// Each slice takes its bytes from its own start.
+// Adds the blocks of an interval. The bytes of each slice are occupied from the start of that
+// slice's copy.
 void AddBlocks(const v1::Interval& interval, int64_t bytes, int32_t group,
                std::vector<Block>& blocks) {
   if (interval.copy_in_slices_size() == 0) {
@@ -23,7 +24,7 @@ void AddBlocks(const v1::Interval& interval, int64_t bytes, int32_t group,
   }
 }
 
-// What is left to buffers at each instruction, bytes.
+// Fast memory available to buffers at each instruction, in bytes.
 std::vector<int64_t> Capacity(const v1::Program& program) {
   std::vector<int64_t> capacity;
   for (const v1::Instruction& instruction : program.instructions()) {

@@ -1,4 +1,4 @@
-// Addresses for the intervals of a mapping.
+// Finds addresses for the intervals of a mapping.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_PACK_MAPPING_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_PACK_MAPPING_H_
@@ -11,12 +11,12 @@
 
 namespace mallocmuzero {
 
-// Buffers that loops carry, each with one buffer that stands for all that must share its address,
-// through however many loops.
+// For each buffer that a loop carries, the representative of all buffers that must share its
+// address, through any number of loops.
 absl::flat_hash_map<int32_t, int32_t> CarriedBuffers(const v1::Program& program);
 
-// Sets the offset of every interval, whose times are final. False, with the offsets as they were,
-// if no packing was found.
+// Sets the offset of every interval; their times must be final. Returns false and leaves the
+// offsets unchanged if no packing was found.
 bool PackMapping(const v1::Program& program, v1::Mapping& mapping);
 
 }  // namespace mallocmuzero

@@ -13,7 +13,7 @@ namespace {
 
 using Offsets = absl::optional<std::vector<int64_t>>;
 
-// Whether the offsets keep every promise of PackBlocks, byte ranges compared pair by pair.
+// Checks that the offsets keep every promise of PackBlocks, by comparing all pairs of byte ranges.
 void ExpectValid(const std::vector<Block>& blocks, const std::vector<int64_t>& capacity,
                  int64_t alignment, const std::vector<int64_t>& offsets) {
   for (const Block& a : blocks) {
@@ -37,9 +37,8 @@ TEST(Pack, NothingNeedsNoRoom) {
 }
 
 TEST(Pack, FillsTheLastByte) {
-  // time 0   1   2      A and D fill time 1 to 2 only if B and C stand on top of each other and
-  //      B B |A A |     the pair on either side of A.
-  //      C C |D D |
+  // The blocks fill all 100 bytes at each of three times: 64 + 36, then 36 + 40 + 24, then
+  // 40 + 24 + 36.
   const std::vector<Block> blocks = {{.first = 0, .last = 0, .bytes = 64, .group = 0},
                                      {.first = 0, .last = 1, .bytes = 36, .group = 1},
                                      {.first = 1, .last = 2, .bytes = 40, .group = 2},
@@ -71,7 +70,7 @@ TEST(Pack, OffsetsAreAligned) {
   const std::vector<Block> blocks = {{.first = 0, .last = 0, .bytes = 17, .group = 0},
                                      {.first = 0, .last = 0, .bytes = 5, .group = 1},
                                      {.first = 0, .last = 0, .bytes = 16, .group = 2}};
-  // 17 bytes take 32: 32 + 16 + 5 = 53.
+  // 17 bytes take up 32: 32 + 16 + 5 = 53.
   const std::vector<int64_t> enough(1, 53);
   const Offsets offsets = PackBlocks(blocks, enough, 16, 100);
   ASSERT_TRUE(offsets.has_value());
@@ -80,7 +79,7 @@ TEST(Pack, OffsetsAreAligned) {
 }
 
 TEST(Pack, BlocksOfAGroupKeepTheirPlaceInIt) {
-  // A sliced copy: its second half is taken later; the other block fits below it until then.
+  // A sliced copy occupies its second half later; the other block fits below it until then.
   const std::vector<Block> blocks = {{.first = 0, .last = 3, .bytes = 50, .delta = 0, .group = 0},
                                      {.first = 2, .last = 3, .bytes = 50, .delta = 50, .group = 0},
                                      {.first = 0, .last = 1, .bytes = 50, .group = 1}};
@@ -92,7 +91,8 @@ TEST(Pack, BlocksOfAGroupKeepTheirPlaceInIt) {
 }
 
 TEST(Pack, AGroupHasOneOffsetAtAllTimes) {
-  // Group 0 at two times; at each something else wants the bottom.
+  // Group 0 occupies memory at two times; at each of them another block competes for the lowest
+  // offset.
   const std::vector<Block> blocks = {{.first = 0, .last = 0, .bytes = 40, .group = 0},
                                      {.first = 2, .last = 2, .bytes = 40, .group = 0},
                                      {.first = 0, .last = 0, .bytes = 60, .group = 1},
@@ -124,7 +124,8 @@ TEST(Pack, EqualInputsGiveEqualOffsets) {
   EXPECT_EQ(PackBlocks(blocks, capacity, 4, 200), PackBlocks(blocks, capacity, 4, 200));
 }
 
-// Cuts [first, last] x [low, high) into rectangles until they are small: a packing without waste.
+// Cuts [first, last] x [low, high) into rectangles until they are small. The rectangles can be
+// packed without waste.
 void Cut(uint32_t first, uint32_t last, int64_t low, int64_t high, std::mt19937& random,
          std::vector<Block>& blocks) {
   const bool by_time = last > first && random() % 2 == 0;
@@ -144,7 +145,8 @@ void Cut(uint32_t first, uint32_t last, int64_t low, int64_t high, std::mt19937&
   }
 }
 
-// A shelf of half as much again is enough for each of these; without it most still fit.
+// With half as much capacity again, each case can be packed. With the exact capacity most still
+// can.
 TEST(PackProperty, PacksWhatWasCutFromARectangle) {
   std::mt19937 random(7);
   int exact = 0;

@@ -10,7 +10,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Bytes one execution moves, by memory.
+// Bytes that one execution moves to and from each memory.
 struct MemoryBytes {
   int64_t hbm = 0;
   int64_t fast_read = 0;
@@ -103,7 +103,7 @@ class SchedulePricer {
     return bytes;
   }
 
-  // max(compute, memory) of XLA's MSA cost analysis
+  // max(compute time, memory time), as in XLA's cost analysis for memory-space assignment
   // (xla/service/memory_space_assignment/cost_analysis.cc).
   double Roofline(const PricedStep& priced, const MemoryBytes& bytes) const {
     const Step& step = analyzed_.StepOf(priced);

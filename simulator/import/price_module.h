@@ -1,5 +1,5 @@
-// The price of a compiled module as it stands: the compiler's estimates, the roofline where it
-// gives none, and the stalls of the copies between memories that the text shows.
+// The price of a module as compiled: the compiler's estimates, the roofline for instructions
+// without one, and the stalls of the copies between memories that are in the module.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_PRICE_MODULE_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_PRICE_MODULE_H_
@@ -14,23 +14,23 @@
 
 namespace mallocmuzero {
 
-// Cycles, bytes and copies of one run, execution counts included.
+// Cycles, bytes and copies of one run, with every execution counted.
 struct ModulePrice {
-  double estimated_cycles = 0;  // instructions with estimated_cycles
-  double modelled_cycles = 0;   // instructions without
-  double stall_cycles = 0;      // copies not finished at their copy-done
-  double bytes_accessed = 0;    // by instructions, copies not counted
-  double hbm_bytes = 0;         // of them from or to HBM
-  uint32_t copies = 0;          // cross-program prefetch excluded
+  double estimated_cycles = 0;  // of instructions with an estimate
+  double modelled_cycles = 0;   // of instructions without one
+  double stall_cycles = 0;      // waiting at a copy-done for a copy that is not finished
+  double bytes_accessed = 0;    // by instructions; copies are not counted
+  double hbm_bytes = 0;         // the part of them from or to HBM
+  uint32_t copies = 0;          // without cross-program prefetches
 
   double total_cycles() const { return estimated_cycles + modelled_cycles + stall_cycles; }
 };
 
-// Walks the schedule once, as Simulate does for a program (simulator/core/simulate.h): a copy is
-// queued at its start and waited for at its done; the cross-program prefetch is free.
+// Walks the schedule once, as Simulate does for a program (simulator/core/simulate.h). A copy is
+// queued at its start, and the walk waits for it at its done. A cross-program prefetch is free.
 ModulePrice PriceSchedule(const AnalyzedModule& analyzed, const v1::Hardware& hardware);
 
-// Reads a file (as ReadModule does) and prices it. Errors name file, line and column.
+// Reads a file (as ReadModule does) and prices the module. Errors name file, line and column.
 absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::Hardware& hardware);
 
 }  // namespace mallocmuzero

@@ -17,12 +17,12 @@ using ::testing::HasSubstr;
 using testing::MustAnalyze;
 using testing::SmallHardware;
 
-// HBM moves 10 bytes a cycle. f32[100] is 400 bytes: 40 cycles.
+// HBM moves 10 bytes a cycle. An f32[100] has 400 bytes and takes 40 cycles.
 ModulePrice PriceText(const std::string& text) {
   return PriceSchedule(*MustAnalyze(text), SmallHardware());
 }
 
-// %a in HBM, %f in fast memory; `lines` follow.
+// A module with %a in HBM and %f in fast memory, followed by `lines`.
 std::string Lines(const std::string& lines) {
   return hlo::EntryModule(
       absl::StrCat("%a = f32[100] parameter(0)\n%f = f32[100]{0:S(3)} parameter(1)\n", lines));
@@ -31,7 +31,7 @@ std::string Lines(const std::string& lines) {
 const char kCopyStart[] = "%s = (f32[100]{0:S(3)}, f32[100], u32[]{:S(2)}) copy-start(%a)\n";
 const char kCopyDone[] = "%d = f32[100]{0:S(3)} copy-done(%s)\n";
 
-// Touches fast memory only.
+// An instruction that accesses only fast memory.
 std::string Compute(int cycles) {
   return absl::StrCat("%c = f32[100]{0:S(3)} negate(%f)", Cycles(cycles), "\n");
 }
@@ -48,7 +48,7 @@ TEST(PriceModule, ACopyThatIsNeededAtOnceStallsForAllOfIt) {
 TEST(PriceModule, ComputationHidesACopy) {
   EXPECT_DOUBLE_EQ(
       PriceText(Lines(absl::StrCat(kCopyStart, Compute(100), kCopyDone, kEnd))).stall_cycles, 0);
-  // 15 of the 40 cycles pass meanwhile.
+  // The instruction hides 15 of the copy's 40 cycles.
   const ModulePrice partly =
       PriceText(Lines(absl::StrCat(kCopyStart, Compute(15), kCopyDone, kEnd)));
   EXPECT_DOUBLE_EQ(partly.stall_cycles, 25);
@@ -62,19 +62,20 @@ TEST(PriceModule, ComputationBeforeTheStartHidesNothing) {
 }
 
 TEST(PriceModule, AnInstructionThatNeedsTheWholeBandwidthHidesNothing) {
-  // Reads and writes 800 bytes of HBM in 80 cycles.
+  // The instruction reads and writes 800 bytes of HBM in 80 cycles.
   const std::string bound = absl::StrCat("%b = f32[100] negate(%a)", Cycles(80), "\n");
   const ModulePrice price = PriceText(Lines(absl::StrCat(kCopyStart, bound, kCopyDone, kEnd)));
   EXPECT_DOUBLE_EQ(price.stall_cycles, 40);
   EXPECT_DOUBLE_EQ(price.hbm_bytes, 800);
-  // In 100 cycles it leaves 200 bytes: 20 cycles of the copy.
+  // In 100 cycles it leaves 200 bytes, which hide 20 cycles of the copy.
   const std::string slower = absl::StrCat("%b = f32[100] negate(%a)", Cycles(100), "\n");
   EXPECT_DOUBLE_EQ(PriceText(Lines(absl::StrCat(kCopyStart, slower, kCopyDone, kEnd))).stall_cycles,
                    20);
 }
 
 TEST(PriceModule, SlicesOfACopyAreQueuedOneByOne) {
-  // 200 bytes each. 30 cycles hide the first and a half of the second, which starts before them.
+  // Two slices of 200 bytes. 30 cycles hide the first slice and half of the second, which is queued
+  // before them.
   const ModulePrice price = PriceText(Lines(absl::StrCat(
       "%s0 = ((f32[100]), f32[50]{0:S(3)}, s32[]{:S(2)}) slice-start(%a), slice={[0:50]}\n"
       "%s1 = ((f32[100]), f32[50]{0:S(3)}, s32[]{:S(2)}) slice-start(%a), slice={[50:100]}\n",
@@ -98,12 +99,13 @@ TEST(PriceModule, TheCrossProgramPrefetchIsFree) {
 TEST(PriceModule, CopiesInAndOutShareTheBandwidth) {
   const std::string both =
       absl::StrCat(kCopyStart, "%o = (f32[100], f32[100]{0:S(3)}, u32[]{:S(2)}) copy-start(%f)\n");
-  // While one is waited for, the other takes half: 80 cycles, after which both are done.
+  // While the program waits for one copy, the other takes half of the bandwidth. After 80 cycles
+  // both are done.
   const ModulePrice equal =
       PriceText(Lines(absl::StrCat(both, kCopyDone, "ROOT %e = f32[100] copy-done(%o)")));
   EXPECT_DOUBLE_EQ(equal.stall_cycles, 80);
   EXPECT_EQ(equal.copies, 2);
-  // 20 cycles of computation are 100 bytes for each: 300 are left on either side.
+  // 20 cycles of computation move 100 bytes in each direction; 300 bytes remain in each.
   EXPECT_DOUBLE_EQ(PriceText(Lines(absl::StrCat(both, Compute(20), kCopyDone,
                                                 "ROOT %e = f32[100] copy-done(%o)")))
                        .stall_cycles,
@@ -129,7 +131,7 @@ TEST(PriceModule, ACopyWithinHbmTakesNoQueue) {
 }
 
 TEST(PriceModule, LoopsMultiplyCyclesStallsAndBytes) {
-  // f32[8] is 32 bytes: a stall of 3.2 cycles in each of 5 passes.
+  // f32[8] has 32 bytes: a stall of 3.2 cycles in each of 5 passes.
   const ModulePrice price = PriceText(testing::LoopModule(
       5, absl::StrCat("%s = (f32[8]{0:S(3)}, f32[8], u32[]{:S(2)}) copy-start(%x)\n"
                       "%d = f32[8]{0:S(3)} copy-done(%s)\n%state = f32[8] negate(%d)",
@@ -139,12 +141,14 @@ TEST(PriceModule, LoopsMultiplyCyclesStallsAndBytes) {
 }
 
 TEST(PriceModule, WithoutAnEstimateTheRooflineRules) {
-  // Reads 800 bytes of fast memory at 100 a cycle and writes 400 bytes of HBM at 10: 48 cycles.
+  // Reads 800 bytes of fast memory at 100 bytes a cycle, and writes 400 bytes of HBM at 10: 48
+  // cycles.
   const ModulePrice memory = PriceText(Lines("ROOT %x = f32[100] add(%f, %f)"));
   EXPECT_DOUBLE_EQ(memory.modelled_cycles, 48);
   EXPECT_DOUBLE_EQ(memory.bytes_accessed, 1200);
   EXPECT_DOUBLE_EQ(memory.hbm_bytes, 400);
-  // 2 x 100^3 flops at 1000 a cycle. Memory: 80 000 / 100 + 40 000 / 50 = 1600.
+  // 2 x 100^3 flops at 1000 a cycle take 2000 cycles. Memory takes 80 000 / 100 + 40 000 / 50 =
+  // 1600.
   const ModulePrice compute = PriceText(hlo::EntryModule(
       "%a = f32[100,100]{1,0:S(3)} parameter(0)\nROOT %x = f32[100,100]{1,0:S(3)} dot(%a, %a), "
       "lhs_contracting_dims={1}, rhs_contracting_dims={0}"));
@@ -152,7 +156,7 @@ TEST(PriceModule, WithoutAnEstimateTheRooflineRules) {
 }
 
 TEST(PriceModule, TrafficBeyondMeasureIsRefusedWithItsLine) {
-  // Three operands of 2^49 bytes and one output.
+  // Three operands of 2^49 bytes each, and one output.
   EXPECT_EQ(testing::AnalysisError(hlo::EntryModule(
                 "%a = pred[562949953421312] parameter(0)\n"
                 "ROOT %x = pred[] custom-call(%a, %a, %a), custom_call_target=\"f\"")),
@@ -167,7 +171,7 @@ TEST(PriceModule, TrafficBeyondMeasureIsRefusedWithItsLine) {
 }
 
 TEST(PriceModule, AnUpdateOfAnAsynchronousOperationWaitsForNothing) {
-  // The 40 cycles of the copy pass between the update and the done.
+  // All 40 cycles of the copy are hidden between the update and the done.
   const ModulePrice price = PriceText(Lines(absl::StrCat(
       "%s = ((f32[100]), f32[100]{0:S(3)}, u32[]{:S(2)}) slice-start(%a), slice={[0:100]}\n"
       "%u = ((f32[100]), f32[100]{0:S(3)}, u32[]{:S(2)}) async-update(%s)\n",

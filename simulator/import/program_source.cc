@@ -16,8 +16,8 @@
 namespace mallocmuzero {
 namespace {
 
-// True if an access of the instruction has both that operand, an array, and the output at
-// `tuple_index`.
+// True if some access of the instruction has among its positions the operand, an array, and the
+// output at `tuple_index`.
 bool SharesBuffer(const v1::Program& program, const v1::Instruction& instruction, int32_t operand,
                   absl::Span<const int32_t> tuple_index) {
   for (uint32_t k = 0; k < instruction.access_count(); ++k) {
@@ -36,8 +36,9 @@ bool SharesBuffer(const v1::Program& program, const v1::Instruction& instruction
   return false;
 }
 
-// The pairs that the all-HBM module lists and that the program has in one buffer. Which of the
-// listed pairs hold was found by comparing all compiles the program was imported from.
+// The pairs that the all-HBM module lists and that share a buffer in the program. The importer
+// compared all compiles to find which of the listed pairs hold; this recovers its answer from the
+// program.
 InPlaceHints PairsOfProgram(const v1::Program& program, const hlo::Module& all_hbm) {
   absl::flat_hash_map<absl::string_view, const v1::Instruction*> by_name;
   for (const v1::Instruction& instruction : program.instructions()) {
@@ -64,7 +65,7 @@ InPlaceHints PairsOfProgram(const v1::Program& program, const hlo::Module& all_h
   return hints;
 }
 
-// The parts of a program that come from the all-HBM text alone.
+// The parts of a program that depend on the all-HBM text alone, serialised for comparison.
 std::string StructureOf(const v1::Program& program) {
   v1::Program structure;
   *structure.mutable_instructions() = program.instructions();

@@ -17,7 +17,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Mismatches listed in a report: the largest ones.
+// A report lists this many mismatches, the largest ones.
 constexpr size_t kMaxMismatches = 200;
 
 void AddMismatches(const Program& program, const Mapping& wanted, std::vector<uint32_t> accesses,
@@ -40,7 +40,7 @@ void AddMismatches(const Program& program, const Mapping& wanted, std::vector<ui
   }
 }
 
-// A share of nothing is all of it: nothing was refused.
+// If `whole` is 0, the share is 1: the compiler refused nothing.
 double Share(double part, double whole) { return whole > 0 ? part / whole : 1; }
 
 }  // namespace
@@ -61,7 +61,7 @@ absl::StatusOr<ReadBack> ReadBackModule(const Program& program, const std::strin
   if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(hlo_path, ": expected a compile of ", program.proto().name(),
-                     ", found a module without a single instruction of it"));
+                     ", found a module that has none of its instructions"));
   }
   v1::Baseline placed = MakeBaseline(source->assembly, all_hbm, **compiled, match);
   FillHeader(*placed.mutable_mapping());

@@ -1,4 +1,4 @@
-// What the compiler made of a mapping: the placement of a recompiled module, in terms of the
+// Reads what the compiler made of a mapping: the placement of a recompiled module, in terms of the
 // program that the mapping was for.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_READ_BACK_H_
@@ -16,30 +16,32 @@
 namespace mallocmuzero {
 
 struct ReadBack {
-  // Accesses of instructions without a match are placed as the intervals around them say.
+  // The placement as a mapping. Accesses of instructions without a match are placed by the
+  // intervals around them.
   Mapping mapping;
 
-  // False if the intervals could not be packed into addresses; all offsets are then 0.
+  // False if no addresses were found for the intervals; then all offsets are 0.
   bool packed = false;
 
-  // By instruction of the program: the recompiled module has it.
+  // For each instruction of the program: true if the recompiled module has it.
   std::vector<bool> matched;
 
-  // Price of the recompiled module as it stands, cycles. Absent if its text has no estimates, as
-  // the schedules that the compiler dumps before it generates code.
+  // Price in cycles of the recompiled module as compiled. Absent if its text has no estimates, as
+  // in schedules that the compiler dumps before it generates code.
   absl::optional<double> compiled_cycles;
 
-  // What had to be assumed, one line each, for people.
+  // Where the mapping had to deviate from the module, one line each, for people.
   std::vector<std::string> notes;
 };
 
-// Reads the module at `hlo_path` back. `all_hbm_path` is the compile with everything in HBM that
-// the program was imported from: it says which value of the text is which buffer. InvalidArgument
-// if it is another one, or if the module has no instruction of the program. Errors name the file.
+// Reads the recompiled module at `hlo_path`. `all_hbm_path` must be the compile with everything in
+// HBM from which the program was imported; it relates the values of the text to buffers.
+// InvalidArgument if it is another module, or if the recompiled module has no instruction of the
+// program. Errors name the file.
 absl::StatusOr<ReadBack> ReadBackModule(const Program& program, const std::string& all_hbm_path,
                                         const std::string& hlo_path);
 
-// `wanted`: the mapping the module was compiled for, null if there is none to compare with.
+// `wanted` is the mapping that the module was compiled for; null if there is none to compare with.
 v1::ReadBackReport MakeReadBackReport(const Program& program, const ReadBack& read_back,
                                       const Mapping* wanted);
 

@@ -30,8 +30,8 @@ std::string WriteText(const std::string& name, const std::string& text) {
   return path;
 }
 
-// %b = -%a, %c = -%b, 400 bytes each; %b in HBM or in fast memory. Estimates of 80 and 40 cycles,
-// or none.
+// %b = -%a, %c = -%b, of 400 bytes each; %b is in HBM or in fast memory. The estimates are 80 and
+// 40 cycles, or there are none.
 std::string TwoNegations(bool fast, bool estimates = true) {
   const std::string layout = fast ? "f32[100]{0:S(3)}" : "f32[100]{0}";
   const std::string cycles = estimates ? Cycles(fast ? 40 : 80) : "";
@@ -72,7 +72,7 @@ TEST_F(ReadBackOfTwoNegations, FindsThePlacementAndThePrices) {
   EXPECT_EQ(report.matched_share(), 1);
   EXPECT_EQ(report.mismatch_count(), 0);
   EXPECT_THAT(report.mismatches(), IsEmpty());
-  EXPECT_THAT(report.fast_accesses(), ElementsAre(1, 2));  // %b is written, and read by %c
+  EXPECT_THAT(report.fast_accesses(), ElementsAre(1, 2));  // the write of %b, and its read by %c
   EXPECT_EQ(report.fast_memory_bytes(), program_.hardware().fast_memory_bytes());
 }
 
@@ -83,7 +83,8 @@ TEST_F(ReadBackOfTwoNegations, ListsWhatIsNotAsWanted) {
   EXPECT_EQ(report.compiled_cycles(), 160);
   EXPECT_EQ(report.mapped_cycles(), 160);
   EXPECT_EQ(report.wanted_cycles(), 80);
-  // Four accesses of 400 bytes: %b's write and %c's read of it are not in fast memory.
+  // Two of four accesses of 400 bytes are not in fast memory as wanted: the write of %b and its
+  // read by %c.
   EXPECT_EQ(report.honoured_share(), 0.5);
   EXPECT_EQ(report.mismatch_count(), 2);
   ASSERT_EQ(report.mismatches_size(), 2);
@@ -125,8 +126,8 @@ TEST_F(ReadBackOfTwoNegations, AnInstructionTheModuleLacksIsNotMatched) {
                                               Cycles(80), "\nROOT %z = f32[100] abs(%b)"))));
   ASSERT_TRUE(read_back.ok()) << read_back.status();
   const v1::ReadBackReport report = MakeReadBackReport(program_, *read_back, &baseline_);
-  EXPECT_EQ(report.matched_share(), 0.5);   // %b's 800 of 1,600 bytes
-  EXPECT_EQ(report.honoured_share(), 0.5);  // its read is as wanted, its write is not
+  EXPECT_EQ(report.matched_share(), 0.5);   // 800 of the 1,600 bytes are %b's
+  EXPECT_EQ(report.honoured_share(), 0.5);  // the read is as wanted, the write is not
   EXPECT_EQ(report.mismatch_count(), 1);
 }
 
@@ -153,7 +154,7 @@ TEST_F(ReadBackOfTwoNegations, AMissingFileIsNotFound) {
   EXPECT_EQ(read_back.status().code(), absl::StatusCode::kNotFound);
 }
 
-// %x = -%a in the buffer of %a, by what the text lists.
+// %x = -%a. If `listed`, the text says that %x takes over the buffer of %a.
 std::string ListedModule(bool listed) {
   return hlo::EntryModule(
       absl::StrCat("%a = f32[100] parameter(0)\nROOT %x = f32[100] negate(%a), "
@@ -161,7 +162,8 @@ std::string ListedModule(bool listed) {
                    listed ? R"({"indices":["0","1"]})" : "", "]}}"));
 }
 
-// The program was imported from a compile more, which showed that sharing a buffer was chance.
+// The program was imported from one more compile, which showed that the two share a buffer only by
+// chance.
 TEST(ReadBack, KeepsToWhatTheImportFoundToShareABuffer) {
   const std::string listed = WriteText("listed.hlo", ListedModule(true));
   const std::string not_listed = WriteText("not_listed.hlo", ListedModule(false));

@@ -13,18 +13,19 @@
 namespace mallocmuzero {
 namespace {
 
-// Variance of what a pair saves against that of what one access does, and of what neither explains.
-// Over the corpus (docs/cost-model.md) anything from a third to three times as much predicts as
+// Variances relative to that of the saving of one access: of the saving of a pair, and of noise.
+// Over the corpus (docs/cost-model.md), values from a third to three times as large predict equally
 // well.
 constexpr double kPairVariance = 0.1;
 constexpr double kNoiseVariance = 1e-3;
 
-// The weight of an access that moves nothing, against that which moves most.
+// Weight added to each access, relative to the weight of the access that moves most, so that an
+// access which moves nothing has a weight, too.
 constexpr double kLeastWeight = 0.02;
 
 using Matrix = std::vector<std::vector<double>>;
 
-// Symmetric positive definite, by Cholesky decomposition.
+// Solves matrix x = right for a symmetric positive definite matrix, by Cholesky decomposition.
 std::vector<double> SolveSymmetric(Matrix matrix, std::vector<double> right) {
   const size_t n = right.size();
   for (size_t i = 0; i < n; ++i) {
@@ -45,7 +46,8 @@ std::vector<double> SolveSymmetric(Matrix matrix, std::vector<double> right) {
   return right;
 }
 
-// Variance of what each access saves beyond what is expected: 1 on average where all move the same.
+// Variance of each access's saving around its expected saving. All are 1 if all accesses move
+// equally many bytes.
 std::vector<double> Variances(absl::Span<const double> traffic) {
   const double most = *std::max_element(traffic.begin(), traffic.end());
   std::vector<double> weights;
@@ -61,7 +63,8 @@ std::vector<double> Variances(absl::Span<const double> traffic) {
 
 bool Has(uint64_t set, size_t k) { return (set >> k & 1) != 0; }
 
-// Covariance of what two sets save: that of the accesses in both, and of the pairs of those.
+// Covariance of the savings of two sets: the sum over the accesses in both, and over the pairs of
+// these.
 double Covariance(uint64_t a, uint64_t b, absl::Span<const double> variances) {
   double sum = 0;
   double squares = 0;

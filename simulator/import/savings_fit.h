@@ -1,4 +1,4 @@
-// What an instruction saves by having accesses in fast memory, from the sets that were seen.
+// Fits what an instruction saves by having accesses in fast memory to the sets that were observed.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_SAVINGS_FIT_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_SAVINGS_FIT_H_
@@ -10,23 +10,25 @@
 
 namespace mallocmuzero {
 
-// Cycles that a set of accesses (bit k: access k) in fast memory saves.
+// The cycles saved by a set of accesses in fast memory. Bit k of the set is access k.
 struct SeenSaving {
   uint64_t set = 0;
   double cycles = 0;
 };
 
 struct Savings {
-  std::vector<double> of_one;  // by access
+  std::vector<double> of_one;  // for each access
 
-  // Of two accesses j < k beyond what each saves, at PairIndex(j, k); empty: none.
+  // For each pair of accesses j < k, at PairIndex(j, k): the saving of the pair beyond the savings
+  // of its members. Empty if all are 0.
   std::vector<double> of_pairs;
 };
 
-// Ridge regression of what was seen on accesses and pairs of accesses, drawn towards `expected`,
-// by access. How much one may differ from that grows with the square root of `traffic`, what it
-// moves: without, a scalar would explain what a matrix does. Sets are distinct, accesses 64 at
-// most.
+// Fits savings of accesses and of pairs to the observed savings `seen`, by ridge regression that
+// draws towards `expected`, the expected saving of each access. The more bytes an access moves
+// (`traffic`), the more it may differ from its expected saving, in proportion to the square root;
+// otherwise a scalar could explain what a matrix saves. Sets in `seen` must be distinct, with at
+// most 64 accesses.
 Savings FitSavings(absl::Span<const SeenSaving> seen, absl::Span<const double> expected,
                    absl::Span<const double> traffic);
 

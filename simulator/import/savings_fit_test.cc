@@ -54,13 +54,13 @@ TEST(SavingsFit, SetsSeenAreMet) {
   }
 }
 
-// As of fusions whose second operand is hidden behind the first.
+// Savings of a fusion whose second operand is hidden behind the first.
 TEST(SavingsFit, LearnsThatOneOfTwoIsEnough) {
   const Savings savings =
       FitSavings({{0b001, 30}, {0b010, 30}, {0b011, 30}, {0b100, 20}}, {20, 20, 20}, kThreeAlike);
   EXPECT_NEAR(SavingOf(savings, 0b101), 50, 1);
   EXPECT_NEAR(SavingOf(savings, 0b110), 50, 1);
-  // Not 30 + 30 + 20.
+  // The sum without pairs would be 30 + 30 + 20.
   EXPECT_NEAR(SavingOf(savings, 0b111), 50, 1);
 }
 

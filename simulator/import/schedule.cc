@@ -21,9 +21,9 @@ using field_checks::kMaxExecutions;
 
 constexpr size_t kMaxSteps = 4'000'000;
 constexpr int64_t kMaxArrays = 16'000'000;
-// Each call may be one of a loop's body, and a program has no more of them inside each other.
+// A call may be that of a loop's body, and a program allows no more loops inside each other.
 constexpr int kMaxCallDepth = kMaxLoopDepth;
-constexpr int64_t kMaxCycles = int64_t{1} << 53;  // exact as a double, as counts of executions are
+constexpr int64_t kMaxCycles = int64_t{1} << 53;  // exact as a double, like execution counts
 
 class Flattener {
  public:
@@ -83,8 +83,9 @@ class Flattener {
     return absl::OkStatus();
   }
 
-  // By instruction of the instance's computation: the arrays that the analysis keeps of each
-  // inlined copy, those of its result and, if it does more than pick one element, of its operands.
+  // For each instruction of the instance's computation: the number of arrays that the analysis
+  // stores for it in each inlined copy. These are the arrays of its result and, unless it only
+  // picks one element, of its operands.
   const std::vector<int64_t>& ArraysOf(int32_t instance) {
     const hlo::Computation& computation = schedule_.ComputationOf(instance);
     std::vector<int64_t>& arrays = arrays_of_[&computation];
@@ -102,7 +103,7 @@ class Flattener {
     return arrays;
   }
 
-  // Larger ones cannot be part of a program.
+  // Refuses sizes that cannot be part of a program.
   absl::Status CheckSizes(const hlo::Instruction& instruction) const {
     if (instruction.estimated_cycles.value_or(0) > kMaxCycles) {
       return Error(instruction, absl::StrCat("expected estimated_cycles of at most 2^53, found ",

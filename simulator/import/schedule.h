@@ -1,8 +1,8 @@
-// The order in which a scheduled module executes, written out flat.
+// The order in which a scheduled module executes, as one flat list of steps.
 //
-// Bodies and conditions of `while`, branches of `conditional` and targets of `call` are inlined at
-// the place they are called from, once, as XLA's HloLiveRange::FlattenSchedule does
-// (xla/hlo/utils/hlo_live_range.cc). A loop stands between two markers:
+// Bodies and conditions of `while`, branches of `conditional` and targets of `call` are inlined
+// once at the place of the call, as in XLA's HloLiveRange::FlattenSchedule
+// (xla/hlo/utils/hlo_live_range.cc). A loop is enclosed by two markers:
 //
 //   ... | loop begin | body ... | condition ... | loop end (the `while` itself) | ...
 
@@ -18,11 +18,11 @@
 
 namespace mallocmuzero {
 
-// One inlining of a computation. A computation called from two places has two instances.
+// One inlined copy of a computation. A computation called from two places has two instances.
 struct ComputationInstance {
   hlo::ComputationIndex computation = 0;
-  int64_t execution_count = 1;  // product of the trip counts around it
-  int32_t loop = -1;            // innermost enclosing loop, index into Schedule::loops
+  int64_t execution_count = 1;  // product of the trip counts of the loops around it
+  int32_t loop = -1;            // innermost enclosing loop, index into Schedule::loops; -1: none
 };
 
 // One step of the flat order.
@@ -31,12 +31,12 @@ struct Step {
 
   Kind kind = Kind::kInstruction;
   int32_t instance = 0;  // index into Schedule::instances
-  // Within the instance's computation; of a marker: the `while`.
+  // Index within the instance's computation. A marker has the index of the `while`.
   hlo::InstructionIndex instruction = 0;
 };
 
 struct ScheduledLoop {
-  int32_t instance = 0;  // where the `while` stands
+  int32_t instance = 0;  // the instance that contains the `while`
   hlo::InstructionIndex instruction = 0;
   int32_t body = 0;       // instance
   int32_t condition = 0;  // instance
@@ -47,11 +47,11 @@ struct ScheduledLoop {
   int32_t parent = -1;  // enclosing loop
 };
 
-// A `conditional` or `call` and the instances of what it may run.
+// A `conditional` or `call` and the instances that it may run.
 struct ScheduledCall {
   int32_t instance = 0;
   hlo::InstructionIndex instruction = 0;
-  std::vector<int32_t> callees;  // instances: branches in order, or the one target
+  std::vector<int32_t> callees;  // instances: the branches in order, or the one target
 };
 
 struct Schedule {
@@ -69,13 +69,13 @@ struct Schedule {
   }
 };
 
-// Trip count XLA's cost model assumes for a loop it cannot count
+// The trip count that XLA's cost model assumes for a loop whose passes it cannot count
 // (xla_tpu_memory_space_assignment_while_execution_count).
 inline constexpr int64_t kAssumedTripCount = 5;
 
-// Flattens `module`, which must outlive the result. InvalidArgument if the module is not scheduled,
-// calls itself, or would have more than 4 million steps or, in the operands and results of all
-// steps, more than 16 million arrays; `file_name` is used in the message.
+// Flattens `module`, which must outlive the result. `file_name` is used in messages.
+// InvalidArgument if the module is not scheduled, calls itself, or would have more than 4 million
+// steps, or more than 16 million arrays in the operands and results of all steps.
 absl::StatusOr<Schedule> FlattenSchedule(const hlo::Module& module, absl::string_view file_name);
 
 }  // namespace mallocmuzero

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Names in order; a loop's markers are "w<" and "w>".
+// Names of the steps in order. The markers of a loop are "w<" and "w>".
 std::vector<std::string> Names(const Schedule& schedule) {
   std::vector<std::string> names;
   for (const Step& step : schedule.steps) {
@@ -62,7 +62,7 @@ TEST(Schedule, BodyAndConditionRunTripCountTimes) {
   EXPECT_EQ(schedule.instances[loop.condition].execution_count, 3);
 }
 
-// An outer loop of `outer` passes around an inner one of `inner`; both carry f32[8].
+// An outer loop with `outer` passes around an inner one with `inner` passes; both carry f32[8].
 std::string NestedLoops(absl::string_view outer, absl::string_view inner) {
   const auto trips = [](absl::string_view n) {
     return absl::StrCat(R"(backend_config={"known_trip_count":{"n":")", n, "\"}}\n");
@@ -254,16 +254,16 @@ std::string WideCalls(int arrays, int calls) {
                    ") tuple(", elements, ")\nROOT %e = f32[] get-tuple-element(%t), index=0\n}\n"));
 }
 
-// 10,000 arrays, 10^6 times, of a text of 200 kB.
+// A text of 200 kB whose 10,000 arrays occur 10^6 times.
 TEST(Schedule, ArraysThatMultiplyBeyondMeasureAreRefused) {
   EXPECT_TRUE(FlattenSchedule(hlo::MustParse(WideCalls(10000, 20)), "test.hlo").ok());
   EXPECT_THAT(FlattenError(hlo::MustParse(WideCalls(10000, 1000))),
               HasSubstr("%t: expected at most 16 million arrays"));
 }
 
-// Elements are picked from a tuple one by one: that is no work on all of it.
+// Picking single elements from a wide tuple must not count all of its arrays each time.
 TEST(Schedule, ElementsOfOneWideTupleDoNotCountItsArrays) {
-  const int count = 6000;  // 36 million, squared
+  const int count = 6000;  // squared, this is 36 million
   std::string shape = "f32[]";
   std::string lines;
   for (int i = 1; i < count; ++i) {

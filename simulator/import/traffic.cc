@@ -10,11 +10,12 @@ namespace {
 
 using hlo::Opcode;
 
-// Instructions one operand may have looked at: fusions that call fusions several times over could
-// ask for more than anyone waits for. Behind that every read is one of the whole array.
+// Most instructions visited for one operand. Without a bound, nested fusions that call others
+// several times would take practically forever. When it is exceeded, each further read counts as a
+// read of the whole array.
 constexpr int kMaxLooks = 1 << 20;
 
-// How far the walk into a fusion has gone.
+// Progress of the walk into a fusion.
 struct Walk {
   int depth = 0;
   int* looks_left;  // not owned
@@ -27,7 +28,7 @@ struct Walk {
   bool MayGoDeeper() const { return depth<kMaxFusionDepth&& * looks_left> 0; }
 };
 
-// Bytes of the arrays of a shape, tuples' pointers not included.
+// Bytes of the arrays of a shape, without the pointers of tuples.
 int64_t ArrayBytes(const hlo::Shape& shape) {
   int64_t bytes = 0;
   hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t>, const hlo::Shape& leaf) {
@@ -48,12 +49,13 @@ int64_t OperandBytes(const hlo::Computation& computation, const hlo::Instruction
   return operand ? ArrayBytes(operand->shape) : 0;
 }
 
-// Bytes that the user at `user` reads of its operand `number`, or -1 for "the whole array, once
-// however many such users there are". HloCostAnalysis::FusionParameterReadBytes.
+// Bytes that the instruction `user` reads of its operand `number`. -1 means the whole array; the
+// array is then counted once, even if several users read it all.
+// HloCostAnalysis::FusionParameterReadBytes.
 int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computation,
                       const hlo::Instruction& user, size_t number, Walk walk);
 
-// Bytes that computation `fused` reads of its parameter `number`.
+// Bytes that the computation `fused` reads of its parameter `number`.
 int64_t ParameterReadBytes(const hlo::Module& module, const hlo::Computation& fused, int32_t number,
                            Walk walk) {
   if (number < 0 || number >= fused.parameters.size()) return 0;
@@ -94,7 +96,7 @@ int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computa
       return number == 0 ? 0 : -1;
     case Opcode::kScatter:
       return number == 0 ? OperandBytes(computation, user, 2) : -1;
-    case Opcode::kBitcast: {  // look through: a bitcast parameter may only be sliced
+    case Opcode::kBitcast: {  // follow it: the bitcast of a parameter may only be sliced
       int64_t bytes = 0;
       walk.Look(computation);
       for (const hlo::Instruction& next : computation.instructions) {
@@ -113,7 +115,7 @@ int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computa
   }
 }
 
-// Bytes that the instruction at `index` of `fused` writes as an output of the fusion.
+// Bytes that instruction `index` of `fused` writes as an output of the fusion.
 int64_t RootWriteBytes(const hlo::Module& module, const hlo::Computation& fused,
                        hlo::InstructionIndex index, int depth) {
   const hlo::Instruction& root = fused.instructions[index];
@@ -168,7 +170,7 @@ void ApplyFusionRules(const hlo::Module& module, const hlo::Instruction& fusion,
   }
 }
 
-// Instructions that touch part of an operand or of their output.
+// Corrects the traffic of instructions that access only part of an operand or of their output.
 void ApplyPartialRules(const hlo::Computation& computation, const hlo::Instruction& instruction,
                        ArrayTraffic& traffic) {
   const auto set_operand = [&](size_t number, int64_t bytes) {

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Traffic of the root of an ENTRY computation with these lines.
+// Traffic of the root of an ENTRY computation that consists of these lines.
 ArrayTraffic RootTraffic(const std::string& body, const std::string& callees = "") {
   const hlo::Module module = hlo::MustParse(hlo::EntryModule(body, callees));
   const hlo::Computation& entry = module.Entry();
@@ -36,7 +36,7 @@ TEST(Traffic, ElementwiseReadsAndWritesEverythingOnceForEachOperand) {
 }
 
 TEST(Traffic, TilesCount) {
-  // 3 x 100 elements in tiles of 8 x 128: 1024 elements of 2 bytes.
+  // 3 x 100 elements in tiles of 8 x 128 take the space of 1024 elements of 2 bytes.
   const ArrayTraffic traffic = RootTraffic(
       "%a = bf16[3,100]{1,0:T(8,128)(2,1)} parameter(0)\nROOT %x = f32[3,100] convert(%a)");
   EXPECT_THAT(traffic.operand_bytes, ElementsAre(ElementsAre(2048)));
@@ -58,7 +58,7 @@ TEST(Traffic, ADynamicSliceReadsTheSliceAndItsIndex) {
 }
 
 TEST(Traffic, ADynamicUpdateSliceMovesTheUpdateOnly) {
-  // 7 x 2048 x 1024 x 2 bytes = 28 MiB, of which 1024 x 2 bytes = 2 KiB change.
+  // 7 x 2048 x 1024 x 2 bytes = 28 MiB, of which the update changes 1024 x 2 bytes = 2 KiB.
   const ArrayTraffic traffic = RootTraffic(
       "%a = bf16[7,2048,1024] parameter(0)\n%u = bf16[1,1,1024] parameter(1)\n"
       "%i = s32[] parameter(2)\n"
@@ -94,7 +94,8 @@ TEST(Traffic, AScatterReadsAndWritesAsMuchAsItUpdates) {
   EXPECT_THAT(traffic.output_bytes, ElementsAre(160));
 }
 
-// A fusion of f32[1024], s32[] to `root_shape` with these lines, in which %p and %i are operands.
+// Traffic of a fusion from f32[1024], s32[] to `root_shape`. Its computation consists of these
+// lines, with the operands %p and %i.
 ArrayTraffic FusionTraffic(const std::string& root_shape, const std::string& lines) {
   return RootTraffic(
       absl::StrCat("%a = f32[1024] parameter(0)\n%b = s32[] parameter(1)\nROOT %x = ", root_shape,
@@ -171,7 +172,8 @@ TEST(Traffic, ForwardingAndAsynchronousInstructionsMoveNothing) {
   }
 }
 
-// Each of 12 levels calls the next one ten times: 10^12 looks without a limit on them.
+// Each of 12 levels calls the next one ten times: without a bound this would visit 10^12
+// instructions.
 TEST(Traffic, FusionsThatMultiplyBeyondMeasureEndFast) {
   std::string callees =
       "%f0 (p: f32[8]) -> f32[8] {\n%p = f32[8] parameter(0)\nROOT %n = f32[8] negate(%p)\n}\n";
@@ -195,7 +197,7 @@ TEST(Flops, OneForEachElementOfAnElementwiseResult) {
 }
 
 TEST(Flops, TwoForEachMultiplyAddOfADot) {
-  // [4,8] x [8,16]: 2 x 4 x 16 x 8.
+  // [4,8] x [8,16] takes 2 x 4 x 16 x 8 flops.
   EXPECT_EQ(RootFlops("%a = f32[4,8] parameter(0)\n%b = f32[8,16] parameter(1)\n"
                       "ROOT %x = f32[4,16] dot(%a, %b), lhs_contracting_dims={1}, "
                       "rhs_contracting_dims={0}"),
@@ -209,24 +211,25 @@ double ConvolutionFlops(const std::string& window, int output) {
 }
 
 TEST(Flops, AConvolutionLeavesPaddingOut) {
-  // Times 2 x 3 input features x 2 output features = 12. Width 4, kernel 3:
+  // Each tap takes 2 x 3 input features x 2 output features = 12 flops. Width 4, kernel 3:
   EXPECT_EQ(ConvolutionFlops("size=3", 2), 12 * 6);                   // 3 + 3 taps
   EXPECT_EQ(ConvolutionFlops("size=3 pad=1_1", 4), 12 * 10);          // 2 + 3 + 3 + 2
   EXPECT_EQ(ConvolutionFlops("size=3 stride=2 pad=1_1", 2), 12 * 5);  // 2 + 3
   EXPECT_EQ(ConvolutionFlops("size=3 pad=2_2 rhs_dilate=2", 4), 12 * 8);
-  // Input 0 . 1 . 2 . 3 with holes: outputs 0 to 4 see 2, 1, 2, 1, 2 elements.
+  // The input with holes is 0 . 1 . 2 . 3: outputs 0 to 4 see 2, 1, 2, 1 and 2 elements.
   EXPECT_EQ(ConvolutionFlops("size=3 lhs_dilate=2", 5), 12 * 8);
 }
 
-// The window's second and third positions lie far behind the input, whatever the product wraps to:
-// of output 0 one tap of 3, at 3, is inside.
+// The window's second and third positions lie far behind the input, although the product overflows.
+// For output 0, one of 3 taps, that at input 3, is inside.
 TEST(Flops, AStrideBeyondMeasureLeavesTheArray) {
   EXPECT_EQ(ConvolutionFlops("size=3 stride=9223372036854775807 pad=-3_0", 3), 12 * 1);
   EXPECT_EQ(ConvolutionFlops("size=3 rhs_dilate=9223372036854775807 pad=-3_0", 1), 12 * 1);
   EXPECT_EQ(ConvolutionFlops("size=3 pad=-9223372036854775808_0", 2), 0);
 }
 
-// A window of `dimensions` dimensions: the first has as many positions as are tried one by one.
+// A window of `dimensions` dimensions. The first dimension uses up all positions that are tried one
+// by one.
 std::string WindowOf(int dimensions) {
   std::string size = "size=1048576";
   for (int dimension = 1; dimension < dimensions; ++dimension) size += "x2";
@@ -234,7 +237,7 @@ std::string WindowOf(int dimensions) {
 }
 
 TEST(Flops, AWindowOfMoreDimensionsThanAShapeMayHaveIsCutOff) {
-  // Of the first dimension 4 taps are inside the input; the second is counted whole.
+  // In the first dimension 4 taps hit the input; in the second all taps count.
   EXPECT_EQ(ConvolutionFlops(WindowOf(2), 1), 12 * 4 * 2);
   EXPECT_LT(ConvolutionFlops(WindowOf(63), 1), ConvolutionFlops(WindowOf(64), 1));
   EXPECT_EQ(ConvolutionFlops(WindowOf(100000), 1), ConvolutionFlops(WindowOf(64), 1));

@@ -26,7 +26,8 @@ class Translator {
   }
 
  private:
-  // Entry to entry; the bodies and conditions of loops whose markers match; callees in order.
+  // Maps instances: the entry to the entry, bodies and conditions of loops whose markers match, and
+  // the callees of matching calls in order.
   void TranslateInstances() {
     instance_of_.assign(other_.schedule.instances.size(), -1);
     instance_of_[0] = 0;
@@ -91,7 +92,7 @@ class Translator {
   const AnalyzedModule& base_;
   const AnalyzedModule& other_;
   const Match& match_;
-  std::vector<int32_t> instance_of_;  // by instance of `other`
+  std::vector<int32_t> instance_of_;  // for each instance of `other`
   absl::flat_hash_map<StepKey, StepKey> step_of_;
 };
 

@@ -1,5 +1,5 @@
-// Names of one compile in terms of another: which value of the all-HBM module a value of another
-// compile of the same function is.
+// Translates the values of one compile into those of another: finds the value of the all-HBM module
+// that corresponds to a value of another compile of the same function.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_TRANSLATE_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_TRANSLATE_H_
@@ -12,8 +12,9 @@
 
 namespace mallocmuzero {
 
-// By value of `other`: the storage of `all_hbm` that holds the same data, -1 if unknown. Copies
-// between memories, slices of a prefetch and ConcatBitcast have none of their own.
+// For each value of `other`: the storage of `all_hbm` that holds the same data, or -1 if it is
+// unknown. Copies between memories, slices of a prefetch and ConcatBitcast have no storage of their
+// own in all_hbm.
 std::vector<int32_t> TranslateValues(const AnalyzedModule& all_hbm, const AnalyzedModule& other,
                                      const Match& match);
 

@@ -15,8 +15,8 @@ using absl::nullopt;
 using absl::optional;
 using hlo::Opcode;
 
-// A scalar inside a loop's body or condition, as far as it is understood: a constant, element
-// `element` of the carried tuple plus `offset`, or unknown.
+// A scalar inside a loop's body or condition, as far as the analysis understands it: a constant, or
+// element `element` of the carried tuple plus `value`, or unknown.
 struct Scalar {
   enum class Kind : uint8_t { kUnknown, kConstant, kCounter };
   Kind kind = Kind::kUnknown;
@@ -30,9 +30,9 @@ struct Comparison {
   absl::string_view direction;
 };
 
-// Evaluates scalars of one computation. Fusions are followed: their parameters are bound to the
-// scalars of the fusion's operands. Each look at an instruction takes one from `budget`; without
-// budget left everything is unknown, so that no text makes this slow.
+// Evaluates scalars of one computation, and follows fusions: their parameters are bound to the
+// scalars of the fusion's operands. Each visit of an instruction takes one from `budget`. When the
+// budget is used up, every scalar is unknown, so that no text makes the evaluation slow.
 class ScalarEvaluator {
  public:
   ScalarEvaluator(const hlo::Module& module, const hlo::Computation& computation,
@@ -135,8 +135,8 @@ class ScalarEvaluator {
   int* budget_;  // not owned
 };
 
-// The constant that operand `element` of a loop's initial tuple holds, or that element `element` of
-// the body's root is computed from.
+// The scalar that element `element` of a loop's initial tuple holds, or the scalar that element
+// `element` of the body's root is computed from.
 Scalar ElementOf(const ScalarEvaluator& evaluator, const hlo::Computation& computation,
                  hlo::InstructionIndex tuple, int32_t element) {
   const hlo::Instruction& instruction = computation.instructions[tuple];
@@ -147,8 +147,8 @@ Scalar ElementOf(const ScalarEvaluator& evaluator, const hlo::Computation& compu
   return evaluator.Evaluate(instruction.operands[element]);
 }
 
-// Number of passes of a counter that starts at `start`, changes by `step` after each pass and runs
-// while `start DIRECTION limit` holds; nullopt if it never ends or the direction is unknown.
+// Number of passes of a counter that starts at `start`, changes by `step` after each pass, and runs
+// while `start DIRECTION limit` holds. nullopt if the loop never ends or the direction is unknown.
 optional<int64_t> CountPasses(absl::string_view direction, int64_t start, int64_t step,
                               int64_t limit) {
   const absl::int128 begin = start;
@@ -173,7 +173,7 @@ optional<int64_t> CountPasses(absl::string_view direction, int64_t start, int64_
   return static_cast<int64_t>(passes);
 }
 
-// `a DIRECTION b` as `b DIRECTION' a`.
+// The direction DIRECTION' such that `b DIRECTION' a` means `a DIRECTION b`.
 absl::string_view Mirrored(absl::string_view direction) {
   if (direction == "LT") return "GT";
   if (direction == "GT") return "LT";
@@ -198,7 +198,7 @@ optional<int64_t> TripCount(const hlo::Module& module, const hlo::Computation& c
 
   const ScalarEvaluator in_caller(module, caller, {}, false, &budget);
   const ScalarEvaluator in_body(module, body, {}, true, &budget);
-  // An element that the loop carries unchanged is what it was before the loop.
+  // An element that the loop does not change has the value from before the loop.
   for (Scalar* side : {&comparison->left, &comparison->right}) {
     if (side->kind != Scalar::Kind::kCounter || side->value != 0) continue;
     const Scalar next = ElementOf(in_body, body, body.root, side->element);

@@ -13,8 +13,9 @@ namespace {
 using absl::nullopt;
 using absl::optional;
 
-// A loop over (counter, limit), both constants before it. `next` makes %n from the counter %i and
-// the limit %l, `condition` ends in a ROOT made from the counter %j and the limit %m.
+// A loop over (counter, limit), both of which start as constants. `next` must define %n from the
+// counter %i and the limit %l; `condition` must end in a ROOT that uses the counter %j and the
+// limit %m.
 struct LoopText {
   int64_t start = 0;
   int64_t limit = 0;
@@ -42,7 +43,8 @@ optional<int64_t> Count(const LoopText& loop) {
   return TripCount(module, module.Entry(), hlo::Get(module, "w"));
 }
 
-// While `counter DIRECTION limit`, with the counter on the left.
+// Counts the passes of a loop that runs while `counter DIRECTION limit`, with the counter on the
+// left.
 optional<int64_t> Count(const std::string& direction, int64_t start, int64_t step, int64_t limit) {
   return Count(
       {.start = start,
@@ -73,7 +75,7 @@ TEST(TripCount, CountsDownToALimit) {
 TEST(TripCount, CountsUntilEqual) {
   EXPECT_EQ(Count("NE", 0, 2, 10), 5);
   EXPECT_EQ(Count("NE", 10, -5, 0), 2);
-  EXPECT_EQ(Count("NE", 0, 3, 10), nullopt);  // steps over it
+  EXPECT_EQ(Count("NE", 0, 3, 10), nullopt);  // the counter passes 10 without hitting it
 }
 
 TEST(TripCount, ALoopThatNeverRunsCountsZero) {
@@ -104,7 +106,7 @@ TEST(TripCount, LimitInsideTheCondition) {
 }
 
 TEST(TripCount, OffsetBeforeTheComparisonMovesTheStart) {
-  // Compares counter + 2 with 10: 2, 3, ..., 9.
+  // counter + 2 is compared with 10 and takes the values 2, 3, ..., 9.
   EXPECT_EQ(Count({.limit = 10,
                    .condition = "%two = s32[] constant(2)\n%o = s32[] add(%two, %j)\n"
                                 "ROOT %c = pred[] compare(%o, %m), direction=LT"}),
@@ -142,13 +144,13 @@ TEST(TripCount, AStepThatIsNoConstantIsUnknown) {
 TEST(TripCount, NumbersOfAnySizeAreSafe) {
   constexpr int64_t kMin = INT64_MIN;
   constexpr int64_t kMax = INT64_MAX;
-  EXPECT_EQ(Count("LT", kMin, 1, kMax), nullopt);  // more passes than anyone waits for
+  EXPECT_EQ(Count("LT", kMin, 1, kMax), nullopt);  // the number of passes is too large
   EXPECT_EQ(Count("LE", 0, kMax, kMax), 2);        // 0, kMax
   EXPECT_EQ(Count("GE", 0, kMin, kMin), 2);        // 0, kMin
   EXPECT_EQ(Count("NE", kMin, kMax, kMax), nullopt);
 }
 
-// Each sum uses the one before it twice: 2^60 looks without a limit on them.
+// Each sum uses the one before it twice: without a bound this would take 2^60 visits.
 TEST(TripCount, SumsOfSumsEndFast) {
   std::string next = "%s0 = s32[] constant(0)\n";
   for (int i = 1; i <= 60; ++i) {

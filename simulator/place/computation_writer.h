@@ -1,4 +1,4 @@
-// Writes the instructions of one computation anew, in the order in which they run.
+// Writes the instructions of one computation again, in the order in which they run.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_COMPUTATION_WRITER_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_COMPUTATION_WRITER_H_
@@ -19,42 +19,46 @@ namespace mallocmuzero::place {
 
 class ComputationWriter {
  public:
-  // Takes the instructions out of `computation`, which must outlive the writer, as must `editor`.
+  // Moves the instructions out of `computation`. `computation` and `editor` must outlive the
+  // writer.
   ComputationWriter(ModuleEditor& editor, xla::HloComputationProto& computation);
 
-  // The instruction of that name as it was, or nullptr.
+  // The instruction of that name before the placement, or nullptr if there is none.
   const xla::HloInstructionProto* Original(absl::string_view name) const;
 
-  // Whether a control dependency begins or ends at the instruction.
+  // True if a control dependency begins or ends at the instruction.
   bool HasControlDependency(const xla::HloInstructionProto& original) const;
 
-  // Appends an instruction that runs after all appended before. If one of its id has been appended
-  // already, it gets a new id and a new name. Returns its id.
+  // Appends an instruction that runs after all instructions appended before. If an instruction with
+  // its id has been appended already, it gets a new id and a new name. Returns its id.
   int64_t Append(xla::HloInstructionProto instruction);
 
-  // Appends a new instruction; its name begins with `opcode`.
+  // Appends a new instruction, whose name begins with `opcode`. Returns its id.
   int64_t AppendNew(absl::string_view opcode, xla::ShapeProto shape,
                     absl::Span<const int64_t> operands);
 
-  // An appended instruction. Valid until the next is appended.
+  // An appended instruction. The reference is valid until the next one is appended.
   xla::HloInstructionProto& Written(int64_t id) { return written_[written_by_id_.at(id)]; }
 
-  // The shape of an appended instruction. Valid until the next is appended.
+  // The shape of an appended instruction. The reference is valid until the next one is appended.
   const xla::ShapeProto& ShapeOf(int64_t id) const;
 
-  // An element of a tuple: a get-tuple-element of each is appended once. `named`, if not null, is
-  // the original to take the name of.
+  // The id of a get-tuple-element for the element of a tuple. It is appended at the first call and
+  // reused by later ones. If `named` is not null, it takes the name of this original instruction.
   int64_t Element(int64_t tuple, absl::Span<const int32_t> index,
                   const xla::HloInstructionProto* named);
 
-  // A tuple of the elements, appended once for each list of elements.
+  // The id of a tuple of the elements, appended once for each list of elements. `named` as for
+  // Element.
   int64_t Tuple(absl::Span<const int64_t> elements, const xla::HloInstructionProto* named);
 
-  // `source` seen with another shape; the memory space is the source's.
+  // The id of a bitcast of `source` to another shape; the memory space is that of the source.
+  // `named` as for Element.
   int64_t Bitcast(int64_t source, const xla::ShapeProto& shape,
                   const xla::HloInstructionProto* named);
 
-  // Moves what was appended into the computation, with its root, program shape and schedule.
+  // Moves the appended instructions into the computation, and sets its root, program shape and
+  // schedule.
   void Finish(int64_t root);
 
  private:
@@ -67,7 +71,8 @@ class ComputationWriter {
   absl::flat_hash_map<int64_t, int> written_by_id_;
   absl::flat_hash_map<std::pair<int64_t, int32_t>, int64_t> elements_;
   absl::flat_hash_map<std::vector<int64_t>, int64_t> tuples_;
-  absl::flat_hash_map<std::pair<int64_t, std::string>, int64_t> bitcasts_;  // by source and shape
+  // keys are source and shape
+  absl::flat_hash_map<std::pair<int64_t, std::string>, int64_t> bitcasts_;
 };
 
 }  // namespace mallocmuzero::place

@@ -1,4 +1,4 @@
-// The intervals of a mapping, by the points at which they begin, are copied and end.
+// The intervals of a mapping, indexed by the instructions at which they begin, are copied and end.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_COPY_POINTS_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_COPY_POINTS_H_
@@ -12,7 +12,7 @@
 
 namespace mallocmuzero::place {
 
-// One start or end of a copy.
+// The start or the end of one copy.
 struct CopyEvent {
   enum class Kind : uint8_t { kStartIn, kStartOut, kDoneIn, kDoneOut };
 
@@ -22,23 +22,23 @@ struct CopyEvent {
 
 class CopyPoints {
  public:
-  // The arguments must outlive the points.
+  // `program` and `mapping` must outlive the points.
   CopyPoints(const Program& program, const Mapping& mapping);
 
   // The copy events just before instruction `point`, or after the last one if `point` is the number
-  // of instructions. They have the order of Simulate: copies queued earlier are waited for, copies
-  // are queued, and those that end here are waited for. The cross-program prefetch is not among
-  // them.
+  // of instructions. They are in the order of Simulate: waits for copies queued earlier, then
+  // starts of copies, then waits for copies that were just started. A cross-program prefetch is not
+  // among them.
   absl::Span<const CopyEvent> At(uint32_t point) const { return events_[point]; }
 
-  // The interval of the cross-program prefetch, or -1.
+  // Index of the interval that has the cross-program prefetch, or -1.
   int32_t cross_program_prefetch() const { return cross_program_prefetch_; }
 
-  // Whether an interval of the buffer contains the instruction.
+  // True if an interval of the buffer contains the instruction.
   bool Contains(uint32_t buffer, uint32_t instruction) const;
 
-  // The memories in which the instructions after `begin`, up to and including `end`, need a buffer
-  // that was there before them.
+  // The memories in which a buffer from before instruction `begin` is needed by the instructions
+  // after `begin`, up to and including `end`.
   struct Needs {
     bool hbm = false;
     bool fast = false;
@@ -49,7 +49,7 @@ class CopyPoints {
   const Program& program_;
   const Mapping& mapping_;
   std::vector<std::vector<CopyEvent>> events_;
-  std::vector<std::vector<uint32_t>> intervals_of_;  // by buffer
+  std::vector<std::vector<uint32_t>> intervals_of_;  // for each buffer
   int32_t cross_program_prefetch_ = -1;
 };
 

@@ -7,9 +7,9 @@
 
 namespace mallocmuzero::place {
 
-// Removes the tiles of a fusion and the cycles that the compiler estimated for them, which it must
-// work out anew for a placement. It would carry them over as they are if they were left in place.
-// Settings that decide what is computed (flags, trip counts, integer configurations) stay.
+// Removes the tiles of a fusion, and the cycles that the compiler estimated for them. The compiler
+// would keep them, but it must choose them again for the new placement. Settings that determine
+// what is computed (flags, trip counts, integer configurations) stay.
 void StripEstimates(xla::HloInstructionProto& instruction);
 
 }  // namespace mallocmuzero::place

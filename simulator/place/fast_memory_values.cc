@@ -64,7 +64,7 @@ class Collector {
     }
     const bool passes_on =
         instruction.opcode == Opcode::kTuple || instruction.opcode == Opcode::kGetTupleElement;
-    // The end of a loop uses what passes through the loop unchanged.
+    // A value that a loop passes on unchanged is in use at the end of the loop.
     if (step.kind == Step::Kind::kLoopEnd) {
       for (const ValueId value : ValuesOf(step)) Use(value, time);
     } else if (!passes_on) {
@@ -97,7 +97,7 @@ class Collector {
     values_.push_back({.bytes = hlo::ShapeByteSize(*made.shape), .first = time, .last = time});
   }
 
-  // What a pass of a loop hands on lives to the end of the pass.
+  // A value that one pass of a loop hands to the next lives to the end of the pass.
   void EndCarriedValues() {
     for (const CarriedValue& carried : placed_.flow.carried()) {
       Use(carried.root, placed_.schedule.loops[carried.loop].end);
@@ -111,7 +111,7 @@ class Collector {
       return std::tuple(values_[a].first, values_[a].last, a) <
              std::tuple(values_[b].first, values_[b].last, b);
     });
-    std::map<int32_t, std::vector<int32_t>> members;  // by buffer, in order of time
+    std::map<int32_t, std::vector<int32_t>> members;  // for each buffer, in order of time
     for (const int32_t number : order) members[BufferOf(ids_[number])].push_back(number);
     for (const int32_t number : order) {
       const std::vector<int32_t>& buffer = members[BufferOf(ids_[number])];
@@ -151,12 +151,12 @@ class Collector {
   const AnalyzedModule& placed_;
   const int64_t fast_memory_space_;
   absl::flat_hash_map<absl::string_view, std::vector<InPlacePair>> listed_;
-  std::vector<int32_t> number_of_;          // by value id; -1: not in fast memory
-  std::vector<int32_t> buffer_of_storage_;  // storages that a loop joins have one buffer
+  std::vector<int32_t> number_of_;          // for each value id; -1: not in fast memory
+  std::vector<int32_t> buffer_of_storage_;  // storages that a loop joins have the same buffer
   std::vector<PackedValue> values_;
-  std::vector<ValueId> ids_;            // by number
-  std::vector<Step> steps_;             // by number: where the value is made
-  absl::flat_hash_set<int32_t> taken_;  // numbers whose bytes another value has
+  std::vector<ValueId> ids_;            // for each number
+  std::vector<Step> steps_;             // for each number: where the value is made
+  absl::flat_hash_set<int32_t> taken_;  // numbers of values whose bytes another value takes over
 };
 
 }  // namespace

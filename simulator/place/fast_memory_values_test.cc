@@ -35,12 +35,12 @@ TEST(FastMemoryValues, LiveFromTheirStepToTheLastUse) {
   // Steps: x 0, w 1, c 2, ws 3, wd 4, f1 5, g 6, back 7, f2 8, es 9, ed 10, f3 11.
   ASSERT_EQ(values.size(), 3);
   EXPECT_EQ(values[0].bytes, 4096);
-  EXPECT_EQ(values[0].first, 3);  // the copy's target exists from its start
+  EXPECT_EQ(values[0].first, 3);  // the target of a copy exists from the copy's start
   EXPECT_EQ(values[0].last, 11);
   EXPECT_EQ(values[1].first, 5);
   EXPECT_EQ(values[1].last, 8);  // used through a bitcast
   EXPECT_EQ(values[2].first, 8);
-  EXPECT_EQ(values[2].last, 10);  // the copy out reads it until it is done
+  EXPECT_EQ(values[2].last, 10);  // the copy out reads the value until it is done
   for (const PackedValue& value : values) EXPECT_EQ(value.sharing, Sharing::kNone);
 }
 
@@ -64,7 +64,7 @@ TEST(FastMemoryValues, WhatALoopCarriesIsOneBuffer) {
   for (const PackedValue& value : values) buffers += value.sharing == Sharing::kNone ? 1 : 0;
   EXPECT_EQ(buffers, 2);  // the carried value, and the second copy of the invariant
   ASSERT_EQ(values.size(), 5);
-  // The copy of the invariant lives to the end of the loop, which makes the loop's result.
+  // The copy of the invariant lives to the end of the loop, the step that makes the loop's result.
   EXPECT_EQ(values.front().last, values.back().first);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using hlo::Opcode;
 
-// The operand of a tuple that holds the leaf, and which of its leaves that is.
+// The operand of a tuple that contains the leaf, and the leaf's number within that operand.
 std::pair<hlo::InstructionIndex, int32_t> TupleOperand(const hlo::Computation& computation,
                                                        const hlo::Instruction& tuple,
                                                        int32_t leaf) {
@@ -23,7 +23,7 @@ std::pair<hlo::InstructionIndex, int32_t> TupleOperand(const hlo::Computation& c
   return {-1, 0};
 }
 
-// The leaf of a get-tuple-element's operand that is its own leaf `leaf`.
+// The leaf of a get-tuple-element's operand that is leaf `leaf` of the get-tuple-element.
 int32_t LeafOfOperand(const hlo::Shape& operand, int32_t element, int32_t leaf) {
   for (int32_t i = 0; i < element; ++i) leaf += hlo::LeafCount(operand.tuple_shapes[i]);
   return leaf;
@@ -86,8 +86,9 @@ absl::optional<int64_t> Frame::View(hlo::InstructionIndex index, int32_t leaf, M
   return writer_.Bitcast(array, shape, nullptr);
 }
 
-// A loop may take one value in two elements. The body must give each of them back as itself. If it
-// gave back one for the other, the compiler would believe that the loop overwrites the element.
+// A loop may take one value in two elements. Then the body must return each element from itself: if
+// it returned one in place of the other, the compiler would assume that the loop overwrites the
+// element.
 void Frame::PreferOwnElement(hlo::InstructionIndex element, ArrayName& name) const {
   const hlo::Instruction& instruction = computation().instructions[element];
   const hlo::InstructionIndex parameter = instruction.operands[0];
@@ -101,7 +102,8 @@ void Frame::PreferOwnElement(hlo::InstructionIndex element, ArrayName& name) con
   }
 }
 
-// True if one written instruction already has all leaves where they are asked for.
+// True if one appended instruction already has all leaves in the requested memories. Sets `id` to
+// it.
 bool Frame::IsWhole(hlo::InstructionIndex index, absl::FunctionRef<Memory(int32_t)> memory_of,
                     int64_t& id) const {
   const hlo::Instruction& instruction = computation().instructions[index];

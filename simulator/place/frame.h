@@ -1,4 +1,5 @@
-// One computation while it is written: where each value is to be had, by memory.
+// The state of one computation that is being written: in which memory, and under which name, each
+// value is available.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_FRAME_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_FRAME_H_
@@ -16,7 +17,7 @@
 
 namespace mallocmuzero::place {
 
-// kHbm also stands for the memories that are not ours to choose (sync flags, scalars).
+// kHbm also stands for the memories that a mapping does not choose (sync flags, scalars).
 enum class Memory : uint8_t { kHbm = 0, kFast = 1 };
 
 // An array in the computation that is being written: an instruction's result or an element of it.
@@ -29,7 +30,7 @@ struct ArrayName {
 
 class Frame {
  public:
-  // The arguments must outlive the frame.
+  // `source` and `writer` must outlive the frame.
   Frame(const ProgramSource& source, int32_t instance, ComputationWriter& writer)
       : source_(source), instance_(instance), writer_(writer) {}
 
@@ -45,18 +46,19 @@ class Frame {
     return writer_.Original(computation().instructions[instruction].name);
   }
 
-  // Says where a value is from now on. It stays where it is in the other memory.
+  // Records that a value is available as `name` in a memory. Its name in the other memory is kept.
   void SetName(ValueId value, Memory memory, ArrayName name);
-  // The value is in no memory but this one.
+  // Records that a value is available in this memory only.
   void SetOnlyName(ValueId value, Memory memory, ArrayName name);
   absl::optional<ArrayName> NameOf(ValueId value, Memory memory) const;
 
-  // The array in that memory that is leaf `leaf` of an original instruction's result. Appends the
-  // forwarding instructions that it takes. nullopt if the value is not in that memory.
+  // The id of the array that is leaf `leaf` of an original instruction's result, in that memory.
+  // Appends the forwarding instructions that are needed for it. nullopt if the value is not in that
+  // memory.
   absl::optional<int64_t> View(hlo::InstructionIndex instruction, int32_t leaf, Memory memory);
 
-  // The whole result of an original instruction, its leaves in the memories that `memory_of` says;
-  // nullopt and the leaf in `missing` if one is not there.
+  // The id of the whole result of an original instruction, with each leaf in the memory that
+  // `memory_of` returns. If a leaf is not there, returns nullopt and sets `missing` to the leaf.
   absl::optional<int64_t> Whole(hlo::InstructionIndex instruction,
                                 absl::FunctionRef<Memory(int32_t)> memory_of, int32_t& missing);
 

@@ -1,4 +1,4 @@
-// Carries the memories of a fusion's operands and results into the computation that it calls.
+// Copies the memory spaces of a fusion's operands and results to the computation that it calls.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_FUSION_MEMORY_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_FUSION_MEMORY_H_
@@ -12,9 +12,9 @@
 namespace mallocmuzero::place {
 
 // Gives the parameters of the fused computation the shapes of the operands, and its root the shape
-// of the result. If the root is a tuple, its elements get their shapes, too. libtpu refuses a fused
-// computation whose shapes differ from its fusion's. Fusions inside that take a parameter or make a
-// result are treated alike. `fusion.shape` must be set.
+// of the result. If the root is a tuple, its elements get their shapes, too, and so do inner
+// fusions that take a parameter or make a result. libtpu refuses a fused computation whose shapes
+// differ from those of its fusion. `fusion.shape` must be set.
 void SetFusedMemory(ModuleEditor& editor, xla::HloInstructionProto& fusion,
                     absl::Span<const xla::ShapeProto> operand_shapes);
 

@@ -9,7 +9,7 @@
 namespace mallocmuzero::place {
 namespace {
 
-// The listed pairs that the instruction's own text does not show.
+// The listed pairs that cannot be derived from the instruction's own text.
 std::vector<InPlacePair> ListedOnly(const ProgramSource& source,
                                     const hlo::Instruction& instruction) {
   const auto hint = source.hints.find(instruction.name);
@@ -22,7 +22,7 @@ std::vector<InPlacePair> ListedOnly(const ProgramSource& source,
   return pairs;
 }
 
-// Whether the operand or the result has an alias already.
+// True if the operand or the result already has an alias.
 bool IsTaken(const xla::HloInstructionProto& fusion, int32_t operand,
              const hlo::ShapeIndex& result) {
   const auto& stated = fusion.output_operand_aliasing();

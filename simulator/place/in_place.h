@@ -1,4 +1,4 @@
-// Says in a placed fusion which operands it updates in place.
+// States in a placed fusion which operands it updates in place.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_IN_PLACE_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_IN_PLACE_H_
@@ -12,13 +12,15 @@
 
 namespace mallocmuzero::place {
 
-// Adds output_operand_aliasing to `fusion`, the placed form of `original`. Pairs of an operand and
-// a result get it if they are both in fast memory and share a buffer only because every compile of
-// the program lists them as aliasing: a training step's new weights in the place of the old ones,
-// for example. In a placed module the compiler gives such a result the bytes of its operand by
-// itself only if the operand's own instruction made the value, not if a copy did
-// (HeapSimulator::RunComputation in xla/service/heap_simulator/heap_simulator.cc). A stated alias
-// holds always. It needs equal shapes, so pairs of different shapes are left out.
+// Adds output_operand_aliasing to `fusion`, the placed form of `original`. An operand and a result
+// get an alias if both are in fast memory, and they share a buffer only because every compile of
+// the program lists them as aliasing. An example is a training step whose new weights replace the
+// old ones.
+//
+// Without the alias, the compiler gives such a result the bytes of its operand only if the
+// operand's value was made by the operand itself, not if a copy made it
+// (HeapSimulator::RunComputation in xla/service/heap_simulator/heap_simulator.cc). With the alias,
+// it always does. An alias needs equal shapes; pairs of different shapes get none.
 void StateAliases(const ProgramSource& source, const hlo::Instruction& original,
                   absl::Span<const xla::ShapeProto> operand_shapes, int64_t fast_memory_space,
                   xla::HloInstructionProto& fusion);

@@ -8,8 +8,8 @@
 namespace mallocmuzero::place {
 namespace {
 
-// The bits of an instruction's id that XLA keeps; those above them are the computation's id, which
-// XLA fills in again from where it finds the instruction (HloComputation::CreateFromProto).
+// The bits of an instruction's id that XLA keeps. The bits above are the id of the computation,
+// which XLA sets again when it reads the computation (HloComputation::CreateFromProto).
 constexpr int64_t kNumberInComputation = 0xffffffff;
 
 }  // namespace
@@ -62,7 +62,8 @@ void ModuleEditor::OwnFusedComputation(xla::HloInstructionProto& fusion) {
   if (copy >= 0) fusion.set_called_computation_ids(0, copy);
 }
 
-// The copy stands before the computation that it copies, so callees still stand before callers.
+// The copy goes in front of the computation that it copies, so that callees still come before
+// callers.
 int64_t ModuleEditor::CopyComputation(int64_t id) {
   const xla::HloComputationProto* original = FindComputation(id);
   if (original == nullptr) return -1;

@@ -11,7 +11,7 @@ namespace {
 // The bits of an instruction's id that XLA keeps.
 uint32_t InComputation(int64_t id) { return static_cast<uint32_t>(id); }
 
-// Entry computation 1 has two instructions; the one of fusions, number 9, has one.
+// Entry computation 1 has two instructions, and computation 9, which fusions call, has one.
 ModuleEditor EditorOfTwoComputations() {
   xla::HloModuleProto module;
   xla::HloComputationProto& fused = *module.add_computations();

@@ -14,7 +14,7 @@ int64_t RoundUp(int64_t bytes, int64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// In ticks, both ends included.
+// In ticks of the heap's clock, both ends included.
 struct Life {
   int64_t begin = 0;
   int64_t end = 0;
@@ -30,7 +30,7 @@ std::vector<int32_t> InOrderOfTime(absl::Span<const PackedValue> values) {
   return order;
 }
 
-// The lives of all values by the heap's clock.
+// The lifetimes of all values in ticks of the heap's clock.
 std::vector<Life> Tick(absl::Span<const PackedValue> values) {
   struct Events {
     std::vector<int32_t> allocated;
@@ -56,7 +56,7 @@ std::vector<Life> Tick(absl::Span<const PackedValue> values) {
   return lives;
 }
 
-// The value that has the bytes of a value in the first place.
+// The value whose bytes `value` uses in the end: follows the chain of sharing values.
 int32_t OwnerOf(absl::Span<const PackedValue> values, int32_t value) {
   while (values[value].sharing != Sharing::kNone) value = values[value].shares_with;
   return value;
@@ -71,7 +71,8 @@ bool LiveTogether(const std::vector<Life>& a, const std::vector<Life>& b) {
   return false;
 }
 
-// The lowest of the smallest gaps between `taken` (begin and end, ascending) that holds `bytes`.
+// The smallest gap between the ranges in `taken` that holds `bytes`, and of equally small ones the
+// lowest. `taken` has begins and ends, ascending. Returns the offset in the gap.
 int64_t BestGap(const std::vector<std::pair<int64_t, int64_t>>& taken, int64_t bytes,
                 int64_t alignment) {
   int64_t best = -1;
@@ -89,7 +90,8 @@ int64_t BestGap(const std::vector<std::pair<int64_t, int64_t>>& taken, int64_t b
   return best >= 0 ? best : RoundUp(free_from, alignment);
 }
 
-// Values of one owner are counted once where their lives meet.
+// The most bytes that live at the same time. Values of one owner count once while their lives
+// overlap.
 int64_t LiveBytes(absl::Span<const PackedValue> values,
                   const std::map<int32_t, std::vector<Life>>& lives_of) {
   std::map<int64_t, int64_t> change;
@@ -116,7 +118,7 @@ int64_t LiveBytes(absl::Span<const PackedValue> values,
 
 PackedHeap Pack(absl::Span<const PackedValue> values, int64_t alignment) {
   const std::vector<Life> lives = Tick(values);
-  std::map<int32_t, std::vector<Life>> lives_of;  // by owner
+  std::map<int32_t, std::vector<Life>> lives_of;  // for each owner
   for (size_t value = 0; value < values.size(); ++value) {
     lives_of[OwnerOf(values, static_cast<int32_t>(value))].push_back(lives[value]);
   }

@@ -48,7 +48,8 @@ TEST(Packing, TheLargestComesFirstThenTheOneThatLivesLongest) {
   EXPECT_THAT(Pack(std::vector{Value(40, 0, 9), Value(100, 0, 4)}, 1).offsets, ElementsAre(100, 0));
   EXPECT_THAT(Pack(std::vector{Value(40, 0, 3), Value(40, 2, 9), Value(40, 8, 12)}, 1).offsets,
               ElementsAre(40, 0, 40));
-  // Five steps, but fewer allocations and frees than in the two of the second.
+  // The first value lives for five steps, but for fewer allocations and frees than there are in the
+  // two steps of the second value.
   const std::vector<PackedValue> values = {Value(40, 0, 5), Value(40, 5, 7), Value(10, 6, 6),
                                            Value(10, 6, 6), Value(10, 6, 6)};
   EXPECT_EQ(Pack(values, 1).offsets[1], 0);
@@ -56,7 +57,7 @@ TEST(Packing, TheLargestComesFirstThenTheOneThatLivesLongest) {
 }
 
 TEST(Packing, TheSmallestGapIsTaken) {
-  // 30 lives with all others, between them are gaps of 40 and 30.
+  // The value of 30 bytes has to fit between all others; the gaps are 40 and 30 bytes.
   const std::vector<PackedValue> values = {Value(100, 0, 9), Value(40, 0, 4), Value(50, 0, 9),
                                            Value(30, 6, 9)};
   const PackedHeap heap = Pack(values, 1);

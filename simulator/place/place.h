@@ -1,11 +1,11 @@
-// Writes a mapping into the compiled module itself. The compiler takes this placed module as it
-// stands if its own assignment of memory spaces is switched off.
+// Writes a mapping into the compiled module. If the compiler's own memory-space assignment is
+// switched off, it compiles this placed module as it is.
 //
-// The module of the compile with everything in HBM is walked in the order in which it runs. Every
-// array that the mapping has in fast memory gets that memory space in the instruction that makes
-// it. It also gets it wherever it passes: fusions and the computations they call, tuples, bitcasts,
-// in-place updates, bodies and conditions of loops, and branches. Copies stand where the mapping
-// has them.
+// PlaceModule walks the module that was compiled with everything in HBM, in the order in which it
+// runs. Every array that the mapping has in fast memory gets the memory space of fast memory in the
+// instruction that makes it, and in everything that it passes through: fusions and the computations
+// that they call, tuples, bitcasts, in-place updates, bodies and conditions of loops, and branches.
+// Copies are inserted at the positions that the mapping gives.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_PLACE_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_PLACE_H_
@@ -20,30 +20,32 @@
 
 namespace mallocmuzero::place {
 
-// Reads a serialised HloModuleProto (plain or zstd). InvalidArgument, starting with `path`, if it
-// is something else.
+// Reads a serialised HloModuleProto (plain or zstd). InvalidArgument, starting with `path`, if the
+// file contains something else.
 absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path);
 
 struct PlacedModule {
   xla::HloModuleProto module;
-  uint32_t arrays_in_fast_memory = 0;  // that instructions of the program make there
+  uint32_t arrays_in_fast_memory = 0;  // made by instructions of the program
   uint32_t copies_in = 0;
   uint32_t copies_out = 0;
 
-  // Bytes of fast memory that the compiler needs for the module's values (packing.h), and that live
-  // at the same time at most.
+  // Bytes of fast memory that the compiler needs for the module's values (packing.h), and the most
+  // bytes of values that live at the same time.
   int64_t packed_bytes = 0;
   int64_t live_bytes = 0;
 };
 
-// `all_hbm` is the module that `program` was imported from; `path` is used in messages. The mapping
-// must be valid (simulator/validate). InvalidArgument if the module is another one.
-// FailedPrecondition, which names the value or the computation, if a module cannot express the
-// mapping. The main cases are:
-//   - A copy is in several pieces. With its assignment off the compiler packs each piece for
-//     itself, and nothing would join them.
+// Writes `mapping` into `all_hbm`, the module that `program` was imported from. `path` is used in
+// messages. The mapping must be valid (simulator/validate).
+//
+// InvalidArgument if the program was imported from another module. FailedPrecondition, with the
+// value or the computation in the message, if a module cannot express the mapping. The main cases
+// are:
+//   - A copy has several pieces. With its assignment off, the compiler packs each piece separately,
+//     and nothing would join them.
 //   - A copy begins and ends in different computations.
-//   - A computation runs in two places, so it would need two placements.
+//   - A computation runs in two places, so that it would need two placements.
 absl::StatusOr<PlacedModule> PlaceModule(const Program& program, const Mapping& mapping,
                                          xla::HloModuleProto all_hbm, const std::string& path);
 

@@ -23,7 +23,7 @@ using testing::Not;
 
 std::string Text(const xla::HloModuleProto& module) { return *hlo::PrintModule(module); }
 
-// The placed module's text; the mapping must be valid and the check must accept the module.
+// The text of the placed module. The mapping must be valid, and the checker must accept the module.
 std::string Place(const Placeable& placeable, const Mapping& mapping) {
   for (const Violation& violation : Validate(placeable.program, mapping)) {
     ADD_FAILURE() << violation.message;
@@ -155,7 +155,8 @@ entry main
   EXPECT_THAT(Place(loop, AllHbmMapping(loop.program)), HasSubstr("tuple(%ny, %bv, %bw)"));
 }
 
-// The interval of a donated parameter in the module kListed: a copy in, the update, a copy out.
+// A mapping of the module kListed with one interval, of the donated parameter: a copy in, the
+// update, a copy out.
 Mapping UpdateOfCopy(const Program& program) {
   Mapping mapping = AllHbmMapping(program);
   const uint32_t w = BufferMadeBy(program, "w");

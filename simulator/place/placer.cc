@@ -15,7 +15,7 @@ namespace {
 
 using hlo::Opcode;
 
-// Instructions that only hand values on: they are appended where somebody needs them.
+// Instructions that only forward values. They are appended when something needs them.
 bool IsMadeOnDemand(Opcode opcode) {
   return opcode == Opcode::kGetTupleElement || opcode == Opcode::kTuple ||
          opcode == Opcode::kBitcast;
@@ -56,7 +56,7 @@ absl::StatusOr<PlacedModule> Placer::Run() && {
   return std::move(result_);
 }
 
-// A computation is written once, so it can run in one place only.
+// A computation is written once, so it must run in only one place.
 absl::Status Placer::CheckInstances() const {
   absl::flat_hash_map<hlo::ComputationIndex, int32_t> seen;
   for (int32_t i = 0; i < schedule().instances.size(); ++i) {
@@ -80,7 +80,8 @@ absl::Status Placer::EmitParameters(Frame& frame) {
   return absl::OkStatus();
 }
 
-// They stand first: a copy may start before the place that the compiler gave them.
+// Constants come first, because a copy may start before the place where the compiler put the
+// constant.
 absl::Status Placer::EmitConstants(Frame& frame) {
   const auto count = static_cast<int32_t>(frame.computation().instructions.size());
   for (hlo::InstructionIndex index = 0; index < count; ++index) {
@@ -208,7 +209,7 @@ void Placer::NameResults(Frame& frame, hlo::InstructionIndex index, int64_t id,
   hlo::ForEachLeaf(frame.computation().instructions[index].shape,
                    [&](absl::Span<const int32_t> i, const hlo::Shape&) {
                      const ArrayName name{id, hlo::ShapeIndex(i.begin(), i.end())};
-                     // A constant may have been copied before the loop that it stands in.
+                     // The constant of a loop's body may already have been copied before the loop.
                      if (opcode == Opcode::kConstant) {
                        frame.SetName(values[leaf], memory_of(leaf), name);
                      } else {
@@ -246,8 +247,8 @@ absl::Status Placer::NotThere(absl::string_view instruction, ValueId value, Memo
   const absl::string_view where = memory == Memory::kFast ? "fast memory" : "HBM";
   const int32_t buffer = source_.BufferOf(value);
   const std::string why =
-      absl::StrCat("%", instruction, " takes it from ", where,
-                   ", where the mapping does not have it in the computation that uses it");
+      absl::StrCat("%", instruction, " needs it in ", where,
+                   ", where it is not available in the computation of that instruction");
   if (buffer >= 0) return CannotExpress(static_cast<uint32_t>(buffer), why);
   const HloValue& definition = flow().values()[value];
   return absl::FailedPreconditionError(absl::StrCat(

@@ -1,4 +1,4 @@
-// Walks a module in the order in which it runs and writes it anew with a mapping's memories and
+// Walks a module in the order in which it runs, and writes it again with a mapping's memories and
 // copies.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_PLACER_H_
@@ -25,63 +25,65 @@ namespace mallocmuzero::place {
 
 class Placer {
  public:
-  // The arguments must outlive the placer.
+  // `program`, `mapping` and `source` must outlive the placer.
   Placer(const Program& program, const Mapping& mapping, const ProgramSource& source,
          xla::HloModuleProto module);
 
   absl::StatusOr<PlacedModule> Run() &&;
 
  private:
-  // The tuple that a loop or a branch is handed: the memory of each leaf, and the values that are
-  // handed in once more. The latter are in fast memory, behind the elements that the original has.
+  // How a loop or a branch gets its tuple: the memory of each leaf, and the values that are passed
+  // a second time. The second copies are in fast memory; their elements come behind those of the
+  // original tuple.
   struct Handover {
-    std::vector<Memory> memory;      // by leaf
-    std::vector<ValueId> also_fast;  // extra elements
+    std::vector<Memory> memory;      // for each leaf
+    std::vector<ValueId> also_fast;  // values of the extra elements
   };
 
   const Schedule& schedule() const { return source_.all_hbm->schedule; }
   const Dataflow& flow() const { return source_.all_hbm->flow; }
 
-  // --- placer.cc: one computation, one instruction ---
+  // placer.cc: computations and single instructions.
   absl::Status CheckInstances() const;
   absl::Status EmitParameters(Frame& frame);
   absl::Status EmitConstants(Frame& frame);
   absl::Status EmitInstructions(Frame& frame);
   absl::Status Emit(Frame& frame, hlo::InstructionIndex index);
-  // Emits an instruction with its operands and results in the memories of priced step step_.
+  // Appends an instruction with its operands and results in the memories of priced step step_.
   absl::Status EmitComputing(Frame& frame, hlo::InstructionIndex index);
   absl::StatusOr<std::vector<int64_t>> Operands(Frame& frame, hlo::InstructionIndex index);
   absl::StatusOr<int64_t> Operand(Frame& frame, hlo::InstructionIndex user, int32_t operand);
-  // The memory of one operand's array, or of a result's (operand -1), of the current instruction.
+  // The memory of one operand's array, or of a result's if `operand` is -1, at the current
+  // instruction.
   Memory MemoryOf(int32_t operand, absl::Span<const int32_t> tuple_index) const;
   void NameResults(Frame& frame, hlo::InstructionIndex index, int64_t id,
                    absl::FunctionRef<Memory(int32_t)> memory_of);
   absl::StatusOr<int64_t> Root(Frame& frame, absl::FunctionRef<Memory(int32_t)> memory_of);
   void SetCurrent(ValueId value);
 
-  // Appends the copies of each point that has not been reached yet, up to `point`.
+  // Appends the copies of all points that have not been reached yet, up to and including `point`.
   absl::Status RunPoints(Frame& frame, int32_t point);
   absl::Status RunEvent(Frame& frame, const CopyEvent& event);
   absl::Status StartCopy(Frame& frame, uint32_t interval, Memory from);
   absl::Status FinishCopy(Frame& frame, uint32_t interval, Memory from);
-  // Makes a constant of a computation inside available in `frame`, for a copy that serves all
-  // passes of a loop. False if the buffer holds no constant.
+  // Makes a constant of an inner computation available in `frame`, for a copy that serves all
+  // passes of a loop. Returns false if the buffer holds no constant.
   bool HoistConstant(Frame& frame, uint32_t buffer);
   absl::Status StartPrefetch(Frame& frame);
   absl::Status FinishPrefetch(Frame& frame);
   absl::Status FinishPrefetchBefore(Frame& frame, const ScheduledLoop& loop);
 
-  // --- placer_calls.cc ---
+  // placer_calls.cc: loops, conditionals and calls.
   absl::Status EmitWhile(Frame& frame, hlo::InstructionIndex index);
   absl::Status EmitConditional(Frame& frame, hlo::InstructionIndex index);
   Handover HandoverOfLoop(const Frame& frame, const ScheduledLoop& loop, int32_t loop_index) const;
   Memory MemoryInto(const Frame& frame, ValueId value, uint32_t begin, uint32_t end,
                     bool& also_fast) const;
-  // The operand with the handover's memories and extra elements.
+  // The operand, with its arrays in the memories of the handover and with the extra elements.
   absl::StatusOr<int64_t> HandIn(Frame& frame, hlo::InstructionIndex operand,
                                  const Handover& handover, absl::string_view taker);
-  // Writes the computation of an instance. Its parameter has `shape`, and the leaves of the
-  // parameter are `values`.
+  // Writes the computation of an instance. Its parameter has the shape `shape`, and the parameter's
+  // leaves are `values`.
   absl::Status EmitCallee(int32_t instance, const xla::ShapeProto& shape,
                           absl::Span<const ValueId> values, const Handover& handover,
                           int32_t last_point, absl::FunctionRef<Memory(int32_t)> root_memory,
@@ -89,7 +91,7 @@ class Placer {
 
   struct PricedRange {
     uint32_t begin = 0;
-    uint32_t end = 0;  // behind the last
+    uint32_t end = 0;  // one behind the last
   };
   PricedRange RangeOfBranches(const ScheduledCall& call) const;
 
@@ -103,19 +105,19 @@ class Placer {
   CopyPoints points_;
   PlacedModule result_;
 
-  // The priced step of each plain instruction. The key is its instance and its index.
+  // The priced step of each instruction that is no loop marker. The key is instance and index.
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> step_of_;
-  int32_t step_ = -1;             // the priced step being written, -1: none
-  int32_t next_point_ = 0;        // the first point whose copies have not been appended
-  std::vector<ValueId> current_;  // by buffer: the value it holds now
+  int32_t step_ = -1;             // the priced step that is being written; -1: none
+  int32_t next_point_ = 0;        // the first point whose copies have not been appended yet
+  std::vector<ValueId> current_;  // for each buffer the value that it holds at this point
   struct Flight {
     int32_t instance = 0;
-    int64_t start = 0;  // the copy-start
+    int64_t start = 0;  // id of the copy-start
     ValueId value = 0;
   };
-  absl::flat_hash_map<uint32_t, Flight> in_flight_;  // by interval
+  absl::flat_hash_map<uint32_t, Flight> in_flight_;  // for each interval
   std::vector<ValueId> hoisted_constants_;
-  // The shape of the parameter of a called computation: set while its parameters are emitted.
+  // The shape of the parameter of a called computation, set while its parameters are appended.
   const xla::ShapeProto* parameter_shape_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Loops and conditionals: which values their computations take and give back, and in which memory.
+// Loops and conditionals: which values their computations take and return, and in which memory.
 
 #include <algorithm>
 #include <string>
@@ -22,8 +22,8 @@ std::vector<hlo::ShapeIndex> LeafIndices(const hlo::Shape& shape) {
 
 }  // namespace
 
-// The memory in which a value is handed into a range of instructions that it goes through
-// unchanged.
+// The memory in which a value enters a range of instructions that does not change it. Sets
+// `also_fast` if a second copy must enter in fast memory.
 Memory Placer::MemoryInto(const Frame& frame, ValueId value, uint32_t begin, uint32_t end,
                           bool& also_fast) const {
   const bool in_hbm = frame.NameOf(value, Memory::kHbm).has_value();
@@ -42,7 +42,7 @@ Placer::Handover Placer::HandoverOfLoop(const Frame& frame, const ScheduledLoop&
   const auto end = static_cast<uint32_t>(priced_at[loop.end]);
   const hlo::Computation& body = schedule().ComputationOf(loop.body);
   const absl::Span<const ValueId> parameters = flow().ValuesOf(loop.body, body.parameters[0]);
-  absl::flat_hash_map<ValueId, ValueId> result_of;  // of what the loop changes
+  absl::flat_hash_map<ValueId, ValueId> result_of;  // keys are values that the loop changes
   for (const CarriedValue& carried : flow().carried()) {
     if (carried.loop == loop_index) result_of[carried.parameter] = carried.result;
   }
@@ -84,7 +84,7 @@ absl::StatusOr<int64_t> Placer::HandIn(Frame& frame, hlo::InstructionIndex opera
   const xla::ShapeProto shape = frame.writer().ShapeOf(*id);
   if (shape.element_type() != kTupleType) {
     return CannotExpress(static_cast<uint32_t>(source_.BufferOf(handover.also_fast[0])),
-                         absl::StrCat("%", taker, " would have to take it in both memories"));
+                         absl::StrCat("%", taker, " would need it in both memories"));
   }
   std::vector<int64_t> elements;
   for (int32_t i = 0; i < shape.tuple_shapes_size(); ++i) {
@@ -180,7 +180,8 @@ absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
   const std::vector<hlo::ShapeIndex> leaves = LeafIndices(instruction.shape);
   const absl::Span<const ValueId> results = frame.ValuesOf(index);
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
-    if (roots[leaf] == parameters[leaf]) continue;  // still where it was before the loop
+    // the value is still where it was before the loop
+    if (roots[leaf] == parameters[leaf]) continue;
     frame.SetOnlyName(results[leaf], handover.memory[leaf], {id, leaves[leaf]});
     SetCurrent(results[leaf]);
   }
@@ -212,7 +213,7 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
   absl::StatusOr<int64_t> selector = Operand(frame, index, 0);
   if (!selector.ok()) return selector.status();
   written.set_operand_ids(0, *selector);
-  // All operands stand before the conditional: no branch has begun when they are made.
+  // All operands are made before the conditional, when no branch has begun.
   std::vector<Handover> handovers;
   std::vector<xla::ShapeProto> shapes;
   for (size_t branch = 0; branch < call.callees.size(); ++branch) {
@@ -243,7 +244,7 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
   return absl::OkStatus();
 }
 
-// The priced steps of all branches, which stand behind each other.
+// The range of priced steps that contains all branches, one behind the other.
 Placer::PricedRange Placer::RangeOfBranches(const ScheduledCall& call) const {
   PricedRange range{.begin = program_.instruction_count(), .end = 0};
   const AnalyzedModule& all_hbm = *source_.all_hbm;

@@ -1,4 +1,4 @@
-// The copies of a mapping: where they start, where they are waited for, and what they leave behind.
+// The copies of a mapping: their starts, their waits, and the values that they make.
 
 #include <utility>
 
@@ -96,7 +96,8 @@ bool Placer::HoistConstant(Frame& frame, uint32_t buffer) {
   return false;
 }
 
-// The cross-program prefetch is queued before everything else; it is waited for by its first use.
+// Starts the cross-program prefetch, which is queued before all other copies. Its first use waits
+// for it.
 absl::Status Placer::StartPrefetch(Frame& frame) {
   const int32_t interval = points_.cross_program_prefetch();
   if (interval < 0) return absl::OkStatus();
@@ -131,7 +132,8 @@ absl::Status Placer::FinishPrefetch(Frame& frame) {
   return absl::OkStatus();
 }
 
-// Inside a loop it would be waited for in each pass.
+// Waits for the prefetch before the loop if the loop uses it. Inside the loop, every pass would
+// wait.
 absl::Status Placer::FinishPrefetchBefore(Frame& frame, const ScheduledLoop& loop) {
   const int32_t interval = points_.cross_program_prefetch();
   if (interval < 0 || !in_flight_.contains(static_cast<uint32_t>(interval))) {

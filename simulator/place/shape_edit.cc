@@ -7,7 +7,7 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-// The memory that libtpu keeps sync flags in.
+// The memory space in which libtpu keeps sync flags.
 constexpr int64_t kSyncFlagSpace = 2;
 
 void ClearMemorySpaces(xla::ShapeProto& shape) {

@@ -1,4 +1,4 @@
-// Shapes that must agree with each other.
+// Checks that shapes agree with each other.
 
 #include <algorithm>
 
@@ -67,7 +67,8 @@ class Agreement {
     const ShapeProto& shape = Shape(index);
     const Instruction& tuple = graph_.At(computation_, index);
     if (!IsTuple(shape) || shape.tuple_shapes_size() != tuple.operands.size()) {
-      return Add(PlacedRule::kForwardedShape, index, " has other elements than operands");
+      return Add(PlacedRule::kForwardedShape, index,
+                 " has elements that do not match its operands");
     }
     for (int i = 0; i < shape.tuple_shapes_size(); ++i) {
       Expect(PlacedRule::kForwardedShape, index, shape.tuple_shapes(i), Operand(index, i));
@@ -168,7 +169,7 @@ class Agreement {
       }
     }
     if (IsTuple(graph_.RootShape(loop.calls[kCondition]))) {
-      Add(PlacedRule::kCallShape, index, ": its condition gives a tuple");
+      Add(PlacedRule::kCallShape, index, ": its condition returns a tuple");
     }
   }
 
@@ -193,7 +194,7 @@ class Agreement {
   Report& report_;
 };
 
-// A computation's program_shape, where it is given: what the compiler believes first.
+// Checks a computation's program_shape, if it has one, because the compiler reads it first.
 void CheckProgramShape(const Graph& graph, int computation, Report& report) {
   const Computation& checked = graph.computations[computation];
   if (!checked.proto->has_program_shape()) return;
@@ -209,8 +210,8 @@ void CheckProgramShape(const Graph& graph, int computation, Report& report) {
   }
 }
 
-// A space that an instruction says of its operand must be the operand's, unless the original's
-// differed already and neither has moved.
+// A memory space that an instruction states for its operand must be the operand's, unless it
+// differed in the original, too, and neither space has changed.
 void CheckStatedOperands(const Graph& original, int computation, int was, const Graph& placed,
                          int placed_computation, int is, Report& report) {
   const Instruction& before = original.At(computation, was);
@@ -224,7 +225,8 @@ void CheckStatedOperands(const Graph& original, int computation, int was, const 
     const ShapeProto& operand = placed.ShapeOf(placed_computation, after.operands[i]);
     fine = SameShape(stated[i], operand) || SameShape(stated[i], stated_before[i]);
     if (fine && i < before.operands.size() && !SameShape(stated[i], operand)) {
-      // Stated as before, and not what the operand is: fine only if it was so before.
+      // The statement is unchanged and differs from the operand, which is right only if it did so
+      // in the original.
       fine = SameShape(operand, original.ShapeOf(computation, before.operands[i]));
     }
   }

@@ -13,8 +13,8 @@
 namespace mallocmuzero::place_check {
 namespace {
 
-// The lists of positions that the compiler wrote down as aliasing: operands, then leaves of the
-// result.
+// The lists of aliasing positions that the compiler wrote into the instruction. Operands are
+// numbered first, then leaves of the result.
 std::vector<std::vector<int32_t>> ListedAliases(const Instruction& instruction) {
   hlo::Instruction parsed;
   hlo::Lexer lexer(instruction.proto->backend_config(), instruction.name());
@@ -45,7 +45,8 @@ std::string AliasFault(const Instruction& original, const Graph& placed, int com
     return "lacks an alias of the original";
   }
   if (was.size() == is.size()) return "";
-  if (instruction.kind != Kind::kFusion) return "has an alias more, and is no fusion";
+  if (instruction.kind != Kind::kFusion)
+    return "has an alias that the original lacks, but is no fusion";
   const size_t operands = instruction.operands.size();
   const std::vector<std::vector<int32_t>> lists = ListedAliases(original);
   for (auto alias = is.begin() + was.size(); alias != is.end(); ++alias) {
@@ -58,7 +59,7 @@ std::string AliasFault(const Instruction& original, const Graph& placed, int com
                           " that the compiler did not list for the original");
     }
     if (!SameShape(placed.ShapeOf(computation, instruction.operands[operand]), *leaves[leaf])) {
-      return absl::StrCat("has an alias of operand ", operand, ", whose shape is another");
+      return absl::StrCat("has an alias of operand ", operand, ", whose shape differs");
     }
   }
   return "";

@@ -1,4 +1,4 @@
-// Which values share a buffer, and the most bytes that buffers take at a time.
+// Finds the values that share a buffer, and the most bytes that buffers take at the same time.
 
 #include <algorithm>
 #include <limits>
@@ -17,7 +17,8 @@ int64_t SaturatingAdd(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
-// Bytes that a value takes in fast memory. Pieces stand next to each other in one buffer.
+// Bytes that a value takes in fast memory. Pieces are next to each other in one buffer, so they are
+// not padded.
 int64_t FastBytes(const Value& value, int64_t alignment) {
   const int64_t bytes = ByteSize(*value.shape);
   if (value.kind == ValueKind::kPiece || alignment <= 1 || bytes % alignment == 0) return bytes;
@@ -72,7 +73,7 @@ void Buffers::Unite(ValueId a, ValueId b, const std::string& what) {
   int high = Of(b);
   if (low > high) std::swap(low, high);
   parent_[high] = low;
-  // Short ways: every value on them goes straight to the end.
+  // Path compression: link every value on the way directly to the representative.
   for (ValueId v : {a, b}) {
     while (parent_[v] != v) v = std::exchange(parent_[v], low);
   }
@@ -141,7 +142,7 @@ Peak FindPeak(const Flow& flow, const Buffers& buffers, const MemoryTrace& trace
     int change;
   };
   std::vector<Event> events;
-  std::vector<int64_t> bytes(flow.size(), 0);  // by buffer
+  std::vector<int64_t> bytes(flow.size(), 0);  // for each buffer
   for (ValueId v = 0; v < flow.size(); ++v) {
     const Value& value = flow.value(v);
     if (trace.lives[v].first < 0 || value.shape == nullptr ||
@@ -153,7 +154,7 @@ Peak FindPeak(const Flow& flow, const Buffers& buffers, const MemoryTrace& trace
     events.push_back({trace.lives[v].first, buffer, 1});
     events.push_back({trace.lives[v].last + 1, buffer, -1});
   }
-  // Values that end at a step free their bytes before others begin there.
+  // At each step, values that end free their bytes before other values begin.
   std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
     return std::make_pair(a.step, a.change) < std::make_pair(b.step, b.change);
   });

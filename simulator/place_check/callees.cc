@@ -1,4 +1,4 @@
-// Comparison of computations that are part of an instruction.
+// Compares the computations that are part of an instruction.
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -24,9 +24,9 @@ std::string Attributes(const xla::HloInstructionProto& instruction) {
   return rest.SerializeAsString();
 }
 
-// The instructions of a fused computation that may have another memory space. They share a buffer
-// with a parameter or the root, as far as the compiler marks it so. These are the elements of a
-// root tuple, the chain of updates below it, and the updated operands.
+// Marks the instructions of a fused computation whose memory space may change, because they share a
+// buffer with a parameter or the root, as far as the compiler states it. These are the elements of
+// a root tuple, the chain of updates below it, and the updated operands.
 std::vector<bool> MayChangeSpace(const Computation& computation) {
   std::vector<bool> may(computation.instructions.size(), false);
   for (const int parameter : computation.parameters) may[parameter] = true;
@@ -34,7 +34,8 @@ std::vector<bool> MayChangeSpace(const Computation& computation) {
   for (int i = static_cast<int>(may.size()) - 1; i >= 0; --i) {
     const Instruction& instruction = computation.instructions[i];
     if (instruction.kind == Kind::kFusion) {
-      // A nested fusion's operands and results are where its own parameters and roots are.
+      // The operands and results of an inner fusion are in the memories of its own parameters and
+      // roots.
       may[i] = true;
     } else if (may[i] && instruction.kind != Kind::kCompute) {
       for (const int operand : instruction.operands) may[operand] = true;
@@ -56,7 +57,8 @@ std::vector<bool> MayChangeSpace(const Computation& computation) {
 }  // namespace
 
 bool SameAttributes(const Instruction& original, const Instruction& placed) {
-  // A custom call may be in its config altogether; a loop has its trip count there.
+  // All of a custom call may be in its config, so that must be equal. A loop has its trip count
+  // there.
   const bool same_config = original.proto->backend_config() == placed.proto->backend_config();
   if (original.proto->opcode() == "custom-call" && !same_config) return false;
   if (original.kind == Kind::kWhile && !same_config && !placed.proto->backend_config().empty()) {

@@ -19,7 +19,7 @@ namespace {
 using place_check::Graph;
 using place_check::Report;
 
-// Checks order and memory of the schedule, if it can be walked at all.
+// Checks order and memory of the schedule. Checks memory only if the schedule can run.
 void CheckSchedule(const Graph& original, const place_check::Flow& flow, const Graph& placed,
                    const place_check::Match& match, const PlacedCheckOptions& options,
                    Report& report, PlacedCheck& result) {
@@ -33,7 +33,7 @@ void CheckSchedule(const Graph& original, const place_check::Flow& flow, const G
   if (!is.complete) return;
   place_check::CompareOrders(original, was, placed, is, match, options.allow_reordering, report);
   const place_check::Buffers buffers(flow, report);
-  // A walk in an order that cannot run would say that everything is stale.
+  // A walk in an order that cannot run would report every read as stale.
   const bool runs = report.size() == before;
   Report unheard;
   const place_check::MemoryTrace trace =

@@ -27,11 +27,12 @@ TEST_P(RightPlacements, MayBePlacedFurther) {
   EXPECT_THAT(Check(GetParam()->placed, GetParam()->placed), IsEmpty());
 }
 
-// Any single number or name of the message may be something else: there is an answer, not a crash.
+// Changes single numbers and names of the message to arbitrary ones: the check must answer, not
+// crash.
 TEST_P(RightPlacements, SurviveDamage) {
   const std::string bytes = ModuleFromText(GetParam()->placed).SerializeAsString();
   const xla::HloModuleProto original = ModuleFromText(GetParam()->original);
-  const google::protobuf::LogSilencer silencer;  // of strings that are not UTF-8
+  const google::protobuf::LogSilencer silencer;  // protobuf logs strings that are not UTF-8
   std::mt19937 random(1);
   int parsed = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -52,7 +53,8 @@ INSTANTIATE_TEST_SUITE_P(CheckPlaced, RightPlacements, testing::ValuesIn(kCases)
                          [](const auto& info) { return std::string(info.param->name); });
 
 TEST(CheckPlaced, CountsWhatIsLiveAtOneTime) {
-  // In kChain wd (4096 bytes) lives until f3; f1 and then f2 beside it, both while f2 runs.
+  // In kChain, wd (4096 bytes) lives until f3. f1 and then f2 live beside it; both live while f2
+  // runs.
   const PlacedCheck check = Examine(kChain.original, kChain.placed);
   EXPECT_EQ(check.peak_bytes, 3 * 4096);
   EXPECT_EQ(check.peak_instruction, "'f2' in 'main'");
@@ -60,13 +62,13 @@ TEST(CheckPlaced, CountsWhatIsLiveAtOneTime) {
 
 TEST(CheckPlaced, CountsUpdatesAndCarriedValuesOnce) {
   EXPECT_EQ(Examine(kUpdate.original, kUpdate.placed).peak_bytes, 4096);
-  // The carried value and the copy of the invariant; nx takes over bx's buffer.
+  // The carried value and the copy of the invariant live; nx takes over the buffer of bx.
   EXPECT_EQ(Examine(kLoop.original, kLoop.placed).peak_bytes, 2 * 4096);
 }
 
 TEST(CheckPlaced, CountsPiecesFromTheirStart) {
-  // While `a` runs: the joined 4096 bytes, and the 1024 + 1024 of the first two byte ranges; then
-  // both arrays do not live together, the first one ends with `a`.
+  // While `a` runs, the joined 4096 bytes live, and the 1024 + 1024 bytes of the first two ranges.
+  // Afterwards, the two arrays do not live at the same time, because the first one ends with `a`.
   EXPECT_EQ(Examine(kSlices.original, kSlices.placed).peak_bytes, 4096 + 2048);
 }
 
@@ -86,7 +88,8 @@ TEST(CheckPlaced, WantsRoomForScopedMemory) {
 }
 
 TEST(CheckPlaced, HoldsCrossProgramPrefetchesFromTheStart) {
-  // Even if the copy starts late: another program has left it there.
+  // The copy starts late, but the bytes are there from the start, because another program left them
+  // there.
   const std::string late = std::string(kPrefetch.placed) + "swap main ws a\n";
   PlacedCheckOptions options = TestOptions();
   EXPECT_THAT(Check(kPrefetch.original, late, options), IsEmpty());
@@ -96,7 +99,7 @@ TEST(CheckPlaced, HoldsCrossProgramPrefetchesFromTheStart) {
 TEST(CheckPlaced, TakesAnotherOrderWhereItIsAllowed) {
   PlacedCheckOptions options = TestOptions();
   options.allow_reordering = true;
-  // g moves down to where the eviction starts, behind f2; nothing says that it may not.
+  // g moves behind f2, to the place where the eviction starts. No dependency forbids this.
   const std::string later = Replaced(Replaced(kChain.placed, "  g = f32[1024] negate(x)\n", ""),
                                      "  ed = f32[1024] copy-done(es)\n",
                                      "  g = f32[1024] negate(x)\n  ed = f32[1024] copy-done(es)\n");
@@ -109,7 +112,7 @@ TEST(CheckPlaced, TakesAnotherOrderWhereItIsAllowed) {
 TEST(CheckPlaced, FindsReadsAfterOverwritesInAnotherOrder) {
   PlacedCheckOptions options = TestOptions();
   options.allow_reordering = true;
-  // In HBM only, `before` would read the buffer after `up` has written it.
+  // With everything in HBM, `before` would read the buffer after `up` has written it.
   EXPECT_THAT(
       Check(kUpdate.original, std::string(kUpdate.original) + "swap main before up\n", options),
       Breaks(PlacedRule::kStaleRead));
@@ -130,7 +133,7 @@ entry main
 }
 
 TEST(CheckPlaced, TakesEveryPassesFreshCopyOfAnInvariant) {
-  // The added element is written anew at the end of each pass, with the same value.
+  // The added element is written again at the end of each pass, with the same value.
   const std::string fresh =
       Replaced(Replaced(kLoop.placed, "tuple(ni, nx, bw, bf)", "tuple(ni, nx, bw, fd)"),
                "  nx = f32[1024]S1 multiply(bx, bf)\n",
@@ -138,7 +141,7 @@ TEST(CheckPlaced, TakesEveryPassesFreshCopyOfAnInvariant) {
                "  fs = (f32[1024]S1, f32[1024], u32[]S2) copy-start(bw)\n"
                "  fd = f32[1024]S1 copy-done(fs)\n");
   EXPECT_THAT(Check(kLoop.original, fresh), IsEmpty());
-  // Not while the old copy is still read.
+  // The old copy must not be overwritten while it is still read.
   const std::string early = fresh + "swap body nx fd\nswap body nx fs\n";
   EXPECT_FALSE(Check(kLoop.original, early).empty());
 }

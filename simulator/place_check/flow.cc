@@ -66,7 +66,7 @@ void Flow::Run(int computation, const std::vector<LeafValues>& parameters) {
     } else {
       values = Evaluate(computation, i);
     }
-    // Shapes that do not agree are reported by those who check shapes.
+    // Shapes that do not agree are reported by CheckShapes.
     if (values.size() != LeafCount(run.instructions[i].proto->shape())) {
       values = Fresh(ValueKind::kResult, computation, i);
     }
@@ -95,7 +95,7 @@ LeafValues Flow::Evaluate(int computation, int index) {
       return SliceStart(computation, index);
     case Kind::kCopyDone:
     case Kind::kSliceDone: {
-      // A copy-start has its destination first, an async-start its operands.
+      // In a copy-start the destination comes first, in an async-start the operands do.
       const bool copy = instruction.kind == Kind::kCopyDone;
       const Kind start = graph_.At(computation, instruction.operands[0]).kind;
       const LeafValues& parts = Operand(computation, index, 0);

@@ -1,4 +1,4 @@
-// Follows values through a module: finds which value every leaf of every scheduled instruction is,
+// Follows values through a module: finds the value of every leaf of every scheduled instruction,
 // through moves, tuples, loops and branches.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_FLOW_H_
@@ -17,29 +17,29 @@ using ValueId = int;
 inline constexpr ValueId kNoValue = -1;
 
 enum class ValueKind : uint8_t {
-  kParameter,     // A parameter of the entry.
-  kResult,        // Made by an instruction that computes; also all that no rule below explains.
-  kCarried,       // A loop's parameter, where passes change it.
-  kLoopResult,    // A loop's result, where passes change it.
+  kParameter,     // A parameter of the entry computation.
+  kResult,        // Made by an instruction that computes, or of unknown origin.
+  kCarried,       // A loop's parameter that passes change.
+  kLoopResult,    // A loop's result that passes change.
   kBranchResult,  // A conditional's result.
-  kMoved,         // A copy's destination: the bytes of `source`.
-  kPiece,         // A slice's destination: `range` of the bytes of `source`.
+  kMoved,         // The destination of a copy: the bytes of `source`.
+  kPiece,         // The destination of a slice: `range` of the bytes of `source`.
   kJoined,        // The result of ConcatBitcast.
-  kViewed,        // A bitcast to another number of bytes.
+  kViewed,        // A bitcast to a shape with another number of bytes.
 };
 
 struct Value {
   ValueKind kind = ValueKind::kResult;
-  int computation = -1;  // where it is defined: for kCarried, the loop itself
+  int computation = -1;  // where it is defined; for kCarried, the loop itself
   int instruction = -1;
   int leaf = -1;  // of that instruction's shape
   ValueId source =
-      kNoValue;  // of kMoved, kPiece, kViewed; the initial one of kCarried, kLoopResult
+      kNoValue;  // of kMoved, kPiece, kViewed; the initial value of kCarried, kLoopResult
   ByteRange range;
   const xla::ShapeProto* shape = nullptr;  // of the leaf
 };
 
-// Leaves of one shape, in order.
+// Values of the leaves of one shape, in order.
 using LeafValues = std::vector<ValueId>;
 
 class Flow {
@@ -51,12 +51,14 @@ class Flow {
   int size() const { return static_cast<int>(values_.size()); }
   const Value& value(ValueId id) const { return values_[id]; }
 
-  // Values of the leaves of an instruction of a controlled computation, as many as its shape has.
+  // Values of the leaves of an instruction's shape, in order. The computation must be a controlled
+  // one.
   LeafValues Of(int computation, int instruction) const;
   LeafValues OfRoot(int computation) const;
   ValueId Leaf(int computation, int instruction, size_t leaf) const;
 
-  // A loop's parameter that every pass hands on as it got it is the initial value itself.
+  // Follows values that are the same: a loop's parameter that every pass returns unchanged is the
+  // initial value itself.
   ValueId Resolve(ValueId id) const;
 
  private:
@@ -76,8 +78,9 @@ class Flow {
 
   const Graph& graph_;
   std::vector<Value> values_;
-  std::vector<ValueId> same_as_;                 // by value: what it was found to be, or itself
-  std::vector<std::vector<LeafValues>> leaves_;  // by computation, instruction; before Resolve
+  std::vector<ValueId> same_as_;  // for each value the value that it equals, or itself
+  // for each computation and instruction; before Resolve
+  std::vector<std::vector<LeafValues>> leaves_;
 };
 
 }  // namespace mallocmuzero::place_check

@@ -12,7 +12,7 @@
 namespace mallocmuzero::place_check {
 namespace {
 
-// Calls in calls: the walks recurse over them. Real modules have fewer than ten.
+// Most calls inside each other, because walks recurse over calls. Real modules have fewer than ten.
 constexpr int kMaxCallDepth = 100;
 
 template <typename... Parts>
@@ -56,8 +56,8 @@ Kind KindOf(const Graph& graph, const Computation& computation, const Instructio
   return Kind::kCompute;
 }
 
-// Checks the numbers of operands and calls that the rest of the check relies on, by kind. Shapes
-// are checked elsewhere.
+// Checks for each kind of instruction the numbers of operands and calls on which the rest of the
+// check relies. Shapes are checked elsewhere.
 absl::Status CheckArity(const Computation& computation, const Instruction& instruction) {
   const size_t operands = instruction.operands.size();
   const size_t calls = instruction.calls.size();
@@ -107,7 +107,7 @@ absl::Status ResolveInstruction(Graph& graph, Computation& computation, int inde
   for (const int64_t id : proto.operand_ids()) {
     const auto operand = computation.by_id.find(id);
     if (operand == computation.by_id.end() || operand->second >= index) {
-      return Fault(computation, proto.name(), "operand ", id, " does not stand before it");
+      return Fault(computation, proto.name(), "operand ", id, " does not come before it");
     }
     instruction.operands.push_back(operand->second);
     computation.instructions[operand->second].users.push_back(index);
@@ -123,7 +123,7 @@ absl::Status ResolveInstruction(Graph& graph, Computation& computation, int inde
     const auto called = graph.by_id.find(id);
     if (called == graph.by_id.end()) {
       return Fault(computation, proto.name(), "called computation ", id,
-                   " does not stand before it");
+                   " does not come before it");
     }
     instruction.calls.push_back(called->second);
   }
@@ -145,7 +145,8 @@ absl::Status CheckParameters(Computation& computation) {
   return absl::OkStatus();
 }
 
-// Callees have been built before: their ids are in the graph, so calls have no cycles.
+// Callees must have been built before, so that their ids are in the graph. Calls therefore have no
+// cycles.
 absl::Status BuildComputation(const xla::HloComputationProto& proto, Graph& graph) {
   Computation computation{.proto = &proto};
   computation.instructions.resize(proto.instructions_size());
@@ -154,12 +155,13 @@ absl::Status BuildComputation(const xla::HloComputationProto& proto, Graph& grap
     computation.instructions[i].proto = &proto.instructions(i);
     parameters += proto.instructions(i).opcode() == "parameter" ? 1 : 0;
     if (!computation.by_id.emplace(proto.instructions(i).id(), i).second) {
-      return Fault(computation, proto.instructions(i).name(), "its id is another one's, too");
+      return Fault(computation, proto.instructions(i).name(),
+                   "another instruction has the same id");
     }
   }
   computation.parameters.assign(parameters, -1);
   for (int i = 0; i < proto.instructions_size(); ++i) {
-    // Parameters come before others only by number, and slices look at theirs: resolve in order.
+    // Instructions are resolved in order, because a slice reads the parameters of its computation.
     MMZ_RETURN_IF_ERROR(ResolveInstruction(graph, computation, i));
   }
   MMZ_RETURN_IF_ERROR(CheckParameters(computation));
@@ -176,7 +178,7 @@ absl::Status BuildComputation(const xla::HloComputationProto& proto, Graph& grap
     return Fault(computation, computation.name(), "program_shape: ", fault);
   }
   if (!graph.by_id.emplace(proto.id(), graph.computations.size()).second) {
-    return Fault(computation, computation.name(), "its id is another computation's, too");
+    return Fault(computation, computation.name(), "another computation has the same id");
   }
   graph.computations.push_back(std::move(computation));
   return absl::OkStatus();
@@ -196,8 +198,8 @@ absl::Status CheckCallDepth(const Graph& graph) {
   return absl::OkStatus();
 }
 
-// Marks the computations that loops, conditionals and calls run on the way from the entry, and
-// those that are fused.
+// Marks the computations that loops, conditionals and calls run, starting from the entry, and those
+// that are fused.
 absl::Status MarkCallers(Graph& graph) {
   graph.computations[graph.entry].controlled = true;
   for (int c = static_cast<int>(graph.computations.size()) - 1; c >= 0; --c) {
@@ -221,13 +223,13 @@ absl::Status MarkCallers(Graph& graph) {
   return absl::OkStatus();
 }
 
-// Names are how kept instructions are found again.
+// Names must be unique, because kept instructions are matched by name.
 absl::Status CheckNames(const Graph& graph) {
   for (const Computation& computation : graph.computations) {
     absl::flat_hash_map<absl::string_view, int> seen;
     for (const Instruction& instruction : computation.instructions) {
       if (seen.emplace(instruction.name(), 0).second) continue;
-      return Fault(computation, instruction.name(), "its name is another one's, too");
+      return Fault(computation, instruction.name(), "another instruction has the same name");
     }
   }
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// A module's messages with ids resolved to indices: what the rest of the check walks over.
+// A module's messages with ids resolved to indices. The rest of the check works on these.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_GRAPH_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_GRAPH_H_
@@ -14,7 +14,7 @@
 
 namespace mallocmuzero::place_check {
 
-// How the check treats an instruction; everything else computes.
+// How the check treats an instruction. An instruction of any other kind computes.
 enum class Kind : uint8_t {
   kParameter,
   kTuple,
@@ -25,7 +25,7 @@ enum class Kind : uint8_t {
   kSliceStart,  // an async-start whose computation is one slice
   kSliceDone,
   kConcat,   // the custom call ConcatBitcast
-  kBarrier,  // optimization-barrier, add-dependency: computes, but passes its operand on
+  kBarrier,  // optimization-barrier, add-dependency: counts as computing, but passes its operand on
   kWhile,
   kConditional,
   kCall,
@@ -33,19 +33,21 @@ enum class Kind : uint8_t {
   kCompute,
 };
 
-// Whether the kind only passes values on: these come and go as the placer likes.
+// True if instructions of this kind only pass values on. The placer may add and remove them.
 bool IsForwarding(Kind kind);
 
-// Whether what it calls runs in a schedule of its own, and not as part of the instruction.
+// True if the computations that it calls run in schedules of their own, not as part of the
+// instruction.
 bool IsControl(Kind kind);
 
 struct Instruction {
   const xla::HloInstructionProto* proto = nullptr;
   Kind kind = Kind::kCompute;
-  std::vector<int> operands;  // indices into the computation, all less than the instruction's own
-  std::vector<int> control;   // predecessors, any index
-  std::vector<int> calls;     // indices of computations, all less than the instruction's own
-  std::vector<int> users;     // each once for every use
+  // indices into the computation, all smaller than the instruction's own
+  std::vector<int> operands;
+  std::vector<int> control;  // indices of control predecessors, in any order
+  std::vector<int> calls;  // indices of computations, all smaller than that of its own computation
+  std::vector<int> users;  // one entry for every use
 
   absl::string_view name() const { return proto->name(); }
 };
@@ -53,12 +55,12 @@ struct Instruction {
 struct Computation {
   const xla::HloComputationProto* proto = nullptr;
   std::vector<Instruction> instructions;
-  std::vector<int> parameters;  // by number
+  std::vector<int> parameters;  // ordered by number
   int root = -1;
-  bool controlled =
-      false;           // the entry, or what a loop, conditional or call runs: reached from entry
-  bool fused = false;  // called by a fusion
-  int caller = -1;     // of a controlled one but the entry: computation and instruction
+  bool controlled = false;  // the entry, or reached from it through loops, conditionals and calls
+  bool fused = false;       // called by a fusion
+  // of a controlled computation other than the entry: computation and instruction of its call
+  int caller = -1;
   int call_site = -1;
   absl::flat_hash_map<int64_t, int> by_id;
 
@@ -67,7 +69,7 @@ struct Computation {
 
 struct Graph {
   const xla::HloModuleProto* proto = nullptr;
-  std::vector<Computation> computations;  // callees before callers
+  std::vector<Computation> computations;  // callees come before callers
   int entry = -1;
   absl::flat_hash_map<int64_t, int> by_id;
 
@@ -78,15 +80,16 @@ struct Graph {
   const xla::ShapeProto& ShapeOf(int computation, int instruction) const {
     return At(computation, instruction).proto->shape();
   }
-  // "'fusion.3' in 'main'", for messages.
+  // Text for messages, such as "'fusion.3' in 'main'".
   std::string Describe(int computation, int instruction) const;
 };
 
-// Computations that a while calls, in the order of its message.
+// Positions of a while's computations in its list of calls.
 inline constexpr int kBody = 0;
 inline constexpr int kCondition = 1;
 
-// InvalidArgument, which says what is wrong, if the module is malformed. Points into `module`.
+// Builds the graph, which points into `module`. InvalidArgument, with a description, if the module
+// is malformed.
 absl::StatusOr<Graph> BuildGraph(const xla::HloModuleProto& module);
 
 }  // namespace mallocmuzero::place_check

@@ -7,14 +7,14 @@
 namespace mallocmuzero::place_check {
 namespace {
 
-// Pairs of an instruction that is no fusion, without looking at shapes of operands.
+// The pairs of an instruction that is no fusion, without a check of the operands' shapes.
 std::vector<InPlacePair> OwnPairs(const Graph& graph, int computation,
                                   const Instruction& instruction) {
   std::vector<InPlacePair> pairs;
   const std::string& opcode = instruction.proto->opcode();
   const size_t operands = instruction.operands.size();
   if (opcode == "dynamic-update-slice" && operands > 0) pairs.push_back({0, 0, 0});
-  if (opcode == "scatter") {  // n inputs, indices, n updates
+  if (opcode == "scatter") {  // operands are n inputs, the indices, n updates
     for (size_t i = 0; i < operands / 2; ++i) pairs.push_back({i, i, 0});
   }
   for (const xla::OutputOperandAliasing& alias : instruction.proto->output_operand_aliasing()) {

@@ -1,4 +1,4 @@
-// Which operand an instruction writes its result over.
+// Finds the operand that an instruction overwrites with its result.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_IN_PLACE_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_IN_PLACE_H_
@@ -19,11 +19,12 @@ struct InPlacePair {
   size_t operand_leaf;
 };
 
-// The leaf of `shape` at `index` of its message; the number of leaves if there is none.
+// The number of the leaf of `shape` at `index`, or the number of leaves if there is none.
 size_t LeafAt(const xla::ShapeProto& shape, const google::protobuf::RepeatedField<int64_t>& index);
 
-// Dynamic-update-slice, scatter, output_operand_aliasing, and fusions that end in one of these on a
-// parameter (XLA: HloDataflowAnalysis::GetInPlaceInputOutputPairs).
+// The rules of in-place updates: dynamic-update-slice, scatter, output_operand_aliasing, and
+// fusions that end in one of these on a parameter (XLA:
+// HloDataflowAnalysis::GetInPlaceInputOutputPairs).
 class InPlaceRules {
  public:
   explicit InPlaceRules(const Graph& graph) : graph_(graph) {}
@@ -37,7 +38,7 @@ class InPlaceRules {
     size_t leaf = 0;
   };
 
-  // The parameter over which a fused computation writes leaf `leaf` of its root.
+  // The parameter of a fused computation that leaf `leaf` of its root overwrites.
   Source Trace(int computation, size_t leaf);
   Source TraceUncached(int computation, size_t leaf);
 

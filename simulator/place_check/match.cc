@@ -106,7 +106,8 @@ void Matcher::Compare(int original, int was, int placed, int is) {
   if (const std::string fault = AliasFault(before, placed_, placed, is); !fault.empty()) {
     report_.Add(PlacedRule::kAttributes, placed_.Describe(placed, is), " ", fault);
   }
-  // A loop's shape may have more elements; its body, condition and operand are compared with it.
+  // The shape of a loop may have more elements; the loop's body, condition and operand are compared
+  // with it elsewhere.
   if (before.kind != Kind::kWhile &&
       !SameButForSpaces(before.proto->shape(), after.proto->shape())) {
     report_.Add(PlacedRule::kShapeChanged, placed_.Describe(placed, is), " is ",
@@ -129,7 +130,7 @@ void Matcher::Compare(int original, int was, int placed, int is) {
   }
 }
 
-// The module without what may differ or is compared elsewhere.
+// The module without the parts that may differ or are compared elsewhere, serialised.
 std::string ModuleFields(const Graph& graph) {
   xla::HloModuleProto rest = *graph.proto;
   rest.clear_name();

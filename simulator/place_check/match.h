@@ -1,4 +1,5 @@
-// Pairs what the original and the placed module have in common, and compares the pairs.
+// Pairs the computations and instructions of the original with those of the placed module, and
+// compares the pairs.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_MATCH_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_MATCH_H_
@@ -14,38 +15,40 @@ namespace mallocmuzero::place_check {
 
 inline constexpr int kNone = -1;
 
-// The counterparts in the original of the placed module's controlled computations and of their
-// instructions.
+// For the placed module's controlled computations and their instructions: the counterparts in the
+// original.
 struct Match {
-  std::vector<int> computations;               // kNone: none
-  std::vector<std::vector<int>> instructions;  // kNone: a move, or not in the original
-  std::vector<std::vector<int>> placed;        // the reverse, by the original's indices
+  std::vector<int> computations;  // kNone if there is none
+  // kNone for a move, and for an instruction that is not in the original
+  std::vector<std::vector<int>> instructions;
+  std::vector<std::vector<int>> placed;  // the reverse, for the original's indices
 
   int Original(int computation, int instruction) const {
     return instructions[computation][instruction];
   }
 };
 
-// Reports whatever is not as it was, except values, spaces and schedules.
+// Matches the modules and reports all differences that are not allowed, except those of values,
+// spaces and schedules.
 Match MatchModules(const Graph& original, const Graph& placed, int64_t fast_space, Report& report);
 
-// Reports a difference of the modules' own fields.
+// Reports differences in the modules' own fields.
 void CompareModuleFields(const Graph& original, const Graph& placed, Report& report);
 
-// Whether two instructions do the same: all fields agree but names, ids, operands, control
+// True if two instructions do the same: all fields agree except names, ids, operands, control
 // predecessors, called computations, shapes, metadata, backend_config, and the aliases that
-// AliasFault() compares. A custom call must keep its backend_config, and a loop must keep or lose
-// it.
+// AliasFault() compares. A custom call must keep its backend_config, and a loop must keep it or
+// lose it.
 bool SameAttributes(const Instruction& original, const Instruction& placed);
 
-// Compares computations that are part of an instruction: fused ones, reducers, ...
+// Compares computations that are part of an instruction, such as fused ones and reducers.
 class CalleeComparison {
  public:
   CalleeComparison(const Graph& original, const Graph& placed, int64_t fast_space)
       : original_(original), placed_(placed), fast_space_(fast_space) {}
 
-  // Describes the first difference; empty if there is none. If `fused`, the parameters, the root
-  // and values in one buffer with them may have other spaces.
+  // Describes the first difference, or returns "" if there is none. If `fused`, then the
+  // parameters, the root and values that share a buffer with them may have other spaces.
   std::string Difference(int original, int placed, bool fused);
 
  private:

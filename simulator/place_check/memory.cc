@@ -9,7 +9,7 @@
 namespace mallocmuzero::place_check {
 namespace {
 
-constexpr ValueId kClobbered = -2;  // which value is in the buffer depends on a branch
+constexpr ValueId kClobbered = -2;  // the value in the buffer depends on which branch ran
 
 class Walk {
  public:
@@ -35,11 +35,11 @@ class Walk {
   }
 
  private:
-  // A copy, or another operation that runs from a start to a done.
+  // A copy or another operation that runs from a start to a done.
   struct Flight {
     int computation;
     int start;
-    std::vector<int> reads;  // buffers
+    std::vector<int> reads;  // buffers that it reads
     std::vector<int> writes;
   };
 
@@ -60,7 +60,7 @@ class Walk {
   void ReadRoot(int computation);
   void Write(ValueId value, int computation, int index);
 
-  // The value is in its buffer from now on, without a write.
+  // Records that the value is in its buffer from this step on, without a write.
   void Hold(ValueId value);
   void SetHolder(int buffer, ValueId value);
   void Touch(ValueId value, int step);
@@ -70,8 +70,9 @@ class Walk {
   const Buffers& buffers_;
   const Order& order_;
   Report& report_;
-  std::vector<ValueId> holder_;                   // by buffer
-  std::vector<std::pair<int, ValueId>> changes_;  // of holder_: buffer and what was there before
+  std::vector<ValueId> holder_;  // for each buffer the value that it holds
+  // changes of holder_: the buffer, and the value that it held before
+  std::vector<std::pair<int, ValueId>> changes_;
   std::vector<Flight> flights_;
   MemoryTrace trace_;
 };
@@ -100,11 +101,11 @@ void Walk::Read(ValueId value, int computation, int index) {
   if (held == value) return;
   const Value& wanted = flow_.value(value);
   const std::string other =
-      held < 0 ? "what a branch left"
+      held < 0 ? "an unknown branch"
                : graph_.Describe(flow_.value(held).computation, flow_.value(held).instruction);
   report_.Add(PlacedRule::kStaleRead, graph_.Describe(computation, index), " reads the value of ",
               graph_.Describe(wanted.computation, wanted.instruction),
-              ", whose buffer then holds that of ", other);
+              ", but its buffer then holds that of ", other);
 }
 
 void Walk::ReadOperands(int computation, int index) {
@@ -124,7 +125,7 @@ void Walk::Write(ValueId value, int computation, int index) {
     for (const std::vector<int>* held : {&flight.reads, &flight.writes}) {
       if (std::find(held->begin(), held->end(), buffer) == held->end()) continue;
       report_.Add(PlacedRule::kWriteDuringCopy, graph_.Describe(computation, index),
-                  " writes what ", graph_.Describe(flight.computation, flight.start),
+                  " writes to a buffer that ", graph_.Describe(flight.computation, flight.start),
                   held == &flight.reads ? " is still reading" : " is still writing");
     }
   }
@@ -179,7 +180,7 @@ void Walk::RunStart(int computation, int index, size_t destination) {
   if (destination < parts.size()) {
     Write(parts[destination], computation, index);
     flight.writes.push_back(buffers_.Of(parts[destination]));
-    // A cross-program prefetch has its place from the start of the program.
+    // The destination of a cross-program prefetch is occupied from the start of the program.
     if (start.proto->has_cross_program_prefetch_index()) trace_.lives[parts[destination]].first = 0;
   }
   flights_.push_back(std::move(flight));
@@ -190,7 +191,7 @@ void Walk::RunDone(int computation, int index) {
   std::erase_if(flights_, [&](const Flight& flight) {
     return flight.computation == computation && flight.start == start;
   });
-  // Both ends are held until now.
+  // Both buffers of the copy are occupied until this step.
   for (const ValueId value : flow_.Of(computation, start)) {
     if (trace_.lives[value].first >= 0) Touch(value, now());
   }
@@ -199,7 +200,7 @@ void Walk::RunDone(int computation, int index) {
 void Walk::RunConcat(int computation, int index) {
   for (const int operand : graph_.At(computation, index).operands) {
     for (const ValueId piece : flow_.Of(computation, operand)) {
-      // From here on the joined value stands where the pieces are.
+      // From this step on, the joined value occupies the bytes of the pieces.
       Life& life = trace_.lives[piece];
       const Life before = life;
       Read(piece, computation, index);
@@ -241,7 +242,7 @@ void Walk::RunConditional(int computation, int index) {
   std::vector<int> clobbered;
   for (const int branch : conditional.calls) {
     const size_t mark = changes_.size();
-    // The operands must be there until the last branch reads them.
+    // The operands must be there until the last branch has read them.
     ReadOperands(computation, index);
     RunComputation(branch);
     ReadRoot(branch);

@@ -1,4 +1,5 @@
-// Runs the placed module's schedule over its buffers: stale reads, writes under copies, capacity.
+// Runs the placed module's schedule and tracks its buffers: finds stale reads, writes during
+// copies, and the most bytes in use.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_MEMORY_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_MEMORY_H_
@@ -15,13 +16,13 @@
 
 namespace mallocmuzero::place_check {
 
-// Which values share a buffer.
+// The buffers of all values.
 class Buffers {
  public:
-  // Reports kAliasSpace.
+  // Assigns buffers. Reports kAliasSpace.
   Buffers(const Flow& flow, Report& report);
 
-  // A number of the buffer that the value is in: that of one of its values.
+  // The buffer of a value, represented by the id of one of its values.
   int Of(ValueId value) const;
 
  private:
@@ -34,21 +35,22 @@ class Buffers {
   const Flow& flow_;
   Report& report_;
   InPlaceRules in_place_;
-  std::vector<int> parent_;  // by value
+  std::vector<int> parent_;  // for each value
 };
 
-// When a value is in its buffer, in steps of the walk.
+// The steps of the walk during which a value is in its buffer.
 struct Life {
   int first = -1;  // -1: never
   int last = -1;
 };
 
 struct MemoryTrace {
-  std::vector<Life> lives;                 // by value
-  std::vector<std::pair<int, int>> steps;  // computation and instruction that runs
+  std::vector<Life> lives;  // for each value
+  // for each step the computation and instruction that runs
+  std::vector<std::pair<int, int>> steps;
 };
 
-// Reports kStaleRead and kWriteDuringCopy. The order must be complete.
+// Walks the schedule; the order must be complete. Reports kStaleRead and kWriteDuringCopy.
 MemoryTrace WalkMemory(const Flow& flow, const Buffers& buffers, const Order& order,
                        Report& report);
 
@@ -57,7 +59,7 @@ struct Peak {
   int step = 0;
 };
 
-// The most bytes of fast memory that buffers take at a step.
+// The most bytes of fast memory that buffers take at one step.
 Peak FindPeak(const Flow& flow, const Buffers& buffers, const MemoryTrace& trace,
               const PlacedCheckOptions& options);
 

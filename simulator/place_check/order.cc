@@ -94,8 +94,8 @@ class Reader {
   Report* report_;
 };
 
-// Whether the effect of the instruction is seen from outside the program, or random. The order of
-// such instructions is part of what the program does.
+// True if the instruction has an effect outside the program or makes random numbers. The order of
+// such instructions is part of the program's meaning.
 bool HasSideEffect(const Graph& graph, const Instruction& instruction) {
   const std::string& opcode = instruction.proto->opcode();
   if (opcode == "custom-call") return instruction.proto->custom_call_has_side_effect();
@@ -107,8 +107,8 @@ bool HasSideEffect(const Graph& graph, const Instruction& instruction) {
   for (const int called : instruction.calls) {
     for (const Instruction& inner : graph.computations[called].instructions) {
       if (inner.calls.empty() && HasSideEffect(graph, inner)) return true;
-      // An instruction whose callees call others is kept in order: this is rare, and simple to be
-      // sure of.
+      // An instruction that calls computations which call others is treated as if it had effects:
+      // such an instruction is rare, and this is safe.
       if (!inner.calls.empty() && instruction.kind != Kind::kFusion) return true;
     }
   }
@@ -136,14 +136,14 @@ class Comparison {
       }
       if (last >= 0 && positions[is] < positions[last]) {
         report_.Add(PlacedRule::kOrderChanged, placed_.Describe(c, is), " runs before '",
-                    placed_.At(c, last).name(), "', was after it");
+                    placed_.At(c, last).name(), "'; in the original it runs after it");
       }
       last = is;
     }
   }
 
-  // Checks that a kept instruction waits for its control predecessors in the original. If one only
-  // passes values on, its own predecessors and operands count instead.
+  // Checks that a kept instruction runs after its control predecessors in the original. If such a
+  // predecessor only passes values on, that one's own predecessors and operands count instead.
   void CompareControl(int c, const std::vector<int>& positions) {
     const int computation = match_.computations[c];
     for (int i = 0; i < positions.size(); ++i) {

@@ -1,4 +1,4 @@
-// The schedule of the placed module: sequences, and what must run before what.
+// The schedule of a module: the order in each computation, and the order that dependencies require.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_ORDER_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_ORDER_H_
@@ -11,18 +11,19 @@
 
 namespace mallocmuzero::place_check {
 
-// The order in which the instructions of each computation run, as their indices. A fused
-// computation has none.
+// For each computation the indices of its instructions in the order in which they run. Empty for a
+// fused computation, which has no order.
 struct Order {
   std::vector<std::vector<int>> sequences;
-  std::vector<std::vector<int>> positions;  // the reverse: the place of each instruction
-  bool complete = true;                     // each has a sequence with each instruction once
+  std::vector<std::vector<int>> positions;  // the reverse: the position of each instruction
+  bool complete = true;  // each computation has a sequence with each instruction exactly once
 };
 
-// Reports kSchedule and kScheduleOrder if there is a report.
+// Reads the order from the module. Reports kSchedule and kScheduleOrder if `report` is not null.
 Order ReadOrder(const Graph& graph, Report* report);
 
-// Reports kOrderChanged and kControlDependency. Both orders must be complete.
+// Compares the orders of the original and of the placed module; both must be complete. Reports
+// kOrderChanged and kControlDependency.
 void CompareOrders(const Graph& original, const Order& was, const Graph& placed, const Order& is,
                    const Match& match, bool allow_reordering, Report& report);
 

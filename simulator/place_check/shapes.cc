@@ -12,10 +12,10 @@ namespace {
 using hlo::ElementType;
 
 constexpr int kTupleType = 13;      // xla.PrimitiveType
-constexpr int kMaxShapeDepth = 50;  // of tuples in tuples; real ones have 3
+constexpr int kMaxShapeDepth = 50;  // most tuples inside each other; real shapes have 3
 constexpr int64_t kMaxExtent = int64_t{1} << 48;
 
-// The index is an xla.PrimitiveType, a number of xla_data.proto.
+// Indexed by xla.PrimitiveType, the numbers of xla_data.proto.
 constexpr ElementType kElementTypes[] = {
     ElementType::kTuple,  // 0 is no type
     ElementType::kPred,
@@ -58,7 +58,7 @@ std::string LayoutFault(const xla::ShapeProto& shape) {
   const xla::LayoutProto& layout = shape.layout();
   const int rank = shape.dimensions_size();
   if (layout.minor_to_major_size() != 0 && layout.minor_to_major_size() != rank) {
-    return "a layout of another rank";
+    return "a layout whose rank differs";
   }
   std::vector<bool> seen(rank, false);
   for (const int64_t dim : layout.minor_to_major()) {
@@ -72,7 +72,7 @@ std::string LayoutFault(const xla::ShapeProto& shape) {
     }
   }
   if (layout.element_size_in_bits() < 0 || layout.element_size_in_bits() > 1024) {
-    return "an element size that is none";
+    return "an invalid element size";
   }
   return "";
 }
@@ -82,7 +82,8 @@ std::string FaultBelow(const xla::ShapeProto& shape, int depth) {
   if (shape.element_type() < 1 || shape.element_type() >= kElementTypeCount) {
     return absl::StrCat("unknown element type ", shape.element_type());
   }
-  if (!IsTuple(shape) && shape.tuple_shapes_size() > 0) return "elements of what is no tuple";
+  if (!IsTuple(shape) && shape.tuple_shapes_size() > 0)
+    return "tuple elements in a shape that is no tuple";
   for (const xla::ShapeProto& part : shape.tuple_shapes()) {
     std::string fault = FaultBelow(part, depth + 1);
     if (!fault.empty()) return fault;
@@ -119,7 +120,7 @@ void AppendLeaves(const xla::ShapeProto& shape, std::vector<const xla::ShapeProt
   for (const xla::ShapeProto& part : shape.tuple_shapes()) AppendLeaves(part, leaves);
 }
 
-// Equal for equal arrays, fields that this build does not know included.
+// The serialised array. Equal for equal arrays, including fields that this build does not know.
 std::string ArrayBytes(xla::ShapeProto array, bool with_space) {
   if (!with_space) array.mutable_layout()->clear_memory_space();
   array.mutable_layout();
@@ -141,8 +142,8 @@ bool Same(const xla::ShapeProto& a, const xla::ShapeProto& b, bool with_space) {
   return true;
 }
 
-// The extent of the first tile in the dimension whose place from the most minor one is `place`. It
-// is unknown (nullopt) if the tile combines dimensions, where no cut is known to be clean.
+// The extent of the first tile in a dimension; `place` counts dimensions from the most minor one.
+// nullopt if the tile combines dimensions, because then it is unknown which cuts are contiguous.
 absl::optional<int64_t> TileExtent(const hlo::Shape& shape, size_t place) {
   if (shape.layout.tiles.empty()) return 1;
   const hlo::Tile& tile = shape.layout.tiles.front();
@@ -240,7 +241,8 @@ ByteRange SliceBytes(const xla::ShapeProto& array, const xla::HloInstructionProt
       (range.limit() % *tile != 0 && range.limit() != whole)) {
     return {};
   }
-  // A tile that is more major than the cut, over dimensions of 1, would pad each piece apart.
+  // A tile over dimensions of size 1 that are more major than the cut would pad each piece
+  // separately.
   for (size_t i = place + 1; i < rank; ++i) {
     const absl::optional<int64_t> above = TileExtent(shape, i);
     if (!above || *above != 1) return {};

@@ -1,4 +1,4 @@
-// Shapes of XLA's messages: comparison with and without memory spaces, leaves, bytes.
+// Shapes of XLA's messages: comparison with and without memory spaces, leaves, sizes.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_SHAPES_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_SHAPES_H_
@@ -14,34 +14,35 @@ namespace mallocmuzero::place_check {
 
 bool IsTuple(const xla::ShapeProto& shape);
 
-// Describes what makes the shape invalid; empty if it is valid. Every other function wants a valid
-// shape.
+// Describes what makes the shape invalid, or returns "" if it is valid. All other functions require
+// a valid shape.
 std::string ShapeFault(const xla::ShapeProto& shape);
 
-// The parts that are not tuples, in order; an array is its own. They point into `shape`.
+// The parts that are not tuples, in order; for an array, the array itself. The pointers point into
+// `shape`.
 std::vector<const xla::ShapeProto*> Leaves(const xla::ShapeProto& shape);
 
 size_t LeafCount(const xla::ShapeProto& shape);
 
-// The n of S(n) of an array.
+// The n of S(n) of an array, its memory space.
 int64_t SpaceOf(const xla::ShapeProto& leaf);
 
-// Bytes of an array as laid out, saturated at INT64_MAX; 0 for a tuple or token.
+// Bytes of an array in its layout, saturated at INT64_MAX; 0 for a tuple or token.
 int64_t ByteSize(const xla::ShapeProto& shape);
 
 bool SameShape(const xla::ShapeProto& a, const xla::ShapeProto& b);
 bool SameButForSpaces(const xla::ShapeProto& a, const xla::ShapeProto& b);
 
-// Whether two shapes that are the same but for spaces differ only where one has an array in space 0
-// and the other in `fast_space`.
+// True if two shapes, which are the same except for spaces, differ only where one has an array in
+// space 0 and the other in `fast_space`.
 bool OnlyMoved(const xla::ShapeProto& a, const xla::ShapeProto& b, int64_t fast_space);
 
-// HLO text of the shape.
+// The HLO text of the shape.
 std::string Describe(const xla::ShapeProto& shape);
 
-// The range of bytes of `array` that `slice` takes; `slice` has its bounds in elements. begin < 0
-// if the bytes are not one range. Then the slice has a stride other than 1, or it cuts a tile or a
-// dimension that is not the most major one.
+// The range of bytes that `slice` takes from `array`; the bounds in `slice` are in elements. begin
+// < 0 if the bytes are not contiguous, because the slice has a stride other than 1, or cuts a tile
+// or a dimension other than the most major one.
 struct ByteRange {
   int64_t begin = -1;
   int64_t end = -1;

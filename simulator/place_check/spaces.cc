@@ -22,7 +22,8 @@ class SpaceCheck {
 
   void CheckKept(int computation, int was, int placed_computation, int is);
   void CheckEntry();
-  // Where a fusion has its operands and results, its computation must have parameters and roots.
+  // Checks that a fusion's computation has its parameters and roots in the memories of the fusion's
+  // operands and results.
   void CheckFusion(int computation, int was, int placed_computation, int is);
 
  private:
@@ -35,10 +36,11 @@ class SpaceCheck {
   const Graph& placed_;
   const int64_t fast_space_;
   Report& report_;
-  std::set<std::pair<int, int>> inside_;  // pairs of fused computations that were looked at
+  std::set<std::pair<int, int>> inside_;  // pairs of fused computations that were checked
 };
 
-// Constants are in the program; what runs asynchronously, other than moves, is not covered.
+// False for constants, which are part of the program, and for asynchronous operations other than
+// moves.
 bool SpaceCheck::IsPlaceable(const Instruction& instruction) const {
   const std::string& opcode = instruction.proto->opcode();
   return opcode != "constant" && !absl::EndsWith(opcode, "-start") &&
@@ -72,7 +74,7 @@ void SpaceCheck::CheckKept(int computation, int was, int placed_computation, int
 
 void SpaceCheck::CheckFusedPart(int computation, int fusion, const ShapeProto* outer[2],
                                 const ShapeProto* inner[2]) {
-  // [0] in the original, [1] in the placed module.
+  // Index 0 is the original, 1 the placed module.
   if (SameShape(*outer[1], *inner[1])) return;
   const bool as_before = !SameShape(*outer[0], *inner[0]) && SameShape(*outer[0], *outer[1]) &&
                          SameShape(*inner[0], *inner[1]);
@@ -93,7 +95,7 @@ void SpaceCheck::CheckFusion(int computation, int was, int placed_computation, i
       before.operands.size() != operands ||
       fused.instructions.size() != fused_before.instructions.size()) {
     report_.Add(PlacedRule::kCalledComputation, placed_.Describe(placed_computation, is),
-                ": its computation has other parameters than it has operands");
+                ": the parameters of its computation do not match its operands");
     return;
   }
   for (size_t i = 0; i < operands; ++i) {
@@ -158,7 +160,8 @@ void CheckPair(const Graph& placed, int c, int i, Report& report) {
                  " users; one done expected");
     }
   } else if (copy_done && placed.At(c, instruction.operands[0]).kind != Kind::kCopyStart) {
-    report.Add(PlacedRule::kCopyPair, placed.Describe(c, i), " waits for what no copy-start is");
+    report.Add(PlacedRule::kCopyPair, placed.Describe(c, i),
+               " waits for an instruction that is no copy-start");
   } else if (instruction.kind == Kind::kSliceDone &&
              (instruction.users.size() != 1 ||
               placed.At(c, instruction.users[0]).kind != Kind::kConcat ||

@@ -1,5 +1,5 @@
-// Shapes of the placed module: moves, what passes values on, calls, fusions, and which spaces may
-// be given at all.
+// Checks the shapes of the placed module: those of moves, forwarding instructions, calls and
+// fusions, and which memory spaces are allowed.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_SPACES_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_SPACES_H_
@@ -19,10 +19,10 @@ void CheckShapes(const Graph& original, const Graph& placed, const Match& match,
 void CheckSpaces(const Graph& original, const Graph& placed, const Match& match, int64_t fast_space,
                  Report& report);
 
-// Reports starts and dones that are no pair: kCopyPair.
+// Reports starts and dones that do not form pairs: kCopyPair.
 void CheckMovePairs(const Graph& placed, Report& report);
 
-// Reports kCrossProgramPrefetch.
+// Reports cross-program prefetches that break kCrossProgramPrefetch.
 void CheckCrossProgramPrefetches(const Graph& placed, Report& report);
 
 }  // namespace mallocmuzero::place_check

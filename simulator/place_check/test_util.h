@@ -1,4 +1,4 @@
-// Runs the check on modules given as text.
+// Runs the check on modules that are given as text.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_TEST_UTIL_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_TEST_UTIL_H_
@@ -15,14 +15,14 @@
 
 namespace mallocmuzero {
 
-// For GoogleTest's messages.
+// GoogleTest prints violations with this function.
 inline void PrintTo(const PlacedViolation& violation, std::ostream* os) {
   *os << std::string(PlacedRuleName(violation.rule)) << ": " << violation.message;
 }
 
 namespace place_check {
 
-// 64 KiB of S(1), buffers of any size.
+// 64 KiB of fast memory in S(1), and an alignment of 1 byte.
 inline PlacedCheckOptions TestOptions() {
   return {.fast_memory_space = 1, .capacity_bytes = 65536};
 }

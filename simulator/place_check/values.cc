@@ -12,7 +12,7 @@
 namespace mallocmuzero::place_check {
 namespace {
 
-// A name for the bytes of a value in either module: equal terms are equal bytes.
+// A name for the bytes of a value, the same in both modules: equal terms mean equal bytes.
 using Term = int;
 constexpr Term kUnknown = -1;  // equal to nothing
 
@@ -35,10 +35,10 @@ class Terms {
   absl::flat_hash_map<std::tuple<int, Term, int64_t, int64_t>, Term> known_;
 };
 
-// Terms of the values of one module.
+// Assigns terms to the values of one module.
 class Naming {
  public:
-  // Reports kSliceTiling if there is a report.
+  // Reports kSliceTiling if `report` is not null.
   Naming(const Flow& flow, Terms& terms, bool any_piece_order, Report* report)
       : flow_(flow),
         terms_(terms),
@@ -46,8 +46,8 @@ class Naming {
         report_(report),
         term_of_(flow.size(), kUnknown) {}
 
-  // Values come in an order in which sources come first. `base` gives the term of a value that no
-  // other one of the module explains.
+  // Names all values. Each value comes after its sources. `base` returns the term of a value that
+  // cannot be derived from other values of the module.
   template <typename Base>
   void Name(const Base& base) {
     for (ValueId id = 0; id < flow_.size(); ++id) {
@@ -83,7 +83,7 @@ class Naming {
   Term Piece(const Value& value) {
     if (value.source < 0 || Of(value.source) < 0) return kUnknown;
     if (value.range.begin < 0) {
-      Add(value, ": not a whole range of bytes of what it slices");
+      Add(value, ": its bytes are not contiguous in the array that it slices");
       return kUnknown;
     }
     return terms_.Piece(Of(value.source), value.range);
@@ -173,7 +173,7 @@ class ValueCheck {
   void CheckLoop(int computation, int was, int placed_computation, int is);
   void CheckRoot(int original, int placed);
   // Compares the leaves of one operand. If `prefix`, the placed module may have more leaves than
-  // the original, and only as many as the original has are compared.
+  // the original; then only as many as the original has are compared.
   void CheckLeaves(const LeafValues& was, const LeafValues& is, bool prefix, PlacedRule rule,
                    const std::string& what);
   LeafValues ShapedOperand(const Flow& flow, int computation, int instruction, size_t operand) {
@@ -189,8 +189,8 @@ class ValueCheck {
   Naming is_;
 };
 
-// The term of what the matched instruction of the original makes there, or of what a loop of the
-// original carries there.
+// The term of the value that the matched instruction of the original makes at this leaf, or that a
+// loop of the original carries there.
 Term ValueCheck::Base(ValueId id) {
   const Value& value = placed_.value(id);
   const int was = match_.Original(value.computation, value.instruction);
@@ -199,7 +199,7 @@ Term ValueCheck::Base(ValueId id) {
   const Instruction& before = original_.graph().At(computation, was);
   const bool loop = before.kind == Kind::kWhile;
   if (value.leaf >= LeafCount(before.proto->shape())) {
-    return loop ? is_.Of(value.source) : kUnknown;  // added: must stay what it is at first
+    return loop ? is_.Of(value.source) : kUnknown;  // an added element must keep its initial value
   }
   if (value.kind != ValueKind::kCarried)
     return was_.Of(original_.Leaf(computation, was, value.leaf));
@@ -240,7 +240,8 @@ void ValueCheck::CheckInstruction(int computation, int was, int placed_computati
     const xla::ShapeProto& shape = placed_.graph().ShapeOf(placed_computation, after.operands[i]);
     if (!grows &&
         !SameButForSpaces(original_.graph().ShapeOf(computation, before.operands[i]), shape)) {
-      report_.Add(PlacedRule::kOperandValue, what, " is ", Describe(shape), ", another shape");
+      report_.Add(PlacedRule::kOperandValue, what, " is ", Describe(shape),
+                  ", whose shape differs");
       continue;
     }
     CheckLeaves(ShapedOperand(original_, computation, was, i),
@@ -264,13 +265,13 @@ void ValueCheck::CheckLoop(int computation, int was, int placed_computation, int
   const LeafValues roots_before = original_.OfRoot(before.calls[kBody]);
   const LeafValues roots = placed_.OfRoot(after.calls[kBody]);
   CheckLeaves(roots_before, roots, /*prefix=*/true, PlacedRule::kCarriedValue,
-              absl::StrCat(name, ": what a pass hands on"));
+              absl::StrCat(name, ": the value that a pass hands on"));
   const LeafValues initial = ShapedOperand(placed_, placed_computation, is, 0);
   for (size_t i = roots_before.size(); i < std::min(roots.size(), initial.size()); ++i) {
     if (is_.Of(roots[i]) == is_.Of(initial[i]) && is_.Of(roots[i]) != kUnknown) continue;
     report_.Add(PlacedRule::kCarriedValue, name, ": added array ", i, " changes");
   }
-  // The loop must begin with the original's elements, of their shapes.
+  // The loop must begin with the elements of the original loop, in the same shapes.
   const xla::ShapeProto& shape = after.proto->shape();
   const xla::ShapeProto& shape_before = before.proto->shape();
   bool same = IsTuple(shape) == IsTuple(shape_before) &&
@@ -279,7 +280,9 @@ void ValueCheck::CheckLoop(int computation, int was, int placed_computation, int
     same = SameButForSpaces(shape.tuple_shapes(i), shape_before.tuple_shapes(i));
   }
   if (same && !IsTuple(shape)) same = SameButForSpaces(shape, shape_before);
-  if (!same) report_.Add(PlacedRule::kShapeChanged, name, " does not begin with its elements");
+  if (!same)
+    report_.Add(PlacedRule::kShapeChanged, name,
+                " does not begin with the elements of the original");
 }
 
 void ValueCheck::CheckRoot(int original, int placed) {
@@ -287,7 +290,7 @@ void ValueCheck::CheckRoot(int original, int placed) {
       absl::StrCat("the result of '", placed_.graph().computations[placed].name(), "'");
   if (!SameButForSpaces(original_.graph().RootShape(original), placed_.graph().RootShape(placed))) {
     report_.Add(PlacedRule::kRootValue, what, " is ", Describe(placed_.graph().RootShape(placed)),
-                ", another shape");
+                ", whose shape differs");
     return;
   }
   CheckLeaves(original_.OfRoot(original), placed_.OfRoot(placed), /*prefix=*/false,

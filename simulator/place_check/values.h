@@ -1,4 +1,4 @@
-// Checks that kept instructions get the values that they got in the original.
+// Checks that kept instructions get the same values as in the original.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_VALUES_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_VALUES_H_

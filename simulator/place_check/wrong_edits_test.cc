@@ -1,4 +1,4 @@
-// A list of mistakes that a placer could make. The check must find each, by the rule that it
+// Mistakes that a placer could make. The check must find each mistake and report the rule that it
 // breaks.
 
 #include <ostream>
@@ -21,7 +21,7 @@ struct WrongEdit {
 
 void PrintTo(const WrongEdit& edit, std::ostream* os) { *os << edit.name; }
 
-// `to` instead of `from`; "" stands for the end of the text.
+// The base's placed text with `from` replaced by `to`. If `from` is "", appends `to`.
 std::string Apply(const WrongEdit& edit) {
   const std::string text(edit.base->placed);
   return *edit.from == '\0' ? text + edit.to + "\n" : Replaced(text, edit.from, edit.to);
@@ -114,7 +114,7 @@ const WrongEdit kEdits[] = {
     {"DonationLost", &kDonated, "alias 0 0", "", Rule::kModuleChanged},
     {"DonationOfAnotherResult", &kDonated, "alias 0 0", "alias 0 1", Rule::kModuleChanged},
 
-    // Order.
+    // Order of the schedule.
     {"UsedBeforeDone", &kChain, "", "swap main wd f1", Rule::kScheduleOrder},
     {"DoneBeforeStart", &kChain, "", "swap main ws wd", Rule::kScheduleOrder},
     {"OrderChanged", &kChain, "", "swap main f1 g", Rule::kOrderChanged},
@@ -124,7 +124,7 @@ const WrongEdit kEdits[] = {
     {"BodyNotScheduled", &kLoop, "", "unschedule body nx", Rule::kSchedule},
     {"BodyInWrongOrder", &kLoop, "", "swap body bx nx", Rule::kScheduleOrder},
 
-    // Pairs.
+    // Pairs of start and done.
     {"DoneWithoutStart", &kChain, "wd = f32[1024]S1 copy-done(ws)", "wd = f32[1024]S1 copy-done(w)",
      Rule::kCopyPair},
     {"StartWithoutDone", &kChain, "g = f32[1024] negate(x)",
@@ -235,7 +235,7 @@ const WrongEdit kEdits[] = {
      Rule::kCrossProgramPrefetch},
     {"PrefetchListedOnly", &kPrefetch, " prefetch=0", "", Rule::kCrossProgramPrefetch},
 
-    // Statements of shapes.
+    // Stated shapes.
     {"OperandStatedElsewhere", &kNested,
      "k = f32[1024]S1 custom-call(f0, f1) target=Kernel stated=1",
      "k = f32[1024]S1 custom-call(f0, f1) target=Kernel", Rule::kStatedShape},

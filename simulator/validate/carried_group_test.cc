@@ -1,4 +1,5 @@
-// Carried groups: one space and one offset at the markers, and the value passes there.
+// Tests of carried groups: at the markers of their loop they are in one memory at one offset, and
+// the value passes there.
 
 #include <cstdint>
 #include <vector>
@@ -18,7 +19,7 @@ using testing::Read;
 using testing::Update;
 using testing::Write;
 
-// One carried value:
+// A loop that carries one value:
 //   0: write initial   1: begin   2: read parameter   3: write root   4: nothing   5: end
 //   6: read result
 class CarriedGroupTest : public ::testing::Test {
@@ -51,7 +52,7 @@ class CarriedGroupTest : public ::testing::Test {
     return Validate(program_, MakeMapping(program_, std::move(intervals), fast_accesses));
   }
 
-  // Buffers, and the accesses to them.
+  // Indices of the buffers, and of the accesses to them.
   static constexpr uint32_t kInitial = 0;
   static constexpr uint32_t kParameter = 1;
   static constexpr uint32_t kRoot = 2;
@@ -127,7 +128,7 @@ TEST_F(CarriedGroupTest, MayMoveToHbmAndBackInsideTheBody) {
   intervals[kRoot] = {
       .buffer = kRoot, .first = 4, .last = 5, .copy_in_start = 4, .copy_in_done = 5};
   EXPECT_THAT(Judge(intervals, {kInitial, kParameter, kResult}), IsEmpty());
-  // Without the copy the next pass finds nothing.
+  // Without the copy, the next pass does not find the value in fast memory.
   intervals[kRoot].copy_in_start = intervals[kRoot].copy_in_done = -1;
   EXPECT_THAT(Judge(intervals, {kInitial, kParameter, kResult}),
               BreaksOnly(Rule::kCarriedValueLost));
@@ -144,7 +145,8 @@ TEST_F(CarriedGroupTest, PassesInOneSpaceOnlyAlthoughTheInitialValueIsInBoth) {
 TEST_F(CarriedGroupTest, SharesItsBytesWithNobodyElseAtTheMarker) {
   std::vector<Interval> intervals = FastIntervals();
   intervals[kParameter].copy_in_start = intervals[kParameter].copy_in_done = 1;
-  // A copy of the parameter before the marker would replace the initial value it is to take over.
+  // A copy of the parameter before the marker would overwrite the initial value that the parameter
+  // takes over.
   EXPECT_THAT(Judge(intervals, {kInitial, kParameter, kRoot, kResult}), Breaks(Rule::kOverlap));
 }
 
@@ -158,7 +160,7 @@ TEST_F(CarriedGroupTest, IsRefusedACopyOfTheParameterBeforeItExists) {
   EXPECT_THAT(Judge({early}, {}), Breaks(Rule::kCopySourceStale));
 }
 
-// A value that the body hands on unchanged: parameter and root are one buffer.
+// A value that the body hands on unchanged: parameter and root are the same buffer.
 TEST(InvariantGroup, StaysFromInitialToResult) {
   ProgramBuilder builder;
   const uint32_t initial = builder.AddBuffer(64, {.live_in = true});
@@ -183,7 +185,7 @@ TEST(InvariantGroup, StaysFromInitialToResult) {
               BreaksOnly(Rule::kCarriedGroupSpace));
 }
 
-// All four are one buffer, as for an input the loop only reads.
+// All four are the same buffer, as for an input that the loop only reads.
 TEST(InvariantGroup, OfOneBufferIsAnOutsideBuffer) {
   ProgramBuilder builder;
   const uint32_t buffer = builder.AddBuffer(64, {.live_in = true});
@@ -205,15 +207,16 @@ TEST(InvariantGroup, OfOneBufferIsAnOutsideBuffer) {
                                          fast));
   };
   EXPECT_THAT(judge(0, 4, {0, 1, 2}), IsEmpty());
-  EXPECT_THAT(judge(2, 2, {1}), IsEmpty());                         // copied in every pass
-  EXPECT_THAT(judge(0, 1, {0}), IsEmpty());                         // ends at the begin marker
-  EXPECT_THAT(judge(3, 4, {2}), Breaks(Rule::kCarriedGroupSpace));  // over the end marker only
+  EXPECT_THAT(judge(2, 2, {1}), IsEmpty());  // copied in each pass
+  EXPECT_THAT(judge(0, 1, {0}), IsEmpty());  // the interval ends at the begin marker
+  // the interval contains only the end marker
+  EXPECT_THAT(judge(3, 4, {2}), Breaks(Rule::kCarriedGroupSpace));
 }
 
-// The inner loop's result is the outer loop's root:
+// Nested loops: the outer parameter is the inner initial value, and the inner result is the outer
+// root.
 //   0: write initial  1: begin outer  2: begin inner  3: update  4: end inner  5: end outer
 //   6: read result
-// The outer parameter is the inner initial value, the inner result the outer root.
 TEST(NestedGroups, HandOneValueOnThroughBothLoops) {
   ProgramBuilder builder;
   const uint32_t initial = builder.AddBuffer(64);
@@ -244,8 +247,8 @@ TEST(NestedGroups, HandOneValueOnThroughBothLoops) {
               BreaksOnly(Rule::kCarriedGroupOffset));
 }
 
-// Two carried values that change places in every pass: the parameter of one is the root of the
-// other, so that both must pass at once.
+// Two carried values swap in every pass: the parameter of each group is the root of the other, so
+// that both must pass at the same time.
 TEST(RotatingGroups, MissTheWriteBackTheOtherNeeds) {
   ProgramBuilder builder;
   const uint32_t a = builder.AddBuffer(64, {.live_in = true});

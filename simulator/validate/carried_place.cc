@@ -16,8 +16,8 @@ std::vector<size_t> IntervalsContaining(const Mapping& mapping, uint32_t buffer,
 
 namespace {
 
-// True if one of the intervals takes the value over the marker. An interval of the buffer that
-// also gives the value may just end there.
+// True if one of the intervals takes over the value at the marker. If the same buffer also gives
+// the value, an interval that ends at the marker does not count.
 bool Receives(const Mapping& mapping, const std::vector<size_t>& intervals, uint32_t marker,
               bool also_gives) {
   for (const size_t k : intervals) {

@@ -1,4 +1,4 @@
-// Where a carried group is at the four points where its loop hands its value on.
+// Finds where a carried group is at the four points at which its loop hands the value on.
 
 #ifndef MALLOCMUZERO_SIMULATOR_VALIDATE_CARRIED_PLACE_H_
 #define MALLOCMUZERO_SIMULATOR_VALIDATE_CARRIED_PLACE_H_
@@ -16,7 +16,7 @@ namespace mallocmuzero::validate {
 std::vector<size_t> IntervalsContaining(const Mapping& mapping, uint32_t buffer,
                                         uint32_t instruction);
 
-// The intervals that contain the markers, by the picture in validate.h.
+// The intervals that contain the markers; see the picture in validate.h.
 struct CarriedPlace {
   bool in_fast_memory = false;
   std::vector<size_t> initial;    // at the begin marker
@@ -24,7 +24,7 @@ struct CarriedPlace {
   std::vector<size_t> root;       // at the end marker
   std::vector<size_t> result;     // at the end marker
 
-  // In HBM, or in fast memory with one interval at each point.
+  // True if the group is in HBM, or is in fast memory with exactly one interval at each point.
   bool Unambiguous() const {
     return !in_fast_memory ||
            (initial.size() == 1 && parameter.size() == 1 && root.size() == 1 && result.size() == 1);

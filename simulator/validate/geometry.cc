@@ -55,8 +55,8 @@ class GeometryCheck {
     }
   }
 
-  // The live range counts the markers at which a group's value passes: an interval that hands it on
-  // contains them even if no access does.
+  // An interval that hands on a group's value contains the markers even if no access does, so the
+  // live range here includes the markers.
   void CheckLiveRange(size_t k) {
     const Interval& it = mapping_.intervals[k];
     const Buffer& buffer = program_.buffers()[it.buffer];
@@ -77,8 +77,8 @@ class GeometryCheck {
     const int64_t allowed_last = std::max<int64_t>(last, it.copy_out_done);
     if (it.first >= first && it.last <= allowed_last) return;
     report_.Add(Rule::kLiveRange, k,
-                absl::StrCat(report_.DescribeInterval(k), " leaves the live range [", first, ", ",
-                             last, "] and no write-back needs it"));
+                absl::StrCat(report_.DescribeInterval(k), " extends beyond the live range [", first,
+                             ", ", last, "] without a write-back that needs it"));
   }
 
   int32_t LoopOfPointBefore(int32_t instruction) const {
@@ -100,8 +100,9 @@ class GeometryCheck {
     check("out", it.copy_out_start, it.copy_out_done);
   }
 
-  // Points in time: 3i, until the copies queued earlier and waited for before instruction i have
-  // finished; 3i + 1, the copies queued just before it; 3i + 2, the instruction.
+  // Points in time. 3i: until the copies have finished that were queued earlier and are waited for
+  // before instruction i. 3i + 1: the copies queued just before instruction i. 3i + 2: the
+  // instruction.
   static int64_t FirstPoint(const Interval& it) {
     const bool filled_before = it.copy_in_start == static_cast<int64_t>(it.first);
     if (it.cross_program_prefetch) return 3 * int64_t{it.first};
@@ -112,7 +113,8 @@ class GeometryCheck {
     return std::max(3 * int64_t{it.last} + 2, 3 * int64_t{it.copy_out_done} + (at_once ? 1 : 0));
   }
 
-  // Bytes that an interval owns from one point in time to its end: all of them, or a slice.
+  // Bytes that an interval occupies from one point in time to its end: all of its bytes, or a
+  // slice.
   struct Piece {
     int64_t begin;
     int64_t end;
@@ -130,15 +132,16 @@ class GeometryCheck {
     return pieces;
   }
 
-  // True if the intervals own bytes in common at some point in time, were they to own all their
-  // bytes from the point before `first` on: the shape says that no slice starts earlier.
+  // True if the intervals would occupy common bytes at some point in time, if both occupied all
+  // their bytes from the point before `first` on. No slice starts earlier than that in a
+  // well-formed mapping.
   bool Touch(const Interval& a, const Interval& b) const {
     return 3 * int64_t{a.first} <= LastPoint(b) && 3 * int64_t{b.first} <= LastPoint(a) &&
            a.offset < b.offset + Bytes(b) && b.offset < a.offset + Bytes(a);
   }
 
-  // True if two pieces do. Pieces ascend without gaps, so one pass over both meets all pairs that
-  // have bytes in common.
+  // True if two pieces occupy common bytes. The pieces of an interval ascend without gaps, so one
+  // pass over both lists visits every pair with common bytes.
   bool PiecesOverlap(const Interval& a, const Interval& b) const {
     const std::vector<Piece> ones = Pieces(a);
     const std::vector<Piece> twos = Pieces(b);
@@ -154,8 +157,8 @@ class GeometryCheck {
     return false;
   }
 
-  // True if `to` takes the value of a group over from `from` at a marker, and the marker is the
-  // only point they share.
+  // True if `to` takes over the value of a group from `from` at a marker, and the marker is their
+  // only common point.
   bool HandsOver(const Interval& from, const Interval& to) const {
     if (from.offset != to.offset || from.last != to.first) return false;
     if (LastPoint(from) != FirstPoint(to)) return false;
@@ -171,10 +174,11 @@ class GeometryCheck {
   }
 
   void CheckOverlap(size_t j, size_t k) {
-    if (report_.full()) return;  // the one rule that can be broken millions of times
+    if (report_.full()) return;  // this is the only rule that can be broken millions of times
     const Interval& a = mapping_.intervals[j];
     const Interval& b = mapping_.intervals[k];
-    // Outside the memory is kCapacity's affair, and the sums below could overflow.
+    // Offsets outside fast memory are reported as kCapacity, and would make the sums below
+    // overflow.
     const int64_t end = program_.hardware().fast_memory_bytes();
     if (a.offset < 0 || b.offset < 0 || a.offset > end || b.offset > end) return;
     if (!Touch(a, b) || HandsOver(a, b) || HandsOver(b, a) || !PiecesOverlap(a, b)) return;
@@ -198,7 +202,7 @@ class GeometryCheck {
       if (it.first != 0) fault = "it must start at instruction 0";
       if (it.copy_in_start >= 0) fault = "it must have no copy in";
       if (!program_.buffers()[it.buffer].live_in) fault = "the buffer is not live in";
-      if (marked.count(it.buffer) == 0) fault = "the baseline has none of this buffer";
+      if (marked.count(it.buffer) == 0) fault = "the baseline does not prefetch this buffer";
       if (fault.empty()) continue;
       report_.Add(
           Rule::kCrossProgramPrefetch, k,
@@ -228,7 +232,8 @@ class GeometryCheck {
       return;
     }
     if (!place.Unambiguous()) {
-      // Subjects of this rule are accesses, too: groups count on after them.
+      // Accesses are subjects of this rule, too, so that the numbers of groups start after those of
+      // accesses.
       report_.Add(Rule::kAmbiguousInterval, program_.access_count() + g,
                   absl::StrCat(report_.DescribeGroup(g), " has several intervals of one buffer at ",
                                report_.DescribeInstruction(loop.begin), " or ",

@@ -1,4 +1,4 @@
-// The rules of a mapping that can be seen without following values.
+// The rules about times and addresses of intervals, which can be checked without following values.
 
 #ifndef MALLOCMUZERO_SIMULATOR_VALIDATE_GEOMETRY_H_
 #define MALLOCMUZERO_SIMULATOR_VALIDATE_GEOMETRY_H_
@@ -9,10 +9,7 @@
 
 namespace mallocmuzero::validate {
 
-// kAccessCount to kIntervalOrder. Everything else may be checked only if none is broken.
-void CheckShape(const Program& program, const Mapping& mapping, Report& report);
-
-// kAlignment to kCarriedGroupOffset, and kAmbiguousInterval at markers.
+// Checks kAlignment to kCarriedGroupOffset, and kAmbiguousInterval at markers.
 void CheckGeometry(const Program& program, const Mapping& mapping, Report& report);
 
 }  // namespace mallocmuzero::validate

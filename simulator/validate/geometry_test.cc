@@ -1,4 +1,5 @@
-// Each rule that needs no values: the mapping that breaks exactly it, and its valid neighbour.
+// Tests of each rule that needs no values: a mapping that breaks exactly this rule, and a similar
+// valid one.
 
 #include <cstdint>
 #include <set>
@@ -43,7 +44,7 @@ class GeometryTest : public ::testing::Test {
     return builder;
   }
 
-  // weights and middle side by side, the result above them and written back.
+  // weights and middle are side by side; the result is above them and is written back.
   static Mapping ValidMapping(const Program& program) {
     return MakeMapping(program,
                        {{.buffer = kWeights,
@@ -176,7 +177,7 @@ TEST_F(GeometryTest, ReportsBytesBelowTheMemory) {
 }
 
 TEST_F(GeometryTest, TakesScopedMemoryOutOfTheCapacityOfItsInstruction) {
-  // 1024 - 896 bytes are left at instruction 1: weights and middle fit to the byte.
+  // Instruction 1 leaves 1024 - 896 bytes, which weights and middle fill completely.
   EXPECT_THAT(Validate(MakeBuilder(false, 896).Build(), mapping_), IsEmpty());
   const Program tighter = MakeBuilder(false, 912).Build();
   const std::vector<Violation> violations = Validate(tighter, mapping_);
@@ -200,7 +201,7 @@ TEST_F(GeometryTest, ReportsBytesReusedByTheInstructionThatStillReadsThem) {
 TEST_F(GeometryTest, ReportsIntervalAfterTheLiveRange) {
   Middle().last = 3;
   EXPECT_THAT(Violations(), BreaksOnly(Rule::kLiveRange));
-  // With a write-back under way the bytes are still needed.
+  // During a write-back the bytes are still occupied.
   Middle().copy_out_start = 3;
   Middle().copy_out_done = 4;
   EXPECT_THAT(Violations(), IsEmpty());
@@ -215,8 +216,8 @@ TEST_F(GeometryTest, ReportsPinnedBuffer) {
   EXPECT_THAT(Validate(MakeBuilder(true).Build(), mapping_), BreaksOnly(Rule::kPinnedToHbm));
 }
 
-// Two buffers that take turns on the same bytes:
-//   0: write first   1: nothing   2: read/write per test   3: read second
+// Two buffers that use the same bytes one after the other:
+//   0: write first   1: nothing   2: depends on the test   3: read second
 class ReuseTest : public ::testing::Test {
  protected:
   static std::vector<Violation> Violations(bool second_is_copied_in, int32_t write_back_start,
@@ -257,7 +258,8 @@ TEST_F(ReuseTest, ReportsCopyInQueuedTogetherWithTheWriteBack) {
 
 class CrossProgramPrefetchTest : public ::testing::Test {
  protected:
-  // 0: nothing   1: read marked, read other. The baseline prefetches `marked`.
+  // Two instructions; the baseline prefetches `marked`.
+  //   0: nothing   1: read marked, read other
   CrossProgramPrefetchTest() : program_(MakeProgram()) {}
 
   static Program MakeProgram() {

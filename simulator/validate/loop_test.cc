@@ -1,4 +1,4 @@
-// Values and copies in loops: what one pass leaves to the next, and nests.
+// Tests of values and copies in loops: what one pass leaves to the next, and nested loops.
 
 #include <cstdint>
 #include <vector>
@@ -17,7 +17,7 @@ using testing::ProgramBuilder;
 using testing::Read;
 using testing::Update;
 
-// One live-in buffer that the body accesses at 3 and the end at 6:
+// One live-in buffer that the loop's body reads at 3, and that is read again at 6, after the loop:
 //   0: nothing  1: begin  2: nothing  3: access 0  4: nothing  5: end  6: read (access 1)
 class OutsideBufferTest : public ::testing::Test {
  protected:
@@ -68,7 +68,7 @@ TEST_F(OutsideBufferTest, KeepsWhatTheLastPassCopiedIn) {
 TEST_F(OutsideBufferTest, IsNotCopiedIntoTheBodyFromOutside) {
   EXPECT_THAT(Judge({{.last = 5, .copy_in_start = 0, .copy_in_done = 3}}, {0}),
               BreaksOnly(Rule::kCopyAcrossLoop));
-  // The point before the begin marker is outside, the one after it is not.
+  // The point before the begin marker is outside the loop, the point after it is inside.
   EXPECT_THAT(Judge({{.last = 5, .copy_in_start = 1, .copy_in_done = 2}}, {0}),
               BreaksOnly(Rule::kCopyAcrossLoop));
 }
@@ -107,8 +107,9 @@ TEST_F(UpdatedOutsideBufferTest, MissesTheWriteBackOnlyInTheSecondPass) {
   EXPECT_THAT(violations[0].message, HasSubstr("in a later pass of loop 0"));
 }
 
-// 0: nothing  1: begin outer  2: nothing  3: begin inner  4: read  5: end inner  6: nothing
-// 7: end outer
+// Two nested loops:
+//   0: nothing  1: begin outer  2: nothing  3: begin inner  4: read  5: end inner  6: nothing
+//   7: end outer
 class NestTest : public ::testing::Test {
  protected:
   NestTest() : program_(MakeProgram()) {}

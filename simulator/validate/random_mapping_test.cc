@@ -1,4 +1,4 @@
-// Mappings that are valid by construction are accepted; one mistake made in them is found.
+// Mappings that are valid by construction must be accepted; one mistake in them must be found.
 
 #include <cstdint>
 #include <functional>
@@ -21,7 +21,7 @@ using testing::RandomValidMapping;
 
 constexpr int kCases = 600;
 
-// Accesses in fast memory that the interval serves, ascending.
+// The accesses in fast memory that the interval serves, ascending.
 std::vector<uint32_t> Served(const Program& program, const Mapping& mapping, const Interval& it) {
   std::vector<uint32_t> served;
   for (const uint32_t a : program.AccessesOfBuffer(it.buffer)) {
@@ -31,11 +31,11 @@ std::vector<uint32_t> Served(const Program& program, const Mapping& mapping, con
   return served;
 }
 
-// Makes one mistake at interval k; false if there is no such mistake to make.
+// Makes one mistake at interval k. Returns false if this mistake cannot be made there.
 using Mistake = std::function<bool(const Program&, Mapping&, size_t k)>;
 
-// Makes the mistake in random mappings, wherever it is first possible, and expects the rule to be
-// reported (any rule if none is given).
+// Makes the mistake in random mappings, at the first interval where it is possible, and expects
+// that the rule is reported (any rule if none is given).
 void ExpectFound(const Mistake& make_mistake, std::optional<Rule> rule) {
   int made = 0;
   for (int seed = 0; seed < kCases; ++seed) {
@@ -187,7 +187,7 @@ TEST(RandomMappings, FindAnIntervalMovedOntoItsNeighbour) {
         if (k == 0) return false;
         Interval& it = mapping.intervals[k];
         const Interval& neighbour = mapping.intervals[k - 1];
-        // Two shared instructions are more than a handover.
+        // If two intervals share two instructions, it is more than a handover.
         if (neighbour.last <= it.first || it.last == it.first) return false;
         it.offset = neighbour.offset;
         return true;

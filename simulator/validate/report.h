@@ -1,4 +1,4 @@
-// Collects violations and words for what they are about.
+// Collects violations, and describes the objects that they are about.
 
 #ifndef MALLOCMUZERO_SIMULATOR_VALIDATE_REPORT_H_
 #define MALLOCMUZERO_SIMULATOR_VALIDATE_REPORT_H_
@@ -16,33 +16,36 @@ namespace mallocmuzero::validate {
 
 class Report {
  public:
-  // Neither is copied; both must outlive the report.
+  // Keeps references: `program` and `mapping` must outlive the report.
   Report(const Program& program, const Mapping& mapping);
 
-  // Adds a violation unless the rule was reported for the same subject before (the index of an
-  // access, interval, group or buffer: whatever the rule is about) or the report is full.
+  // Adds a violation, unless the report is full or the rule was already reported for the same
+  // subject. `subject` is the index of the access, interval, group or buffer that the rule is
+  // about.
   void Add(Rule rule, size_t subject, std::string message);
 
   bool empty() const { return violations_.empty(); }
   bool full() const { return violations_.size() >= kMaxViolations; }
   std::vector<Violation> Take() { return std::move(violations_); }
 
-  // "instruction 12 ('fusion.3')"; "the end of the program" for the number of instructions.
+  // Text such as "instruction 12 ('fusion.3')". For the number of instructions it is "the end of
+  // the program".
   std::string DescribeInstruction(uint32_t instruction) const;
 
-  // "buffer 4 ('param.1', 1024 bytes)", named by its first tensor if it has one.
+  // Text such as "buffer 4 ('param.1', 1024 bytes)". The name is that of the buffer's first tensor,
+  // if it has one.
   std::string DescribeBuffer(uint32_t buffer) const;
 
-  // "interval 2 of buffer 4 (...) over [5, 9]". The buffer must exist.
+  // Text such as "interval 2 of buffer 4 (...) over [5, 9]". The buffer must exist.
   std::string DescribeInterval(size_t interval) const;
 
-  // "read of buffer 4 (...) by instruction 12 ('fusion.3') (access 30)".
+  // Text such as "read of buffer 4 (...) by instruction 12 ('fusion.3') (access 30)".
   std::string DescribeAccess(uint32_t access) const;
 
-  // "carried group 1 of loop 0 ('while.2')".
+  // Text such as "carried group 1 of loop 0 ('while.2')".
   std::string DescribeGroup(size_t group) const;
 
-  // "loop 0 ('while.2')".
+  // Text such as "loop 0 ('while.2')".
   std::string DescribeLoop(uint32_t loop) const;
 
  private:
@@ -50,7 +53,7 @@ class Report {
   const Mapping& mapping_;
   std::vector<Violation> violations_;
   std::set<std::pair<Rule, size_t>> reported_;
-  std::vector<int> first_tensor_;  // of each buffer, into the proto's tensors; -1: none
+  std::vector<int> first_tensor_;  // for each buffer an index into the proto's tensors; -1: none
 };
 
 }  // namespace mallocmuzero::validate

@@ -1,4 +1,4 @@
-// Copies that come in slices, each of which owns its bytes from its own start on.
+// Tests of copies in slices. Each slice occupies its bytes from its own start on.
 
 #include <cstdint>
 #include <utility>
@@ -17,8 +17,8 @@ using testing::ProgramBuilder;
 using testing::Read;
 using testing::Write;
 
-// A buffer of 128 bytes copied in by two slices, 64 at 0 and 64 at 2, over one of 64 bytes at
-// `offset` that is read at 0 and 1.
+// A buffer of 128 bytes is copied in by two slices, of 64 bytes at 0 and 64 at 2. A buffer of 64
+// bytes is at `offset` and is read at 0 and 1.
 class SlicedCopyTest : public ::testing::Test {
  protected:
   static std::vector<Violation> Violations(int64_t offset, std::vector<CopySlice> slices) {
@@ -51,7 +51,7 @@ TEST_F(SlicedCopyTest, ComparesEachOfManySlices) {
   std::vector<CopySlice> slices(128, {.start = 0, .bytes = 1});
   for (size_t byte = 48; byte < 128; ++byte) slices[byte].start = 2;
   EXPECT_THAT(Violations(48, slices), IsEmpty());
-  slices[48].start = 0;  // one byte is taken while the other interval has it
+  slices[48].start = 0;  // one byte is occupied while the other interval has it
   EXPECT_THAT(Violations(48, slices), BreaksOnly(Rule::kOverlap));
   EXPECT_THAT(Violations(64, slices), IsEmpty());
 }
@@ -63,7 +63,8 @@ TEST_F(SlicedCopyTest, ReportsSlicesThatDoNotFillTheBufferInOrder) {
   EXPECT_THAT(Violations(128, {{0, 64}, {4, 64}}), BreaksOnly(Rule::kCopyPositions));
 }
 
-// Two intervals of 2^16 slices each: 2^32 pairs of slices, most without a byte in common.
+// Two intervals of 2^16 slices each form 2^32 pairs of slices, most of which have no byte in
+// common.
 TEST(SlicedCopies, OfManySlicesAreComparedInOnePass) {
   constexpr int64_t kSlices = 1 << 16;
   ProgramBuilder builder;

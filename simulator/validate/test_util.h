@@ -1,4 +1,4 @@
-// Mappings in few words, and what Validate says of them.
+// Shortcuts to make mappings and to match what Validate reports.
 
 #ifndef MALLOCMUZERO_SIMULATOR_VALIDATE_TEST_UTIL_H_
 #define MALLOCMUZERO_SIMULATOR_VALIDATE_TEST_UTIL_H_
@@ -18,14 +18,14 @@
 
 namespace mallocmuzero {
 
-// For GoogleTest's messages.
+// GoogleTest prints violations with this function.
 inline void PrintTo(const Violation& violation, std::ostream* os) {
   *os << std::string(RuleName(violation.rule)) << ": " << violation.message;
 }
 
 namespace validate {
 
-// A mapping with these intervals, in any order, and these accesses in fast memory.
+// A mapping with these intervals, which may be in any order, and these accesses in fast memory.
 inline Mapping MakeMapping(const Program& program, std::vector<Interval> intervals,
                            const std::vector<uint32_t>& fast_accesses) {
   Mapping mapping;
@@ -36,7 +36,7 @@ inline Mapping MakeMapping(const Program& program, std::vector<Interval> interva
   return mapping;
 }
 
-// Matches a list of violations that is not empty and has this rule only.
+// Matches a list of violations that is not empty and contains only this rule.
 MATCHER_P(BreaksOnly, rule, "breaks exactly " + std::string(RuleName(rule))) {
   for (const Violation& violation : arg) {
     if (violation.rule != rule) return false;

@@ -3,6 +3,7 @@
 #include "simulator/validate/geometry.h"
 #include "simulator/validate/report.h"
 #include "simulator/validate/value_walk.h"
+#include "simulator/validate/well_formed.h"
 
 namespace mallocmuzero {
 
@@ -60,7 +61,7 @@ absl::string_view RuleName(Rule rule) {
 
 std::vector<Violation> Validate(const Program& program, const Mapping& mapping) {
   validate::Report report(program, mapping);
-  validate::CheckShape(program, mapping, report);
+  validate::CheckWellFormed(program, mapping, report);
   if (report.empty()) {
     validate::CheckGeometry(program, mapping, report);
     validate::ValueWalk(program, mapping, report).Run();

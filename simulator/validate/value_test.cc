@@ -1,5 +1,5 @@
-// Each rule about values in a program without loops: the mapping that breaks exactly it, and its
-// valid neighbour.
+// Tests of each rule about values, in programs without loops: a mapping that breaks exactly this
+// rule, and a similar valid one.
 
 #include <cstdint>
 #include <vector>
@@ -21,8 +21,8 @@ using testing::Read;
 using testing::Update;
 using testing::Write;
 
-// A program in which instruction i makes the i-th access to the only buffer, 64 bytes: 'r' reads,
-// 'w' writes, 'u' updates, '.' does nothing.
+// A program with one buffer of 64 bytes. Instruction i makes the i-th access: 'r' reads, 'w'
+// writes, 'u' updates, '.' does nothing.
 Program OneBuffer(const std::string& accesses, BufferSpec spec = {}) {
   ProgramBuilder builder;
   const uint32_t buffer = builder.AddBuffer(64, spec);
@@ -179,7 +179,8 @@ TEST(CopyIn, NeedsASourceThatWasWritten) {
 }
 
 TEST(CopyIn, TakesWhatNoAccessHasWritten) {
-  // Not live in, first access a read: something that is not an access left it in HBM.
+  // The buffer is not live in and its first access is a read: something that is not an access left
+  // the value in HBM.
   EXPECT_THAT(Judge(OneBuffer("r"), {{.last = 0, .copy_in_start = 0, .copy_in_done = 0}}, {0}),
               IsEmpty());
 }

@@ -6,8 +6,8 @@
 namespace mallocmuzero::validate {
 namespace {
 
-// True if the value was made by something that is not an access, which leaves it in HBM: the first
-// access does not write it and no loop passes it on.
+// True if something that is not an access made the value, which is then in HBM: the first access
+// does not write the value, and no loop hands it on.
 bool MadeElsewhere(const Program& program, uint32_t buffer) {
   for (const CarriedGroup& group : program.carried_groups()) {
     const bool is_initial = group.initial_buffer == buffer;
@@ -20,7 +20,7 @@ bool MadeElsewhere(const Program& program, uint32_t buffer) {
   return true;
 }
 
-// When the last piece of a copy in is queued.
+// The point at which the last piece of a copy in is queued.
 int64_t LastSliceStart(const Interval& it) {
   return it.copy_in_slices.empty() ? it.copy_in_start : int64_t{it.copy_in_slices.back().start};
 }
@@ -280,7 +280,7 @@ void ValueWalk::CheckHandover(const Handover& handover) {
 
 void ValueWalk::Cross(uint32_t loop, Crossing crossing) {
   const std::vector<Handover> handovers = HandoversOf(loop, crossing);
-  // All values pass at once: a root may be the parameter of another group.
+  // All values pass at the same time, because a root may be the parameter of another group.
   const std::vector<BufferState> before = buffers_;
   for (const Handover& handover : handovers) {
     if (handover.well_placed) CheckHandover(handover);

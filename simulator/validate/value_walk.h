@@ -13,47 +13,48 @@
 
 namespace mallocmuzero::validate {
 
-// Checks kNoInterval to kLiveOutNotInHbm. The shape of the mapping must be right.
+// Checks kNoInterval to kLiveOutNotInHbm. The mapping must be well formed (kAccessCount to
+// kIntervalOrder).
 class ValueWalk {
  public:
-  // The arguments must outlive the walk.
+  // All arguments must outlive the walk.
   ValueWalk(const Program& program, const Mapping& mapping, Report& report);
 
   void Run();
 
  private:
-  // Identifies what one write made; every write makes a new one.
+  // A number for the value that one write made; every write makes a new version.
   using Version = uint64_t;
   static constexpr Version kNone = 0;
 
   struct BufferState {
-    Version current = kNone;  // what the program means
-    Version hbm = kNone;      // what HBM holds
+    Version current = kNone;  // the version that the program must see
+    Version hbm = kNone;      // the version that HBM holds
   };
   struct IntervalState {
     Version content = kNone;
-    Version inbound = kNone;   // on its way from HBM
-    Version outbound = kNone;  // on its way to HBM
+    Version inbound = kNone;   // the version on its way from HBM
+    Version outbound = kNone;  // the version on its way to HBM
   };
 
-  // One step of a group's value over a marker.
+  // A group's value passes from one buffer to another at a marker.
   struct Handover {
     size_t group = 0;
-    uint32_t from = 0;  // buffers
+    uint32_t from = 0;  // buffer
     uint32_t to = 0;
-    uint32_t marker = 0;          // where `from` has the value
+    uint32_t marker = 0;          // the instruction at which `from` has the value
     bool in_fast_memory = false;  // else in HBM
-    bool well_placed = false;     // else the geometry has complained
-    size_t from_interval = 0;     // if well placed in fast memory
-    size_t to_interval = 0;       // if well placed in fast memory
+    bool well_placed = false;     // if false, the geometry has reported it
+    size_t from_interval = 0;     // set if the group is well placed in fast memory
+    size_t to_interval = 0;       // set if the group is well placed in fast memory
   };
   enum class Crossing : uint8_t { kEntry, kBackEdge, kExit };
 
   void RunRange(uint32_t first, uint32_t end);
   void RunLoop(uint32_t loop);
 
-  // What happens just before an instruction: intervals begin, copies queued earlier are waited for,
-  // copies are queued, those that end here too are waited for.
+  // Performs what happens just before an instruction: intervals begin, copies queued earlier are
+  // waited for, copies are queued, and those that end here, too, are waited for.
   void RunCopiesBefore(uint32_t instruction);
   void QueueCopyIn(size_t interval);
   void QueueCopyOut(size_t interval);
@@ -77,13 +78,14 @@ class ValueWalk {
     return buffers_[buffer].hbm == buffers_[buffer].current;
   }
 
-  // True if an interval of the buffer has a copy to HBM in flight.
+  // True if a copy of the buffer to HBM is in flight.
   bool WriteBackInFlight(uint32_t buffer) const;
 
-  // After a reported fault: goes on as if the buffer's value were wherever it is looked for.
+  // Continues after a reported fault as if the buffer's value were current everywhere.
   void AssumeCurrentEverywhere(uint32_t buffer);
 
-  // Adds what is known about the pass: ", in a later pass of loop 0 ('while.2')" or nothing.
+  // Reports a violation, and appends the pass, such as ", in a later pass of loop 0 ('while.2')",
+  // if it is a later one.
   void Complain(Rule rule, size_t subject, std::string message);
 
   const Program& program_;
@@ -92,8 +94,8 @@ class ValueWalk {
   Version last_version_ = kNone;
   std::vector<BufferState> buffers_;
   std::vector<IntervalState> intervals_;
-  std::vector<uint32_t> later_passes_;  // loops that run their second pass, outermost first
-  int depth_ = 0;                       // loops around the current instruction
+  std::vector<uint32_t> later_passes_;  // loops whose second pass is running, outermost first
+  int depth_ = 0;                       // number of loops around the current instruction
 };
 
 }  // namespace mallocmuzero::validate

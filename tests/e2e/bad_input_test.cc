@@ -1,4 +1,4 @@
-// Whatever is wrong with the input: exit code 2, nothing on stdout, one line on stderr that names
+// For all kinds of invalid input: exit code 2, nothing on stdout, one line on stderr that names
 // what is wrong.
 
 #include <filesystem>
@@ -25,7 +25,7 @@ Arguments SimulateHlo(const std::string& path) {
   return {"simulate", "--hlo", path, "--hardware", "tpu_v4i"};
 }
 
-// gpt_small, imported into `folder`.
+// Imports gpt_small into `folder` and returns the path of the program.
 std::string GoodProgram(const TemporaryFolder& folder) {
   std::string path = folder.Path("good.program");
   EXPECT_EQ(RunMallocmuzero(ImportArguments("gpt_small", path)).exit_code, 0);
@@ -34,7 +34,7 @@ std::string GoodProgram(const TemporaryFolder& folder) {
 
 struct BadInput {
   std::string name;
-  // Makes the files it needs in the folder.
+  // Makes the arguments, and the files that they need, in the folder.
   std::function<Arguments(const TemporaryFolder&)> arguments;
   // Extended regular expression that the error line must match.
   std::string pattern;
@@ -245,7 +245,7 @@ TEST(FailedImport, LeavesAnExistingOutputAsItWas) {
   EXPECT_EQ(ReadAll(output), "precious");
 }
 
-// Both would have ended by a signal, the first without its result.
+// Without the handling of SIGPIPE both would end by a signal, and the first one without its result.
 TEST(WithoutAReaderOfErrors, WorkIsDoneAndFailuresHaveTheirExitCode) {
   const TemporaryFolder folder;
   const std::string run = folder.Path("run");

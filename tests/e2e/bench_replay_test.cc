@@ -1,4 +1,4 @@
-// The speed of a replay shard, measured through the binary.
+// Measures the speed of a replay shard through the binary.
 
 #include <csignal>
 #include <filesystem>
@@ -37,7 +37,7 @@ TEST(BenchReplay, MeasuresInsertsAndSamplesOfEachMode) {
     EXPECT_GE(report["insert_p99_ms"], report["insert_p50_ms"]);
     EXPECT_GT(report["sample_p50_ms"], 0);
     EXPECT_GE(report["sample_p99_ms"], report["sample_p50_ms"]);
-    // It clears up behind it.
+    // The command removes its data.
     EXPECT_TRUE(std::filesystem::is_empty(folder.Path("data")));
   }
 }

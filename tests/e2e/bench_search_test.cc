@@ -1,4 +1,4 @@
-// The speed of the search, measured through the binary.
+// Measures the speed of the search through the binary.
 
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using Arguments = std::vector<std::string>;
 
-// Small enough for a sanitizer.
+// Sizes that are small enough to run under a sanitizer.
 RunResult BenchSearch(const Arguments& more) {
   Arguments arguments = {"bench", "search",        "--batch", "4",         "--seconds",
                          "0.2",   "--simulations", "8",       "--threads", "2"};
@@ -36,7 +36,7 @@ void ExpectConsistentSpeeds(const json& report) {
   const double tree_only = report["tree_only_per_second"];
   EXPECT_GT(search, 0);
   EXPECT_GT(report["network_only_per_second"], 0);
-  // A tree without a network is some hundred times as fast as with one.
+  // A tree without a network is some hundred times as fast as one with a network.
   EXPECT_GT(tree_only, 3 * search);
   EXPECT_GT(report["tree_share"], 0);
   EXPECT_LT(report["tree_share"], 0.5);
@@ -56,7 +56,8 @@ TEST(BenchSearch, MeasuresTheReferenceNetworkOfTheSizeAskedFor) {
     EXPECT_EQ(report["support"], 101);
     EXPECT_EQ(report["actions"], 5);
     EXPECT_EQ(report["precision"], precision);
-    // Two a weight: dynamics 69 x 64 and 64 x 64, both heads 64 x 64 and 64 x 101, policy 64 x 5.
+    // Two operations for each weight: dynamics 69 x 64 and 64 x 64, both heads 64 x 64 and 64 x
+    // 101, policy 64 x 5.
     EXPECT_EQ(report["flops"], 2 * (69 * 64 + 64 * 64 + 2 * (64 * 64 + 64 * 101) + 64 * 5));
   }
 }
@@ -107,7 +108,7 @@ TEST(BenchSelfPlay, SaysWhatShareOfTheSearchIsLeft) {
   EXPECT_EQ(report["program"], "c3d_32_b8x16x64");
   const double decisions = report["decisions_per_second"];
   EXPECT_GT(decisions, 0);
-  // Every decision is searched.
+  // Every decision is searched, with 4 simulations.
   EXPECT_NEAR(report["simulations_per_second"], 4 * decisions, 0.05 * 4 * decisions);
   const double share = report["share_of_search"];
   EXPECT_GT(share, 0);

@@ -1,4 +1,4 @@
-// The verdict on placed modules, through the binary.
+// Checks placed modules through the binary.
 
 #include <fstream>
 #include <string>
@@ -24,7 +24,7 @@ class CheckPlacedCommand : public testing::Test {
   std::string Write(const std::string& name, absl::string_view text) const {
     const std::string path = folder_.Path(name);
     const std::string bytes = place_check::ModuleFromText(text).SerializeAsString();
-    EXPECT_TRUE(WriteFileAtomically(path, bytes).ok());  // compressed where the name says so
+    EXPECT_TRUE(WriteFileAtomically(path, bytes).ok());  // compressed if the name ends in .zst
     return path;
   }
 
@@ -44,7 +44,7 @@ TEST_F(CheckPlacedCommand, SaysThatAModuleIsValidAndWhatItTakes) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, StartsWith("valid: "));
-  // Three buffers of 4096 bytes, which is the alignment, too.
+  // Three buffers of 4096 bytes; the alignment is 4096, too.
   EXPECT_THAT(result.out, HasSubstr("12,288 of "));
 }
 

@@ -1,4 +1,4 @@
-// The roles of a cluster as commands: a shard that serves and is asked things, and bad usage.
+// The roles of a cluster as commands: a shard that serves, and questions to it; and bad usage.
 
 #include <csignal>
 #include <string>
@@ -20,7 +20,7 @@ using Arguments = std::vector<std::string>;
 
 class Cluster : public testing::Test {
  protected:
-  // A durable shard "a" and a memory shard "b".
+  // A config with a durable shard "a" and a memory shard "b".
   std::string WriteConfig() const {
     return folder_.Write(
         "c.textproto",
@@ -51,7 +51,7 @@ TEST_F(Cluster, AShardServesUntilItIsTerminated) {
 TEST_F(Cluster, MistakesAreOneLine) {
   RunningMallocmuzero shard({"replay", "--config", config_, "--shard", "a"});
   ASSERT_TRUE(shard.WaitForLine("listens on"));
-  // Of another shard, as far as its data go.
+  // This shard has data of its own, but the port of the running one.
   const std::string taken = folder_.Write(
       "taken.textproto",
       absl::StrCat("replay { name: 'c' mode: MEMORY address: '127.0.0.1:", port_, "' }\n",
@@ -77,7 +77,7 @@ TEST_F(Cluster, ARunningShardIsAskedThings) {
   EXPECT_EQ(ask({"--list-ids"}).exit_code, 0);
   EXPECT_EQ(ask({"--drain", "on"}).exit_code, 0);
   EXPECT_EQ(ask({"--rate-limit", "samples_per_insert: 2 error_buffer: 10"}).exit_code, 0);
-  // It would block for ever.
+  // Such a limiter would block for ever.
   const RunResult refused = ask({"--rate-limit", "samples_per_insert: 2 error_buffer: 0"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("error_buffer"));
@@ -107,7 +107,7 @@ TEST_F(Cluster, EveryMistakeOfTheConfigurationIsSaid) {
     EXPECT_THAT(result.err, HasSubstr("mallocmuzero: " + wrong + ":1: adress: no such field"));
     EXPECT_THAT(result.err, HasSubstr("mallocmuzero: " + wrong + ":2: actor.games_in_flight: "));
   }
-  // Only who trains needs the programs.
+  // Only a learner needs the programs.
   const RunResult learner = RunMallocmuzero({"learner", "--config", config_});
   EXPECT_EQ(learner.exit_code, 2);
   EXPECT_THAT(learner.err, HasSubstr("learner.workloads[0]: no file or folder"));

@@ -33,7 +33,7 @@ std::vector<std::string> Arguments(const std::string& hlo, const std::vector<std
   return arguments;
 }
 
-// Options that the fake compiler got: what follows the '|' of its executable.
+// The options that the fake compiler got: the part behind the '|' in its executable.
 xla::CompileOptionsProto OptionsIn(const std::string& executable) {
   xla::CompileOptionsProto options;
   EXPECT_TRUE(options.ParseFromString(executable.substr(executable.find('|') + 1)));
@@ -134,7 +134,8 @@ TEST(Compile, RefusesBadInput) {
          "cannot load the compiler");
 }
 
-// Processes whose command line names one of ours, by the path that only they have.
+// True if a child of `parent` runs whose command line contains the path that only these children
+// have.
 bool ChildOfCompileRuns(pid_t parent) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     std::ifstream file(entry.path() / "cmdline");

@@ -1,4 +1,4 @@
-// Ports for servers of tests.
+// Finds ports for servers in tests.
 
 #ifndef MALLOCMUZERO_TESTS_E2E_FREE_PORT_H_
 #define MALLOCMUZERO_TESTS_E2E_FREE_PORT_H_
@@ -7,7 +7,8 @@
 
 namespace mallocmuzero::e2e {
 
-// A port of the loopback that nobody listens on now. Different ones while the kernel has others.
+// A loopback port that is free at the moment. Calls return different ports as long as the kernel
+// has others.
 uint16_t FreePort();
 
 }  // namespace mallocmuzero::e2e

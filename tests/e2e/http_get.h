@@ -1,4 +1,4 @@
-// The least of HTTP: what a scraper asks for.
+// A minimal HTTP client, as much as a scraper of metrics needs.
 
 #ifndef MALLOCMUZERO_TESTS_E2E_HTTP_GET_H_
 #define MALLOCMUZERO_TESTS_E2E_HTTP_GET_H_
@@ -8,7 +8,7 @@
 
 namespace mallocmuzero::e2e {
 
-// The whole answer, head and body; empty if there is none.
+// The whole answer, header and body; empty if there is none.
 std::string HttpGet(const std::string& ip, uint16_t port, const std::string& path);
 
 }  // namespace mallocmuzero::e2e

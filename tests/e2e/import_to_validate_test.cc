@@ -1,4 +1,4 @@
-// The way of a real program through the binary: import, simulate, validate.
+// Takes real programs through the binary: import, simulate, validate.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// The object a successful run prints with --json.
+// The object that a successful run prints with --json.
 json RunForJson(std::vector<std::string> arguments) {
   arguments.push_back("--json");
   const RunResult result = RunMallocmuzero(arguments);
@@ -30,7 +30,7 @@ json RunForJson(std::vector<std::string> arguments) {
   return json::parse(result.out, nullptr, /*allow_exceptions=*/false);
 }
 
-// Imports one of tests/data/hlo once for each test.
+// Imports one of tests/data/hlo, once for each test.
 class RealProgram : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { report_ = RunForJson(ImportArguments(GetParam(), program_)); }
@@ -46,7 +46,7 @@ TEST_P(RealProgram, ImportsWithACalibrationThatCanBeTrusted) {
   EXPECT_GT(report_["instructions"], 30);
   EXPECT_GT(report_["accesses"], report_["instructions"]);
   EXPECT_GE(report_["placements"], 4);
-  // gpt_scan has three sampled placements, the others five or more.
+  // gpt_scan has three sampled placements, the others have five or more.
   EXPECT_LE(report_["median_total_error"], report_["placements"] >= 6 ? 0.01 : 0.02);
   EXPECT_LE(report_["worst_total_error"], 0.03);
   EXPECT_LE(report_["instruction_error"], 0.03);
@@ -110,7 +110,7 @@ TEST_P(RealProgram, ExitsWithOneAndListsTheRuleAnInvalidMappingBreaks) {
   const auto program = LoadProgram(program_);
   ASSERT_TRUE(program.ok()) << program.status();
   Mapping mapping = AllHbmMapping(*program);
-  mapping.in_fast_memory.back() = 1;  // without an interval that holds it
+  mapping.in_fast_memory.back() = 1;  // but no interval contains it
   const std::string path = folder_.Path("broken.mapping");
   ASSERT_TRUE(WriteMessage(path, MappingToProto(mapping, *program)).ok());
 

@@ -1,5 +1,5 @@
-// Whatever is wrong with a search or with the mapping it is used with: exit code 2 and one line on
-// stderr, at once; and chips so small that nothing fits.
+// For all kinds of errors in a search or in the mapping that it uses: exit code 2 and one line on
+// stderr, at once. Also tests chips that are so small that nothing fits.
 
 #include <filesystem>
 #include <string>
@@ -30,7 +30,7 @@ class MapBadInput : public testing::Test {
     return RunMallocmuzero(arguments);
   }
 
-  // What uses a mapping of a program.
+  // The commands that use a mapping of a program.
   std::vector<Arguments> UsersOf(const std::string& program, const std::string& mapping) const {
     std::vector<Arguments> users = {{"validate"},
                                     {"simulate"},
@@ -43,7 +43,7 @@ class MapBadInput : public testing::Test {
     return users;
   }
 
-  // The chip with other sizes, in bytes.
+  // A chip with other sizes, given in bytes.
   std::string Chip(const std::string& fast_memory, const std::string& alignment) const {
     return folder_.Write("chip.textproto",
                          "header { message: \"mallocmuzero.v1.Hardware\" version: 1 }\n"

@@ -1,4 +1,4 @@
-// A program in, the best mapping found out, through the binary.
+// Finds the best mapping of a program through the binary.
 
 #include <string>
 #include <vector>
@@ -66,7 +66,8 @@ TEST_F(Map, ClimbsOnSeveralThreads) {
             0);
 }
 
-// Its loop begins with a copy that the compiler makes asynchronous and a mapping cannot.
+// The program's loop begins with a copy that the compiler makes asynchronous, which a mapping
+// cannot express.
 TEST_F(Map, SaysThatTheCompilersPlacementIsKeptWhereNothingIsCheaper) {
   const std::string program = folder_.Path("while.program");
   ASSERT_EQ(RunMallocmuzero(ImportArguments("while_copied_in", program)).exit_code, 0);

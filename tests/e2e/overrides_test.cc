@@ -1,4 +1,4 @@
-// A mapping to compiler options and a recompiled module back, through the binary.
+// Turns a mapping into compiler options, and reads a recompiled module back, through the binary.
 
 #include <algorithm>
 #include <regex>
@@ -169,7 +169,8 @@ TEST_F(LoopBadInput, OverridesNamesWhatIsWrongAndWritesNothing) {
   command[2] = HalfOf(program_, "cut.program");
   ExpectOneErrorLine(RunMallocmuzero(command), "cut\\.program");
   EXPECT_THAT(RunMallocmuzero({"overrides", "--help"}).out, HasSubstr("--output"));
-  EXPECT_NE(RunMallocmuzero({"simulate", "--program", options_}).exit_code, 0);  // no such file
+  // the file does not exist
+  EXPECT_NE(RunMallocmuzero({"simulate", "--program", options_}).exit_code, 0);
 }
 
 TEST_F(LoopBadInput, OverridesNeedsAProgramWithADefault) {

@@ -1,5 +1,4 @@
-// A mapping written into a module, and the search that has such modules compiled, through the
-// binary.
+// Writes a mapping into a module, and searches with compiles of such modules, through the binary.
 
 #include <nlohmann/json.hpp>
 
@@ -82,7 +81,7 @@ TEST_F(Placed, IsWrittenCheckedAndReadBackAsTheMappingHasIt) {
   EXPECT_EQ(readback.value("mismatch_count", 0), 0);
 }
 
-// The default's module stands for one that was placed and compiled: it has estimates.
+// The default's module takes the place of a placed and compiled one, because it has estimates.
 TEST_F(Placed, ACompileOfAPlacedModuleIsASampleForTheLatencyTable) {
   const RunResult imported = RunMallocmuzero(
       {"import", "--all-hbm", all_hbm_, "--default", default_, "--placed", default_, "--hardware",
@@ -120,7 +119,8 @@ TEST_F(Placed, AFileThatIsNoModuleIsRefused) {
 }
 
 TEST_F(Placed, OptimizeNeedsTheCompilersEstimates) {
-  const RunResult result = RunMallocmuzero(Optimize(kFake));  // returns modules as they are
+  // the fake compiler returns modules unchanged
+  const RunResult result = RunMallocmuzero(Optimize(kFake));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("the compiler gave no estimates"));
 }
@@ -139,7 +139,7 @@ TEST_F(Placed, OptimizeNamesALibraryThatIsNone) {
   EXPECT_THAT(result.err, HasSubstr(program_));
 }
 
-// The real compiler: set MALLOCMUZERO_LIBTPU to a libtpu.so.
+// Needs the real compiler: set MALLOCMUZERO_LIBTPU to a libtpu.so.
 TEST_F(Placed, OptimizeKeepsEveryAccessWhereTheMappingHasIt) {
   const char* const library = std::getenv("MALLOCMUZERO_LIBTPU");
   if (library == nullptr) GTEST_SKIP() << "MALLOCMUZERO_LIBTPU names no libtpu.so";

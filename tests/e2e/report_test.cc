@@ -1,4 +1,4 @@
-// Learning curves of a training run by the binary.
+// Learning curves of a training run, through the binary.
 
 #include <algorithm>
 #include <filesystem>
@@ -24,7 +24,7 @@ class Report : public testing::Test {
     return RunMallocmuzero({"report", "--run", run, "--output", output, "--json"});
   }
 
-  // Exit code and one line that says what is wrong.
+  // Expects this exit code and one line that contains `part`.
   static void ExpectError(const RunResult& result, int exit_code, const std::string& part) {
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
     EXPECT_EQ(result.out, "");
@@ -32,7 +32,7 @@ class Report : public testing::Test {
     EXPECT_THAT(result.err, AllOf(StartsWith("mallocmuzero: "), HasSubstr(part)));
   }
 
-  // A folder that Open takes for a run, with these metrics.
+  // A folder with these metrics that looks like a run.
   std::string FakeRun(const std::string& metrics) const {
     std::filesystem::create_directory(folder_.Path("fake"));
     folder_.Write("fake/config.textproto", "");
@@ -61,7 +61,7 @@ TEST_F(Report, DrawsARun) {
   const json& figures = report["programs"][0];
   EXPECT_TRUE(figures["against_default"].get<bool>());
 
-  // `train` says the same in cycles.
+  // `train` reports the same in cycles.
   const json cycles = json::parse(trained.out)["programs"][0];
   const auto saved = [&](const char* name) {
     return 1 - cycles[name].get<double>() / cycles["default_cycles"].get<double>();
@@ -79,7 +79,7 @@ TEST_F(Report, DrawsARun) {
               AllOf(HasSubstr("(returns.svg)"), HasSubstr("(losses.svg)"), HasSubstr("(speed.svg)"),
                     HasSubstr(figures["program"].get<std::string>())));
 
-  // The terminal's text, again into the same folder.
+  // Writes text for the terminal, and writes into the same folder again.
   const RunResult text = RunMallocmuzero({"report", "--run", run, "--output", output_});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, AllOf(HasSubstr("iterations"), HasSubstr("report.md")));

@@ -29,8 +29,8 @@ using testing::StartsWith;
 
 constexpr char kBinary[] = MALLOCMUZERO_BINARY_DIR "/bin/mallocmuzero";
 
-// Starts the binary with stdin from and stdout to a file, and stderr to a descriptor; -1 if that
-// fails.
+// Starts the binary with stdin from a file, stdout to a file, and stderr to a descriptor. Returns
+// -1 on failure.
 pid_t Spawn(std::vector<std::string> arguments, const std::string& in, const std::string& out,
             int err) {
   arguments.insert(arguments.begin(), kBinary);
@@ -52,7 +52,7 @@ pid_t Spawn(std::vector<std::string> arguments, const std::string& in, const std
   return -1;
 }
 
-// As a shell reports it.
+// The exit code as a shell reports it.
 int ExitCodeOf(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -16,19 +16,19 @@ struct RunResult {
   std::string err;
 };
 
-// Runs build/bin/mallocmuzero with `arguments` and waits for it, with the file `input` as its
-// stdin. Fails the test if it cannot start.
+// Runs build/bin/mallocmuzero with `arguments`, with the file `input` as stdin, and waits for its
+// end. Fails the test if it cannot start.
 RunResult RunMallocmuzero(const std::vector<std::string>& arguments,
                           const std::string& input = "/dev/null");
 
-// The same where stderr is a pipe that nobody reads any more.
+// The same, but stderr is a pipe whose reader has gone.
 RunResult RunWithoutReaderOfErrors(const std::vector<std::string>& arguments);
 
-// Expects exit code 2, nothing on stdout, and one line of ours on stderr that contains a match of
-// the extended regular expression `pattern`.
+// Expects exit code 2, nothing on stdout, and one line on stderr that begins with the binary's name
+// and contains a match of the extended regular expression `pattern`.
 void ExpectOneErrorLine(const RunResult& result, const std::string& pattern);
 
-// The binary at work while the test goes on. Killed at the end if it still runs.
+// Runs the binary while the test goes on. The destructor kills it if it still runs.
 class RunningMallocmuzero {
  public:
   explicit RunningMallocmuzero(const std::vector<std::string>& arguments,
@@ -37,16 +37,16 @@ class RunningMallocmuzero {
   RunningMallocmuzero(const RunningMallocmuzero&) = delete;
   RunningMallocmuzero& operator=(const RunningMallocmuzero&) = delete;
 
-  // Blocks until a line of stderr contains `text`, and hands it over in `found` if that is given;
-  // false if stderr ends before.
+  // Blocks until a line of stderr contains `text`, and returns true; sets `found` to the line
+  // unless it is null. Returns false if stderr ends before.
   bool WaitForLine(const std::string& text, std::string* found = nullptr);
 
   void Signal(int signal) const;
 
-  // -1 once it has been waited for.
+  // -1 after Wait has returned.
   pid_t pid() const { return child_; }
 
-  // Waits for the end. stderr is what WaitForLine has not read.
+  // Waits for the end. The result's stderr is the part that WaitForLine has not read.
   RunResult Wait();
 
  private:
@@ -55,7 +55,7 @@ class RunningMallocmuzero {
   std::filesystem::path out_;
 };
 
-// A folder of its own for each test, removed with its content at the end.
+// A new folder, which is removed with its content at the end of the test.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -63,7 +63,7 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  // Path of `name` in the folder; nothing is created.
+  // Path of `name` in the folder; creates nothing.
   std::string Path(const std::string& name) const;
 
   // Writes `content` to `name` and returns its path.
@@ -73,13 +73,13 @@ class TemporaryFolder {
   std::filesystem::path folder_;
 };
 
-// Whole content of a file; fails the test if it cannot be read.
+// The whole content of a file. Fails the test if it cannot be read.
 std::string ReadAll(const std::string& path);
 
-// Path of a committed file of tests/data.
+// Path of a committed file in tests/data.
 std::string TestData(const std::string& name);
 
-// What `import` needs for one of the programs in tests/data/hlo: --all-hbm, --default, every
+// The arguments of `import` for one of the programs in tests/data/hlo: --all-hbm, --default, every
 // --sample, --hardware and --output.
 std::vector<std::string> ImportArguments(const std::string& program, const std::string& output);
 

@@ -1,4 +1,4 @@
-// `status` of a cluster that is there in part, or not at all. up_test.cc has a whole one.
+// `status` of a cluster that runs only in part, or not at all. up_test.cc has a whole cluster.
 
 #include <string>
 

@@ -1,5 +1,5 @@
-// Training through the binary: a run, its resumption, its end by a signal, its metrics, and what it
-// teaches `map`.
+// Trains through the binary: a run, its resumption, its end by a signal, its metrics, and how `map`
+// uses the result.
 
 #include <algorithm>
 #include <csignal>
@@ -132,7 +132,7 @@ TEST_F(Train, ServesMetrics) {
   const std::string metrics = HttpGet("127.0.0.1", 39464, "/metrics");
   EXPECT_THAT(metrics, HasSubstr("mallocmuzero_train_iterations_total 1"));
   EXPECT_THAT(metrics, HasSubstr("mallocmuzero_train_return_ratio{"));
-  // A second run cannot have the same port.
+  // A second run cannot use the same port.
   const RunResult second = RunMallocmuzero(
       {"train", "--program", program_, "--output", folder_.Path("other"), "--metrics", address});
   EXPECT_EQ(second.exit_code, 2);

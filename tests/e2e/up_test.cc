@@ -1,4 +1,5 @@
-// A whole cluster on one machine through the binary: started, watched, hurt, stopped.
+// Runs a whole cluster on one machine through the binary: starts it, watches it, kills parts of it,
+// stops it.
 
 #include <csignal>
 #include <filesystem>
@@ -46,7 +47,7 @@ class Up : public testing::Test {
                      actor_metrics_, "' }\n"));
   }
 
-  // Waits for a line about a process that has been started, and returns its id.
+  // Waits for the log line about the start of a process, and returns the process's id.
   static pid_t WaitForStart(RunningMallocmuzero& up, const std::string& name) {
     const std::string start = absl::StrCat("I up: ", name, ": started, process ");
     std::string line;
@@ -72,7 +73,7 @@ TEST_F(Up, RunsAClusterUntilItIsTerminated) {
   up.Signal(SIGTERM);
   const RunResult ended = up.Wait();
   EXPECT_EQ(ended.exit_code, 0);
-  // Those who need others stop first.
+  // Roles that need others stop first.
   const size_t actor = ended.err.find("up: actor.0: exited with code 0");
   const size_t learner = ended.err.find("up: learner: exited with code 0");
   const size_t shard = ended.err.find("up: a: exited with code 0");
@@ -112,7 +113,7 @@ TEST_F(Up, GivesUpIfARoleCannotRun) {
   EXPECT_THAT(up.err, HasSubstr("E up: a cannot run: it exited with code 2 3 times"));
 }
 
-// Names in the help lines of what is served under `port`.
+// Names in the help lines of the metrics that are served at `port`.
 std::set<std::string> MetricNames(uint16_t port) {
   std::set<std::string> names;
   for (const absl::string_view line :

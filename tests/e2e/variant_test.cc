@@ -1,4 +1,4 @@
-// Programs with other sizes of fast memory, and what a network plays on them, through the binary.
+// Programs with other sizes of fast memory, and how a network plays them, through the binary.
 
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@ class Variant : public testing::Test {
         {"variant", "--program", program_, "--fast-memory", share, "--output", variant_});
   }
 
-  // Of the greedy solver's mapping.
+  // Cycles of the greedy solver's mapping.
   double GreedyCycles(const std::string& program) const {
     const RunResult found = RunMallocmuzero({"map", "--program", program, "--solver", "greedy",
                                              "--output", folder_.Path("m.mapping"), "--json"});

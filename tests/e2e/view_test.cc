@@ -1,4 +1,4 @@
-// Pictures and explanations of mappings by the binary.
+// Pictures and explanations of mappings, through the binary.
 
 #include <cmath>
 #include <string>

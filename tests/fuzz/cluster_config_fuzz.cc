@@ -1,5 +1,5 @@
-// libFuzzer target: any text gives a configuration that the roles can start from, or a list of
-// mistakes, one line each.
+// libFuzzer target: any text gives a config from which the roles can start, or a list of mistakes,
+// one line each.
 
 #include <cstddef>
 #include <cstdint>

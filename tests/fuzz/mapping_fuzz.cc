@@ -1,6 +1,8 @@
-// libFuzzer target: every mapping that a game can end with is placed, and the check accepts it.
+// libFuzzer target: every mapping that a game can end with can be placed, and the checker accepts
+// the module.
 //
-// The first byte chooses one of the hand-made modules; each of the others an action of the game.
+// The first byte chooses one of the hand-made modules; each other byte chooses an action of the
+// game.
 
 #include <unistd.h>
 
@@ -38,7 +40,7 @@ T Must(absl::StatusOr<T> value) {
 struct Playable {
   std::string path;
   xla::HloModuleProto module;
-  std::unique_ptr<Program> program;  // the rules point at it
+  std::unique_ptr<Program> program;  // the rules point to it
   ProgramRules rules;
 };
 

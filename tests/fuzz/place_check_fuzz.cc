@@ -1,4 +1,5 @@
-// libFuzzer target: any two modules get a verdict of whole lines, and the same one twice.
+// libFuzzer target: the check of any two modules gives messages of whole lines, and the same ones
+// twice.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
-// libFuzzer target: any bytes as an InsertRequest give items that hold what a shard relies on, or
-// an error of one line; what a table takes in, it gives out. The first byte says what is asked of
-// the table with the rest.
+// libFuzzer target: any bytes, read as an InsertRequest, give items on which a shard can rely, or
+// an error of one line. A table returns the items that it has accepted. The first byte says what is
+// asked of the table with the rest.
 
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
@@ -100,7 +100,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 1) return 0;
   const absl::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
   const auto table = mallocmuzero::MakeTable();
-  // Halves: the second meets what the first has left.
+  // In the second half of the cases, the bytes are two requests: the second one meets the state
+  // that the first has left.
   const size_t half = data[0] < 128 ? bytes.size() : bytes.size() / 2;
   const size_t piece = 1 + data[0] % 64;
   mallocmuzero::InsertBytes(*table, bytes.substr(0, half), piece);

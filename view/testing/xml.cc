@@ -60,7 +60,7 @@ class Parser {
     return name;
   }
 
-  // Text up to `end`, which is not taken.
+  // Takes text up to `end`, but not `end` itself.
   absl::Status TakeText(char end, std::string& text) {
     while (!rest_.empty() && rest_[0] != end) {
       if (rest_[0] == '<') return Error("no bare < expected");

@@ -14,22 +14,22 @@ namespace mallocmuzero::view::testing {
 
 struct Element {
   std::string tag;
-  std::map<std::string, std::string> attributes;  // entities replaced
-  std::string text;                               // all of it between children, entities replaced
+  std::map<std::string, std::string> attributes;  // with entities replaced
+  std::string text;  // all text between children, with entities replaced
   std::vector<Element> children;
 
-  // Attribute as a number; NaN if it is missing or none.
+  // The attribute as a number; NaN if it is missing or no number.
   double Number(const std::string& attribute) const;
 
-  // This element and all below it that have the tag and, unless empty, the class, in the order of
-  // the document.
+  // This element and all elements below it with this tag and, unless `style` is empty, this class,
+  // in the order of the document.
   std::vector<const Element*> Find(absl::string_view tag, absl::string_view style = "") const;
 };
 
-// The root element. InvalidArgument with the position if the document is not well-formed: tags that
-// do not match, attributes without quotes or given twice, bare < and &, unknown entities, control
-// characters, text outside the root. Knows elements, attributes, text and the five entities;
-// whatever else XML has is an error.
+// Returns the root element. InvalidArgument, with the position, if the document is not well-formed:
+// tags that do not match, attributes without quotes or given twice, bare < and &, unknown entities,
+// control characters, text outside the root. Supports only elements, attributes, text and the five
+// entities; any other construct of XML is an error.
 absl::StatusOr<Element> ParseXml(absl::string_view document);
 
 }  // namespace mallocmuzero::view::testing

@@ -17,8 +17,8 @@ uint64_t Allocations() { return allocations; }
 
 using mallocmuzero::testing::allocations;
 
-// The other forms of new end in these two. In a file of their own: where a compiler sees one of a
-// pair and not the other, it takes them for a mismatch.
+// All other forms of operator new and delete call these two. They are in a file of their own,
+// because a compiler that sees one of a pair without the other reports a mismatch.
 void* operator new(std::size_t size) {
   ++allocations;
   if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;

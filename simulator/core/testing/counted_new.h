@@ -1,4 +1,4 @@
-// Counts allocations: of a binary that links this, new and delete are replaced.
+// Counts allocations. Replaces operator new and delete in every binary that links this library.
 
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_TESTING_COUNTED_NEW_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_TESTING_COUNTED_NEW_H_
@@ -7,7 +7,7 @@
 
 namespace mallocmuzero::testing {
 
-// Calls of new, of any thread and by any library, since the program began.
+// Number of calls of operator new since the program began, by all threads and libraries.
 uint64_t Allocations();
 
 }  // namespace mallocmuzero::testing

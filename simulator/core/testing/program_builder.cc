@@ -12,8 +12,8 @@
 namespace mallocmuzero::testing {
 namespace {
 
-// Live ranges in instructions from first to last access, and over loops that use a buffer that
-// exists before them.
+// Sets live ranges, in instructions: from the first access to the last one, extended over loops
+// that use a buffer which exists before them.
 void DeriveLiveRanges(v1::Program& program) {
   const uint32_t last_instruction = static_cast<uint32_t>(program.instructions_size()) - 1;
   std::vector<bool> seen(program.buffers_size(), false);

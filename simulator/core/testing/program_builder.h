@@ -16,12 +16,12 @@ namespace mallocmuzero::testing {
 // fast memory reads 100 and writes 50 bytes/cycle; 1000 flops/cycle; 1 GHz.
 v1::Hardware SmallHardware();
 
-// One access of an instruction to come. Make it with Read, Write or Update.
+// One access of an instruction that will be added. Make it with Read, Write or Update.
 struct AccessSpec {
   uint32_t buffer = 0;
   v1::Access::Kind kind = v1::Access::READ;
-  double savings = 0;           // cycles saved in fast memory
-  int64_t bytes_accessed = -1;  // -1: the whole buffer
+  double savings = 0;           // cycles saved if the access is in fast memory
+  int64_t bytes_accessed = -1;  // -1: as many as the buffer has
 };
 
 AccessSpec Read(uint32_t buffer, double savings = 0, int64_t bytes_accessed = -1);
@@ -41,44 +41,47 @@ struct BufferSpec {
 //   builder.AddInstruction(40, {Read(weights, 8), Write(result, 4)});
 //   const Program program = builder.Build();
 //
-// Live ranges are derived: from the first access (0 if live in) to the last one (the end of the
-// program if live out), and to the end of each loop that accesses a buffer defined before it.
+// The builder derives live ranges. A live range starts at the first access, or at 0 if the buffer
+// is live in. It ends at the last access, or at the end of the program if the buffer is live out.
+// It extends to the end of each loop that accesses a buffer defined before the loop.
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(v1::Hardware hardware = SmallHardware());
 
-  // Hardware to adjust before Build.
+  // The chip, which may be changed before Build.
   v1::Hardware& hardware();
 
   // The functions below return the index of what they add.
   uint32_t AddBuffer(int64_t bytes, BufferSpec spec = {});
 
-  // An estimated instruction of `all_hbm_cycles`; savings apply down to 0 cycles.
+  // Adds an instruction that takes `all_hbm_cycles` with everything in HBM. Savings are subtracted
+  // down to 0 cycles.
   uint32_t AddInstruction(double all_hbm_cycles, const std::vector<AccessSpec>& accesses = {});
 
-  // An instruction priced by the roofline.
+  // Adds an instruction that is priced by the roofline.
   uint32_t AddModelled(double flops, const std::vector<AccessSpec>& accesses);
 
-  // Everything added until EndLoop is in the loop. Returns the loop's index; loops may nest.
+  // Opens a loop: everything added until EndLoop is in it. Returns the loop's index; loops may
+  // nest.
   uint32_t BeginLoop(int64_t trip_count);
   void EndLoop();
 
   uint32_t AddCarriedGroup(uint32_t loop, uint32_t initial, uint32_t parameter, uint32_t root,
                            uint32_t result);
 
-  // Details of an instruction added before.
+  // These set details of an instruction that was added before.
   ProgramBuilder& SetName(uint32_t instruction, const std::string& name);
   ProgramBuilder& SetFixedHbmBytes(uint32_t instruction, int64_t bytes);
   ProgramBuilder& SetScopedFastMemoryBytes(uint32_t instruction, int64_t bytes);
   ProgramBuilder& SetBounds(uint32_t instruction, double floor, double ceiling);
-  // Add in ascending order of `fast_mask`.
+  // Calls for one instruction must be in ascending order of `fast_mask`.
   ProgramBuilder& AddObserved(uint32_t instruction, uint64_t fast_mask, double cycles);
   ProgramBuilder& AddException(uint32_t instruction, uint64_t fast_mask, double cycles);
 
-  // The message, sealed. BuildProto may be changed by the test and sealed again.
+  // The sealed message. A test that changes the message must seal it again.
   v1::Program BuildProto() const;
 
-  // The program; ends the process with the reason if it is not valid.
+  // The checked program. Ends the process with the reason if the program is not valid.
   Program Build() const;
 
  private:

@@ -13,7 +13,7 @@ namespace mallocmuzero::hlo {
 
 struct CorpusFile {
   std::string path;
-  std::string text;  // decompressed; of a message its bytes
+  std::string text;  // decompressed text, or the bytes of a message
 };
 
 // All files below `folder` whose names end with `ending`, which must end with .zst, sorted by path.

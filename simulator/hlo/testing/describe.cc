@@ -19,7 +19,8 @@ std::string OrNone(const absl::optional<Value>& value) {
   return value.has_value() ? absl::StrCat(*value) : "none";
 }
 
-// Of -0, too: XLA's own parser of text makes 0 of it.
+// The literal if it is an integer or a truth value, else "". -0 counts as 0, as in XLA's own
+// parser.
 std::string Countable(absl::string_view literal) {
   if (literal == "true" || literal == "false") return std::string(literal);
   int64_t number;

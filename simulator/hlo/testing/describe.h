@@ -1,4 +1,4 @@
-// Everything that the parser makes of a module as lines, to compare two modules by.
+// Describes a parsed module in lines, so that tests can compare two modules.
 
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_TESTING_DESCRIBE_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_TESTING_DESCRIBE_H_
@@ -11,11 +11,13 @@
 
 namespace mallocmuzero::hlo {
 
-// A line for the header, for each computation and for each instruction: all fields of module.h but
-// line numbers, and literals that are not one integer or truth value.
+// One line for the header, for each computation and for each instruction. The lines contain all
+// fields of module.h except line numbers, and except literals that are neither an integer nor a
+// truth value.
 std::vector<std::string> Describe(const Module& module);
 
-// The first line in which the descriptions of two modules differ, both variants of it; "" if none.
+// The first line in which the descriptions of two modules differ, as it is in both, or "" if they
+// are equal.
 std::string FirstDifference(const Module& left, const Module& right);
 
 }  // namespace mallocmuzero::hlo

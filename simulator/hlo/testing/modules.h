@@ -1,4 +1,4 @@
-// Modules of a few lines for the parser's tests.
+// Small modules for the parser's tests.
 
 #ifndef MALLOCMUZERO_SIMULATOR_HLO_TESTING_MODULES_H_
 #define MALLOCMUZERO_SIMULATOR_HLO_TESTING_MODULES_H_
@@ -13,8 +13,8 @@
 
 namespace mallocmuzero::hlo {
 
-// A module whose ENTRY computation starts on line 3 and has `body` from line 4 on; `callees` are
-// whole computations and come behind it.
+// A module whose ENTRY computation starts on line 3, with `body` from line 4 on. `callees` are
+// whole computations behind it.
 inline std::string EntryModule(absl::string_view body, absl::string_view callees = "") {
   return absl::StrCat("HloModule m, is_scheduled=true\n\nENTRY %main () -> f32[] {\n", body,
                       "\n}\n", callees);
@@ -27,7 +27,7 @@ inline Module MustParse(std::string text) {
   return *std::move(module);
 }
 
-// The message for text that must be refused.
+// The error message for text that the parser must refuse.
 inline std::string ParseError(std::string text) {
   const absl::StatusOr<Module> module = ParseModule(std::move(text), "test.hlo");
   EXPECT_EQ(module.status().code(), absl::StatusCode::kInvalidArgument);

@@ -1,4 +1,4 @@
-// Small modules for the importer's tests, and short ways to look into what became of them.
+// Small modules for the importer's tests, and shortcuts to look up values in them.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_TESTING_MODULES_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_TESTING_MODULES_H_
@@ -30,14 +30,14 @@ inline std::unique_ptr<AnalyzedModule> MustAnalyze(std::string text, const InPla
   return *std::move(analyzed);
 }
 
-// The message for text that parses but must be refused.
+// The error message for text that parses but that the analysis must refuse.
 inline std::string AnalysisError(std::string text) {
   const auto analyzed = AnalyzeModule(hlo::MustParse(std::move(text)), "test.hlo", {});
   EXPECT_EQ(analyzed.status().code(), absl::StatusCode::kInvalidArgument) << analyzed.status();
   return std::string(analyzed.status().message());
 }
 
-// The first instance of the named computation.
+// The first instance of the computation with that name.
 inline int32_t InstanceOf(const AnalyzedModule& analyzed, absl::string_view computation) {
   for (int32_t i = 0; i < analyzed.schedule.instances.size(); ++i) {
     if (analyzed.schedule.ComputationOf(i).name == computation) return i;
@@ -46,7 +46,7 @@ inline int32_t InstanceOf(const AnalyzedModule& analyzed, absl::string_view comp
   return 0;
 }
 
-// Values of an instruction of that computation.
+// The values of an instruction in that computation.
 inline std::vector<ValueId> ValuesOf(const AnalyzedModule& analyzed, absl::string_view instruction,
                                      absl::string_view computation = "main") {
   const int32_t instance = InstanceOf(analyzed, computation);
@@ -56,7 +56,7 @@ inline std::vector<ValueId> ValuesOf(const AnalyzedModule& analyzed, absl::strin
   return {values.begin(), values.end()};
 }
 
-// Storages of the same, by leaf.
+// The storages of these values, one for each leaf.
 inline std::vector<int32_t> StoragesOf(const AnalyzedModule& analyzed,
                                        absl::string_view instruction,
                                        absl::string_view computation = "main") {
@@ -67,13 +67,13 @@ inline std::vector<int32_t> StoragesOf(const AnalyzedModule& analyzed,
   return storages;
 }
 
-// backend_config with the compiler's estimate.
+// A backend_config with an estimate of `cycles`.
 inline std::string Cycles(int cycles) {
   return absl::StrCat(R"(, backend_config={"window_config":{"estimated_cycles":")", cycles, "\"}}");
 }
 
-// A module with one loop over (s32[] counter, f32[8] state): `%w` runs `trip_count` times over the
-// lines `body`, which make `%state` from `%x` (the state) and `%i` (the counter).
+// A module with one loop over (s32[] counter, f32[8] state). `%w` executes the lines `body`
+// `trip_count` times; they must compute `%state` from `%x` (the state) and `%i` (the counter).
 inline std::string LoopModule(int trip_count, absl::string_view body) {
   return hlo::EntryModule(
       absl::StrCat("%z = s32[] constant(0)\n%init = f32[8] parameter(0)\n"

@@ -1,4 +1,4 @@
-// A program of a few lines and the module that it was imported from, for tests of placements.
+// A small program and the module that it was imported from, for tests of placements.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_TESTING_PLACEABLE_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_TESTING_PLACEABLE_H_
@@ -14,26 +14,26 @@
 namespace mallocmuzero::place {
 
 struct Placeable {
-  std::string path;  // of the module's file
+  std::string path;  // path of the module's file
   xla::HloModuleProto module;
   Program program;
 };
 
-// Imports a module, for v6e (fast memory is space 1) unless another chip is named. Aborts if that
-// is not possible.
+// Imports a module, for v6e (fast memory is space 1) unless another chip is named. Aborts if the
+// import fails.
 Placeable Import(xla::HloModuleProto module, const std::string& chip = "tpu_v6e");
 
-// The same, with the module as the compiler's default, too. Pairs that it lists as aliasing then
-// share a buffer, since every compile lists them.
+// The same, but the module is imported as the compiler's default, too. Pairs that it lists as
+// aliasing then share a buffer, since every compile lists them.
 Placeable ImportWithDefault(xla::HloModuleProto module, const std::string& chip = "tpu_v6e");
 
-// The number of the instruction of that name in the program.
+// Index of the instruction of that name in the program.
 uint32_t Number(const Program& program, absl::string_view instruction);
 
-// The buffer that the instruction's result is in.
+// The buffer that holds the instruction's result.
 uint32_t BufferMadeBy(const Program& program, absl::string_view instruction);
 
-// Puts the accesses to a buffer by the instructions from `first` to `last` into fast memory.
+// Puts into fast memory all accesses to a buffer by the instructions from `first` to `last`.
 void UseFast(const Program& program, uint32_t buffer, uint32_t first, uint32_t last,
              Mapping& mapping);
 

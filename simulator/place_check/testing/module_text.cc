@@ -33,7 +33,7 @@ const std::map<std::string, int>& Types() {
   return types;
 }
 
-// Reads a shape from the front of `text`.
+// Reads a shape from the front of `text`, and removes it.
 xla::ShapeProto ReadShape(absl::string_view& text) {
   xla::ShapeProto shape;
   text = absl::StripLeadingAsciiWhitespace(text);
@@ -162,7 +162,7 @@ class Reader {
     } else if (key == "target") {
       instruction.set_custom_call_target(value);
     } else if (key == "value") {
-      // Field 8 is the literal; in that, field 4 is packed s32s.
+      // Field 8 is the literal; its field 4 contains packed s32s.
       const char literal[] = {'\x22', '\x01', static_cast<char>(Number(value))};
       xla::HloInstructionProto with_literal;
       with_literal.ParseFromString(std::string("\x42\x03", 2) + std::string(literal, 3));
@@ -191,7 +191,7 @@ class Reader {
     }
   }
 
-  // The shapes that a computation states of itself.
+  // Sets the program shape that a computation states.
   void Finish(xla::HloComputationProto& computation) {
     xla::ProgramShapeProto& shape = *computation.mutable_program_shape();
     std::map<int64_t, const xla::ShapeProto*> parameters;

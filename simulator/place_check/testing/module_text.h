@@ -1,4 +1,4 @@
-// Modules of a few lines for tests of the check.
+// Makes modules from a few lines of text, for tests of the check.
 
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_TESTING_MODULE_TEXT_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_TESTING_MODULE_TEXT_H_
@@ -10,16 +10,16 @@
 
 namespace mallocmuzero::place_check {
 
-// The module that `text` describes, one line each:
+// The module that `text` describes. Each line is one of these:
 //
-// computation NAME            The lines below are its instructions. Callees come first.
+// computation NAME            Begins a computation; its instructions follow. Callees come first.
 // entry NAME                  The same, for the entry computation.
 // [ROOT] NAME = SHAPE OPCODE(NAME, ...) [KEY=VALUE ...]
-// swap COMPUTATION NAME NAME  Swaps two in the sequence, which is else the order of lines.
-// unschedule COMPUTATION NAME Takes it out of the sequence.
-// repeat COMPUTATION NAME     Puts it at the end of the sequence (again).
-// alias PARAMETER [OUTPUT]    Result OUTPUT (or the whole) is written over the parameter.
-// prefetch PARAMETER          Adds to cross_program_prefetches.
+// swap COMPUTATION NAME NAME  Swaps two instructions in the sequence, which is the order of lines.
+// unschedule COMPUTATION NAME Removes an instruction from the sequence.
+// repeat COMPUTATION NAME     Appends an instruction to the sequence.
+// alias PARAMETER [OUTPUT]    Result OUTPUT (or the whole result) is written over the parameter.
+// prefetch PARAMETER          Adds an entry to cross_program_prefetches.
 //
 // SHAPE is f32[8,128], f32[8,128]S1 in space 1, or (SHAPE, ...). KEY is number (of a parameter),
 // index (of an element), calls (NAME,NAME), slice (0:4,0:128), target, value (of a constant), or
@@ -28,7 +28,8 @@ namespace mallocmuzero::place_check {
 // operand_shapes_with_layout is given). Aborts on anything else.
 xla::HloModuleProto ModuleFromText(absl::string_view text);
 
-// `text` with its only `from` replaced by `to`; aborts if there is none or more than one.
+// `text` with its only occurrence of `from` replaced by `to`. Aborts if there is none or more than
+// one.
 std::string Replaced(absl::string_view text, absl::string_view from, absl::string_view to);
 
 }  // namespace mallocmuzero::place_check

@@ -11,14 +11,16 @@
 
 namespace mallocmuzero::testing {
 
-// About 10 to 60 instructions: chains of reads, writes and in-place updates, loops up to two deep
-// with a carried group each, live-ins and live-outs, scoped memory. A buffer's only write is its
-// first access; a group's parameter is dead before its root is written.
+// A program of about 10 to 60 instructions: chains of reads, writes and in-place updates, loops up
+// to two deep with one carried group each, live-in and live-out buffers, scoped memory. The only
+// write of a buffer is its first access. A group's parameter is not used any more when its root is
+// written.
 Program RandomProgram(std::mt19937_64& random);
 
-// Keeps buffers in fast memory for all their life, for windows between copies, or not at all, at
-// the first offset that is free; groups at one offset, or in HBM with windows. Every copy in is
-// needed by the next access, every write-back by a later one, a loop or a live-out.
+// A valid mapping. Each buffer is in fast memory for all its life, for some windows between copies,
+// or never, at the first offset that is free. A carried group is either at one offset, or in HBM
+// with windows. Every copy in is needed by the next access, and every write-back by a later access,
+// a loop or the end of the program.
 Mapping RandomValidMapping(const Program& program, std::mt19937_64& random);
 
 }  // namespace mallocmuzero::testing

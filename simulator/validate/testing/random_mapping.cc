@@ -34,10 +34,10 @@ class Placer {
   }
 
  private:
-  // A buffer that is current in HBM when `from` comes and must be so again at `deadline`.
+  // A buffer that is current in HBM when `from` comes, and must be so again at `deadline`.
   struct HbmStay {
     uint32_t buffer = 0;
-    int32_t home = -1;  // the loop each of whose passes makes the value anew
+    int32_t home = -1;  // the loop in each of whose passes the value is made again
     int32_t from = 0;
     int32_t deadline = kNever;
   };
@@ -56,7 +56,7 @@ class Placer {
     return point == end_ ? -1 : program_.instructions()[point].loop;
   }
 
-  // A random point of `loop` in [low, high].
+  // A random point of `loop` in [low, high]; nullopt if there is none.
   std::optional<int32_t> PointIn(int32_t loop, int32_t low, int32_t high) {
     std::vector<int32_t> points;
     for (int32_t p = low; p <= high; ++p) {
@@ -88,7 +88,8 @@ class Placer {
     return true;
   }
 
-  // Adds the intervals at the first offset that is free for all of them.
+  // Adds the intervals at the first offset that is free for all of them. Returns false if there is
+  // none.
   bool Fit(std::vector<Interval> intervals) {
     for (int64_t offset = 0; offset < program_.hardware().fast_memory_bytes(); offset += 16) {
       bool free = true;
@@ -107,8 +108,8 @@ class Placer {
     for (const uint32_t access : Accesses(b)) mapping_.in_fast_memory[access] = 1;
   }
 
-  // The interval, extended for a write-back of a live-out after the point `changed`. Nothing if
-  // there is no time for it.
+  // The interval, extended by a write-back after the point `changed` if the buffer is live out.
+  // nullopt if there is no time for the write-back.
   std::optional<Interval> WithLiveOut(Interval it, int32_t changed) {
     if (!program_.buffers()[it.buffer].live_out) return it;
     const std::optional<int32_t> start = PointIn(-1, changed + 1, end_);
@@ -119,7 +120,7 @@ class Placer {
     return it;
   }
 
-  // Point of the last access that makes a new value; kNever if there is none.
+  // The point of the last access that makes a new value; kNever if there is none.
   int32_t LastChange(uint32_t b) const {
     int32_t last = kNever;
     for (const uint32_t a : Accesses(b)) {
@@ -182,7 +183,7 @@ class Placer {
     return true;
   }
 
-  // Runs of accesses in fast memory, between which HBM is current.
+  // Puts runs of accesses into fast memory. Between the runs, HBM is current.
   void PlaceWindows(HbmStay stay) {
     const absl::Span<const uint32_t> accesses = Accesses(stay.buffer);
     size_t next = 0;
@@ -207,8 +208,8 @@ class Placer {
     }
   }
 
-  // The interval for accesses that are all in one loop; `following` is the instruction of the next
-  // access. Nothing if its copies have no time.
+  // An interval for a run of accesses, which must all be in one loop. `following` is the
+  // instruction of the next access. nullopt if there is no time for the copies.
   std::optional<Interval> Window(const HbmStay& stay, absl::Span<const uint32_t> run,
                                  int32_t following) {
     const int32_t loop = LoopAt(Instruction(run.front()));

@@ -25,7 +25,8 @@ class ProgramMaker {
   bool Chance(int percent) { return Uniform(1, 100) <= percent; }
 
   uint32_t NewBuffer(BufferSpec spec = {}) {
-    return builder_.AddBuffer(int64_t{8} * Uniform(1, 40), spec);  // not always aligned
+    // not always a multiple of the alignment
+    return builder_.AddBuffer(int64_t{8} * Uniform(1, 40), spec);
   }
   uint32_t NewValue(int depth) { return NewBuffer({.live_out = depth == 0 && Chance(30)}); }
   void AddInstruction(const std::vector<AccessSpec>& accesses) {
@@ -33,8 +34,9 @@ class ProgramMaker {
     if (Chance(20)) builder_.SetScopedFastMemoryBytes(index, int64_t{16} * Uniform(1, 30));
   }
 
-  // `visible` are buffers of this block and those around it; the block's own come last and may be
-  // updated from `visible.size()` at the start on.
+  // Adds instructions to a block. `visible` are the buffers of this block and of those around it.
+  // The block's own buffers come last; the block may update only these, from the index
+  // `visible.size()` at the start on.
   void Block(std::vector<uint32_t> visible, int depth) {
     const size_t outside = depth == 0 ? 0 : visible.size();
     for (int k = Uniform(2, 5); k > 0; --k) {
@@ -48,7 +50,8 @@ class ProgramMaker {
     }
   }
 
-  // Reads one or two buffers, and writes a new one or updates one of the block.
+  // Adds an instruction that reads one or two buffers, and writes a new one or updates one of the
+  // block's own.
   void AddStep(std::vector<uint32_t>& visible, size_t outside, int depth) {
     std::vector<uint32_t> chosen;
     std::sample(visible.begin(), visible.end(), std::back_inserter(chosen), Uniform(1, 2), random_);
@@ -64,8 +67,8 @@ class ProgramMaker {
     AddInstruction(accesses);
   }
 
-  // A loop that carries one value; returns the result. Parameter and result are accessed before
-  // any inner loop is, since their live ranges are derived from accesses.
+  // Adds a loop that carries one value; returns its result. Parameter and result are accessed
+  // before any inner loop is added, because live ranges are derived from accesses.
   uint32_t AddLoop(const std::vector<uint32_t>& visible, int depth) {
     const uint32_t initial = NewBuffer();
     const uint32_t parameter = NewBuffer();

@@ -1,4 +1,4 @@
-#include "simulator/import/observe.h"
+#include "simulator/import/placement.h"
 
 #include "simulator/hlo/shape.h"
 
@@ -18,28 +18,29 @@ bool IsInFastMemory(const AnalyzedModule& analyzed, const PricedStep& priced,
   return array != nullptr && !array->IsTuple() && array->layout.memory_space == fast_memory_space;
 }
 
-Placement Observe(const v1::Program& program, const AnalyzedModule& other, const Match& match) {
+Placement ReadPlacement(const v1::Program& program, const AnalyzedModule& other,
+                        const Match& match) {
   Placement placement;
   placement.name = BaseName(other.path);
-  placement.observations.resize(program.instructions_size());
+  placement.instructions.resize(program.instructions_size());
   const int32_t fast = program.hardware().fast_memory_space();
   for (int i = 0; i < program.instructions_size(); ++i) {
     if (match.other_of_base[i] < 0) continue;
     const PricedStep& priced = other.priced[match.other_of_base[i]];
     const v1::Instruction& instruction = program.instructions(i);
-    Observation observation;
+    InstructionPlacement placed;
     for (uint32_t k = 0; k < instruction.access_count(); ++k) {
       const v1::Access& access = program.accesses(static_cast<int>(instruction.first_access() + k));
       for (const v1::Position& position : access.positions()) {
         if (IsInFastMemory(other, priced, position, fast)) {
-          observation.fast_accesses |= uint64_t{1} << k;
+          placed.fast_accesses |= uint64_t{1} << k;
         }
       }
     }
     if (priced.instruction->estimated_cycles) {
-      observation.cycles = static_cast<double>(*priced.instruction->estimated_cycles);
+      placed.cycles = static_cast<double>(*priced.instruction->estimated_cycles);
     }
-    placement.observations[i] = observation;
+    placement.instructions[i] = placed;
   }
   return placement;
 }

@@ -1,4 +1,4 @@
-#include "view/lanes.h"
+#include "view/execution_plot.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,12 +15,12 @@ namespace {
 
 constexpr double kCharacterWidth = 5.5;   // of a label, pixels
 constexpr double kLabelHeight = 10;       // pixels
-constexpr double kBelowMiddle = 3;        // of a label's base line, pixels
+constexpr double kBelowMiddle = 3;        // distance of a label's base line from its middle, pixels
 constexpr double kCopyRow = 6;            // pixels
 constexpr double kNarrowestColumn = 0.7;  // of the bandwidth, pixels
-constexpr size_t kTooltipBytes = 60'000;  // of each lane
+constexpr size_t kTooltipBytes = 60'000;  // bytes of SVG with tooltips, for each lane
 constexpr size_t kLongestStandingName = 15;
-constexpr double kStandingNameHeight = 60;  // pixels
+constexpr double kStandingNameHeight = 60;  // room for a name written upwards, pixels
 
 int DepthOf(const Program& program, const Loop& loop) {
   int depth = 0;
@@ -28,10 +28,10 @@ int DepthOf(const Program& program, const Loop& loop) {
   return depth;
 }
 
-// A wait of the program just before an instruction.
+// A wait just before an instruction.
 struct Stall {
   uint32_t instruction;
-  double cycles;  // once
+  double cycles;  // of one execution
   Timeline::Span span;
 };
 
@@ -47,7 +47,7 @@ std::vector<Stall> StallsOf(const Scene& scene) {
   return stalls;
 }
 
-// "3 times 1,200 cycles", or just the cycles.
+// Text such as "3 times 1,200 cycles", or just the cycles if it happens once.
 std::string Repeated(const Scene& scene, uint32_t instruction, double cycles) {
   const double count = instruction < scene.program.instruction_count()
                            ? scene.program.instructions()[instruction].execution_count
@@ -56,7 +56,7 @@ std::string Repeated(const Scene& scene, uint32_t instruction, double cycles) {
   return absl::StrCat(FormatCount(count), " times ", FormatCycles(cycles));
 }
 
-// The whole of a copy on the page; a sliced one has several that move.
+// A copy on the page. A sliced copy has several pieces that move.
 struct CopyBar {
   uint32_t interval;
   Timeline::Span on_its_way;
@@ -64,7 +64,7 @@ struct CopyBar {
   double wait_cycles = 0;
 };
 
-// By the time they are queued.
+// The copies in one direction, in the order in which they are queued.
 std::vector<CopyBar> CopiesOf(const Scene& scene, CopyDirection direction) {
   std::vector<CopyBar> bars;
   std::vector<int> bar_of_interval(scene.mapping.intervals.size(), -1);
@@ -100,15 +100,16 @@ std::string CopyTooltip(const Scene& scene, CopyDirection direction, const CopyB
   return text;
 }
 
-// A stretch of the axis with the shares of the bandwidth in use.
+// A range of the axis, with the shares of the HBM bandwidth in use.
 struct Use {
   double begin = 0;  // pixels
   double end = 0;
-  double own = 0;  // shares of one
+  double own = 0;  // share of the instructions' own accesses, 0 to 1
   double copies = 0;
 };
 
-// Joins neighbours until each is wide enough to see; shares are means weighted by width.
+// Joins neighbouring ranges until each is wide enough to see. The shares of a joined range are
+// means weighted by width.
 class UseColumns {
  public:
   void Add(const Use& use) {
@@ -226,7 +227,7 @@ void DrawCopies(const Scene& scene, CopyDirection direction, const Field& field,
   RectLayer solid;
   for (size_t k = 0; k < bars.size(); ++k) {
     const CopyBar& bar = bars[k];
-    // The first row that is free, or the one that is free first.
+    // The first free row; if no row is free, the row that becomes free first.
     auto row = std::find_if(row_ends.begin(), row_ends.end(),
                             [&](double end) { return end <= bar.on_its_way.begin; });
     if (row == row_ends.end()) row = std::min_element(row_ends.begin(), row_ends.end());
@@ -245,7 +246,7 @@ void DrawCopies(const Scene& scene, CopyDirection direction, const Field& field,
   const auto tooltip = [&](size_t k) { return CopyTooltip(scene, direction, bars[k]); };
   svg.Open("g", {{"class", direction == CopyDirection::kIn ? "in" : "out"}});
   pale.Draw(kTooltipBytes, tooltip, svg);
-  svg.Open("g", {{"class", "seen-through"}});  // to the tooltips below
+  svg.Open("g", {{"class", "seen-through"}});  // lets the pointer reach the tooltips below
   solid.Draw(0, tooltip, svg);
   svg.Close();
   svg.Close();
@@ -254,7 +255,8 @@ void DrawCopies(const Scene& scene, CopyDirection direction, const Field& field,
 void DrawBandwidth(const Scene& scene, const Field& field, Svg& svg) {
   const UseColumns columns = BandwidthOf(scene, field);
   if (columns.columns().empty()) return;
-  // From the base line up over the tops from left to right, and back to the base line.
+  // The outline goes from the base line up, over the tops from left to right, and down to the base
+  // line.
   const std::string base = Coordinate(field.box.bottom());
   const auto area = [&](bool with_copies) {
     std::string data = absl::StrCat("M", Coordinate(columns.columns().front().begin), " ", base);

@@ -1,10 +1,9 @@
-// The checks everything else relies on: indices exist and copies are in order.
+#include "simulator/validate/well_formed.h"
 
 #include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/validate/geometry.h"
 
 namespace mallocmuzero::validate {
 namespace {
@@ -14,8 +13,8 @@ std::string CopyPositions(const Interval& it) {
                       it.copy_out_start, " to ", it.copy_out_done);
 }
 
-// Empty if the copies lie as in the picture of validate.h, else what is wrong. 64 bits: the fields
-// may hold anything.
+// Describes how the copies differ from the picture in validate.h, or returns "". Computes in 64
+// bits, because the fields may hold any numbers.
 std::string CopyFault(const Interval& it) {
   const int64_t first = it.first;
   const int64_t last = it.last;
@@ -37,7 +36,7 @@ std::string CopyFault(const Interval& it) {
   return "";
 }
 
-// The same for the slices of a copy in; `bytes` is the buffer's size.
+// The same for the slices of a copy in. `bytes` is the buffer's size.
 std::string SliceFault(const Interval& it, int64_t bytes) {
   if (it.copy_in_slices.empty()) return "";
   int64_t earliest = it.copy_in_start;
@@ -45,7 +44,7 @@ std::string SliceFault(const Interval& it, int64_t bytes) {
   for (const CopySlice& slice : it.copy_in_slices) {
     if (slice.start < earliest || slice.start > int64_t{it.copy_in_done} || slice.bytes <= 0 ||
         slice.bytes > rest) {
-      return "slices must ascend from start to done, each of some bytes of the buffer";
+      return "slices must ascend from start to done, have bytes, and not exceed the buffer";
     }
     earliest = slice.start;
     rest -= slice.bytes;
@@ -78,7 +77,7 @@ void CheckInterval(const Program& program, const Mapping& mapping, size_t k, Rep
 
 }  // namespace
 
-void CheckShape(const Program& program, const Mapping& mapping, Report& report) {
+void CheckWellFormed(const Program& program, const Mapping& mapping, Report& report) {
   if (mapping.in_fast_memory.size() != program.access_count()) {
     report.Add(Rule::kAccessCount, 0,
                absl::StrCat("in_fast_memory has ", mapping.in_fast_memory.size(),
@@ -92,7 +91,7 @@ void CheckShape(const Program& program, const Mapping& mapping, Report& report) 
     if (it.first < previous.first || (it.first == previous.first && it.buffer < previous.buffer)) {
       report.Add(Rule::kIntervalOrder, k,
                  absl::StrCat("interval ", k, " (first ", it.first, ", buffer ", it.buffer,
-                              ") must stand before interval ", k - 1, " (first ", previous.first,
+                              ") must come before interval ", k - 1, " (first ", previous.first,
                               ", buffer ", previous.buffer, ")"));
     }
   }

@@ -1,4 +1,4 @@
-#include "simulator/core/variant.h"
+#include "simulator/core/fast_memory_share.h"
 
 #include <cmath>
 #include <cstdint>
@@ -11,29 +11,29 @@
 
 namespace mallocmuzero {
 
-absl::StatusOr<Program> WithFastMemory(const Program& program, double share) {
-  // No chip has more than 2^53 bytes, above which not every number of them is a double.
+absl::StatusOr<Program> WithFastMemoryShare(const Program& program, double share) {
+  // No chip has more than 2^53 bytes. Above this number, a double cannot represent every integer.
   constexpr double kMostBytes = 9007199254740992.0;
-  v1::Program variant = program.proto();
-  v1::Hardware& hardware = *variant.mutable_hardware();
+  v1::Program resized = program.proto();
+  v1::Hardware& hardware = *resized.mutable_hardware();
   const double bytes = share * static_cast<double>(hardware.fast_memory_bytes());
   if (!(share > 0) || !(bytes <= kMostBytes)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(variant.name(), ": fast memory times ", share, ": a positive share expected"));
+        absl::StrCat(resized.name(), ": fast memory times ", share, ": a positive share expected"));
   }
   if (share != 1) {
     const int64_t alignment = hardware.fast_memory_alignment_bytes();
     hardware.set_fast_memory_bytes(static_cast<int64_t>(bytes) / alignment * alignment);
     if (hardware.fast_memory_bytes() == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(variant.name(), ": fast memory times ", share,
+      return absl::InvalidArgumentError(absl::StrCat(resized.name(), ": fast memory times ", share,
                                                      ": less than the alignment of ", alignment,
                                                      " bytes"));
     }
     hardware.set_name(absl::StrCat(hardware.name(), "_", 100 * share, "pct"));
-    variant.clear_baseline();
-    SealProgram(variant);
+    resized.clear_baseline();
+    SealProgram(resized);
   }
-  absl::StatusOr<Program> made = Program::FromProto(std::move(variant));
+  absl::StatusOr<Program> made = Program::FromProto(std::move(resized));
   if (made.ok()) return made;
   return absl::Status(made.status().code(),
                       absl::StrCat(program.proto().name(), ": fast memory times ", share, ": ",

@@ -1,4 +1,4 @@
-#include "simulator/core/variant.h"
+#include "simulator/core/fast_memory_share.h"
 
 #include <cmath>
 #include <limits>
@@ -20,7 +20,8 @@ using testing::ProgramBuilder;
 using testing::Read;
 using testing::Write;
 
-// Two buffers, a default mapping; the second instruction needs 300 bytes for itself.
+// A program with two buffers and a default mapping; its second instruction needs 300 bytes of fast
+// memory for itself.
 Program ScopedProgram() {
   ProgramBuilder builder;
   builder.hardware().set_scoped_memory_in_fast_memory(true);
@@ -32,9 +33,9 @@ Program ScopedProgram() {
   return builder.Build();
 }
 
-TEST(WithFastMemory, ChangesTheSizeAndTheNameOfTheChipAndNothingElse) {
+TEST(WithFastMemoryShare, ChangesTheSizeAndTheNameOfTheChipAndNothingElse) {
   const Program program = ScopedProgram();
-  const absl::StatusOr<Program> half = WithFastMemory(program, 0.5);
+  const absl::StatusOr<Program> half = WithFastMemoryShare(program, 0.5);
   ASSERT_TRUE(half.ok()) << half.status();
   EXPECT_EQ(half->hardware().fast_memory_bytes(), 512);
   EXPECT_EQ(half->hardware().name(), program.hardware().name() + "_50pct");
@@ -45,44 +46,44 @@ TEST(WithFastMemory, ChangesTheSizeAndTheNameOfTheChipAndNothingElse) {
   EXPECT_EQ(back.SerializeAsString(), program.proto().SerializeAsString());
 }
 
-TEST(WithFastMemory, RoundsDownToTheAlignment) {
-  const absl::StatusOr<Program> variant = WithFastMemory(ScopedProgram(), 0.7);  // 716.8 bytes
+TEST(WithFastMemoryShare, RoundsDownToTheAlignment) {
+  const absl::StatusOr<Program> variant = WithFastMemoryShare(ScopedProgram(), 0.7);  // 716.8 bytes
   ASSERT_TRUE(variant.ok()) << variant.status();
   EXPECT_EQ(variant->hardware().fast_memory_bytes(), 704);
 }
 
-TEST(WithFastMemory, HasNoBaseline) {
+TEST(WithFastMemoryShare, HasNoBaseline) {
   v1::Program proto = ScopedProgram().proto();
   proto.mutable_baseline()->set_total_cycles(20);
   SealProgram(proto);
   const absl::StatusOr<Program> program = Program::FromProto(proto);
   ASSERT_TRUE(program.ok()) << program.status();
-  const absl::StatusOr<Program> twice = WithFastMemory(*program, 2);
+  const absl::StatusOr<Program> twice = WithFastMemoryShare(*program, 2);
   ASSERT_TRUE(twice.ok()) << twice.status();
   EXPECT_FALSE(twice->proto().has_baseline());
   EXPECT_EQ(twice->hardware().fast_memory_bytes(), 2048);
 }
 
-TEST(WithFastMemory, IsTheSameProgramAtShareOne) {
+TEST(WithFastMemoryShare, IsTheSameProgramAtShareOne) {
   const Program program = ScopedProgram();
-  const absl::StatusOr<Program> same = WithFastMemory(program, 1);
+  const absl::StatusOr<Program> same = WithFastMemoryShare(program, 1);
   ASSERT_TRUE(same.ok()) << same.status();
   EXPECT_EQ(same->proto().fingerprint(), program.proto().fingerprint());
 }
 
-TEST(WithFastMemory, RefusesWhatIsNoShare) {
+TEST(WithFastMemoryShare, RefusesWhatIsNoShare) {
   const Program program = ScopedProgram();
   for (const double share : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_THAT(WithFastMemory(program, share).status().message(),
+    EXPECT_THAT(WithFastMemoryShare(program, share).status().message(),
                 HasSubstr("a positive share expected"))
         << share;
   }
-  EXPECT_THAT(WithFastMemory(program, 0.01).status().message(),
+  EXPECT_THAT(WithFastMemoryShare(program, 0.01).status().message(),
               HasSubstr("less than the alignment of 16 bytes"));
 }
 
-TEST(WithFastMemory, RefusesLessThanAnInstructionNeedsForItself) {
-  const absl::Status status = WithFastMemory(ScopedProgram(), 0.25).status();
+TEST(WithFastMemoryShare, RefusesLessThanAnInstructionNeedsForItself) {
+  const absl::Status status = WithFastMemoryShare(ScopedProgram(), 0.25).status();
   EXPECT_THAT(status.message(), HasSubstr("fast memory times 0.25"));
   EXPECT_THAT(status.message(), HasSubstr("scoped_fast_memory_bytes"));
 }
