@@ -15,9 +15,11 @@
 #include "base/status_macros.h"
 #include "compiler/compile.h"
 #include "mallocmuzero/v1/compile.pb.h"
+#include "mallocmuzero/v1/report.pb.h"
 #include "optimize/placed_variant.h"
 #include "optimize/search_compiler.h"
 #include "simulator/core/program.h"
+#include "simulator/import/price_module.h"
 
 namespace mallocmuzero {
 namespace {
@@ -54,7 +56,6 @@ class PlacedSearch {
   absl::StatusOr<PlacedSearchResult> Run() && {
     const absl::Time start = absl::Now();
     MMZ_RETURN_IF_ERROR(CompileUnplaced());
-    MMZ_RETURN_IF_ERROR(PriceDefault());
     MMZ_RETURN_IF_ERROR(Sample(start));
     const bool tries_limits = TriesLimits();
     MMZ_RETURN_IF_ERROR(RunRounds(0, tries_limits ? kFirstRounds : request_.most_rounds));
@@ -86,26 +87,48 @@ class PlacedSearch {
            request_.most_rounds;
   }
 
+  // Compiles the program with everything in HBM and by default. Some programs compile by default
+  // only: nothing can be placed then, but the default and other limits of scoped memory remain.
   absl::Status CompileUnplaced() {
     if (!request_.all_hbm_path.empty()) {
-      return AddVariant(request_.all_hbm_path, request_.default_path, 0);
+      MMZ_RETURN_IF_ERROR(AddVariant(request_.all_hbm_path, request_.default_path, 0));
+      return PriceDefault();
     }
     absl::StatusOr<std::vector<v1::CompiledProgram>> compiled = compiler_.CompileAll(
         {{request_.code, request_.format, false, 0}, {request_.code, request_.format, true, 0}});
     if (!compiled.ok()) return compiled.status();
     const v1::CompiledProgram& all_hbm = compiled->front();
-    MMZ_RETURN_IF_ERROR(CompileStatus(all_hbm));
+    const v1::CompiledProgram& by_default = compiled->back();
+    const absl::Status all_hbm_status = CompileStatus(all_hbm);
+    const absl::Status default_status = CompileStatus(by_default);
+    if (!all_hbm_status.ok() && !default_status.ok()) return all_hbm_status;
+    std::string default_path;
+    if (default_status.ok()) {
+      KeepProgram(by_default);
+      default_path = Path("default.pb");
+      MMZ_RETURN_IF_ERROR(WriteFileAtomically(default_path, by_default.module()));
+    } else {
+      report().set_default_error(std::string(default_status.message()));
+    }
+    if (!all_hbm_status.ok()) {
+      report().add_notes(absl::StrCat("nothing can be placed, because with everything in HBM ",
+                                      all_hbm_status.message()));
+      return PriceDefaultAlone(default_path);
+    }
     const std::string all_hbm_path = Path("all_hbm.pb");
     MMZ_RETURN_IF_ERROR(WriteFileAtomically(all_hbm_path, all_hbm.module()));
-    const v1::CompiledProgram& by_default = compiled->back();
-    if (const absl::Status status = CompileStatus(by_default); !status.ok()) {
-      report().set_default_error(std::string(status.message()));
-      return AddVariant(all_hbm_path, "", 0);
-    }
-    KeepProgram(by_default);
-    const std::string default_path = Path("default.pb");
-    MMZ_RETURN_IF_ERROR(WriteFileAtomically(default_path, by_default.module()));
-    return AddVariant(all_hbm_path, default_path, 0);
+    MMZ_RETURN_IF_ERROR(AddVariant(all_hbm_path, default_path, 0));
+    return PriceDefault();
+  }
+
+  absl::Status PriceDefaultAlone(const std::string& default_path) {
+    const absl::StatusOr<v1::PriceReport> price = PriceModule(default_path, request_.hardware);
+    if (!price.ok()) return price.status();
+    report().set_program(price->name());
+    report().set_chip(request_.hardware.name());
+    report().set_default_cycles(price->total_cycles());
+    report().set_optimized_cycles(price->total_cycles());
+    return absl::OkStatus();
   }
 
   absl::Status AddVariant(const std::string& all_hbm_path, const std::string& default_path,
@@ -130,7 +153,7 @@ class PlacedSearch {
 
   // Compiles random placements as samples, unless the request already has samples.
   absl::Status Sample(absl::Time start) {
-    if (!request_.sample_paths.empty()) return absl::OkStatus();
+    if (!request_.sample_paths.empty() || variants_.empty()) return absl::OkStatus();
     const absl::Time end = start + (request_.deadline - start) * kShareOfSamples;
     const int at_once = std::min<int>(kSamples, static_cast<int>(request_.threads));
     for (int done = 0; done + at_once <= kSamples; done += at_once) {
@@ -142,6 +165,7 @@ class PlacedSearch {
 
   // Runs at most `most` rounds of one variant.
   absl::Status RunRounds(size_t variant, size_t most) {
+    if (variants_.empty()) return absl::OkStatus();
     for (size_t i = 0; i < most; ++i) {
       if (variants_[variant].is_exhausted() || !HasRounds() || !HasTimeFor(1)) break;
       MMZ_RETURN_IF_ERROR(RunRound({variant}, /*sample=*/false));
@@ -223,7 +247,9 @@ class PlacedSearch {
   absl::Status TryLimits() {
     MMZ_RETURN_IF_ERROR(TryShares(FirstShares()));
     const auto own = static_cast<double>(request_.chip.scoped_reserve_bytes);
-    const auto best = static_cast<double>(variants_[BestVariant()].scoped_limit_bytes());
+    const double best = variants_.empty()
+                            ? report().best_scoped_limit_bytes()
+                            : static_cast<double>(variants_[BestVariant()].scoped_limit_bytes());
     return TryShares(NextShares(best == 0 ? 1 : best / own));
   }
 
@@ -250,30 +276,33 @@ class PlacedSearch {
     return RunRound(added, /*sample=*/false);
   }
 
-  // Adds a variant. Returns false if the compiler refused one of the two compiles.
+  // Makes the default under another limit a candidate, and adds a variant for the limit. Returns
+  // false if there is no variant, because the compiler refused one of the two compiles.
   absl::StatusOr<bool> AddLimit(int64_t limit, const v1::CompiledProgram& all_hbm,
                                 const v1::CompiledProgram& by_default) {
     v1::ScopedLimitTrial& trial = *report().add_scoped_limits();
     trial.set_limit_bytes(static_cast<double>(limit));
-    for (const v1::CompiledProgram* program : {&all_hbm, &by_default}) {
-      if (const absl::Status status = CompileStatus(*program); !status.ok()) {
-        trial.set_error(std::string(status.message()));
-        return false;
-      }
+    if (const absl::Status status = CompileStatus(by_default); !status.ok()) {
+      trial.set_error(std::string(status.message()));
+      return false;
     }
     const std::string stem = Path(absl::StrCat("limit_", limit >> 10, "_kib_"));
-    const std::string all_hbm_path = stem + "all_hbm.pb";
     const std::string default_path = stem + "default.pb";
-    MMZ_RETURN_IF_ERROR(WriteFileAtomically(all_hbm_path, all_hbm.module()));
     MMZ_RETURN_IF_ERROR(WriteFileAtomically(default_path, by_default.module()));
-    MMZ_RETURN_IF_ERROR(AddVariant(all_hbm_path, default_path, limit));
-    const absl::StatusOr<Program> program = variants_.back().Import();
-    if (!program.ok()) return program.status();
-    trial.set_default_cycles(program->proto().baseline().total_cycles());
+    const absl::StatusOr<v1::PriceReport> price = PriceModule(default_path, request_.hardware);
+    if (!price.ok()) return price.status();
+    trial.set_default_cycles(price->total_cycles());
     if (IsBetter(trial.default_cycles())) {
       report().clear_best_round();
       KeepBest(by_default, trial.default_cycles(), trial.limit_bytes());
     }
+    if (const absl::Status status = CompileStatus(all_hbm); !status.ok()) {
+      trial.set_error(std::string(status.message()));
+      return false;
+    }
+    const std::string all_hbm_path = stem + "all_hbm.pb";
+    MMZ_RETURN_IF_ERROR(WriteFileAtomically(all_hbm_path, all_hbm.module()));
+    MMZ_RETURN_IF_ERROR(AddVariant(all_hbm_path, default_path, limit));
     return true;
   }
 

@@ -35,7 +35,8 @@ struct PlacedSearchResult {
 // limit, and the remaining ones under the best limit. If the compiler refuses a round's module, the
 // refusal is reported and the search continues with less fast memory. If the compiler refuses the
 // default, as it does for some programs that need too much scoped memory, the result is compared
-// with nothing. All other errors are returned.
+// with nothing. If the compiler refuses the program with everything in HBM, nothing can be placed,
+// and only the defaults under the limits are compared. All other errors are returned.
 absl::StatusOr<PlacedSearchResult> SearchPlacements(const PlacedSearchRequest& request);
 
 }  // namespace mallocmuzero

@@ -1,6 +1,7 @@
 // A PJRT plugin that compiles nothing. Three inputs control it:
 //   - The variable FAKE_PJRT requests an "old", "other_major" or "truncated" API, or an API with
-//     "no_optional" functions.
+//     "no_optional" functions. With "needs_assignment" the plugin refuses to compile while the
+//     compiler's own assignment of memory spaces is off.
 //   - The topology "unknown" is refused, and the topology "abort" aborts.
 //   - The words "@refuse", "@too_large", "@abort" and "@hang" in a module cause these results. Any
 //     other module is returned unchanged.
@@ -79,6 +80,9 @@ PJRT_Error* Compile(PJRT_Compile_Args* args) {
   if (has("@abort")) FailCheck();
   while (has("@hang")) sleep(1000);
   const std::string options(args->compile_options, args->compile_options_size);
+  if (Asked("needs_assignment") && options.find("memory_space_assignment") != std::string::npos) {
+    return new PJRT_Error{PJRT_Error_Code_FAILED_PRECONDITION, "Unimplemented DMA"};
+  }
   args->executable = new PJRT_Executable{AsField1(code), args->topology->name + "|" + options};
   return nullptr;
 }

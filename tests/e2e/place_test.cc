@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -123,6 +124,25 @@ TEST_F(Placed, OptimizeNeedsTheCompilersEstimates) {
   const RunResult result = RunMallocmuzero(Optimize(kFake));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("the compiler gave no estimates"));
+}
+
+// Some programs compile by default only.
+TEST_F(Placed, OptimizeKeepsTheDefaultOfAProgramThatCannotBePlaced) {
+  setenv("FAKE_PJRT", "needs_assignment", 1);
+  const RunResult result = RunMallocmuzero({"optimize", "--hlo", all_hbm_, "--chip", "tpu_v6e",
+                                            "--libtpu", kFake, "--output", folder_.Path("found"),
+                                            "--rounds", "2", "--solve", "100ms", "--json"});
+  unsetenv("FAKE_PJRT");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = json::parse(result.out);
+  EXPECT_GT(report["default_cycles"], 0);
+  EXPECT_EQ(report["optimized_cycles"], report["default_cycles"]);
+  EXPECT_THAT(report["notes"][0].get<std::string>(),
+              StartsWith("nothing can be placed, because with everything in HBM"));
+  EXPECT_THAT(report["notes"][0].get<std::string>(), HasSubstr("Unimplemented DMA"));
+  EXPECT_EQ(report["rounds"].size(), 0);
+  EXPECT_GT(report["scoped_limits"].size(), 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_.Path("found/executable.bin")));
 }
 
 TEST_F(Placed, OptimizeWantsAProgramOnceOnly) {
