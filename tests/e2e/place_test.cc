@@ -44,10 +44,24 @@ class Placed : public testing::Test {
   }
 
   Arguments Optimize(const std::string& library) const {
-    return {
-        "optimize", "--all-hbm", all_hbm_,   "--default",           default_,   "--chip", "tpu_v6e",
-        "--libtpu", library,     "--output", folder_.Path("found"), "--rounds", "2",      "--solve",
-        "500ms",    "--json"};
+    return {"optimize",
+            "--all-hbm",
+            all_hbm_,
+            "--default",
+            default_,
+            "--chip",
+            "tpu_v6e",
+            "--libtpu",
+            library,
+            "--output",
+            folder_.Path("found"),
+            "--rounds",
+            "2",
+            "--solve",
+            "500ms",
+            "--budget",
+            "20m",
+            "--json"};
   }
 
   const TemporaryFolder folder_;
