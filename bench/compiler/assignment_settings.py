@@ -17,10 +17,10 @@ import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.errors import CompileError, WorkerLostError
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.overrides import options_of
 from mallocmuzero_xla.settings import assignment_settings, setting_kinds
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 from mallocmuzero_xla.variants import ALL_HBM
 
 # Programs on which no setting saves more than this share have nothing to say.
@@ -33,11 +33,11 @@ def try_settings(entry: corpus.Entry) -> dict[str, Any]:
     capture = entry.capture()
     all_hbm = capture.path(ALL_HBM)
     saved: dict[str, float | None] = {}
-    with Looker(capture_chip(capture)) as looker:
-        lower_for(capture, Source(entry.name, entry.registry), looker, Budget())
-        for item in assignment_settings(capture_chip(capture), looker.base_options):
+    with TrialCompiler(capture_chip(capture)) as compiler:
+        lower_for(capture, Source(entry.name, entry.registry), compiler, Budget())
+        for item in assignment_settings(capture_chip(capture), compiler.base_options):
             try:
-                text = looker.look(options_of([item]), Budget())
+                text = compiler.compile_trial(options_of([item]), Budget())
                 found = binary.readback(entry.program, all_hbm, text, "default")
                 saved[item.kind] = 1 - found.mapped_cycles / found.default_cycles
             except (CompileError, WorkerLostError):

@@ -28,8 +28,8 @@ from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.importer import find_binary
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 BEGIN = "<!-- table of bench/compiler/placed.py: begin -->"
 END = "<!-- table of bench/compiler/placed.py: end -->"
@@ -54,10 +54,10 @@ def captured_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
 def lowered_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
     """The program as its function gives it, for `optimize`."""
     chip = find_chip(entry.chip)
-    with Looker(chip) as looker:
-        job = lower_job(entry.name, chip, looker.lowered, entry.registry.resolve())
-        looker.lower(job, Budget())
-        program = LoweredProgram.read(looker.lowered)
+    with TrialCompiler(chip) as compiler:
+        job = lower_job(entry.name, chip, compiler.lowered, entry.registry.resolve())
+        compiler.lower(job, Budget())
+        program = LoweredProgram.read(compiler.lowered)
     module, options = folder / "program.mlir", folder / "options.pb"
     module.write_bytes(program.module)
     options.write_bytes(program.compile_options)

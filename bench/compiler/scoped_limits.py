@@ -18,20 +18,22 @@ import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.limit_search import LimitSearch
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 
 def try_limits(entry: corpus.Entry, seconds: float) -> dict[str, Any]:
     """Returns the default's cycles, and the cycles by limit in KiB."""
     capture = entry.capture()
     chip = capture_chip(capture)
-    with Looker(chip) as looker, tempfile.TemporaryDirectory() as scratch:
-        lower_for(capture, Source(entry.name, entry.registry), looker, Budget())
-        program = LoweredProgram.read(looker.lowered)
-        search = LimitSearch(program, pathlib.Path(scratch), looker, chip, Binary(), LoopProgress())
+    with TrialCompiler(chip) as compiler, tempfile.TemporaryDirectory() as scratch:
+        lower_for(capture, Source(entry.name, entry.registry), compiler, Budget())
+        program = LoweredProgram.read(compiler.lowered)
+        search = LimitSearch(
+            program, pathlib.Path(scratch), compiler, chip, Binary(), LoopProgress()
+        )
         default = search.run(seconds).default
         return {"default_cycles": default.cycles, "cycles": search.cycles_by_limit()}
 

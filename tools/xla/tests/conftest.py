@@ -67,7 +67,7 @@ class World:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Puts the world in place of the compile processes and the binary; makes the capture."""
-        for role, constant in (("compile", "COMMAND"), ("look", "LOOK_COMMAND")):
+        for role, constant in (("compile", "COMMAND"), ("trial", "TRIAL_COMMAND")):
             command = (sys.executable, self.script, str(self._file), role)
             monkeypatch.setattr(f"mallocmuzero_xla.worker.{constant}", command)
         for module in ("store", "saved_capture", "options_cache", "results"):
@@ -96,7 +96,7 @@ class World:
         (self.capture / "capture.json").write_text(json.dumps(record), encoding="utf-8")
 
     def log(self) -> list[str]:
-        """Returns what the compiler did: "look" or "compile" and the overrides, a line each."""
+        """Returns what the compiler did: "trial" or "compile" and the overrides, a line each."""
         return self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
 
 

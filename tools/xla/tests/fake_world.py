@@ -2,7 +2,7 @@
 
 The world says what each override does to the program's cycles, which the compiler refuses, and
 where the latency table is wrong. A text is JSON: the overrides asked for, and whether it was
-compiled to the end. Run with the world's path, then "look" or "compile" for a compile process, or
+compiled to the end. Run with the world's path, then "trial" or "compile" for a compile process, or
 a subcommand of the binary with its arguments.
 """
 
@@ -20,11 +20,12 @@ from typing import Any
 # `together` "a b" adds when both are there; `refused`, `nameless`, `aborts`, `breaks` (only whole
 # compiles), `hangs`; `slow_compiles` seconds; `promised` gains; `items` by mapping name (default:
 # all of `promised`).
-# `strict`: overrides that insist. `moves`: by mapping, all_fast or all_hbm; `mismatched`: tensors
-# that are not as wanted, with the override that helps; `late`: overrides that make the program wait
-# for a copy, with the override that starts it earlier and the cycles that it saves. `solved`: what
-# each solver's mapping is to cost; `corpus`: program names. A limit of scoped memory of N KiB is as
-# an override limit_N, and everything in HBM under it as all_hbm_under_N alone.
+# `strict`: overrides that fail the compile. `moves`: by mapping, all_fast or all_hbm; `mismatched`:
+# tensors that are not as wanted, with the override that helps; `late`: overrides that make the
+# program wait for a copy, with the override that starts it earlier and the cycles that it saves.
+# `solved`: the cycles of each solver's mapping; `corpus`: program names. A limit of scoped
+# memory of N KiB counts as an override limit_N; everything in HBM under it costs what
+# all_hbm_under_N says, and nothing else.
 
 
 def read_text(path: str) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def late_copies(world: dict[str, Any], asked: list[str]) -> list[tuple[str, floa
 
 
 def answer_jobs(world: dict[str, Any], action: str) -> None:
-    """The compile process, or the look process."""
+    """The compile process, or the process of trial compiles."""
     from mallocmuzero_xla.lowering import LoweredProgram
 
     log = pathlib.Path(world["log"])
@@ -106,7 +107,7 @@ def run(world: dict[str, Any], action: str, asked: list[str], output: str) -> di
         if name in world.get("aborts", []) or (
             action == "compile" and name in world.get("breaks", [])
         ):
-            if action == "look":
+            if action == "trial":
                 return {"error": "the compile process ended (status -6)", "lost": True}
             print("F0000 llo.cc:1] Check failed: made up", file=sys.stderr, flush=True)
             os.abort()
@@ -223,7 +224,7 @@ def main() -> None:
     """Plays the part that the arguments name."""
     world = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
     role, *arguments = sys.argv[2:]
-    if role in ("look", "compile"):
+    if role in ("trial", "compile"):
         answer_jobs(world, role)
     elif "-" in arguments:
         place = arguments.index("-")

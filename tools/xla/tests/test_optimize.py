@@ -55,7 +55,7 @@ def test_faster_program_gives_its_options(world: World) -> None:
     result = run()
     assert result.compiler_options == OPTIONS
     assert (result.default_cycles, result.optimized_cycles) == (1000, 960)
-    assert result.honoured_share == 0.5
+    assert result.followed_share == 0.5
     assert result.mapping is not None
     assert result.mapping.read_text(encoding="utf-8") == "first"
     assert result.report["kept"] == ["keep_value a #a"]
@@ -167,7 +167,7 @@ def test_options_of_another_version_of_the_function_warn_and_are_not_used(
     capsys.readouterr()
     assert load() == {}
     assert (
-        "step: the options kept are for a function of this name with other code, shapes or jit "
+        "step: the cached options are for a function of this name with other code, shapes or jit "
         "options; not used" in capsys.readouterr().err
     )
 

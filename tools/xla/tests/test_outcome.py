@@ -14,21 +14,21 @@ from mallocmuzero_xla.verified import Round, Verified
     ("fields", "words", "undecided"),
     [
         ({}, "there is no other placement to try, keep it", False),
-        ({"looks": 3}, "nothing compiled to less, keep it", False),
+        ({"trial_compiles": 3}, "nothing compiled to less, keep it", False),
         ({"out_of_budget": True}, "budget spent before any placement was tried", True),
         (
-            {"out_of_budget": True, "looks": 3, "best_predicted_cycles": 1000.0},
+            {"out_of_budget": True, "trial_compiles": 3, "best_predicted_cycles": 1000.0},
             "nothing compiled to less within the budget, keep it",
             False,
         ),
         (
-            {"out_of_budget": True, "looks": 3, "best_predicted_cycles": 900.0},
-            "budget spent after 3 looks, best predicted 10.00%, nothing compiled",
+            {"out_of_budget": True, "trial_compiles": 3, "best_predicted_cycles": 900.0},
+            "budget spent after 3 trial compiles, best predicted 10.00%, nothing compiled",
             True,
         ),
         (
-            {"interrupted": True, "looks": 3, "rounds": [Round(900.0, 1100.0, 1)]},
-            "interrupted after 3 looks, nothing compiled to less",
+            {"interrupted": True, "trial_compiles": 3, "rounds": [Round(900.0, 1100.0, 1)]},
+            "interrupted after 3 trial compiles, nothing compiled to less",
             True,
         ),
     ],

@@ -32,8 +32,9 @@ def test_large_budget_is_shared_by_its_shares() -> None:
     assert solve_seconds(Spent(1000.0, 220.0)) == 60.0
 
 
-def test_slow_compiles_leave_out_samples_before_looks_and_a_compile() -> None:
-    # 240 s, of which two compiles of 80 s have taken 160: 80 are left for looks and a compile.
+def test_slow_compiles_leave_out_samples_before_trial_compiles_and_a_compile() -> None:
+    # 240 s, of which two compiles of 80 s have taken 160: 80 are left for trial compiles and a
+    # compile.
     assert sample_seconds(Spent(240.0, 160.0), 80.0) == 0.0
     # A quarter of what is left, not 15 % of 240 s.
     assert solve_seconds(Spent(240.0, 160.0)) == pytest.approx(20.0)

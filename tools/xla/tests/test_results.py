@@ -124,7 +124,8 @@ def test_each_solvers_mapping_is_recompiled_where_asked(world: World) -> None:
 
 
 def test_what_the_loops_of_two_solvers_learn_is_kept_apart(make_world: MakeWorld) -> None:
-    # The first compile has 30 cycles that no look shows: a lesson, and another mapping.
+    # The first compile has 30 cycles that no trial compile shows, so the loop refits and makes
+    # another mapping.
     world = make_world(
         promised={"a": 40, "b": 5},
         cycles={"a": -40, "b": -5},
@@ -198,14 +199,14 @@ def solve(program: str, solver: str, cycles: float) -> dict[str, Any]:
 
 
 def verify(
-    program: str, optimized: float, predicted: float, honoured: float, total: float = 1e6
+    program: str, optimized: float, predicted: float, followed: float, total: float = 1e6
 ) -> dict[str, Any]:
     rounds = [{"predicted_cycles": predicted, "compiled_cycles": optimized, "items": 2}]
     verified = {
         "default_cycles": 1e6,
         "optimized_cycles": optimized,
         "predicted_cycles": predicted,
-        "honoured_share": honoured,
+        "honoured_share": followed,
         "options": {"o": "v"} if optimized < 1e6 else {},
         "kept": ["k1", "k2"] if optimized < 1e6 else [],
         "dropped": {"d": "r"},

@@ -78,7 +78,7 @@ def test_the_chips_own_limit_is_no_option(make_world: MakeWorld, cache: pathlib.
     )
     assert run().compiler_options == OVERRIDES
     assert limits_tried(cache) == {16, 24, 12, 20}
-    assert "look a limit_24576" not in world.log()
+    assert "trial a limit_24576" not in world.log()
 
 
 def test_limits_are_tried_while_they_help_and_then_beside_the_best(

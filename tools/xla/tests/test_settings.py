@@ -36,7 +36,7 @@ def test_items_take_places_of_their_own_and_are_about_no_access() -> None:
     items = assignment_settings(CHIPS["tpu_v4i"])
     assert len({item.key for item in items}) == len(items)
     assert len({item.place for item in items}) < len(items)
-    assert not any(item.accesses or item.may_be_refused or item.insistence() for item in items)
+    assert not any(item.accesses or item.may_be_refused or item.strict_form() for item in items)
 
 
 def test_what_the_users_options_set_is_left_to_them() -> None:
