@@ -1,8 +1,8 @@
-"""What other limits of scoped memory make of a registry's programs, as a Markdown table.
+"""Measures the gains of other limits of scoped memory and prints a Markdown table.
 
 Compiles each program of the captures under the chip's own limit and under those that `optimize`
-would try, without any overrides. Appends a record a line to OUTPUT; run again, it goes on where it
-stopped.
+would try, without overrides. Appends one record a line to OUTPUT; a second run continues where the
+first stopped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def try_limits(entry: corpus.Entry, seconds: float) -> dict[str, Any]:
 
 
 def table(records: list[dict[str, Any]]) -> str:
-    """One row a program, and the mean gain of each chip."""
+    """Returns a row for each program, and the mean gain of each chip."""
     rows = [
         "| chip | program | best limit, MiB | gain | limits tried (gain) |",
         "| --- | --- | ---: | ---: | --- |",
@@ -63,7 +63,7 @@ def table(records: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Goes through the captures, then prints the table."""
+    """Measures all captures, then prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
     corpus.add_arguments(parser)
