@@ -1,8 +1,8 @@
-"""A compiler and a mallocmuzero binary made up for the closed loop: both follow one world file.
+"""A fake compiler and a fake binary for the closed loop: both follow one world file.
 
-The world says what each override does to the program's cycles, which the compiler refuses, and
-where the latency table is wrong. A text is JSON: the overrides asked for, and whether it was
-compiled to the end. Run with the world's path, then "trial" or "compile" for a compile process, or
+The world says how each override changes the program's cycles, which overrides the compiler
+refuses, and where the latency table is wrong. A text is JSON: the requested overrides, and whether it is of a
+whole compile. Run with the world's path, then "trial" or "compile" for a compile process, or
 a subcommand of the binary with its arguments.
 """
 
@@ -47,7 +47,7 @@ def cycles(world: dict[str, Any], asked: list[str], tables: set[str]) -> float:
 
 
 def late_copies(world: dict[str, Any], asked: list[str]) -> list[tuple[str, float]]:
-    """Returns the copies that are waited for: what starts each earlier, and the cycles."""
+    """Returns the late copies: the override that starts each earlier, and the cycles of waiting."""
     late = world.get("late", {})
     return [late[name] for name in asked if name in late and late[name][0] not in asked]
 
@@ -95,7 +95,7 @@ def set_by(world: dict[str, Any], options: dict[str, str]) -> list[str]:
 
 
 def unknown_settings(world: dict[str, Any], options: dict[str, str]) -> list[str]:
-    """Returns those, as name=value, that this compiler does not have."""
+    """Returns the options, as name=value, that this compiler does not have."""
     names = {text.partition("=")[0] for text in world.get("settings", {}).values()}
     known = re.compile("|".join(("overrides", "space_assignment$", "scoped_vmem", *names)))
     return sorted("=".join(pair) for pair in options.items() if not known.search(pair[0]))
@@ -152,7 +152,7 @@ def item(world: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[str, Any]:
-    """The binary: returns what it prints."""
+    """The binary: returns its output."""
     flags: dict[str, list[str]] = {}
     for name, value in zip(arguments[::2], arguments[1::2], strict=False):
         flags.setdefault(name, []).append(value)
@@ -221,7 +221,7 @@ def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[st
 
 
 def main() -> None:
-    """Plays the part that the arguments name."""
+    """Plays the role that the arguments name."""
     world = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
     role, *arguments = sys.argv[2:]
     if role in ("trial", "compile"):

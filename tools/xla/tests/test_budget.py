@@ -1,4 +1,4 @@
-"""Budgets are spelt in one way, and spent once."""
+"""Budgets have one spelling, and are spent once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_anything_else_is_a_usage_error_that_shows_what_would_be_right(text: str
         parse_duration(text)
 
 
-def test_looks_and_compiles_run_out_separately() -> None:
+def test_trial_compiles_and_compiles_run_out_separately() -> None:
     budget = Budget(60.0, trial_compiles=1, compiles=1)
     budget.spend_trial_compile()
     with pytest.raises(BudgetSpentError, match="trial compiles"):
@@ -44,7 +44,7 @@ def test_part_of_a_budget_is_spent_out_of_the_whole() -> None:
         part.spend_trial_compile()
 
 
-def test_part_may_be_given_a_share_of_the_looks_rounded_up() -> None:
+def test_part_gets_a_share_of_the_trial_compiles_rounded_up() -> None:
     part = Budget(60.0, trial_compiles=3).part(60.0, trial_share=0.6)
     part.spend_trial_compile()
     part.spend_trial_compile()

@@ -229,7 +229,7 @@ def test_interrupted_search_leaves_the_options_that_are_there_and_exits_1(
     assert f"{output} not written" in shown
 
 
-def test_search_without_time_for_a_look_leaves_the_options_that_are_there_and_exits_1(
+def test_search_without_a_trial_compile_keeps_existing_options_and_exits_1(
     world: World, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "keep.options"
@@ -240,7 +240,7 @@ def test_search_without_time_for_a_look_leaves_the_options_that_are_there_and_ex
     assert "budget spent before any placement was tried" in capsys.readouterr().err
 
 
-def test_looks_without_a_compile_are_no_verdict(
+def test_trial_compiles_without_a_whole_compile_are_undecided(
     world: World, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "new.options"

@@ -1,4 +1,4 @@
-"""What is said of a search that found nothing depends on why it did not."""
+"""The description of a search without a result depends on the reason."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_options_of_an_interrupted_search_are_an_answer() -> None:
     assert not verified.undecided
 
 
-def test_old_record_of_a_search_without_a_look_is_no_answer() -> None:
+def test_old_record_without_a_trial_compile_is_no_answer() -> None:
     old = Verified(1000.0, 1000.0, 1000.0).to_json()
     for name in ("out_of_budget", "best_predicted_cycles", "compile_seconds"):
         del old[name]

@@ -1,4 +1,4 @@
-"""The results command makes each record once, and its tables say what the records say."""
+"""The results command makes each record once, and its tables agree with the records."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_every_solver_is_run_and_the_best_mapping_recompiled(world: World) -> No
     assert records[1]["budget"] == {"seconds": 60}
     assert records[2]["budget"] == {"seconds": 60, "looks": 400, "compiles": 6}
     assert records[2]["versions"] == VERSIONS
-    # Paths of one machine mean nothing to whoever reads the records.
+    # Records must not contain paths of one machine.
     assert str(world.capture.parent) not in json.dumps(records)
 
 
@@ -251,7 +251,7 @@ def test_tables_state_gains_errors_and_summary() -> None:
     ("change", "mark"),
     [
         ({}, ""),
-        ({"program_sha256": "b"}, ""),  # imported anew, with the same outcome
+        ({"program_sha256": "b"}, ""),  # imported again, with the same outcome
         ({"total_cycles": 0.94e6}, " †"),  # another mapping
         ({"solver": "xla_like"}, " †"),  # the solver recompiled has no column
     ],

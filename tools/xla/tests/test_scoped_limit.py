@@ -1,4 +1,4 @@
-"""optimize() finds how much memory instructions may take for themselves, and says so."""
+"""optimize() finds the best limit of scoped memory and reports it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(chip: str = "tpu_v5e", **options: Any) -> Optimized:
 
 
 def limits_tried(cache: pathlib.Path, chip: str = "tpu_v5e") -> set[int]:
-    """Returns them in MiB; 16 stands for the chip's own."""
+    """Returns the tried limits in MiB; 16 stands for the chip's own."""
     by_sha = {
         with_options(program(), {OPTION: str(mebibytes * 1024)}).sha256: mebibytes
         for mebibytes in range(1, 128)

@@ -46,7 +46,7 @@ def test_settings_are_not_tried_by_themselves_when_their_time_is_over() -> None:
 
 
 def test_a_setting_that_helps_at_once_does_not_end_work_on_the_list_without_it() -> None:
-    # Under the setting nothing else matters; without it nine repairs are better than it.
+    # Under the setting nothing else helps; without it nine repairs gain more than the setting.
     helpful = next(item for item in SETTINGS if item.kind == setting_kinds()[0])
     repairs = [
         Item(f"r{k}", "assign_first", "r", 0.0, (f"r{k}",), (), "", (k,)) for k in range(1, 10)

@@ -1,4 +1,4 @@
-"""Settings of the assignment are offered by chip, but not in place of the user's own."""
+"""Settings depend on the chip and never replace the user's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SLICES = "xla_tpu_sliced_prefetch_max_slices=8"
 
 
 def by_kind(chip: str, options: dict[str, object] | None = None) -> dict[str, tuple[str, str]]:
-    """Returns what each setting sets."""
+    """Returns the option and value of each setting."""
     items = assignment_settings(CHIPS[chip], options)
     return {item.kind: item.setting for item in items if item.setting}
 

@@ -100,7 +100,7 @@ def test_refusal_is_the_compilers_on_one_line(
         compiler.compile_trial(options(tmp_path, "refuses"), Budget())
 
 
-def test_abort_is_told_with_its_last_words_and_the_next_look_works(
+def test_abort_is_reported_with_its_last_line_and_the_next_trial_works(
     tmp_path: pathlib.Path, compiler: TrialCompiler
 ) -> None:
     with pytest.raises(WorkerLostError, match=r"status -6.*Check failed: made up"):
@@ -108,7 +108,7 @@ def test_abort_is_told_with_its_last_words_and_the_next_look_works(
     assert compiler.compile_trial(options(tmp_path, "finishes"), Budget()) == "HloModule whole"
 
 
-def test_compile_under_way_dies_with_its_look_process(
+def test_running_compile_ends_with_its_process(
     tmp_path: pathlib.Path, compiler: TrialCompiler
 ) -> None:
     with pytest.raises(BudgetSpentError):

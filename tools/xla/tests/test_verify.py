@@ -1,4 +1,4 @@
-"""The closed loop keeps what the compiler really makes faster, and nothing else."""
+"""The closed loop keeps only options that really make the compiled program faster."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def asked(options: dict[str, str]) -> str:
 
 
 def without_settings(world: World) -> list[str]:
-    """The log, less lists with settings, none of which the compiler has."""
+    """Returns the log without lists with settings, which this compiler does not have."""
     return [line for line in world.log() if "=" not in line]
 
 
@@ -78,7 +78,7 @@ def test_item_behind_a_failure_that_names_none_is_found_by_halving(
     result = verify(world)
     assert list(result.dropped) == ["keep_value f #f"]
     assert asked(result.options) == "a b c d e g h"
-    # All eight fail; of the prefixes abcd, abcdef, abcde the second fails: f, and all but f work.
+    # All eight fail. Of the prefixes abcd, abcdef and abcde only abcdef fails, so f is dropped.
     assert world.log()[:5] == [
         "trial a b c d e f g h",
         "trial a b c d",
@@ -103,7 +103,7 @@ def test_items_that_only_hurt_each_other_are_not_both_kept(make_world: MakeWorld
     assert asked(result.options) == "a b d"
 
 
-def test_looks_side_by_side_find_what_looks_one_by_one_do(make_world: MakeWorld) -> None:
+def test_parallel_trial_compiles_find_the_same_as_single_ones(make_world: MakeWorld) -> None:
     promised = {name: 90 - 10 * rank for rank, name in enumerate("abcdefgh")}
     cycles = {name: -gain for name, gain in promised.items()} | {"c": 60, "f": 5}
     world = make_world(promised=promised, cycles=cycles, refused=["h"])
@@ -116,7 +116,7 @@ def test_looks_side_by_side_find_what_looks_one_by_one_do(make_world: MakeWorld)
         assert together.dropped == alone.dropped
 
 
-def test_looks_side_by_side_keep_to_the_budget_of_looks(make_world: MakeWorld) -> None:
+def test_parallel_trial_compiles_keep_to_their_budget(make_world: MakeWorld) -> None:
     promised = {name: 20 - rank for rank, name in enumerate("abcdefgh")}
     cycles = {name: (-1) ** rank * gain for rank, (name, gain) in enumerate(promised.items())}
     world = make_world(promised=promised, cycles=cycles)
@@ -146,7 +146,7 @@ def test_prediction_that_fails_to_come_true_never_makes_it_slower(make_world: Ma
 def test_loop_learns_from_a_compile_and_takes_the_next_best(make_world: MakeWorld) -> None:
     world = make_world(promised={"a": 40, "b": 30}, cycles={"a": -40, "b": -30}, hidden={"a": 50})
     result = verify(world)
-    # Together 1000 - 40 - 30 + 50 = 980; once a is known to add 10, b alone: 970.
+    # Together 1000 - 40 - 30 + 50 = 980. After the refit a adds 10, and b alone gives 970.
     assert [entry.compiled_cycles for entry in result.rounds] == [980, 970]
     assert asked(result.options) == "b"
     assert result.predicted_cycles == 970
@@ -160,7 +160,7 @@ def test_another_mapping_is_sought_once_the_table_has_learnt(make_world: MakeWor
         hidden={"a": 50},
     )
     result = verify(world, solve=True)
-    # a was to save 40 and costs 10; the second mapping's items save 50 without it.
+    # a is predicted to save 40 but costs 10; the items of the second mapping save 50 without a.
     assert [entry.compiled_cycles for entry in result.rounds] == [1010, 950]
     assert asked(result.options) == "b c"
     assert result.mapping is not None
@@ -211,7 +211,7 @@ def test_copies_that_are_waited_for_are_started_earlier(make_world: MakeWorld) -
         late={"a": ("start", 60)},
     )
     result = verify(world)
-    # Both together are slower than the default, for the waiting; b alone is not.
+    # Both together are slower than the default because of the waits; b alone is faster.
     assert without_settings(world)[:4] == [
         "trial a b",
         "trial a",
@@ -232,7 +232,7 @@ def test_moves_that_no_mapping_asked_for_are_found_all_the_same(make_world: Make
     assert asked(verify(world).options) == "b"
 
 
-def test_same_subset_is_looked_at_once(make_world: MakeWorld) -> None:
+def test_same_list_gets_one_trial_compile(make_world: MakeWorld) -> None:
     promised = {"a": 40, "b": 30, "c": 20, "d": 10}
     world = make_world(
         promised=promised, cycles={"a": -4, "b": 3, "c": -2, "d": 1}, hidden={"a": 1}
@@ -255,7 +255,7 @@ def test_budget_of_compiles_is_kept(make_world: MakeWorld) -> None:
     assert verify(world, budget=Budget(60.0, compiles=1)).compiles == 1
 
 
-def test_time_limit_ends_a_look_that_hangs(make_world: MakeWorld) -> None:
+def test_time_limit_ends_a_trial_compile_that_hangs(make_world: MakeWorld) -> None:
     world = make_world(promised={"a": 40}, cycles={"a": -40}, hangs=["a"])
     result = verify(world, budget=Budget(3.0))
     assert result.options == {}

@@ -155,6 +155,6 @@ def named_item(message: str, items: Sequence[Item]) -> Item | None:
     for name in _NAMED.findall(message):
         about = [item for item in items if item.may_be_refused and item.mentions(name)]
         if about:
-            # The compiler names the request that failed, not the obstacle: give up the least gain.
+            # The compiler names the failed request, not its obstacle: give up the least gain.
             return min(about, key=lambda item: item.gain)
     return None
