@@ -22,6 +22,7 @@ _SIMULATOR: Paint = ("#e3eefb", BLUE)
 _LEARNING: Paint = ("#fdf0d5", OCHRE)
 _PAINTS = {
     "proto": PLAIN,
+    "hardware": PLAIN,
     "base": PLAIN,
     "third_party": PLAIN,
     "simulator": _SIMULATOR,
@@ -42,13 +43,20 @@ _LEGEND = (
 )
 
 
+# Arrows that are no includes: the package runs the binary, and text protos are built into the code.
+_OTHER_ARROWS = {("tools/xla", "cli"), ("simulator/core", "hardware")}
+
+
 def read_rooms() -> Rooms:
-    """Returns the table without helpers of tests, and the Python package, which runs the binary."""
+    """Returns the table without helpers of tests, and with the folders of _OTHER_ARROWS."""
     table = read_table(DOCUMENT.read_text("utf-8"))
     rooms = {
         room: {name for name in names if not is_test_support(name)} for room, names in table.items()
     }
-    return {**rooms, "tools/xla": {"cli"}}
+    rooms["hardware"] = set()
+    for room, name in _OTHER_ARROWS:
+        rooms.setdefault(room, set()).add(name)
+    return rooms
 
 
 def reachable(rooms: Rooms, room: str) -> set[str]:
@@ -87,7 +95,7 @@ def draw() -> Svg:
         for name in sorted(direct(rooms, room)):
             (x0, y0), w0 = places[room]
             (x1, y1), w1 = places[name]
-            dash = "5,4" if room == "tools/xla" else ""
+            dash = "5,4" if (room, name) in _OTHER_ARROWS else ""
             ends = [(x0 + w0 / 2, y0 + _HEIGHT), (x1 + w1 / 2, y1 - 1)]
             colour = _PAINTS.get(room.split("/")[0], _LEARNING)[1]
             arrow = colour if colour in (BLUE, GREEN, OCHRE) else INK
@@ -96,7 +104,7 @@ def draw() -> Svg:
         svg.rect((x, y, width, _HEIGHT), _PAINTS.get(room.split("/")[0], _LEARNING), radius=4)
         svg.text((x + width / 2, y + 20), room, anchor="middle", size=13)
     svg.legend((_MARGIN, height - 12), _LEGEND)
-    svg.text((_WIDTH - _MARGIN, height - 12), "dashed: runs the binary", anchor="end", fill=MUTED)
+    svg.text((_WIDTH - _MARGIN, height - 12), "dashed: no include", anchor="end", fill=MUTED)
     return svg
 
 

@@ -72,12 +72,12 @@ class Run:
                 self._begin_one(now)
                 next_fault = now + self._interval
             if now >= next_look:
-                self.look(now)
+                self.watch(now)
                 next_look = now + 1
             time.sleep(TICK_SECONDS)
         self._end_due(float("inf"))
 
-    def look(self, now: float) -> None:
+    def watch(self, now: float) -> None:
         """Samples RSS; notes and restarts processes that ended by themselves."""
         hurt = {pending.fault.victim for pending in self._pending}
         for role in self._cluster.roles:
@@ -103,7 +103,7 @@ class Run:
         """Waits for a condition; raises TimeoutError, which names it, if it stays false."""
         end = time.monotonic() + seconds
         while True:
-            self.look(time.monotonic())
+            self.watch(time.monotonic())
             if condition():
                 return
             if time.monotonic() > end:

@@ -1,9 +1,11 @@
 """A fake compiler and a fake binary for the closed loop: both follow one world file.
 
 The world says how each override changes the program's cycles, which overrides the compiler
-refuses, and where the latency table is wrong. A text is JSON: the requested overrides, and whether it is of a
-whole compile. Run with the world's path, then "trial" or "compile" for a compile process, or
-a subcommand of the binary with its arguments.
+refuses, and where the latency table is wrong. A text is JSON: the requested overrides, and whether
+it is of a whole compile.
+
+Run with the world's path, then "trial" or "compile" for a compile process, or a subcommand of the
+binary with its arguments.
 """
 
 from __future__ import annotations

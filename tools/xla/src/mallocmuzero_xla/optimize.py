@@ -290,7 +290,7 @@ class _Run:
 
 
 def _sweep(folder: pathlib.Path) -> None:
-    """Removes folders of loops that were killed: nobody else will, and no loop takes a day."""
+    """Removes folders of killed loops, which are older than any running loop."""
     for path in folder.glob(f"{_LOOP_PREFIX}*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
