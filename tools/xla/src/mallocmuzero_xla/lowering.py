@@ -1,9 +1,10 @@
 """Lowers a JAX function once, into bytes that any compile process can compile.
 
-`jax.jit(f).lower(...)` gives a StableHLO module and compile options. A compile process that gets
-both produces the text of `jax.jit(f).lower(...).compile(compiler_options=...)`, byte for byte. It
-neither unpickles the function nor traces it again. This module and placed_payload.py are the ones
-that use private parts of jax.
+`jax.jit(f).lower(...)` gives a StableHLO module and compile options; other compiler options change
+only the latter. A compile process that gets both produces the text of
+`jax.jit(f).lower(...).compile(compiler_options=...)`, byte for byte. It neither unpickles the
+function nor traces it again. This module and placed_payload.py are the ones that use private parts
+of jax.
 """
 
 from __future__ import annotations
