@@ -3,7 +3,7 @@
 
     mallocmuzero corpus --workloads workloads --json | workloads/plot_calibration.py OUTPUT.svg
 
-Needs matplotlib. Each point is one placement of one program that the latency table was fitted
+Needs matplotlib. Each point is one placement of one program, which the latency table was fitted
 without.
 """
 
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def draw_axes(totals: plt.Axes, errors: plt.Axes) -> None:
-    """Labels both plots; the diagonal is a perfect prediction."""
+    """Labels both plots. The diagonal is a perfect prediction."""
     low, high = totals.get_xlim()[0], totals.get_xlim()[1]
     totals.set(xscale="log", yscale="log", xlabel="compiled Mcycles", ylabel="predicted Mcycles")
     totals.plot([max(low, 0.1), high], [max(low, 0.1), high], color="black", linewidth=0.7)

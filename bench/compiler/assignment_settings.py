@@ -1,8 +1,8 @@
-"""What each setting of the compiler's assignment makes of its default placement.
+"""Measures the gain of each setting of the compiler's assignment.
 
-Looks at each program of the captures under each setting alone, without any overrides, and prices
-the placement by the program's latency table. Appends a record a line to OUTPUT; run again, it goes
-on where it stopped.
+Makes a trial compile of each program of the captures under each setting alone, without overrides,
+and prices the placement by the program's latency table. Appends one record a line to OUTPUT; a
+second run continues where the first stopped.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.errors import CompileError, WorkerLostError
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.overrides import options_of
 from mallocmuzero_xla.settings import assignment_settings, setting_kinds
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 from mallocmuzero_xla.variants import ALL_HBM
 
-# Programs on which no setting saves more than this share have nothing to say.
+# Programs on which no setting saves more than this share are left out.
 _LEAST_SAVING = 1e-3
 
 
 def try_settings(entry: corpus.Entry) -> dict[str, Any]:
-    """Returns the share of cycles that each setting saves; None where it does not compile."""
+    """Returns the share of cycles that each setting saves; None if it does not compile."""
     binary = Binary()
     capture = entry.capture()
     all_hbm = capture.path(ALL_HBM)
     saved: dict[str, float | None] = {}
-    with Looker(capture_chip(capture)) as looker:
-        lower_for(capture, Source(entry.name, entry.registry), looker, Budget())
-        for item in assignment_settings(capture_chip(capture), looker.base_options):
+    with TrialCompiler(capture_chip(capture)) as compiler:
+        lower_for(capture, Source(entry.name, entry.registry), compiler, Budget())
+        for item in assignment_settings(capture_chip(capture), compiler.base_options):
             try:
-                text = looker.look(options_of([item]), Budget())
+                text = compiler.compile_trial(options_of([item]), Budget())
                 found = binary.readback(entry.program, all_hbm, text, "default")
                 saved[item.kind] = 1 - found.mapped_cycles / found.default_cycles
             except (CompileError, WorkerLostError):
@@ -46,7 +46,7 @@ def try_settings(entry: corpus.Entry) -> dict[str, Any]:
 
 
 def table(records: list[dict[str, Any]]) -> str:
-    """One row a program: what the best setting saves; then one a setting."""
+    """Returns a row for each program with its best setting, then a row for each setting."""
     rows = ["| program | best setting | saves |", "| --- | --- | ---: |"]
     by_kind: dict[str, list[float]] = {}
     best = []
@@ -67,10 +67,10 @@ def table(records: list[dict[str, Any]]) -> str:
 
 
 def covering_order(records: list[dict[str, Any]]) -> Iterator[str]:
-    """Yields the settings; each adds most to the best of those before it.
+    """Yields the settings; each adds the largest gain to those before it.
 
-    What a setting saves counts as a share of what the program's best setting saves. That share, of
-    the best setting so far, stands before each.
+    The gain of a setting counts as a share of the gain of the program's best setting. The line of
+    each setting begins with this share for the best setting so far.
     """
     shares = []
     for record in records:
@@ -93,7 +93,7 @@ def covering_order(records: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Goes through the captures, then prints the table, and the order for settings.py."""
+    """Measures all captures, then prints the table and the order for settings.py."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
     corpus.add_arguments(parser)

@@ -1,4 +1,4 @@
-"""Programs of a folder of workloads and what was recorded of them, for benchmarks that resume."""
+"""Programs of a folder of workloads and their records, for benchmarks that resume."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# What was found of one program: fields of its record.
+# The fields of a record of one program.
 Measure = Callable[["Entry"], dict[str, Any]]
 
 
@@ -63,7 +63,7 @@ class Entry:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds those that choose programs."""
+    """Adds the flags that choose programs."""
     parser.add_argument("--workloads", type=pathlib.Path, default=ROOT / "workloads")
     parser.add_argument("--chip", action="append", default=[])
     parser.add_argument("--only", action="append", default=[], metavar="GLOB")
@@ -85,7 +85,7 @@ def chosen(arguments: argparse.Namespace) -> Iterator[Entry]:
 def record_each(
     entries: Iterator[Entry], output: pathlib.Path, measure: Measure
 ) -> list[dict[str, Any]]:
-    """Appends a record a line to `output` for each program that has none; returns all records."""
+    """Appends a record to `output` for each program without one; returns all records."""
     progress = LoopProgress()
     records = _read(output)
     done = {(record["chip"], record["program"]) for record in records}
@@ -105,7 +105,7 @@ def record_each(
 
 
 def _read(output: pathlib.Path) -> list[dict[str, Any]]:
-    """Returns the records there are; a line that was cut short is taken away."""
+    """Returns the existing records; removes an incomplete line."""
     text = output.read_text(encoding="utf-8") if output.exists() else ""
     whole = text[: text.rfind("\n") + 1]
     if whole != text:

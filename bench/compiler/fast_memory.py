@@ -1,7 +1,7 @@
-"""How many bytes of fast memory the compiler gives to tensors, as hardware/*.textproto say.
+"""Measures the bytes of fast memory that the compiler gives to tensors, for hardware/*.textproto.
 
-Compiles two matrix products in a row for ever larger values between them, and halves the interval
-between the largest that was put into fast memory and the smallest that was not. A minute a chip.
+Compiles two matrix products in a row with a value between them. A bisection finds the largest value
+that the compiler puts into fast memory. It takes a minute for each chip.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STEP = 8
 
 
 def fits(chip: Chip, rows: int) -> bool:
-    """Whether the value between the products is in a memory space of its own."""
+    """Whether the value between the products has a memory space in its layout."""
     sharding = jax.sharding.SingleDeviceSharding(chip_devices(chip)[0])
     lowered = jax.jit(lambda x, w: (x @ w) @ w).lower(
         *(
@@ -34,7 +34,7 @@ def fits(chip: Chip, rows: int) -> bool:
 
 
 def capacity(chip: Chip, low: int, high: int) -> int:
-    """Bytes of the largest value that fits; `low` rows do and `high` do not."""
+    """Returns the bytes of the largest value that fits; `low` rows fit and `high` rows do not."""
     while high - low > STEP:
         middle = (low + high) // 2 // STEP * STEP
         if fits(chip, middle):

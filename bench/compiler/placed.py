@@ -1,13 +1,12 @@
-"""What the corpus's programs gain when the mapping itself is compiled: docs/placed.md's table.
+"""Measures the gains of placed modules over the corpus and writes the table of docs/placed.md.
 
-`mallocmuzero optimize` places local search's mapping of every program and has it compiled as it
-stands: with the captured compiles to start from, or (--lowered) with the program built anew by its
-function, which also lets it try other limits of scoped memory. A record a program is appended to a
-JSON Lines file; run again, it goes on where it stopped. Then the table is written.
+`mallocmuzero optimize` compiles a placed module of every program. It starts from the captured
+compiles, or with --lowered from the program's function, which also lets it try other limits of
+scoped memory. Each program appends a record to a JSON Lines file; a second run continues where the
+first stopped. Then the table is written.
 
-Captures may have been made with another version of the compiler than the one that compiles the
-placed modules. --defaults compiles each program by default with the present one, and the table
-compares with that.
+The captures may come from another version of the compiler than the placed modules. --defaults
+compiles each program by default with the present version, and the table compares with that.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.importer import find_binary
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 BEGIN = "<!-- table of bench/compiler/placed.py: begin -->"
 END = "<!-- table of bench/compiler/placed.py: end -->"
@@ -42,7 +41,7 @@ Key = tuple[str, str]  # chip and program
 
 
 def captured_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
-    """The compiles that were captured, for `optimize`."""
+    """Returns the flags for `optimize` with the captured compiles."""
     capture = entry.workloads / "captures" / entry.chip / entry.name
     all_hbm = entry.write_all_hbm(folder / "all_hbm.pb")
     words = ["--all-hbm", str(all_hbm), "--default", str(capture / "default.hlo.zst")]
@@ -52,12 +51,12 @@ def captured_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
 
 
 def lowered_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
-    """The program as its function gives it, for `optimize`."""
+    """Returns the flags for `optimize` with the lowered function."""
     chip = find_chip(entry.chip)
-    with Looker(chip) as looker:
-        job = lower_job(entry.name, chip, looker.lowered, entry.registry.resolve())
-        looker.lower(job, Budget())
-        program = LoweredProgram.read(looker.lowered)
+    with TrialCompiler(chip) as compiler:
+        job = lower_job(entry.name, chip, compiler.lowered, entry.registry.resolve())
+        compiler.lower(job, Budget())
+        program = LoweredProgram.read(compiler.lowered)
     module, options = folder / "program.mlir", folder / "options.pb"
     module.write_bytes(program.module)
     options.write_bytes(program.compile_options)
@@ -66,7 +65,7 @@ def lowered_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
 
 
 def run_binary(*words: str) -> str:
-    """Returns what a command prints; raises CaptureError with its last complaint."""
+    """Returns the output of a command; raises CaptureError with its last line of errors."""
     line = [str(find_binary()), *words]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -101,12 +100,12 @@ def measure_default(entry: corpus.Entry) -> Record:
 
 
 def gain(cycles: float, report: Record) -> float:
-    """In per cent of the compiler's default."""
+    """Returns a gain in per cent of the compiler's default."""
     return 100 * (1 - cycles / float(report["default_cycles"]))
 
 
 def compare_with(default_cycles: float | None, report: Record) -> None:
-    """Puts another default into a report: the result is never slower than that one."""
+    """Puts another default into a report, which is then never slower than that default."""
     if default_cycles is None:
         return
     rounds = [float(entry["compiled_cycles"]) for entry in compiled_rounds(report)]
@@ -115,7 +114,7 @@ def compare_with(default_cycles: float | None, report: Record) -> None:
 
 
 def by_overrides() -> dict[Key, float]:
-    """What the override search gained, in per cent; the best where it was measured twice."""
+    """Returns the gain of the override search in per cent; the best of several records."""
     gains: dict[Key, float] = {}
     for file in sorted(RESULTS.glob("tpu_*.jsonl")):
         for line in file.read_text(encoding="utf-8").splitlines():
@@ -127,7 +126,7 @@ def by_overrides() -> dict[Key, float]:
 
 
 def compiled_rounds(report: Record) -> list[Record]:
-    """Those that the compiler took, under the chip's own limit of scoped memory."""
+    """Returns the compiled rounds under the chip's own limit of scoped memory."""
     return [
         entry
         for entry in report.get("rounds", [])
@@ -136,18 +135,18 @@ def compiled_rounds(report: Record) -> list[Record]:
 
 
 def best_round(report: Record) -> Record | None:
-    """The compiled round with the fewest cycles."""
+    """Returns the compiled round with the fewest cycles."""
     return min(compiled_rounds(report), key=lambda r: float(r["compiled_cycles"]), default=None)
 
 
 def refusal(report: Record) -> str:
-    """Why there is no compiled round."""
+    """Returns the reason for which no round is compiled."""
     errors = [entry["error"] for entry in report.get("rounds", []) if entry.get("error")]
     return str(errors[-1])[:80] if errors else "no round"
 
 
 def row(key: Key, captured: Record, asked: float | None, lowered: Record | None) -> str:
-    """One program's line of the table."""
+    """Returns one program's line of the table."""
     best = best_round(captured)
     promised = compiled = limited = limit = ""
     elsewhere = refusal(captured)
@@ -165,7 +164,7 @@ def row(key: Key, captured: Record, asked: float | None, lowered: Record | None)
 
 
 def means(records: list[Record], asked: dict[Key, float], how: str) -> list[str]:
-    """A line a chip: contended programs, the default kept where nothing is better."""
+    """Returns a line for each chip: mean gains of contended programs, at least the default."""
     lines = []
     for chip in sorted({str(record["chip"]) for record in records}):
         pairs = [
@@ -183,7 +182,7 @@ def means(records: list[Record], asked: dict[Key, float], how: str) -> list[str]
 
 
 def promises(records: list[Record]) -> list[str]:
-    """How far the compiled cycles are from the promised, by the number of rounds before."""
+    """Compares compiled with promised cycles, by the number of earlier rounds."""
     lines = []
     for number, name in enumerate(("first", "second", "third")):
         errors = []
@@ -203,7 +202,7 @@ def promises(records: list[Record]) -> list[str]:
 
 
 def table(captured: list[Record], lowered: list[Record]) -> str:
-    """The text between the marks of the document."""
+    """Returns the text between the marks of the document."""
     asked = by_overrides()
     limits = {(r["chip"], r["program"]): r["report"] for r in lowered}
     header = (
@@ -219,14 +218,14 @@ def table(captured: list[Record], lowered: list[Record]) -> str:
 
 
 def records_of(file: pathlib.Path) -> list[Record]:
-    """The records of a JSON Lines file; none if there is no such file."""
+    """Returns the records of a JSON Lines file; empty if there is no such file."""
     if not file.is_file():
         return []
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def write_table(document: pathlib.Path) -> None:
-    """Replaces what stands between the two marks."""
+    """Replaces the text between the two marks."""
     before, rest = document.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
     captured, lowered = records_of(CAPTURED), records_of(LOWERED)
@@ -242,7 +241,7 @@ def write_table(document: pathlib.Path) -> None:
 
 
 def main() -> None:
-    """Goes through the corpus, then writes the table."""
+    """Measures the corpus, then writes the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

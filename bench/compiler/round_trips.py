@@ -1,8 +1,8 @@
 """Places every captured program and reads it back: a test of the whole corpus, without a compiler.
 
-Of each program local search's mapping is written into the captured module with everything in HBM,
-the placed module is checked, and every access of it must be where the mapping has it. Prints a line
-for each program that fails, and exits with status 1 if there is any.
+For each program it writes local search's mapping into the captured module with everything in HBM
+and checks the placed module. Every access must be where the mapping has it. It prints a line for
+each program that fails, and exits with status 1 if there is any.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mallocmuzero_xla.importer import find_binary
 
 
 def run(*words: str | pathlib.Path) -> dict[str, Any]:
-    """Returns what a command prints with --json; raises RuntimeError with what it complains of."""
+    """Returns the JSON output of a command; raises RuntimeError with its errors."""
     line = [str(word) for word in (find_binary(), *words, "--json")]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -30,7 +30,7 @@ def run(*words: str | pathlib.Path) -> dict[str, Any]:
 
 
 def round_trip(entry: corpus.Entry, budget: str, folder: pathlib.Path) -> str:
-    """Places one program; returns what became of it."""
+    """Places one program; returns the result in words."""
     module = entry.write_all_hbm(folder / "all_hbm.pb")
     program, mapping, placed = entry.program, folder / "found.mapping", folder / "placed.pb"
     found = ("--solver", "local_search", "--budget", budget, "--output", mapping)
@@ -45,7 +45,7 @@ def round_trip(entry: corpus.Entry, budget: str, folder: pathlib.Path) -> str:
 
 
 def main() -> None:
-    """Goes through the corpus."""
+    """Places all programs of the corpus."""
     parser = argparse.ArgumentParser(description=__doc__)
     corpus.add_arguments(parser)
     parser.add_argument("--budget", default="1s", help="of local search; default: 1s")

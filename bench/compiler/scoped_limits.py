@@ -1,8 +1,8 @@
-"""What other limits of scoped memory make of a registry's programs, as a Markdown table.
+"""Measures the gains of other limits of scoped memory and prints a Markdown table.
 
 Compiles each program of the captures under the chip's own limit and under those that `optimize`
-would try, without any overrides. Appends a record a line to OUTPUT; run again, it goes on where it
-stopped.
+would try, without overrides. Appends one record a line to OUTPUT; a second run continues where the
+first stopped.
 """
 
 from __future__ import annotations
@@ -18,26 +18,28 @@ import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.limit_search import LimitSearch
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 
 def try_limits(entry: corpus.Entry, seconds: float) -> dict[str, Any]:
     """Returns the default's cycles, and the cycles by limit in KiB."""
     capture = entry.capture()
     chip = capture_chip(capture)
-    with Looker(chip) as looker, tempfile.TemporaryDirectory() as scratch:
-        lower_for(capture, Source(entry.name, entry.registry), looker, Budget())
-        program = LoweredProgram.read(looker.lowered)
-        search = LimitSearch(program, pathlib.Path(scratch), looker, chip, Binary(), LoopProgress())
+    with TrialCompiler(chip) as compiler, tempfile.TemporaryDirectory() as scratch:
+        lower_for(capture, Source(entry.name, entry.registry), compiler, Budget())
+        program = LoweredProgram.read(compiler.lowered)
+        search = LimitSearch(
+            program, pathlib.Path(scratch), compiler, chip, Binary(), LoopProgress()
+        )
         default = search.run(seconds).default
         return {"default_cycles": default.cycles, "cycles": search.cycles_by_limit()}
 
 
 def table(records: list[dict[str, Any]]) -> str:
-    """One row a program, and the mean gain of each chip."""
+    """Returns a row for each program, and the mean gain of each chip."""
     rows = [
         "| chip | program | best limit, MiB | gain | limits tried (gain) |",
         "| --- | --- | ---: | ---: | --- |",
@@ -61,7 +63,7 @@ def table(records: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Goes through the captures, then prints the table."""
+    """Measures all captures, then prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
     corpus.add_arguments(parser)

@@ -1,4 +1,4 @@
-"""The mallocmuzero binary, as the commands of this folder use it."""
+"""Runs the mallocmuzero binary for the commands of this folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_binary_option(parser: argparse.ArgumentParser) -> None:
 
 
 def run_json(binary: pathlib.Path, *arguments: str) -> dict[str, Any]:
-    """What a command says with --json; CalledProcessError if it fails."""
+    """Returns the JSON output of a command; raises CalledProcessError if it fails."""
     ran = subprocess.run([binary, *arguments, "--json"], check=True, capture_output=True)
     report: dict[str, Any] = json.loads(ran.stdout)
     return report
@@ -33,7 +33,7 @@ def run_json(binary: pathlib.Path, *arguments: str) -> dict[str, Any]:
 def map_program(
     binary: pathlib.Path, program: pathlib.Path, solver: str, budget: str, *more: str
 ) -> dict[str, Any]:
-    """The report of `map` on one thread; the mapping itself is not kept."""
+    """Returns the report of `map` on one thread; does not keep the mapping."""
     with tempfile.TemporaryDirectory() as folder:
         return run_json(
             binary,

@@ -1,8 +1,8 @@
-"""What a checkpoint adds on programs it may never have seen.
+"""Compares a checkpoint with local search on programs that it may never have seen.
 
-Plays each program of a split with the greedy player, with local search, and with the agent (the
-checkpoint's games, polished by local search, within the same time), by turns and with several
-seeds. Prints a Markdown table of cycles saved (medians) and who wins.
+Plays each program of a split with the greedy player, with local search, and with the agent, in
+turns and with several seeds. The agent plays games with the checkpoint, from which local search
+continues within the same time. Prints a Markdown table of cycles saved (medians) and who wins.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 
 from binary import ROOT, add_binary_option, map_program, run_json
 
-# Shares of the cycles: two players closer than this are equal, or as good as.
+# Shares of the cycles: players closer than EQUAL count as equal, closer than CLOSE as nearly equal.
 EQUAL = 5e-6
 CLOSE = 1e-3
 
 
 class Player:
-    """Runs `map` and keeps what it found."""
+    """Runs `map` and keeps its mapping."""
 
     def __init__(self, binary: pathlib.Path, budget: str, checkpoint: pathlib.Path | None) -> None:
         self._binary = binary
@@ -32,14 +32,14 @@ class Player:
         self._checkpoint = checkpoint
 
     def cycles(self, program: pathlib.Path, solver: str, seed: int) -> dict[str, Any]:
-        """The report of one `map`."""
+        """Returns the report of one `map`."""
         more = ["--seed", str(seed)]
         if solver == "agent" and self._checkpoint:
             more += ["--checkpoint", str(self._checkpoint)]
         return map_program(self._binary, program, solver, self._budget, *more)
 
     def variant(self, program: pathlib.Path, share: float, folder: pathlib.Path) -> pathlib.Path:
-        """The program with another size of fast memory."""
+        """Returns the program with another size of fast memory."""
         if share == 1:
             return program
         path = folder / f"{program.parent.name}-{program.name}"
@@ -52,7 +52,7 @@ class Player:
 
 
 def programs_of(arguments: argparse.Namespace) -> list[pathlib.Path]:
-    """The programs that are asked for, by chip and name."""
+    """Returns the selected programs by chip and name."""
     split = arguments.split
     with (ROOT / "workloads/split.csv").open() as file:
         names = {row["name"] for row in csv.DictReader(file) if split in ("all", row["split"])}
@@ -69,7 +69,7 @@ def programs_of(arguments: argparse.Namespace) -> list[pathlib.Path]:
 def play(
     player: Player, program: pathlib.Path, seeds: int
 ) -> tuple[str, float, list[float], list[float]]:
-    """What is compared with, and cycles of greedy, local search and agent as shares of it."""
+    """Returns the reference, and cycles of greedy, local search and agent as shares of it."""
     greedy = player.cycles(program, "greedy", 0)
     reference = greedy.get("default_cycles", greedy["all_hbm_cycles"])
     runs: dict[str, list[float]] = {"local_search": [], "agent": []}

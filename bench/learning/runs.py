@@ -1,7 +1,8 @@
-"""Training runs that a document's figures come from: many programs, seeds and settings.
+"""Makes the training runs of docs/learning.md: many programs, seeds and settings.
 
-Each run has a folder; called again, runs go on until each has trained for its minutes, so that
-hours can be spread over sittings. Prints Markdown tables of medians (and range) over the seeds.
+Each run has a folder. A second call continues the runs until each has trained for its minutes, so
+hours can be spread over several calls. Prints Markdown tables of medians (and range) over the
+seeds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ CONTENDED = (
     "wavenet_10_b16x8192",
 )
 
-# What is left out or changed in each ablation: settings of `train --set`.
+# Settings of `train --set` for each ablation.
 SETTINGS: dict[str, tuple[str, ...]] = {
     "defaults": (),
     "4 simulations": ("search.simulations=4",),
@@ -67,7 +68,7 @@ def program_file(chip: str, name: str) -> pathlib.Path:
 
 
 def go_on(run: Run, arguments: argparse.Namespace) -> None:
-    """Until the run has trained for its minutes."""
+    """Trains until the run has trained for its minutes."""
     own = [
         *("--program", str(program_file(arguments.chip, run.program))),
         *("--threads", str(arguments.threads), "--seed", str(run.seed)),
@@ -78,7 +79,7 @@ def go_on(run: Run, arguments: argparse.Namespace) -> None:
 
 
 def result_of(run: Run, binary: pathlib.Path) -> Result | None:
-    """What the run's last iterations say; None before its first evaluation."""
+    """Returns the results of the run's last iterations; None before its first evaluation."""
     if not trained_seconds(run.folder):
         return None
     folder = str(run.folder)
@@ -90,7 +91,7 @@ def result_of(run: Run, binary: pathlib.Path) -> Result | None:
 
 
 def local_search(program: str, arguments: argparse.Namespace) -> float:
-    """Share of the default's cycles that ten seconds of local search save."""
+    """Returns the share of the default's cycles that ten seconds of local search save."""
     cache = arguments.output / program / "local_search.json"
     if not cache.exists():
         path = program_file(arguments.chip, program)
@@ -100,7 +101,7 @@ def local_search(program: str, arguments: argparse.Namespace) -> float:
 
 
 def spread(values: list[float]) -> str:
-    """Median, and the range where there are several."""
+    """Returns the median, and the range if there are several values."""
     middle = f"{100 * median(values):.2f} %"
     if len(values) == 1:
         return middle
@@ -108,7 +109,7 @@ def spread(values: list[float]) -> str:
 
 
 def table(results: list[Result], arguments: argparse.Namespace) -> str:
-    """One row a program and setting."""
+    """Returns one row for each program and setting."""
     rows = [
         "| program | setting | greedy | final policy with search | best game | local search, 10 s "
         "| games |",
@@ -129,7 +130,7 @@ def table(results: list[Result], arguments: argparse.Namespace) -> str:
 
 
 def summary(results: list[Result]) -> str:
-    """How many programs the median run wins, with the default settings."""
+    """Counts the programs on which the median run wins, with the default settings."""
     own: dict[str, list[Result]] = {}
     for result in results:
         if result.run.setting == "defaults":
@@ -174,7 +175,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def check(arguments: argparse.Namespace) -> str | None:
-    """What is wrong with the arguments."""
+    """Returns a fault of the arguments, or None."""
     for setting in arguments.settings:
         if setting not in SETTINGS:
             return f"--settings: no '{setting}', there are {', '.join(SETTINGS)}"
@@ -192,7 +193,7 @@ def main() -> int:
     if wrong:
         print(f"learning-runs: {wrong}", file=sys.stderr)
         return 2
-    # Seed by seed, so that an early end leaves something of every program.
+    # Seed by seed, so that every program has a run if the command ends early.
     runs = [
         Run(
             program,

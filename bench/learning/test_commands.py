@@ -1,4 +1,4 @@
-"""The commands that docs/learning.md names, on little, so that they work when they are needed."""
+"""Runs the commands of docs/learning.md on small inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from binary import ROOT
 
 
 def run(script: str, *arguments: str) -> str:
-    """What the command prints."""
+    """Returns the output of the command."""
     command = [str(ROOT / "scripts" / script), *arguments]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 

@@ -1,8 +1,8 @@
-"""Does training find the best game where it is known?
+"""Tests whether training finds the best game of programs with a known optimum.
 
-Trains one agent a seed, on one thread and without demonstrations, on tiny programs of that seed's
-own, and counts those on which the final policy with search plays the optimum. Called again, runs go
-on until each has trained for its minutes. Prints a Markdown table.
+Trains one agent for each seed, on one thread and without demonstrations, on tiny programs of that
+seed. Counts the programs on which the final policy with search plays the optimum. A second call
+continues the runs until each has trained for its minutes. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from statistics import mean, median
 from binary import add_binary_option
 from training import report_of, train
 
-# Shares of the cycles: a game is optimal if it takes no more than the optimum and this.
+# A game is optimal if it takes at most this share of the cycles more than the optimum.
 ROUNDING = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What one seed's agent plays."""
+    """The results of one seed's agent."""
 
     seed: int
     programs: int
-    optimal: int  # programs on which the policy's game is the optimum
-    best_optimal: int  # on which the best game of the run is
-    gap: float  # of the policy's games to the optimum, mean share of the cycles
+    optimal: int  # programs on which the policy's game is optimal
+    best_optimal: int  # programs on which the best game of the run is optimal
+    gap: float  # mean distance of the policy's games from the optimum, share of the cycles
     greedy_gap: float
     seconds: float
 

@@ -1,4 +1,4 @@
-"""Training runs that are made in as many sittings as it takes."""
+"""Training runs that may be spread over several calls."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import pathlib
 import subprocess
 import sys
 
-# Runs shorter than what is left by this are as good as done.
+# A run with less than this time left counts as finished.
 SLACK_SECONDS = 5.0
 
 
 def trained_seconds(run: pathlib.Path) -> float:
-    """Over all sittings so far."""
+    """Returns the seconds of training over all calls so far."""
     metrics = run / "metrics.jsonl"
     lines = metrics.read_text().splitlines() if metrics.exists() else []
     return float(json.loads(lines[-1])["seconds"]) if lines else 0.0
 
 
 def train(binary: pathlib.Path, run: pathlib.Path, minutes: float, *arguments: str) -> None:
-    """Begins a run, or goes on with it, until it has trained for its minutes.
+    """Starts or continues a run until it has trained for its minutes.
 
-    Keeps what `train` says of the last sitting in RUN.json, beside the run.
+    Keeps the report of the last `train` in RUN.json, beside the run.
     """
     left = 60 * minutes - trained_seconds(run)
     if left < SLACK_SECONDS:
@@ -35,5 +35,5 @@ def train(binary: pathlib.Path, run: pathlib.Path, minutes: float, *arguments: s
 
 
 def report_of(run: pathlib.Path) -> pathlib.Path:
-    """The TrainReport (JSON) of a run's last sitting."""
+    """Returns the TrainReport (JSON) of a run's last `train`."""
     return run.with_name(f"{run.name}.json")

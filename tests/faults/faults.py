@@ -1,9 +1,9 @@
-"""Hurts a cluster on the loopback for a while and says what it lost.
+"""Injects faults into a cluster on the loopback and checks that it loses nothing.
 
 Runs 1 learner, 2 durable replay shards and 4 actors as processes with proxies between them. Every
-few seconds something goes wrong (injectors.py). At the end all is mended, the shards are killed
-once more, and every trajectory that a shard has acknowledged must be stored or have been evicted,
-none twice. Prints a JSON report; exit code 1 if something did not hold.
+few seconds it causes a fault (injectors.py). At the end it repairs everything and kills the shards
+once more. Every trajectory that a shard has acknowledged must then be stored or evicted, and none
+stored twice. Prints a JSON report; exit code 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from roles import Role
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Of a shard: several times what it may store.
+# Size of a shard's disk: several times its bound on stored games.
 DISK_MEBIBYTES = 256
 
-# How long the cluster has, after the last fault, to be healthy and to learn on.
+# Time for the cluster to be healthy and to learn again after the last fault.
 RECOVERY_SECONDS = 90.0
 
-# RSS is flat if the highest of the last third is no more than this above that of the middle third.
+# RSS is flat if its maximum in the last third is at most this much above that of the middle third.
 RSS_GROWTH = 1.25
 RSS_SLACK_BYTES = 32 << 20
-# Shorter runs say nothing about growth.
+# Shorter runs do not show growth.
 RSS_SECONDS = 600.0
 
 TICK_SECONDS = 0.1
@@ -44,14 +44,14 @@ TICK_SECONDS = 0.1
 
 @dataclasses.dataclass
 class Pending:
-    """A fault that lasts."""
+    """A fault that is still active."""
 
     fault: Fault
     end: float
 
 
 class Run:
-    """One run: the cluster, the faults, and what was seen."""
+    """One run: the cluster, the faults, and the observations."""
 
     def __init__(self, cluster: Cluster, faults: Faults, interval: float) -> None:
         self._cluster = cluster
@@ -62,7 +62,7 @@ class Run:
         self.steps: list[float] = []
 
     def hurt(self, seconds: float) -> None:
-        """Begins and ends faults until the time is over; then ends those that last."""
+        """Begins and ends faults until the time is over; then ends the active ones."""
         begin = time.monotonic()
         next_fault = begin + self._interval
         next_look = begin
@@ -72,13 +72,13 @@ class Run:
                 self._begin_one(now)
                 next_fault = now + self._interval
             if now >= next_look:
-                self.look(now)
+                self.watch(now)
                 next_look = now + 1
             time.sleep(TICK_SECONDS)
         self._end_due(float("inf"))
 
-    def look(self, now: float) -> None:
-        """Samples RSS, and starts again what has ended by itself (which is noted)."""
+    def watch(self, now: float) -> None:
+        """Samples RSS; notes and restarts processes that ended by themselves."""
         hurt = {pending.fault.victim for pending in self._pending}
         for role in self._cluster.roles:
             role.sample_rss(now)
@@ -100,10 +100,10 @@ class Run:
             self.survived[pending.fault.kind] += 1
 
     def wait_until(self, what: str, seconds: float, condition: Callable[[], bool]) -> None:
-        """Raises TimeoutError, with what was waited for, if it does not come true."""
+        """Waits for a condition; raises TimeoutError, which names it, if it stays false."""
         end = time.monotonic() + seconds
         while True:
-            self.look(time.monotonic())
+            self.watch(time.monotonic())
             if condition():
                 return
             if time.monotonic() > end:
@@ -112,7 +112,7 @@ class Run:
             time.sleep(0.5)
 
     def learns_on(self) -> None:
-        """Waits for updates beyond those made so far."""
+        """Waits for further updates of the learner."""
         first: list[float] = []
 
         def has_advanced() -> bool:
@@ -121,14 +121,14 @@ class Run:
                 return False
             self.steps.append(step)
             first.append(step)
-            # It may have gone back to its last checkpoint meanwhile.
+            # The learner may have gone back to its last checkpoint meanwhile.
             return step > min(first)
 
         self.wait_until("the learner's step has advanced", RECOVERY_SECONDS, has_advanced)
 
 
 def rss_report(role: Role, seconds: float) -> dict[str, Any]:
-    """What a role's memory did, MiB."""
+    """Returns figures of a role's memory, MiB."""
     if not role.rss:
         return {}
     begin, end = role.rss[0][0], role.rss[-1][0]
@@ -148,7 +148,7 @@ def rss_report(role: Role, seconds: float) -> dict[str, Any]:
 
 
 def audit(cluster: Cluster) -> dict[str, Any]:
-    """Compares what was acknowledged with what the shards have."""
+    """Compares the acknowledged trajectories with those of the shards."""
     acknowledged = cluster.acknowledged()
     stored, evicted = cluster.listed()
     lost = acknowledged - set(stored) - set(evicted)
@@ -165,7 +165,7 @@ def audit(cluster: Cluster) -> dict[str, Any]:
 
 
 def import_program(binary: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
-    """A small program to train on, from the committed captures."""
+    """Imports a small program to train on, from the committed captures."""
     program = folder / "gpt_small.program"
     captures = sorted((ROOT / "tests/data/hlo/gpt_small").iterdir())
     flags = {"all_hbm": "--all-hbm", "default": "--default", "sample_": "--sample"}
@@ -183,7 +183,7 @@ def import_program(binary: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
 
 
 def recover(cluster: Cluster, run: Run) -> dict[str, Any]:
-    """All is mended: the cluster must be well and learn on."""
+    """Checks, after all faults, that the cluster is healthy and learns."""
     begin = time.monotonic()
     run.wait_until(
         "every role is healthy", RECOVERY_SECONDS, lambda: bool(cluster.status().get("healthy"))
@@ -193,7 +193,7 @@ def recover(cluster: Cluster, run: Run) -> dict[str, Any]:
 
 
 def audit_shards(cluster: Cluster, run: Run) -> dict[str, Any]:
-    """Ends play, kills the shards once more, since only what is on disk counts, and audits."""
+    """Ends play, kills the shards once more, since only their disks count, and audits."""
     stop_seconds = [actor.stop() for actor in cluster.actors]
     cluster.learner.stop()
     for shard in cluster.shards:
@@ -204,7 +204,7 @@ def audit_shards(cluster: Cluster, run: Run) -> dict[str, Any]:
 
 
 def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, Any]:
-    """The whole of it; the report."""
+    """Runs everything; returns the report."""
     binary: pathlib.Path = arguments.binary
     cluster = Cluster(binary, folder, import_program(binary, folder))
     disks = SmallDisks(cluster.data, DISK_MEBIBYTES)

@@ -1,4 +1,4 @@
-"""What goes wrong: each fault is begun, lasts for a while, and is mended."""
+"""The faults: each begins, lasts for a while, and is repaired."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Terminate(Fault):
 
 
 class Suspend(Fault):
-    """SIGSTOP: the process answers nobody, and its connections stay open."""
+    """SIGSTOP: the process does not answer, and its connections stay open."""
 
     kind = "SIGSTOP"
 
@@ -103,7 +103,7 @@ class BadLink(Fault):
 
 
 class FullDisk(Fault):
-    """A shard's disk has no room left: its file system is filled up."""
+    """A shard's disk is full: its file system is filled up."""
 
     kind = "full disk"
 
@@ -117,7 +117,7 @@ class FullDisk(Fault):
         with contextlib.suppress(OSError), self._filler.open("wb", buffering=0) as file:
             while file.write(block) == len(block):
                 pass
-            # The rest, smaller than a block.
+            # Fill the rest, which is smaller than a block.
             while file.write(b"\0" * 512):
                 pass
 
@@ -126,7 +126,7 @@ class FullDisk(Fault):
 
 
 class FileSizeLimit(Fault):
-    """Where no file system may be mounted: no file of the shard may grow."""
+    """A full disk without a file system of its own: no file of the shard may grow."""
 
     kind = "file size limit"
 
@@ -150,7 +150,7 @@ class FileSizeLimit(Fault):
 
 
 class SmallDisks:
-    """A file system of its own for each shard, if we may mount one."""
+    """Mounts a file system for each shard, if that is permitted."""
 
     def __init__(self, folders: list[pathlib.Path], mebibytes: int) -> None:
         self._mounted: list[pathlib.Path] = []
@@ -179,7 +179,7 @@ class Faults:
         self._random = random.Random(seed)
 
     def draw(self, busy: set[str]) -> Fault | None:
-        """A fault of a victim that has none now; None if the draw met one that has."""
+        """Returns a fault of a random victim; None if the victim already has one."""
         fault = self._draw()
         return None if fault.victim in busy else fault
 

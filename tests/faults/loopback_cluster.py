@@ -14,7 +14,7 @@ from roles import Role
 SHARDS = 2
 ACTORS = 4
 
-# Small enough that games leave within a minute, and that a game is played in a moment.
+# Small bounds, so that games are evicted within a minute, and short games.
 MOST_POSITIONS = 20_000
 LEARNER_SETTINGS = """
   publish_updates: 10
@@ -27,7 +27,7 @@ ACTOR_SETTINGS = "threads: 1 games_in_flight: 4 spool_bytes: 8388608"
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
+    """Returns ports that are free now."""
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
         one.bind(("127.0.0.1", 0))
@@ -40,8 +40,8 @@ def free_ports(count: int) -> list[int]:
 class Cluster:
     """All processes and the proxies between them.
 
-    Every role has a configuration of its own kind: shards and the learner listen where theirs says,
-    and see of the others only the proxies.
+    Every kind of role has its own configuration. Shards and the learner listen at their own
+    addresses and reach other roles only through the proxies.
     """
 
     def __init__(self, binary: pathlib.Path, folder: pathlib.Path, program: pathlib.Path) -> None:
@@ -101,7 +101,7 @@ class Cluster:
             role.start()
 
     def status(self) -> dict[str, Any]:
-        """What `mallocmuzero status --json` says, asking the roles themselves; {} if nothing."""
+        """Returns the output of `mallocmuzero status --json`, which asks the roles, or {}."""
         command: list[str | pathlib.Path] = [
             self.binary,
             "status",
@@ -112,13 +112,13 @@ class Cluster:
         try:
             ran = subprocess.run(command, capture_output=True, check=False, timeout=60)
         except subprocess.TimeoutExpired:
-            # It has a deadline of 2 s; a machine that is busy may not let it begin.
+            # The command has a deadline of 2 s, which a busy machine may exceed.
             return {}
         parsed: dict[str, Any] = json.loads(ran.stdout)
         return parsed
 
     def learner_step(self) -> float | None:
-        """Updates made; None while the learner is away."""
+        """Returns the number of updates; None while the learner is away."""
         for role in self.status().get("roles", []):
             if role.get("role") == "LEARNER" and not role.get("error"):
                 return float(role.get("figures", {}).get("step", 0))
@@ -133,12 +133,12 @@ class Cluster:
     def acknowledged(self) -> set[str]:
         ids: set[str] = set()
         for file in self.audit.glob("*") if self.audit.is_dir() else []:
-            # A line that a kill has cut is no acknowledgement that anyone has seen.
+            # A line that a kill has cut short does not count as an acknowledgement.
             ids |= {line for line in file.read_text().split("\n") if len(line) == 32}
         return ids
 
     def listed(self) -> tuple[list[str], list[str]]:
-        """Ids that the shards store, and ids that have been evicted."""
+        """Returns the ids that the shards store, and the evicted ids."""
         ran = subprocess.run(
             [self.binary, "replay", "--config", self.config("direct"), "--list-ids"],
             capture_output=True,

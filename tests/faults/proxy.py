@@ -1,4 +1,4 @@
-"""A TCP proxy that misbehaves when it is told to."""
+"""A TCP proxy that misbehaves on request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Link(enum.Enum):
     PASS = "pass"
     SLOW = "slow"
     CUT = "cut"  # ends all connections and takes no new ones
-    BLACK_HOLE = "black hole"  # keeps connections, passes nothing on, tells nobody
+    BLACK_HOLE = "black hole"  # keeps connections open but passes nothing on
 
 
 SLOW_BYTES_PER_SECOND = 64 * 1024
@@ -74,7 +74,7 @@ class Proxy:
                     await asyncio.sleep(SLOW_DELAY_SECONDS + len(data) / SLOW_BYTES_PER_SECOND)
                 writer.write(data)
                 await writer.drain()
-        # One direction at its end is both: gRPC does not half-close connections.
+        # The end of one direction ends both: gRPC does not half-close connections.
         writer.transport.abort()
 
 

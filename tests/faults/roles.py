@@ -1,4 +1,4 @@
-"""The processes of a cluster: started, hurt, watched."""
+"""Starts, kills and watches the processes of a cluster."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import signal
 import subprocess
 import time
 
-# A role has five seconds to stop; the rest is for a machine that is busy.
+# A role has five seconds to stop; the rest is a margin for a busy machine.
 STOP_SECONDS = 10.0
 
-# What a process says that cannot start because its disk is full: it must be started again
-# until there is room.
+# The message of a process that cannot start on a full disk. It must be restarted until there is
+# room.
 NO_ROOM = ("No space left on device", "File too large")
 
 
 class Role:
-    """A process that runs again and again, with one log file."""
+    """A process that is restarted again and again, with one log file."""
 
     def __init__(self, name: str, command: list[str], folder: pathlib.Path) -> None:
         self.name = name
@@ -24,9 +24,9 @@ class Role:
         self._log = folder / f"{name}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._expected_end = False
-        self.is_wanted = False  # it should run, or be about to
+        self.is_wanted = False  # it should run or start
         self.starts = 0
-        self._log_begin = 0  # of this start
+        self._log_begin = 0  # offset of the latest start in the log, bytes
         self.unexpected: list[str] = []
         self.ends_without_room = 0
         self.rss: list[tuple[float, int]] = []  # (time, bytes)
@@ -56,7 +56,7 @@ class Role:
         return self._process is not None and self._process.poll() is None
 
     def note_end(self) -> bool:
-        """Whether it has ended; an end that nobody asked for is noted."""
+        """Returns whether the process has ended; notes an unexpected end."""
         if self._process is None:
             return True
         code = self._process.poll()
@@ -79,7 +79,7 @@ class Role:
         self._process.wait()
 
     def stop(self) -> float:
-        """SIGTERM; how long it took, seconds. Killed if it takes too long."""
+        """Sends SIGTERM; returns the seconds until the end. Kills the process if it is too slow."""
         if not self.runs():
             return 0.0
         self._expected_end = True
@@ -90,7 +90,7 @@ class Role:
         assert self._process is not None
         try:
             code = self._process.wait(STOP_SECONDS)
-            # Before it has said anything it is still being loaded, and has no handler yet.
+            # Before its first line the process is still being loaded and has no handler.
             loading = self._log.stat().st_size == self._log_begin
             if code != 0 and not (code == -signal.SIGTERM and loading):
                 self.unexpected.append(f"{self.name} stopped with code {code}: {self.tail()}")
@@ -116,7 +116,7 @@ class Role:
                 self.rss.append((now, int(line.split()[1]) * 1024))
 
     def tail(self) -> str:
-        """The last lines of its log."""
+        """Returns the last lines of its log."""
         with self._log.open("rb") as log:
             log.seek(0, 2)
             log.seek(max(0, log.tell() - 1000))

@@ -1,6 +1,6 @@
-"""A real Prometheus scrapes a real cluster with the configuration of deploy/prometheus.
+"""Lets a real Prometheus scrape a real cluster with the configuration of deploy/prometheus.
 
-All roles must be up in it, every series that an alert looks at must be there, and no rule may fail.
+Prometheus must see all roles as up, every series of an alert must exist, and no rule may fail.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def write_cluster(folder: pathlib.Path, ports: list[int]) -> pathlib.Path:
 
 
 def write_prometheus(folder: pathlib.Path, metrics: list[int]) -> pathlib.Path:
-    """The committed files, with this cluster's addresses and a second between two scrapes."""
+    """Writes the committed files with this cluster's addresses and a scrape each second."""
     text = (DEPLOY / "prometheus.yml").read_text()
     config = folder / "prometheus.yml"
     config.write_text(text.replace("15s", "1s"))
@@ -58,7 +58,7 @@ def write_prometheus(folder: pathlib.Path, metrics: list[int]) -> pathlib.Path:
 
 
 def ask(port: int, path: str, **arguments: str) -> Any:
-    """What Prometheus' HTTP interface answers; None if it does not yet."""
+    """Returns an answer of Prometheus' HTTP interface; None if there is none yet."""
     query = urllib.parse.urlencode(arguments)
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}?{query}") as answer:
@@ -68,7 +68,7 @@ def ask(port: int, path: str, **arguments: str) -> Any:
 
 
 def wanted_series() -> set[str]:
-    """Names that the expressions of alerts.yml have."""
+    """Returns the names in the expressions of alerts.yml."""
     expressions = re.findall(r"expr: (?:>-)?(.*?)\n +(?:for|labels):", alerts_text(), re.DOTALL)
     return set(re.findall(r"\b((?:mallocmuzero|process)_\w+|up)\b", " ".join(expressions)))
 
@@ -78,7 +78,7 @@ def alerts_text() -> str:
 
 
 def missing(port: int) -> str | None:
-    """What is not there yet; None once everything is."""
+    """Returns what is still missing; None once everything is there."""
     targets = ask(port, "targets")
     if targets is None:
         return "Prometheus does not answer"
@@ -91,7 +91,7 @@ def missing(port: int) -> str | None:
         return f"{len(targets['activeTargets'])} targets, of them not up: {down}"
     unknown = wanted_series() - set(ask(port, "label/__name__/values") or ())
     if unknown:
-        return f"series that nobody has: {', '.join(sorted(unknown))}"
+        return f"series that no role has: {', '.join(sorted(unknown))}"
     rules = [rule for group in ask(port, "rules")["groups"] for rule in group["rules"]]
     if len(rules) != alerts_text().count("- alert:"):
         return f"{len(rules)} rules"
@@ -131,7 +131,7 @@ def main() -> int:
     if wrong is not None or any(ends):
         print(f"scrape: {wrong}; exit codes {ends}", file=sys.stderr)
         return 1
-    print(f"scrape: 3 roles, {len(wanted_series())} series that alerts look at")
+    print(f"scrape: 3 roles, {len(wanted_series())} series of alerts")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What a program of the zoo is, and the two ways to make one: a forward pass or a training step."""
+"""Programs of the zoo, which are made of a forward pass or a training step."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""On a TPU host: is a placed executable right, and is it faster?
+"""Checks the results and the speed of a placed executable on a TPU host.
 
-check_placed.py MODEL.PY:BUILD FILE compares it with jax.jit's on the same random arguments, and
-times both in turn. BUILD is what `mallocmuzero-xla place` was given; for programs of one device.
+check_placed.py MODEL.PY:BUILD FILE runs it and jax.jit's executable on the same random arguments,
+compares the results and times both in turn. BUILD is the builder that `mallocmuzero-xla place` was
+given. It handles programs of one device.
 """
 
 import statistics
@@ -26,7 +27,7 @@ def drawn(leaf: Any) -> Any:
 
 
 def run(call: Any) -> tuple[Any, float]:
-    """Runs it on copies, which may be donated; returns the results and the seconds."""
+    """Runs `fn` on copies of the arguments, which may be donated; returns results and seconds."""
     own = [jax.device_put(x) if isinstance(x, np.ndarray) else x for x in leaves]
     args = jax.tree.unflatten(tree, jax.block_until_ready(own))
     start = time.perf_counter()

@@ -1,6 +1,6 @@
-"""What the shell starts: mallocmuzero-xla.
+"""Entry point of the shell command mallocmuzero-xla.
 
-Outside the package, whose imports take long enough for a Ctrl-C to come in between.
+It is outside the package because a Ctrl-C may come while the package is imported.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 
 
 def main() -> int:
-    """Runs mallocmuzero_xla.cli.main; returns its exit code, 1 where Ctrl-C came before it."""
+    """Runs mallocmuzero_xla.cli.main; returns its exit code, or 1 after an early Ctrl-C."""
     try:
         from mallocmuzero_xla import cli
 

@@ -1,4 +1,4 @@
-"""Shared fixtures: compile processes that do as told, and the skip for a missing compiler."""
+"""Shared fixtures: fake compile processes, and the skip for a missing compiler."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def fake_compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeCompiler:
     """Puts fake_child.py in place of the compile process.
 
-    The function takes a plan, what the process does at each attempt by variant name, and returns
-    the log of the attempts made.
+    The function takes a plan, which says for each variant what each attempt does, and returns the
+    log of the attempts.
     """
 
     def install(plan: dict[str, list[str]]) -> pathlib.Path:
@@ -51,7 +51,7 @@ def fake_compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Fa
 
 
 class World:
-    """A made-up compiler, binary and capture; tests/fake_world.py says what a world may hold."""
+    """A fake compiler, binary and capture; tests/fake_world.py describes its fields."""
 
     def __init__(self, folder: pathlib.Path, **world: Any) -> None:
         self.capture = folder / "capture"
@@ -67,7 +67,7 @@ class World:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Puts the world in place of the compile processes and the binary; makes the capture."""
-        for role, constant in (("compile", "COMMAND"), ("look", "LOOK_COMMAND")):
+        for role, constant in (("compile", "COMMAND"), ("trial", "TRIAL_COMMAND")):
             command = (sys.executable, self.script, str(self._file), role)
             monkeypatch.setattr(f"mallocmuzero_xla.worker.{constant}", command)
         for module in ("store", "saved_capture", "options_cache", "results"):
@@ -96,13 +96,13 @@ class World:
         (self.capture / "capture.json").write_text(json.dumps(record), encoding="utf-8")
 
     def log(self) -> list[str]:
-        """Returns what the compiler did: "look" or "compile" and the overrides, a line each."""
+        """Returns the log: "trial" or "compile" and the overrides, a line for each compile."""
         return self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
 
 
 @pytest.fixture
 def make_world(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
-    """Returns a function that makes a world of its keyword arguments and installs it."""
+    """Returns a function that makes a world from its keyword arguments and installs it."""
 
     def make(**world: Any) -> World:
         made = World(tmp_path, **world)

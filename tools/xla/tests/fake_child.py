@@ -1,7 +1,7 @@
-"""Stands in for the compile process: does what a plan says instead of compiling.
+"""A fake compile process: follows a plan instead of compiling.
 
-A plan maps a variant to what happens at each attempt: "ok", "abort", "hang", "error". "lower"
-stands for the lowering; its actions may also name what is lowered, as in "ok:v2".
+A plan maps a variant to the action of each attempt: "ok", "abort", "hang" or "error". "lower"
+stands for the lowering; its actions may also name the lowered program, as in "ok:v2".
 """
 
 from __future__ import annotations

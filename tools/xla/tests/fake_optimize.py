@@ -1,8 +1,8 @@
-"""Stands in for `mallocmuzero optimize`: follows a plan, a JSON file.
+"""A fake `mallocmuzero optimize` that follows a plan, a JSON file.
 
-The plan: `output`, a path whose .bin and .pb are written as executable and module; `report`, what
-is printed; `log`, a file that the arguments are added to; `says`, lines for stderr; `code` to exit
-with; `waits`: for Ctrl-C.
+The fields of the plan are `output`, a path whose .bin and .pb become executable and module;
+`report`, the text to print; `log`, a file to which it adds its arguments; `says`, lines for stderr;
+`code`, the exit code; and `waits`, whether it waits for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import threading
 
 
 def main() -> int:
-    """Does as the plan says."""
+    """Follows the plan."""
     plan = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
     arguments = sys.argv[2:]
     with pathlib.Path(plan["log"]).open("a", encoding="utf-8") as log:

@@ -1,9 +1,11 @@
-"""A compiler and a mallocmuzero binary made up for the closed loop: both follow one world file.
+"""A fake compiler and a fake binary for the closed loop: both follow one world file.
 
-The world says what each override does to the program's cycles, which the compiler refuses, and
-where the latency table is wrong. A text is JSON: the overrides asked for, and whether it was
-compiled to the end. Run with the world's path, then "look" or "compile" for a compile process, or
-a subcommand of the binary with its arguments.
+The world says how each override changes the program's cycles, which overrides the compiler
+refuses, and where the latency table is wrong. A text is JSON: the requested overrides, and whether
+it is of a whole compile.
+
+Run with the world's path, then "trial" or "compile" for a compile process, or a subcommand of the
+binary with its arguments.
 """
 
 from __future__ import annotations
@@ -20,11 +22,12 @@ from typing import Any
 # `together` "a b" adds when both are there; `refused`, `nameless`, `aborts`, `breaks` (only whole
 # compiles), `hangs`; `slow_compiles` seconds; `promised` gains; `items` by mapping name (default:
 # all of `promised`).
-# `strict`: overrides that insist. `moves`: by mapping, all_fast or all_hbm; `mismatched`: tensors
-# that are not as wanted, with the override that helps; `late`: overrides that make the program wait
-# for a copy, with the override that starts it earlier and the cycles that it saves. `solved`: what
-# each solver's mapping is to cost; `corpus`: program names. A limit of scoped memory of N KiB is as
-# an override limit_N, and everything in HBM under it as all_hbm_under_N alone.
+# `strict`: overrides that fail the compile. `moves`: by mapping, all_fast or all_hbm; `mismatched`:
+# tensors that are not as wanted, with the override that helps; `late`: overrides that make the
+# program wait for a copy, with the override that starts it earlier and the cycles that it saves.
+# `solved`: the cycles of each solver's mapping; `corpus`: program names. A limit of scoped
+# memory of N KiB counts as an override limit_N; everything in HBM under it costs what
+# all_hbm_under_N says, and nothing else.
 
 
 def read_text(path: str) -> dict[str, Any]:
@@ -46,13 +49,13 @@ def cycles(world: dict[str, Any], asked: list[str], tables: set[str]) -> float:
 
 
 def late_copies(world: dict[str, Any], asked: list[str]) -> list[tuple[str, float]]:
-    """Returns the copies that are waited for: what starts each earlier, and the cycles."""
+    """Returns the late copies: the override that starts each earlier, and the cycles of waiting."""
     late = world.get("late", {})
     return [late[name] for name in asked if name in late and late[name][0] not in asked]
 
 
 def answer_jobs(world: dict[str, Any], action: str) -> None:
-    """The compile process, or the look process."""
+    """The compile process, or the process of trial compiles."""
     from mallocmuzero_xla.lowering import LoweredProgram
 
     log = pathlib.Path(world["log"])
@@ -94,7 +97,7 @@ def set_by(world: dict[str, Any], options: dict[str, str]) -> list[str]:
 
 
 def unknown_settings(world: dict[str, Any], options: dict[str, str]) -> list[str]:
-    """Returns those, as name=value, that this compiler does not have."""
+    """Returns the options, as name=value, that this compiler does not have."""
     names = {text.partition("=")[0] for text in world.get("settings", {}).values()}
     known = re.compile("|".join(("overrides", "space_assignment$", "scoped_vmem", *names)))
     return sorted("=".join(pair) for pair in options.items() if not known.search(pair[0]))
@@ -106,7 +109,7 @@ def run(world: dict[str, Any], action: str, asked: list[str], output: str) -> di
         if name in world.get("aborts", []) or (
             action == "compile" and name in world.get("breaks", [])
         ):
-            if action == "look":
+            if action == "trial":
                 return {"error": "the compile process ended (status -6)", "lost": True}
             print("F0000 llo.cc:1] Check failed: made up", file=sys.stderr, flush=True)
             os.abort()
@@ -151,7 +154,7 @@ def item(world: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[str, Any]:
-    """The binary: returns what it prints."""
+    """The binary: returns its output."""
     flags: dict[str, list[str]] = {}
     for name, value in zip(arguments[::2], arguments[1::2], strict=False):
         flags.setdefault(name, []).append(value)
@@ -220,10 +223,10 @@ def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[st
 
 
 def main() -> None:
-    """Plays the part that the arguments name."""
+    """Plays the role that the arguments name."""
     world = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
     role, *arguments = sys.argv[2:]
-    if role in ("look", "compile"):
+    if role in ("trial", "compile"):
         answer_jobs(world, role)
     elif "-" in arguments:
         place = arguments.index("-")

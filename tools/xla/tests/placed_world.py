@@ -1,4 +1,4 @@
-"""Placed executables on CPU devices: what the tests of place and load_placed have in common."""
+"""Placed executables on CPU devices, for the tests of place and load_placed."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def executable_of(fn: Any, args: Sequence[Any], **options: Any) -> bytes:
 
 
 def output_of(fn: Any, args: Sequence[Any], **options: Any) -> tuple[bytes, bytes]:
-    """Returns what the binary writes: the executable and the module."""
+    """Returns the executable and the module as the binary writes them."""
     compiled = traced_and_compiled(fn, args, **options)[1]
     module = compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
     return raw_executable(compiled), module
 
 
 def swapped(fn: Any, other: Any, args: Sequence[Any], **options: Any) -> PlacedFile:
-    """Returns `fn` placed, with the executable of `other`, by which calls of it are told."""
+    """Returns `fn` placed with the executable of `other`, so that tests recognise its calls."""
     traced, compiled = traced_and_compiled(fn, args, **options)
     return pack(traced, compiled, executable_of(other, args, **options), "tpu_v6e", REPORT)
 
@@ -79,7 +79,7 @@ def with_header(file: PlacedFile, **changes: Any) -> PlacedFile:
 
 
 class FakeSearch:
-    """A binary whose `optimize` does as it is told; fake_optimize.py says what may be told."""
+    """A fake binary whose `optimize` follows a plan of fake_optimize.py."""
 
     def __init__(self, folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder = folder
@@ -93,7 +93,7 @@ class FakeSearch:
         monkeypatch.setenv("MALLOCMUZERO_CACHE", str(folder / "cache"))
 
     def plan(self, output: tuple[bytes, bytes] | None = None, **plan: Any) -> None:
-        """Says what the next calls do; `output`: the executable and the module to write."""
+        """Sets the plan of the next calls; `output` is the executable and the module to write."""
         plan = {"report": REPORT, "log": str(self._log), **plan}
         if output is not None:
             path = self._folder / "planned"

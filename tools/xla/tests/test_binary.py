@@ -7,7 +7,7 @@ import sys
 
 from mallocmuzero_xla.binary import Binary
 
-# Prices every module as the program says that it found when it started.
+# Prices every module by the number that the program file holds at the start.
 _SCRIPT = """#!{python}
 import json, pathlib, sys
 cycles = float(pathlib.Path(sys.argv[sys.argv.index("--program") + 1]).read_text())

@@ -1,4 +1,4 @@
-"""Budgets are spelt in one way, and spent once."""
+"""Budgets have one spelling, and are spent once."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ def test_anything_else_is_a_usage_error_that_shows_what_would_be_right(text: str
         parse_duration(text)
 
 
-def test_looks_and_compiles_run_out_separately() -> None:
-    budget = Budget(60.0, looks=1, compiles=1)
-    budget.spend_look()
-    with pytest.raises(BudgetSpentError, match="looks"):
-        budget.spend_look()
+def test_trial_compiles_and_compiles_run_out_separately() -> None:
+    budget = Budget(60.0, trial_compiles=1, compiles=1)
+    budget.spend_trial_compile()
+    with pytest.raises(BudgetSpentError, match="trial compiles"):
+        budget.spend_trial_compile()
     budget.spend_compile()
     with pytest.raises(BudgetSpentError, match="compiles"):
         budget.spend_compile()
 
 
 def test_part_of_a_budget_is_spent_out_of_the_whole() -> None:
-    whole = Budget(60.0, looks=2)
+    whole = Budget(60.0, trial_compiles=2)
     part = whole.part(1000.0)
     assert part.remaining() <= 60.0
-    part.spend_look()
-    whole.spend_look()
+    part.spend_trial_compile()
+    whole.spend_trial_compile()
     with pytest.raises(BudgetSpentError):
-        part.spend_look()
+        part.spend_trial_compile()
 
 
-def test_part_may_be_given_a_share_of_the_looks_rounded_up() -> None:
-    part = Budget(60.0, looks=3).part(60.0, looks_share=0.6)
-    part.spend_look()
-    part.spend_look()
+def test_part_gets_a_share_of_the_trial_compiles_rounded_up() -> None:
+    part = Budget(60.0, trial_compiles=3).part(60.0, trial_share=0.6)
+    part.spend_trial_compile()
+    part.spend_trial_compile()
     with pytest.raises(BudgetSpentError):
-        part.spend_look()
+        part.spend_trial_compile()
 
 
 def test_budget_without_time_left_grants_nothing() -> None:
@@ -58,7 +58,7 @@ def test_budget_without_time_left_grants_nothing() -> None:
         part.spend_compile()
 
 
-@pytest.mark.parametrize("looks", [-1])
-def test_negative_budgets_are_usage_errors(looks: int) -> None:
-    with pytest.raises(UsageError, match="0 or more looks"):
-        Budget(60.0, looks=looks)
+@pytest.mark.parametrize("trial_compiles", [-1])
+def test_negative_budgets_are_usage_errors(trial_compiles: int) -> None:
+    with pytest.raises(UsageError, match="0 or more trial compiles"):
+        Budget(60.0, trial_compiles=trial_compiles)

@@ -1,4 +1,4 @@
-"""MODULE:FUNCTION and registries: what is found, and what a wrong name is answered with."""
+"""MODULE:FUNCTION and registries are found, and a wrong name gives a clear error."""
 
 from __future__ import annotations
 

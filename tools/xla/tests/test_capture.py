@@ -1,4 +1,4 @@
-"""Captures survive a compiler that aborts, hangs or refuses, and go on where they stopped."""
+"""Captures survive a compiler that aborts, hangs or refuses, and a second run continues them."""
 
 from __future__ import annotations
 

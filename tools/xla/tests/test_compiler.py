@@ -1,4 +1,4 @@
-"""What the real compiler gives: needs jax and libtpu, no TPU."""
+"""Captures by the real compiler: needs jax and libtpu, no TPU."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_compiler_option_that_does_not_exist_is_named() -> None:
 
 
 def scaled(x: Any, by: int, mode: str) -> Any:
-    """Needs its arguments but the first as they are, not as arrays."""
+    """Needs all arguments but the first as they are, not as arrays."""
     return x * by if mode == "times" and by > 2 else x
 
 

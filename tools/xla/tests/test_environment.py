@@ -1,4 +1,4 @@
-"""A process is made fit for ahead-of-time compiles, and no more is changed than that takes."""
+"""The environment is prepared for ahead-of-time compiles, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_machine_with_a_tpu_is_given_none(devices: pathlib.Path, device: str) ->
 def test_program_on_a_tpu_host_still_finds_its_other_hosts(devices: pathlib.Path) -> None:
     (devices / "accel0").touch()
     environment.prepare_environment()
-    # jax.distributed.initialize() takes the first to mean that there is no metadata to ask, and
-    # the second for the list of the program's hosts.
+    # jax.distributed.initialize() takes the first as a sign that there is no metadata service, and
+    # the second as the list of the program's hosts.
     names = ("TPU_SKIP_MDS_QUERY", "TPU_WORKER_HOSTNAMES")
     assert not set(names) & set(os.environ)
     # A compile process has no other hosts.

@@ -1,4 +1,4 @@
-"""The binary makes the same of a module's protobuf as of its text."""
+"""The binary gives the same result for a module's protobuf as for its text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Functions made of placed executables: which executable runs, and what happens where it cannot.
+"""Loaded functions run the placed executable, or fall back to the function.
 
-On CPU devices; the executable of one function stands in that of another, so that it shows.
+The tests use CPU devices. The placed executable is that of another function, so the result shows
+which one runs.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def multiply(x: Any, y: Any) -> Any:
 
 
 def placed_add(path: pathlib.Path, **changes: Any) -> PlacedFile:
-    """Writes add, placed for four numbers; what it runs is multiply."""
+    """Writes add, placed for four numbers with the executable of multiply."""
     file = with_header(swapped(add, multiply, (shape(4), shape(4))), **changes)
     file.write(path)
     return file
@@ -164,7 +165,7 @@ def test_static_arguments_are_those_it_was_placed_with(
     assert call(threes(), by=2, mode="times").tolist() == [1.0] * 4
     with pytest.warns(FallbackWarning, match="static argument 1 is 5, placed with 2"):
         assert call(threes(), 5, "times").tolist() == [15.0] * 4
-    # Said once, and the placed executable is still there.
+    # The warning comes once, and the placed executable still works.
     assert call(threes(), 2, "plus").tolist() == [5.0] * 4
     assert call(threes(), 2, "times").tolist() == [1.0] * 4
 
@@ -353,7 +354,7 @@ def raise_format(path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "reason"),
+    ("damage", "reason"),
     [
         (cut, "not a placed executable, or damaged"),
         (flip, "damaged"),
@@ -362,9 +363,9 @@ def raise_format(path: pathlib.Path) -> None:
         (pathlib.Path.unlink, "no such file"),
     ],
 )
-def test_damaged_file_is_not_unpickled(path: pathlib.Path, harm: Any, reason: str) -> None:
+def test_damaged_file_is_not_unpickled(path: pathlib.Path, damage: Any, reason: str) -> None:
     placed_add(path)
-    harm(path)
+    damage(path)
     with pytest.warns(FallbackWarning, match=reason) as caught:
         call = load_placed(path, add)
     assert len(caught) == 1

@@ -64,7 +64,7 @@ def test_verify_says_in_words_what_came_of_it(
     ("more", "message"),
     [
         (["--function", "m:f", "--budget", "0s"], "budget '0s': expected a time above 0"),
-        (["--function", "m:f", "--budget-compiles", "-1"], "0 or more looks and compiles"),
+        (["--function", "m:f", "--budget-compiles", "-1"], "0 or more trial compiles and compiles"),
         ([], "expected --function or --registry"),
         (["--function", "m:f", "--registry", "zoo"], "expected --function or --registry"),
     ],
@@ -222,23 +222,25 @@ def test_interrupted_search_leaves_the_options_that_are_there_and_exits_1(
     assert verify(world, "--function", "m:f", "--output", str(output)) == 1
     assert output.read_text(encoding="utf-8") == "xla_good=1\n"
     shown = capsys.readouterr().err
-    # 40 of 1000 cycles less, by the look at the one override that there is.
-    assert re.search(r"interrupted after \d+ looks, best predicted 4\.00%, nothing compiled", shown)
+    # 40 of 1000 cycles less, by the trial compile of the only override.
+    assert re.search(
+        r"interrupted after \d+ trial compiles, best predicted 4\.00%, nothing compiled", shown
+    )
     assert f"{output} not written" in shown
 
 
-def test_search_without_time_for_a_look_leaves_the_options_that_are_there_and_exits_1(
+def test_search_without_a_trial_compile_keeps_existing_options_and_exits_1(
     world: World, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "keep.options"
     output.write_text("xla_good=1\n", encoding="utf-8")
-    more = ["--max-looks", "0", "--output", str(output)]
+    more = ["--max-trial-compiles", "0", "--output", str(output)]
     assert verify(world, "--function", "m:f", *more) == 1
     assert output.read_text(encoding="utf-8") == "xla_good=1\n"
     assert "budget spent before any placement was tried" in capsys.readouterr().err
 
 
-def test_looks_without_a_compile_are_no_verdict(
+def test_trial_compiles_without_a_whole_compile_are_undecided(
     world: World, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "new.options"

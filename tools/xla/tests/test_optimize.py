@@ -1,4 +1,4 @@
-"""optimize() takes as many samples as it can afford, runs the loop, and trusts its cache warily."""
+"""optimize() takes the samples that the budget allows, runs the loop, and checks its cache."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_faster_program_gives_its_options(world: World) -> None:
     result = run()
     assert result.compiler_options == OPTIONS
     assert (result.default_cycles, result.optimized_cycles) == (1000, 960)
-    assert result.honoured_share == 0.5
+    assert result.followed_share == 0.5
     assert result.mapping is not None
     assert result.mapping.read_text(encoding="utf-8") == "first"
     assert result.report["kept"] == ["keep_value a #a"]
@@ -69,7 +69,7 @@ def test_default_is_returned_as_no_options(make_world: MakeWorld) -> None:
     assert result.mapping is None
 
 
-def test_samples_are_compiled_once_and_looked_up_later(world: World, cache: pathlib.Path) -> None:
+def test_samples_are_compiled_once_and_reused(world: World, cache: pathlib.Path) -> None:
     run(samples=2)
     captured = [line for line in world.log() if line == "compile"]
     assert len(captured) == 4
@@ -89,7 +89,7 @@ def test_damaged_text_of_a_sample_that_is_not_asked_for_is_as_none(
 
 
 def test_a_fifth_of_the_budget_buys_samples(world: World) -> None:
-    # The made-up compiler says 0.5 s a compile. Everything in HBM and the default come first.
+    # The fake compiler reports 0.5 s a compile. Everything in HBM and the default come first.
     run(samples=8, budget="15s")
     assert [line for line in world.log() if line == "compile"] == ["compile"] * (2 + 6)
 
@@ -105,11 +105,11 @@ def test_budget_that_ends_with_what_must_be_compiled_gives_no_verdict_and_no_ent
     assert "grant at least 1m; what has been compiled is kept" in describe(
         Verified.from_json(result.report)
     )
-    # Another call goes on from there, and comes to an answer.
+    # Another call continues from there and finds an answer.
     assert run().compiler_options == OPTIONS
 
 
-def test_entry_of_a_search_that_looked_at_nothing_is_not_an_answer(
+def test_entry_of_a_search_without_trial_compiles_is_not_an_answer(
     world: World, cache: pathlib.Path
 ) -> None:
     run()
@@ -167,7 +167,7 @@ def test_options_of_another_version_of_the_function_warn_and_are_not_used(
     capsys.readouterr()
     assert load() == {}
     assert (
-        "step: the options kept are for a function of this name with other code, shapes or jit "
+        "step: the cached options are for a function of this name with other code, shapes or jit "
         "options; not used" in capsys.readouterr().err
     )
 
@@ -242,7 +242,7 @@ def test_the_mapping_kept_is_that_of_the_options_kept(
     make_world(promised={"a": 40}, cycles={"a": -40})
     first = run(budget="30s")
 
-    # A longer search that finds another mapping, and nothing better by it.
+    # A longer search finds another mapping, but no better options.
     def solve(_: Any, __: Any, output: pathlib.Path, ___: float) -> None:
         output.write_text("worse", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Files of compiler options are read as they were written, and nothing else is."""
+"""Files of compiler options are read as written, and other files are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a search that found nothing depends on why it did not."""
+"""The description of a search without a result depends on the reason."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from mallocmuzero_xla.verified import Round, Verified
     ("fields", "words", "undecided"),
     [
         ({}, "there is no other placement to try, keep it", False),
-        ({"looks": 3}, "nothing compiled to less, keep it", False),
+        ({"trial_compiles": 3}, "nothing compiled to less, keep it", False),
         ({"out_of_budget": True}, "budget spent before any placement was tried", True),
         (
-            {"out_of_budget": True, "looks": 3, "best_predicted_cycles": 1000.0},
+            {"out_of_budget": True, "trial_compiles": 3, "best_predicted_cycles": 1000.0},
             "nothing compiled to less within the budget, keep it",
             False,
         ),
         (
-            {"out_of_budget": True, "looks": 3, "best_predicted_cycles": 900.0},
-            "budget spent after 3 looks, best predicted 10.00%, nothing compiled",
+            {"out_of_budget": True, "trial_compiles": 3, "best_predicted_cycles": 900.0},
+            "budget spent after 3 trial compiles, best predicted 10.00%, nothing compiled",
             True,
         ),
         (
-            {"interrupted": True, "looks": 3, "rounds": [Round(900.0, 1100.0, 1)]},
-            "interrupted after 3 looks, nothing compiled to less",
+            {"interrupted": True, "trial_compiles": 3, "rounds": [Round(900.0, 1100.0, 1)]},
+            "interrupted after 3 trial compiles, nothing compiled to less",
             True,
         ),
     ],
@@ -47,7 +47,7 @@ def test_options_of_an_interrupted_search_are_an_answer() -> None:
     assert not verified.undecided
 
 
-def test_old_record_of_a_search_without_a_look_is_no_answer() -> None:
+def test_old_record_without_a_trial_compile_is_no_answer() -> None:
     old = Verified(1000.0, 1000.0, 1000.0).to_json()
     for name in ("out_of_budget", "best_predicted_cycles", "compile_seconds"):
         del old[name]

@@ -1,4 +1,4 @@
-"""Options are the texts of their items, and a refusal names the item it is about."""
+"""Options are the texts of their items, and an error of the compiler names one item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""place(): with a made-up binary on CPU devices, and with the real one where there is one."""
+"""place() with a fake binary on CPU devices, and with the real binary if it exists."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_second_search_keeps_the_better(fake: FakeSearch) -> None:
 
 
 def test_other_trees_do_not_share_the_calling_convention(fake: FakeSearch) -> None:
-    # They lower to the same program, and the executable is looked up by that.
+    # Both lower to the same program, which is the key in the cache.
     run()
     x, y = shapes()
     pair: Any = lambda pair: pair["x"] + pair["y"]  # noqa: E731
@@ -200,13 +200,13 @@ def test_other_trees_do_not_share_the_calling_convention(fake: FakeSearch) -> No
     assert placed.load()({"x": threes(), "y": threes()}).tolist() == [9.0] * 4
 
 
-@pytest.mark.parametrize("harm", ["{", '{"format": 1}', "[]"])
+@pytest.mark.parametrize("damage", ["{", '{"format": 1}', "[]"])
 def test_damaged_entry_is_searched_for_again(
-    fake: FakeSearch, tmp_path: pathlib.Path, harm: str, capsys: pytest.CaptureFixture[str]
+    fake: FakeSearch, tmp_path: pathlib.Path, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run()
     (entry,) = (tmp_path / "cache" / "placed" / "tpu_v6e").iterdir()
-    entry.write_text(harm, encoding="utf-8")
+    entry.write_text(damage, encoding="utf-8")
     assert not run().report["from_cache"]
     assert "not used" in capsys.readouterr().err
     assert len(fake.calls()) == 2
@@ -280,7 +280,7 @@ def test_interrupt_ends_with_the_best_so_far(fake: FakeSearch, tmp_path: pathlib
     threading.Thread(target=interrupt).start()
     placed = run()
     assert placed.report["interrupted"]
-    # It is no answer to another call.
+    # An interrupted search does not answer another call.
     fake.plan(output_of(multiply, shapes()))
     assert not run().report["from_cache"]
 
@@ -429,7 +429,7 @@ def test_compiler_names_its_chips_as_we_do(chip: str) -> None:
 
 
 def has_optimize() -> bool:
-    """Whether there is a binary, and its `optimize` takes what place() hands it."""
+    """Whether there is a binary whose `optimize` accepts the arguments of place()."""
     import subprocess
 
     from mallocmuzero_xla.importer import find_binary

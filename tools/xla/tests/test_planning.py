@@ -1,4 +1,4 @@
-"""A budget is shared out so that something is left to find an answer with."""
+"""The shares of a budget leave time to find an answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mallocmuzero_xla.planning import (
 
 
 class Spent(Budget):
-    """A budget of which so many seconds are gone."""
+    """A budget of which a given time is spent."""
 
     def __init__(self, seconds: float, gone: float) -> None:
         super().__init__(seconds)
@@ -26,26 +26,27 @@ class Spent(Budget):
 
 
 def test_large_budget_is_shared_by_its_shares() -> None:
-    # Of 1000 s: 35 % for limits, 20 % for samples, 60 s for a mapping.
+    # 1000 s give 35 % to limits, 20 % to samples and 60 s to a mapping.
     assert limit_seconds(Spent(1000.0, 10.0), 10.0) == pytest.approx(350.0)
     assert sample_seconds(Spent(1000.0, 20.0), 10.0) == pytest.approx(200.0)
     assert solve_seconds(Spent(1000.0, 220.0)) == 60.0
 
 
-def test_slow_compiles_leave_out_samples_before_looks_and_a_compile() -> None:
-    # 240 s, of which two compiles of 80 s have taken 160: 80 are left for looks and a compile.
+def test_slow_compiles_leave_out_samples_before_trial_compiles_and_a_compile() -> None:
+    # 240 s, of which two compiles of 80 s have taken 160: 80 are left for trial compiles and a
+    # compile.
     assert sample_seconds(Spent(240.0, 160.0), 80.0) == 0.0
     # A quarter of what is left, not 15 % of 240 s.
     assert solve_seconds(Spent(240.0, 160.0)) == pytest.approx(20.0)
 
 
 def test_one_sample_is_compiled_late_where_there_is_room_for_it() -> None:
-    # 600 s, 360 gone: the share of samples ended at 330 s, and 240 - 100 - 20 s are room.
+    # 360 of 600 s are spent: the share of samples ended at 330 s, and 240 - 100 - 20 s are left.
     assert sample_seconds(Spent(600.0, 360.0), 100.0) == pytest.approx(100.0)
 
 
 def test_limits_leave_room_for_the_compiles_that_follow() -> None:
-    # 120 s, 50 gone: 70 - 2 * 30 s are room, of which half may go.
+    # 50 of 120 s are spent: 70 - 2 * 30 s are left, half of which limits may take.
     assert limit_seconds(Spent(120.0, 50.0), 30.0) == pytest.approx(5.0)
     assert limit_seconds(Spent(120.0, 100.0), 100.0) == 0.0
 

@@ -9,7 +9,7 @@ from mallocmuzero_xla.progress import LoopProgress
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, in its one element."""
+    """A list whose only element is the time."""
     now = [100.0]
     monkeypatch.setattr("mallocmuzero_xla.progress.time.monotonic", lambda: now[0])
     return now

@@ -1,4 +1,4 @@
-"""The results command makes each record once, and its tables say what the records say."""
+"""The results command makes each record once, and its tables agree with the records."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_every_solver_is_run_and_the_best_mapping_recompiled(world: World) -> No
     assert records[1]["budget"] == {"seconds": 60}
     assert records[2]["budget"] == {"seconds": 60, "looks": 400, "compiles": 6}
     assert records[2]["versions"] == VERSIONS
-    # Paths of one machine mean nothing to whoever reads the records.
+    # Records must not contain paths of one machine.
     assert str(world.capture.parent) not in json.dumps(records)
 
 
@@ -124,7 +124,8 @@ def test_each_solvers_mapping_is_recompiled_where_asked(world: World) -> None:
 
 
 def test_what_the_loops_of_two_solvers_learn_is_kept_apart(make_world: MakeWorld) -> None:
-    # The first compile has 30 cycles that no look shows: a lesson, and another mapping.
+    # The first compile has 30 cycles that no trial compile shows, so the loop refits and makes
+    # another mapping.
     world = make_world(
         promised={"a": 40, "b": 5},
         cycles={"a": -40, "b": -5},
@@ -198,14 +199,14 @@ def solve(program: str, solver: str, cycles: float) -> dict[str, Any]:
 
 
 def verify(
-    program: str, optimized: float, predicted: float, honoured: float, total: float = 1e6
+    program: str, optimized: float, predicted: float, followed: float, total: float = 1e6
 ) -> dict[str, Any]:
     rounds = [{"predicted_cycles": predicted, "compiled_cycles": optimized, "items": 2}]
     verified = {
         "default_cycles": 1e6,
         "optimized_cycles": optimized,
         "predicted_cycles": predicted,
-        "honoured_share": honoured,
+        "honoured_share": followed,
         "options": {"o": "v"} if optimized < 1e6 else {},
         "kept": ["k1", "k2"] if optimized < 1e6 else [],
         "dropped": {"d": "r"},
@@ -250,7 +251,7 @@ def test_tables_state_gains_errors_and_summary() -> None:
     ("change", "mark"),
     [
         ({}, ""),
-        ({"program_sha256": "b"}, ""),  # imported anew, with the same outcome
+        ({"program_sha256": "b"}, ""),  # imported again, with the same outcome
         ({"total_cycles": 0.94e6}, " †"),  # another mapping
         ({"solver": "xla_like"}, " †"),  # the solver recompiled has no column
     ],

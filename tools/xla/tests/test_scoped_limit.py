@@ -1,4 +1,4 @@
-"""optimize() finds how much memory instructions may take for themselves, and says so."""
+"""optimize() finds the best limit of scoped memory and reports it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(chip: str = "tpu_v5e", **options: Any) -> Optimized:
 
 
 def limits_tried(cache: pathlib.Path, chip: str = "tpu_v5e") -> set[int]:
-    """Returns them in MiB; 16 stands for the chip's own."""
+    """Returns the tried limits in MiB; 16 stands for the chip's own."""
     by_sha = {
         with_options(program(), {OPTION: str(mebibytes * 1024)}).sha256: mebibytes
         for mebibytes in range(1, 128)
@@ -78,7 +78,7 @@ def test_the_chips_own_limit_is_no_option(make_world: MakeWorld, cache: pathlib.
     )
     assert run().compiler_options == OVERRIDES
     assert limits_tried(cache) == {16, 24, 12, 20}
-    assert "look a limit_24576" not in world.log()
+    assert "trial a limit_24576" not in world.log()
 
 
 def test_limits_are_tried_while_they_help_and_then_beside_the_best(

@@ -1,4 +1,4 @@
-"""What the search for a list of overrides looks at, and in which order."""
+"""The lists that the search for overrides tries, and their order."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from mallocmuzero_xla.search import OverrideSearch
 from mallocmuzero_xla.settings import assignment_settings, setting_kinds
 from mallocmuzero_xla.trial import Mismatch, Overrides, Placement
 
-WISH = Item("a", "keep_value", "a", 30.0, ("a",), (), "", (0,))
+REQUEST = Item("a", "keep_value", "a", 30.0, ("a",), (), "", (0,))
 SETTINGS = assignment_settings(CHIPS["tpu_v4i"])
 
 
-def looked_at(most: int, settings_seconds: float = math.inf) -> list[Overrides]:
-    """Returns the first lists that are looked at: the wish saves 30 cycles, settings nothing."""
+def lists_tried(most: int, settings_seconds: float = math.inf) -> list[Overrides]:
+    """Returns the first lists of a search; one request saves 30 cycles, settings nothing."""
     lists: list[Overrides] = []
 
     def judge(items: Overrides) -> Placement:
         if len(lists) == most:
             raise BudgetSpentError("enough")
         lists.append(items)
-        return Placement(970.0 if WISH in items else 1000.0)
+        return Placement(970.0 if REQUEST in items else 1000.0)
 
     default = Placement(1000.0)
-    search = OverrideSearch([WISH], SETTINGS, judge, default, settings_seconds=settings_seconds)
+    search = OverrideSearch([REQUEST], SETTINGS, judge, default, settings_seconds=settings_seconds)
     assert not search.run()
-    assert search.ranked()[0].items == (WISH,)
+    assert search.ranked()[0].items == (REQUEST,)
     return lists
 
 
 def test_settings_that_helped_most_programs_are_tried_by_themselves_after_the_mapping() -> None:
-    lists = looked_at(9)
-    assert lists[0] == (WISH,)
+    lists = lists_tried(9)
+    assert lists[0] == (REQUEST,)
     assert [[item.kind for item in items] for items in lists[1:]] == [
         [kind] for kind in setting_kinds()[:8]
     ]
 
 
 def test_settings_are_not_tried_by_themselves_when_their_time_is_over() -> None:
-    lists = looked_at(9, settings_seconds=0.0)
+    lists = lists_tried(9, settings_seconds=0.0)
     assert not any(len(items) == 1 and items[0].setting for items in lists)
 
 
 def test_a_setting_that_helps_at_once_does_not_end_work_on_the_list_without_it() -> None:
-    # Under the setting nothing else matters; without it nine repairs are better than it.
+    # Under the setting nothing else helps; without it nine repairs gain more than the setting.
     helpful = next(item for item in SETTINGS if item.kind == setting_kinds()[0])
     repairs = [
         Item(f"r{k}", "assign_first", "r", 0.0, (f"r{k}",), (), "", (k,)) for k in range(1, 10)
@@ -59,10 +59,10 @@ def test_a_setting_that_helps_at_once_does_not_end_work_on_the_list_without_it()
         lists.append(items)
         missing = tuple(Mismatch(item.accesses[0], True) for item in repairs if item not in items)
         cycles = 940.0 if helpful in items else 990.0 - 10 * (len(repairs) - len(missing))
-        return Placement(cycles if WISH in items or helpful in items else 1000.0, missing)
+        return Placement(cycles if REQUEST in items or helpful in items else 1000.0, missing)
 
     moves = [*repairs, *SETTINGS]
-    search = OverrideSearch([WISH], moves, judge, Placement(1000.0))
+    search = OverrideSearch([REQUEST], moves, judge, Placement(1000.0))
     search.run()
     best = search.ranked()[0]
     assert helpful in lists[1]

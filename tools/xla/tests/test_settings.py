@@ -1,4 +1,4 @@
-"""Settings of the assignment are offered by chip, but not in place of the user's own."""
+"""Settings depend on the chip and never replace the user's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SLICES = "xla_tpu_sliced_prefetch_max_slices=8"
 
 
 def by_kind(chip: str, options: dict[str, object] | None = None) -> dict[str, tuple[str, str]]:
-    """Returns what each setting sets."""
+    """Returns the option and value of each setting."""
     items = assignment_settings(CHIPS[chip], options)
     return {item.kind: item.setting for item in items if item.setting}
 
@@ -36,7 +36,7 @@ def test_items_take_places_of_their_own_and_are_about_no_access() -> None:
     items = assignment_settings(CHIPS["tpu_v4i"])
     assert len({item.key for item in items}) == len(items)
     assert len({item.place for item in items}) < len(items)
-    assert not any(item.accesses or item.may_be_refused or item.insistence() for item in items)
+    assert not any(item.accesses or item.may_be_refused or item.strict_form() for item in items)
 
 
 def test_what_the_users_options_set_is_left_to_them() -> None:

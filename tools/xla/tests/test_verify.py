@@ -1,4 +1,4 @@
-"""The closed loop keeps what the compiler really makes faster, and nothing else."""
+"""The closed loop keeps only options that really make the compiled program faster."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import BudgetSpentError, CaptureError
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.source import Source, lower_for
 from mallocmuzero_xla.trial import Placement
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.verify import Loop, Plan
 
@@ -30,11 +30,11 @@ def verify(
     budget = budget or Budget(60.0)
     binary = Binary()
     capture = open_capture(world.capture)
-    with Looker(CHIPS["tpu_v4i"], width=width) as looker:
-        lower_for(capture, Source("m:f"), looker, budget)
+    with TrialCompiler(CHIPS["tpu_v4i"], width=width) as compiler:
+        lower_for(capture, Source("m:f"), compiler, budget)
         folder = world.program.parent
         plan = Plan(capture, world.program, world.mapping, folder, binary.solve if solve else None)
-        return Loop(plan, looker, binary, budget, LoopProgress(quiet=True)).run()
+        return Loop(plan, compiler, binary, budget, LoopProgress(quiet=True)).run()
 
 
 def asked(options: dict[str, str]) -> str:
@@ -42,7 +42,7 @@ def asked(options: dict[str, str]) -> str:
 
 
 def without_settings(world: World) -> list[str]:
-    """The log, less lists with settings, none of which the compiler has."""
+    """Returns the log without lists with settings, which this compiler does not have."""
     return [line for line in world.log() if "=" not in line]
 
 
@@ -65,7 +65,7 @@ def test_refused_item_is_dropped_by_its_name_and_the_rest_is_kept(make_world: Ma
     result = verify(world)
     assert asked(result.options) == "a"
     assert "Out of alternate memory" in result.dropped["keep_value b #b"]
-    assert world.log()[:2] == ["look a b", "look a"]
+    assert world.log()[:2] == ["trial a b", "trial a"]
 
 
 @pytest.mark.parametrize("fault", ["aborts", "nameless"])
@@ -78,13 +78,13 @@ def test_item_behind_a_failure_that_names_none_is_found_by_halving(
     result = verify(world)
     assert list(result.dropped) == ["keep_value f #f"]
     assert asked(result.options) == "a b c d e g h"
-    # All eight fail; of the prefixes abcd, abcdef, abcde the second fails: f, and all but f work.
+    # All eight fail. Of the prefixes abcd, abcdef and abcde only abcdef fails, so f is dropped.
     assert world.log()[:5] == [
-        "look a b c d e f g h",
-        "look a b c d",
-        "look a b c d e f",
-        "look a b c d e",
-        "look a b c d e g h",
+        "trial a b c d e f g h",
+        "trial a b c d",
+        "trial a b c d e f",
+        "trial a b c d e",
+        "trial a b c d e g h",
     ]
 
 
@@ -103,7 +103,7 @@ def test_items_that_only_hurt_each_other_are_not_both_kept(make_world: MakeWorld
     assert asked(result.options) == "a b d"
 
 
-def test_looks_side_by_side_find_what_looks_one_by_one_do(make_world: MakeWorld) -> None:
+def test_parallel_trial_compiles_find_the_same_as_single_ones(make_world: MakeWorld) -> None:
     promised = {name: 90 - 10 * rank for rank, name in enumerate("abcdefgh")}
     cycles = {name: -gain for name, gain in promised.items()} | {"c": 60, "f": 5}
     world = make_world(promised=promised, cycles=cycles, refused=["h"])
@@ -116,13 +116,13 @@ def test_looks_side_by_side_find_what_looks_one_by_one_do(make_world: MakeWorld)
         assert together.dropped == alone.dropped
 
 
-def test_looks_side_by_side_keep_to_the_budget_of_looks(make_world: MakeWorld) -> None:
+def test_parallel_trial_compiles_keep_to_their_budget(make_world: MakeWorld) -> None:
     promised = {name: 20 - rank for rank, name in enumerate("abcdefgh")}
     cycles = {name: (-1) ** rank * gain for rank, (name, gain) in enumerate(promised.items())}
     world = make_world(promised=promised, cycles=cycles)
-    result = verify(world, budget=Budget(60.0, looks=40, compiles=2), width=3)
-    looked = [line for line in world.log() if line.startswith("look")]
-    assert len(looked) == result.looks <= 40
+    result = verify(world, budget=Budget(60.0, trial_compiles=40, compiles=2), width=3)
+    tried = [line for line in world.log() if line.startswith("trial")]
+    assert len(tried) == result.trial_compiles <= 40
     assert result.optimized_cycles < result.default_cycles
 
 
@@ -146,7 +146,7 @@ def test_prediction_that_fails_to_come_true_never_makes_it_slower(make_world: Ma
 def test_loop_learns_from_a_compile_and_takes_the_next_best(make_world: MakeWorld) -> None:
     world = make_world(promised={"a": 40, "b": 30}, cycles={"a": -40, "b": -30}, hidden={"a": 50})
     result = verify(world)
-    # Together 1000 - 40 - 30 + 50 = 980; once a is known to add 10, b alone: 970.
+    # Together 1000 - 40 - 30 + 50 = 980. After the refit a adds 10, and b alone gives 970.
     assert [entry.compiled_cycles for entry in result.rounds] == [980, 970]
     assert asked(result.options) == "b"
     assert result.predicted_cycles == 970
@@ -160,7 +160,7 @@ def test_another_mapping_is_sought_once_the_table_has_learnt(make_world: MakeWor
         hidden={"a": 50},
     )
     result = verify(world, solve=True)
-    # a was to save 40 and costs 10; the second mapping's items save 50 without it.
+    # a is predicted to save 40 but costs 10; the items of the second mapping save 50 without a.
     assert [entry.compiled_cycles for entry in result.rounds] == [1010, 950]
     assert asked(result.options) == "b c"
     assert result.mapping is not None
@@ -184,7 +184,7 @@ def test_tensor_that_is_not_as_wanted_is_asked_for_itself(make_world: MakeWorld)
         cycles={"a": -40, "b": -30},
     )
     result = verify(world)
-    assert without_settings(world)[:2] == ["look a", "look a b"]
+    assert without_settings(world)[:2] == ["trial a", "trial a b"]
     assert asked(result.options) == "a b"
 
 
@@ -200,7 +200,7 @@ def test_tensor_that_is_not_as_wanted_though_asked_for_is_insisted_on(
         cycles={"a": -4, "b": -30},
     )
     result = verify(world)
-    assert without_settings(world)[:2] == ["look a", "look a b"]
+    assert without_settings(world)[:2] == ["trial a", "trial a b"]
     assert asked(result.options) == "a b"
 
 
@@ -211,12 +211,12 @@ def test_copies_that_are_waited_for_are_started_earlier(make_world: MakeWorld) -
         late={"a": ("start", 60)},
     )
     result = verify(world)
-    # Both together are slower than the default, for the waiting; b alone is not.
+    # Both together are slower than the default because of the waits; b alone is faster.
     assert without_settings(world)[:4] == [
-        "look a b",
-        "look a",
-        "look a b too_early",
-        "look a b start",
+        "trial a b",
+        "trial a",
+        "trial a b too_early",
+        "trial a b start",
     ]
     assert asked(result.options) == "a b start"
     assert result.kept[-1] == "start_copy user_0 #0"
@@ -232,21 +232,21 @@ def test_moves_that_no_mapping_asked_for_are_found_all_the_same(make_world: Make
     assert asked(verify(world).options) == "b"
 
 
-def test_same_subset_is_looked_at_once(make_world: MakeWorld) -> None:
+def test_same_list_gets_one_trial_compile(make_world: MakeWorld) -> None:
     promised = {"a": 40, "b": 30, "c": 20, "d": 10}
     world = make_world(
         promised=promised, cycles={"a": -4, "b": 3, "c": -2, "d": 1}, hidden={"a": 1}
     )
     result = verify(world)
-    assert len(world.log()) == len(set(world.log())) == result.looks + result.compiles
+    assert len(world.log()) == len(set(world.log())) == result.trial_compiles + result.compiles
 
 
-@pytest.mark.parametrize("looks", [0, 1, 3])
-def test_budget_of_looks_is_kept(make_world: MakeWorld, looks: int) -> None:
+@pytest.mark.parametrize("trial_compiles", [0, 1, 3])
+def test_budget_of_trial_compiles_is_kept(make_world: MakeWorld, trial_compiles: int) -> None:
     promised = dict.fromkeys("abcdefgh", 1)
     world = make_world(promised=promised, cycles={"a": -10, "b": 20})
-    result = verify(world, budget=Budget(60.0, looks=looks))
-    assert result.looks == looks
+    result = verify(world, budget=Budget(60.0, trial_compiles=trial_compiles))
+    assert result.trial_compiles == trial_compiles
     assert result.optimized_cycles <= 1000
 
 
@@ -255,7 +255,7 @@ def test_budget_of_compiles_is_kept(make_world: MakeWorld) -> None:
     assert verify(world, budget=Budget(60.0, compiles=1)).compiles == 1
 
 
-def test_time_limit_ends_a_look_that_hangs(make_world: MakeWorld) -> None:
+def test_time_limit_ends_a_trial_compile_that_hangs(make_world: MakeWorld) -> None:
     world = make_world(promised={"a": 40}, cycles={"a": -40}, hangs=["a"])
     result = verify(world, budget=Budget(3.0))
     assert result.options == {}
@@ -265,25 +265,25 @@ def test_time_limit_ends_a_look_that_hangs(make_world: MakeWorld) -> None:
 def test_compile_begun_within_the_budget_may_end_after_it(make_world: MakeWorld) -> None:
     world = make_world(promised={"a": 40}, cycles={"a": -40}, slow_compiles=1.0)
     options = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
-    with Looker(CHIPS["tpu_v4i"]) as looker:
-        lower_for(open_capture(world.capture), Source("m:f"), looker, Budget(60.0))
-        assert "compiled" in looker.compile(options, Budget(0.5), grace=60.0)
+    with TrialCompiler(CHIPS["tpu_v4i"]) as compiler:
+        lower_for(open_capture(world.capture), Source("m:f"), compiler, Budget(60.0))
+        assert "compiled" in compiler.compile(options, Budget(0.5), grace=60.0)
         with pytest.raises(BudgetSpentError):
-            looker.compile(options, Budget(0.5))
+            compiler.compile(options, Budget(0.5))
 
 
 def test_interrupt_keeps_the_best_so_far(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = make_world(promised={"a": 40, "b": 30}, cycles={"a": -40, "b": -30}, hidden={"a": 50})
-    compile_once = Looker.compile
+    compile_once = TrialCompiler.compile
 
-    def interrupted(looker: Looker, *arguments: Any) -> str:
-        if looker.compiles == 1:
+    def interrupted(compiler: TrialCompiler, *arguments: Any) -> str:
+        if compiler.compiles == 1:
             raise KeyboardInterrupt
-        return compile_once(looker, *arguments)
+        return compile_once(compiler, *arguments)
 
-    monkeypatch.setattr(Looker, "compile", interrupted)
+    monkeypatch.setattr(TrialCompiler, "compile", interrupted)
     result = verify(world)
     assert result.interrupted
     assert asked(result.options) == "a b"
@@ -320,7 +320,7 @@ def test_option_that_the_compiler_does_not_have_is_asked_for_once(make_world: Ma
     result = verify(world)
     assert asked(result.options) == "a c d"
     option = "xla_tpu_prefetch_interval_picker_size_override"
-    assert [line for line in world.log() if option in line] == [f"look {option}=0"]
+    assert [line for line in world.log() if option in line] == [f"trial {option}=0"]
 
 
 def test_failure_after_a_compile_keeps_what_was_compiled(

@@ -1,4 +1,4 @@
-"""A registry is captured in the order asked for, and taken up again where it stopped."""
+"""A registry is captured in the requested order, and a second run continues the first."""
 
 from __future__ import annotations
 

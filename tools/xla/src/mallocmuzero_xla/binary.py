@@ -18,7 +18,7 @@ from mallocmuzero_xla.overrides import Item, start_of_copy
 
 _BAD_INPUT = 2
 
-# Processes that read modules back, each for one program and mapping.
+# The most processes of `readback` to keep, each for one program and mapping.
 _MOST_READERS = 4
 
 _Arguments = list[str | pathlib.Path]
@@ -29,8 +29,8 @@ class LateCopy:
     """A copy from HBM that a compiled program waits for.
 
     Attributes:
-        wait_cycles: in one run of the program.
-        starts: items of which each starts it earlier, the earliest start first.
+        wait_cycles: cycles that one run of the program waits for it.
+        starts: items that each start it earlier, the earliest start first.
     """
 
     wait_cycles: float
@@ -42,17 +42,17 @@ class Readback:
     """A compiled placement as the program file prices it.
 
     Attributes:
-        mapped_cycles: the program's price under the accesses and copies that the text has.
+        mapped_cycles: the program's price under the placement of the text.
         default_cycles: the price of the compiler's own placement by the same table.
-        honoured_share: of the accessed bytes, those that are where the mapping wants them.
-        mismatches: the accesses that move most of the others, as (access, wanted in fast memory).
+        followed_share: share of the accessed bytes that are where the mapping wants them.
+        mismatches: the largest of the other accesses, as (access, wanted in fast memory).
         late_copies: copies that the program waits for, most cycles first.
-        fast_accesses: those in fast memory, ascending.
+        fast_accesses: indices of the accesses in fast memory, ascending.
     """
 
     mapped_cycles: float
     default_cycles: float
-    honoured_share: float
+    followed_share: float
     mismatches: tuple[tuple[int, bool], ...]
     late_copies: tuple[LateCopy, ...] = ()
     fast_accesses: tuple[int, ...] = ()
@@ -67,7 +67,7 @@ class Binary:
         self._readers: dict[tuple[tuple[str, int], ...], _Reader] = {}
 
     def overrides(self, program: pathlib.Path, mapping: str, scope: str) -> list[dict[str, Any]]:
-        """Returns the items by which `mapping` differs from the default; scope: values or uses."""
+        """Returns the items in which `mapping` differs from the default; scope: values or uses."""
         with _scratch_file("o.options") as output:
             arguments: _Arguments = ["--program", program, "--mapping", mapping, "--scope", scope]
             reply = self._call("overrides", [*arguments, "--output", output])
@@ -84,14 +84,14 @@ class Binary:
             reader = _Reader([str(self._path), "readback", *arguments, "--mapping", mapping])
         with _scratch_file("r.hlo", text) as hlo:
             reply = reader.read(hlo)
-        # One that has failed is not kept, nor one that has not been asked for long.
+        # Keep this reader, which has not failed, and end the one that has been idle longest.
         self._readers[key] = reader
         if len(self._readers) > _MOST_READERS:
             del self._readers[next(iter(self._readers))]
         return Readback(
             mapped_cycles=_number(reply, "readback", "mapped_cycles"),
             default_cycles=_number(reply, "readback", "default_mapped_cycles"),
-            honoured_share=_number(reply, "readback", "honoured_share"),
+            followed_share=_number(reply, "readback", "honoured_share"),
             mismatches=tuple(
                 (int(entry["access"]), bool(entry["wanted_fast"]))
                 for entry in reply.get("mismatches", [])
@@ -116,7 +116,7 @@ class Binary:
         return self._call("map", [*arguments, "--output", output])
 
     def corpus(self, workloads: pathlib.Path) -> list[dict[str, Any]]:
-        """Returns what is known of each program of a folder: chip, name, family, contended..."""
+        """Returns the description of each program of a folder: chip, name, family, contended..."""
         return list(self._call("corpus", ["--workloads", workloads]).get("programs", []))
 
     def _call(self, command: str, arguments: _Arguments) -> dict[str, Any]:
@@ -128,14 +128,14 @@ class Binary:
 
 
 class _Reader:
-    """A process that reads one module after the other back: starting it takes most of a second.
+    """A process that prices one module after the other; its start takes most of a second.
 
-    It ends when this object, or this process, does.
+    It ends with this object or this process.
     """
 
     def __init__(self, command: list[str]) -> None:
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
-        # Ctrl-C is for the loop, which has results to save.
+        # Ctrl-C must reach only the loop, which still has results to save.
         self._process = subprocess.Popen(
             [*command, "--hlo", "-", "--json"],
             stdin=subprocess.PIPE,
@@ -162,7 +162,7 @@ class _Reader:
 
 
 def _version(name: str) -> tuple[str, int]:
-    """Tells a file from one written over it: the next loop gives its programs the same names."""
+    """Identifies a version of a file: the next loop writes other files under the same names."""
     try:
         return name, pathlib.Path(name).stat().st_mtime_ns
     except OSError:  # a mapping by name, or no file: the binary says so
@@ -175,14 +175,14 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def failure(command: str, code: int, errors: str) -> CaptureError:
-    """Returns what to raise where a subcommand exited with `code`: its last words."""
+    """Returns the error for a subcommand that exited with `code`, with its last line."""
     words = (errors.strip().splitlines() or ["no message"])[-1]
     kind = UsageError if code == _BAD_INPUT else CaptureError
     return kind(f"mallocmuzero {command} failed ({code}): {words}")
 
 
 def parsed(command: str, text: str) -> dict[str, Any]:
-    """Returns the object that a subcommand printed; raises CaptureError if it is none."""
+    """Returns the JSON object that a subcommand printed; raises CaptureError for other output."""
     try:
         return dict(json.loads(text))
     except ValueError as error:

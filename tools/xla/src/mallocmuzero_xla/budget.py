@@ -1,4 +1,4 @@
-"""Budgets: seconds, looks and compiles that may be spent, and their spelling."""
+"""Limits of a search: seconds, trial compiles and whole compiles; parses such as "5m"."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: str | float) -> float:
-    """Returns the seconds that "90s", "5m" or "1.5h" stands for; a number is one of seconds.
+    """Returns the seconds of a text such as "90s", "5m" or "1.5h"; a number is in seconds.
 
-    Text needs a unit, as everywhere in `mallocmuzero`: "5" is more often meant to be minutes.
+    A text needs a unit, as everywhere in `mallocmuzero`: users who write "5" mostly mean minutes.
     """
     text = text if isinstance(text, str) else f"{text}s"
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*", text)
@@ -25,23 +25,33 @@ def parse_duration(text: str | float) -> float:
 
 
 class Budget:
-    """What is left of some seconds, looks and compiles. Time runs from its construction."""
+    """The seconds, trial compiles and whole compiles that are left. Time runs from construction."""
 
     def __init__(
-        self, seconds: float = math.inf, looks: float = math.inf, compiles: float = math.inf
+        self,
+        seconds: float = math.inf,
+        trial_compiles: float = math.inf,
+        compiles: float = math.inf,
     ) -> None:
-        if seconds <= 0 or looks < 0 or compiles < 0:
-            raise UsageError("expected seconds above 0, and 0 or more looks and compiles")
+        if seconds <= 0 or trial_compiles < 0 or compiles < 0:
+            raise UsageError("expected seconds above 0, and 0 or more trial compiles and compiles")
         self._seconds = seconds
         self._started = time.monotonic()
-        self._looks = looks
+        self._trial_compiles = trial_compiles
         self._compiles = compiles
         self._whole: Budget | None = None
 
-    def part(self, seconds: float, looks_share: float = 1.0) -> Budget:
-        """Returns a budget of `seconds` and a share of the looks left, spent out of this one."""
-        looks = self._looks if math.isinf(self._looks) else math.ceil(looks_share * self._looks)
-        part = Budget(max(1e-6, min(seconds, self.remaining())), looks)
+    def part(self, seconds: float, trial_share: float = 1.0) -> Budget:
+        """Returns a part of this budget: `seconds`, and a share of the trial compiles left.
+
+        What is spent of the part is spent of this budget as well.
+        """
+        trial_compiles = (
+            self._trial_compiles
+            if math.isinf(self._trial_compiles)
+            else math.ceil(trial_share * self._trial_compiles)
+        )
+        part = Budget(max(1e-6, min(seconds, self.remaining())), trial_compiles)
         part._whole = self
         return part
 
@@ -55,19 +65,19 @@ class Budget:
         return time.monotonic() - self._started
 
     def remaining(self) -> float:
-        """Returns the seconds that are left, 0 when there are none."""
+        """Returns the seconds that are left, never below 0."""
         return max(0.0, self._seconds - self.elapsed())
 
-    def spend_look(self) -> None:
-        """Takes one look; raises BudgetSpentError if there is none, or no time."""
-        if self._looks < 1 or not self.remaining():
-            raise BudgetSpentError("the budget of looks is spent")
+    def spend_trial_compile(self) -> None:
+        """Takes one trial compile; raises BudgetSpentError if there is none, or no time."""
+        if self._trial_compiles < 1 or not self.remaining():
+            raise BudgetSpentError("the budget of trial compiles is spent")
         if self._whole is not None:
-            self._whole.spend_look()
-        self._looks -= 1
+            self._whole.spend_trial_compile()
+        self._trial_compiles -= 1
 
     def spend_compile(self) -> None:
-        """Takes one compile; raises BudgetSpentError if there is none, or no time."""
+        """Takes one whole compile; raises BudgetSpentError if there is none, or no time."""
         if self._compiles < 1 or not self.remaining():
             raise BudgetSpentError("the budget of compiles is spent")
         if self._whole is not None:

@@ -1,4 +1,4 @@
-"""Finds the functions that a shell user names: MODULE:FUNCTION, or a registry of programs."""
+"""Finds the function that a shell user names: MODULE:FUNCTION, or a program of a registry."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def build_registered(registry: str, name: str) -> BuiltFunction:
 def load_registry(registry: str) -> dict[str, Any]:
     """Imports the package at path `registry` and returns its PROGRAMS, by name.
 
-    A program has `name`, `chips` (those it is meant for), `donate_argnums` and `build`, a function
+    A program has `name`, `chips` (the chips it is for), `donate_argnums` and `build`, a function
     that returns (fn, args) or (fn, args, jit_options).
     """
     path = pathlib.Path(registry).resolve()

@@ -1,4 +1,4 @@
-"""capture(): a JAX function in, the compiler's texts under several placements out."""
+"""capture(): compiles a JAX function under several placements and returns the texts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from mallocmuzero_xla.variants import Variant, standard_variants
 
 @dataclasses.dataclass(frozen=True)
 class Captured:
-    """A program as the compiler left it under several placements.
+    """A program as the compiler made it under several placements.
 
     Attributes:
-        name: of the program.
-        chip: it was compiled for.
+        name: name of the program.
+        chip: the chip that it is compiled for.
         hlo: scheduled HLO text by variant: "all_hbm", "default", "sample_0", ...
-        failures: why samples are missing, by variant.
-        fast_memory_bytes: what the compiler had for tensors; None: what the chip's file says.
+        failures: the reasons for missing samples, by variant.
+        fast_memory_bytes: fast memory for tensors; None for the size in the chip's hardware file.
     """
 
     name: str
@@ -40,9 +40,9 @@ class Captured:
     def save(self, path: str | os.PathLike[str]) -> str:
         """Writes a program file for the `mallocmuzero` binary, by calling `mallocmuzero import`.
 
-        Returns its report: what is in the program, and how well it predicts the compiler.
+        Returns its report: the content of the program, and how well it predicts the compiler.
 
-        The binary is the one MALLOCMUZERO_BINARY names, the first on PATH, or build/bin's.
+        The binary is MALLOCMUZERO_BINARY, the first on PATH, or the one in build/bin.
         """
         return import_program(self.hlo, self.chip, pathlib.Path(path), self.fast_memory_bytes)
 
@@ -62,26 +62,26 @@ def capture(
     compiler_options: Mapping[str, Any] | None = None,
     **jit_options: Any,
 ) -> Captured:
-    """Compiles `fn(*args)` for `chip` under several placements, on the CPU at hand.
+    """Compiles `fn(*args)` for `chip` under several placements, on this machine's CPU.
 
     Args:
-        fn: a function, or the result of jax.jit. It is traced here, and compiled in processes of
-            their own.
-        args: pytrees of arrays or jax.ShapeDtypeStruct; values are not looked at.
+        fn: a function, or the result of jax.jit. This process traces it; child processes
+            compile it.
+        args: pytrees of arrays or jax.ShapeDtypeStruct; their values do not matter.
         chip: one of mallocmuzero_xla.CHIPS.
-        samples: random placements, which show what a tensor in fast memory is worth.
-        name: of the program; the function's by default.
+        samples: the number of random placements, from which the latency table is fitted.
+        name: name of the program; by default that of the function.
         topology: libtpu's name of a topology other than the chip's own, such as "v4:2x2x2".
-        output_dir: keep the texts and capture.json there, and take up what is there already.
-        timeout: seconds one compile may take.
+        output_dir: folder for the texts and capture.json; texts that are there already are reused.
+        timeout: time limit of one compile, in seconds.
         retries: further attempts after an abort or a timeout.
-        jobs: compile processes at a time.
-        progress: report on stderr.
-        compiler_options: for every compile.
+        jobs: the number of compile processes at a time.
+        progress: whether to report on stderr.
+        compiler_options: options of every compile.
         jit_options: keyword arguments of jax.jit: donate_argnums, in_shardings, ...
 
     Raises:
-        UsageError: something is wrong with the arguments, jax or libtpu is missing, or
+        UsageError: the arguments are wrong, jax or libtpu is missing, or
             `output_dir` holds the texts of another program or chip.
         CaptureError: the compile without fast memory, or the compiler's default, failed.
     """

@@ -1,4 +1,4 @@
-"""The chips a program can be captured for, and how libtpu names them."""
+"""The chips that programs can be captured for, with their names in libtpu."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Chip:
     """A TPU generation as libtpu knows it.
 
     Attributes:
-        name: our name, the one `mallocmuzero --hardware` takes.
-        topology_name: what libtpu compiles for; may hold more than one device.
-        msa_prefix: begins the compiler options of memory-space assignment.
-        scoped_vmem_kib: VMEM that one instruction may take for itself unless it is told otherwise.
-        shared_vmem_kib: VMEM of instructions and tensors together, without what the compiler gives
-            to neither (64 KiB on v5p and v6e); None where tensors have CMEM.
+        name: the name in this project, which `mallocmuzero --hardware` takes.
+        topology_name: the topology that libtpu compiles for; it may hold several devices.
+        msa_prefix: prefix of the compiler options of memory-space assignment.
+        scoped_vmem_kib: the chip's own limit of scoped memory, in KiB of VMEM.
+        shared_vmem_kib: VMEM of instructions and tensors together, without the part that neither
+            may use (64 KiB on v5p and v6e); None where tensors live in CMEM.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Chip:
 
     @property
     def msa_option(self) -> str:
-        """Returns the option that, set to 'false', leaves every tensor in HBM."""
+        """Returns the option whose value 'false' leaves every tensor in HBM."""
         return f"{self.msa_prefix}memory_space_assignment"
 
 
@@ -60,7 +60,7 @@ def find_chip(name: str, topology: str | None = None) -> Chip:
     return dataclasses.replace(chip, topology_name=topology) if topology else chip
 
 
-# As jax names the devices of a TPU host, and those of a topology.
+# The names that jax gives to the devices of a TPU host, and to those of a topology.
 _DEVICE_KINDS = {
     "TPU v4 lite": "tpu_v4i",
     "TPU v4": "tpu_v4",
@@ -74,15 +74,14 @@ _DEVICE_KINDS = {
 
 
 def chip_of_kind(device_kind: str) -> str | None:
-    """Returns our name of the chip that jax calls `device_kind`; None if it is none of CHIPS."""
+    """Returns the name in CHIPS of the chip that jax calls `device_kind`, or None."""
     return _DEVICE_KINDS.get(device_kind)
 
 
 def chip_here() -> str:
     """Returns the name of this machine's own chip.
 
-    Raises UsageError, with the names to choose from, if jax does not run on a TPU here, or on one
-    that is none of CHIPS.
+    Raises UsageError, with the names to choose from, if jax does not run on a TPU of CHIPS here.
     """
     prepare_environment()
     import jax

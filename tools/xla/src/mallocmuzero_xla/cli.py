@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Takes SIGTERM for Ctrl-C: temporary files and compile processes must not stay behind."""
+    """Handles SIGTERM like Ctrl-C, which removes temporary files and ends compile processes."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -159,8 +159,8 @@ def _run_capture(arguments: argparse.Namespace) -> int:
     folder = output = pathlib.Path(arguments.output)
     wants_program = output.suffix == _PROGRAM_SUFFIX
     if wants_program:
-        # Minutes of compiling must not end in "no binary" or "no such folder". They are kept beside
-        # the program: for another run to go on from, and for verify, which needs the texts.
+        # Check the binary and the folder before minutes of compiling. The texts stay beside the
+        # program: another run reuses them, and verify needs them.
         find_binary()
         check_output(output)
         folder = output.with_suffix(_CAPTURES_SUFFIX)

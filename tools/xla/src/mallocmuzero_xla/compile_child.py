@@ -1,7 +1,7 @@
 """The compile process: takes jobs as JSON lines on stdin, answers each with one JSON line.
 
-Run as `python -m mallocmuzero_xla.compile_child`. A process takes any number of jobs, so importing
-jax is paid once; whoever started it has to expect that the compiler takes the process down.
+Run as `python -m mallocmuzero_xla.compile_child`. A process takes any number of jobs, so it imports
+jax once. The compiler may abort the process, for which its parent must be prepared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run_lower(job: dict[str, Any]) -> None:
 
 
 def run_compile(job: dict[str, Any]) -> None:
-    """Compiles a lowered program and writes its text, complete or not at all."""
+    """Compiles a lowered program and writes its text atomically."""
     program = _read_program(job["program"])
     text = compile_to_text(program, chip_devices(Chip(**job["chip"])), job["options"])
     write_text(pathlib.Path(job["output"]), strip_source_locations(text))
@@ -56,8 +56,8 @@ _ACTIONS: dict[str, Callable[[dict[str, Any]], None]] = {
 
 
 def answer(job: dict[str, Any]) -> dict[str, Any]:
-    """Runs one job; an exception becomes the answer's `error`, on one line, and
-    `usage` says whether it is the user's to mend."""
+    """Runs one job. An exception becomes the answer's `error`, on one line; `usage` marks errors
+    that the user can correct."""
     started = time.monotonic()
     error, usage = None, False
     try:
@@ -79,7 +79,7 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
 def _read_jobs(jobs: queue.SimpleQueue[str]) -> None:
     for line in sys.stdin:
         jobs.put(line)
-    # Whoever asked is gone or needs no more answers: do not finish a compile for nobody.
+    # The parent has ended or needs no more answers, so a running compile is useless.
     os._exit(0)
 
 

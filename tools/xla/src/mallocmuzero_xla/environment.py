@@ -1,4 +1,4 @@
-"""What has to be in place before jax and libtpu are loaded."""
+"""Environment variables that must be set before jax and libtpu are loaded."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ import re
 
 from mallocmuzero_xla.errors import MissingCompilerError
 
-# libtpu warns of what nobody asked, and takes a machine-wide lock; a compile-only process needs
-# neither.
+# libtpu prints warnings and takes a machine-wide lock. A process that only compiles needs neither.
 _LIBTPU_SETTINGS = {"ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
-# libtpu looks for a TPU host's metadata service, and warns when it finds none. Where there is one,
-# jax.distributed.initialize() asks it, or the host names, for the other hosts of the program.
+# libtpu queries a TPU host's metadata service and warns if there is none. On a TPU host
+# jax.distributed.initialize() asks that service, or the host names, for the program's other hosts.
 _LONE_HOST = {"TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost"}
 
-# Without it libtpu prints that it "may not properly initialize". Any will do where nothing is
-# compiled for the host's own TPU (what is compiled is the same, byte for byte); where there is one,
-# it is not for us to say which.
+# Without this variable libtpu prints that it "may not properly initialize". Any value will do for
+# compiles, whose result is the same byte for byte. On a TPU host the value is left to the user.
 _HOST_TYPE = {"TPU_ACCELERATOR_TYPE": "v4-8"}
 _TPU_DEVICES = ("accel[0-9]*", "vfio/[0-9]*")
 _DEVICES = pathlib.Path("/dev")
 
-# User settings that change what the compiler does: inherited by the compile processes and recorded.
+# Variables by which a user changes the compiler. Compile processes inherit them; captures record
+# them.
 _RECORDED = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
 
 _FLAG = re.compile(r"--(no)?(xla_\w+)(?:=(\S*))?")
@@ -55,9 +54,9 @@ def compiler_library() -> pathlib.Path:
 
 
 def prepare_environment() -> None:
-    """Makes this process fit to load libtpu for ahead-of-time compiles; keeps what is set.
+    """Prepares this process to load libtpu for ahead-of-time compiles; keeps what the user has set.
 
-    It may be the one that trains: what it has to know of its own TPU is left alone.
+    The process may be one that trains, so variables about its own TPU stay as they are.
     """
     require_compiler()
     without_tpu = {} if _has_tpu() else {**_LONE_HOST, **_HOST_TYPE}
@@ -70,20 +69,20 @@ def _has_tpu() -> bool:
 
 
 def child_environment() -> dict[str, str]:
-    """Returns the environment of a compile process: no accelerator is looked for or touched."""
+    """Returns the environment of a compile process, which uses no accelerator."""
     return {**_LIBTPU_SETTINGS, **_LONE_HOST, **os.environ, "JAX_PLATFORMS": "cpu"}
 
 
 def compiler_versions() -> dict[str, str]:
-    """Returns the versions that decide what the compiler makes of a program."""
+    """Returns the versions of the packages that affect the result of a compile."""
     require_compiler()
     return {name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "libtpu")}
 
 
 def versions_of(platform: str) -> dict[str, str]:
-    """Returns the versions that an executable for a platform of jax's depends on.
+    """Returns the versions that an executable for a platform of jax depends on.
 
-    What is not installed is left out.
+    Packages that are not installed are left out.
     """
     names = ("jax", "jaxlib", *(("libtpu",) if platform == "tpu" else ()))
     versions = {}
@@ -94,11 +93,11 @@ def versions_of(platform: str) -> dict[str, str]:
 
 
 def recorded_settings() -> dict[str, str]:
-    """Returns the environment variables in force that reach the compiler."""
+    """Returns the environment variables that reach the compiler."""
     return {name: os.environ[name] for name in _RECORDED if os.environ.get(name)}
 
 
 def recorded_options() -> dict[str, str]:
-    """Returns the compiler options that those variables set, by name; the last of a name counts."""
+    """Returns the compiler options in these variables; the last of several equal names counts."""
     flags = (flag for text in recorded_settings().values() for flag in _FLAG.findall(text))
     return {name: value or ("false" if no else "true") for no, name, value in flags}

@@ -22,11 +22,11 @@ class WorkerLostError(CaptureError):
 
 
 class BudgetSpentError(CaptureError):
-    """The seconds, looks or compiles that were granted have been used up."""
+    """The seconds, trial compiles or whole compiles of the budget are spent."""
 
 
 class PlacedError(CaptureError):
-    """A placed executable cannot be used: the file, this machine or the function do not fit it."""
+    """A placed executable cannot be used: it is not for this file, machine or function."""
 
 
 class FallbackWarning(UserWarning):
@@ -34,5 +34,5 @@ class FallbackWarning(UserWarning):
 
 
 def in_one_line(error: Exception) -> str:
-    """Returns what an exception of others' code says, with its type, on one line."""
+    """Returns the type and message of an exception of foreign code, on one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:2000]}"

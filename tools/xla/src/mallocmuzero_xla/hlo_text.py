@@ -1,4 +1,4 @@
-"""Removes source locations from HLO text: they name the paths of whoever captured it."""
+"""Removes source locations from HLO text: they hold paths of the machine that captured it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STRING = r'"(?:[^"\\]|\\.)*"'
 # Metadata holds strings, plain attributes and at most one level of braces.
 _METADATA = re.compile(rf'(?:, )?metadata=\{{((?:[^"{{}}]|{_STRING}|\{{[^{{}}]*\}})*)\}}')
 
-# A location to remove, or a string, to step over whatever it holds.
+# A location to remove, or a string, whose content stays.
 _LOCATION_OR_STRING = re.compile(
     rf"\s*\b(?:source_file={_STRING}"
     r"|(?:source_line|source_end_line|source_column|source_end_column|stack_frame_id)=\d+)"
@@ -25,7 +25,7 @@ _LOCATION_OR_STRING = re.compile(
 def strip_source_locations(text: str) -> str:
     """Returns `text` without stack-frame tables and without source attributes in metadata.
 
-    op_name and all else stays; the result is still HLO text.
+    op_name and everything else stays, and the result is still HLO text.
     """
     return _METADATA.sub(_strip_metadata, _TABLE.sub("", text))
 

@@ -21,7 +21,7 @@ _BUILD_TREE_BINARY = pathlib.Path("build/bin/mallocmuzero")
 def find_binary() -> pathlib.Path:
     """Returns the mallocmuzero binary: MALLOCMUZERO_BINARY, PATH, or build/bin of a folder above.
 
-    "Above" is the working folder, and this file where it is installed in editable form.
+    "Above" means above the working folder, or above this file in an editable install.
     """
     named = os.environ.get(_BINARY_VARIABLE)
     if named:
@@ -48,11 +48,11 @@ def import_program(
 ) -> str:
     """Writes the program file `output` from texts by variant name; returns the binary's report.
 
-    `fast_memory_bytes` is what the compiler had for tensors; None: what the hardware's file says.
+    `fast_memory_bytes` is the fast memory for tensors; None for the size in the hardware file.
 
     Raises:
         UsageError: there is no binary.
-        CaptureError: the binary refused the texts; the message is its own.
+        CaptureError: the binary refused the texts, with its message.
     """
     binary = find_binary()
     with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:

@@ -1,6 +1,6 @@
-"""Finds how much memory instructions should have for themselves, and tensors be left with.
+"""Finds the limit of scoped memory under which a program is fastest.
 
-A higher limit of scoped memory may make instructions faster, and leaves less for tensors.
+A higher limit may make instructions faster, but leaves less memory for tensors.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.scoped_limit import OPTION, with_options
 from mallocmuzero_xla.store import CaptureStore
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 from mallocmuzero_xla.variants import DEFAULT, Variant
 from mallocmuzero_xla.verified import Verified
 
-# Limits that are tried, as shares of the chip's own: higher ones until one is slower by more than
-# the tolerance than the one before; lower ones likewise if no higher one was faster; then those to
-# either side of the best.
+# Limits to try, as multiples of the chip's own. First the higher ones, until one is slower than its
+# predecessor by more than the tolerance. If none of them helps, the lower ones in the same way.
+# Last, the limits a finer step to either side of the best.
 _ABOVE = (Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4))
 _BELOW = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
 _TOLERANCE = 0.002
@@ -33,12 +33,12 @@ _FINER = Fraction(1, 4)
 
 @dataclasses.dataclass(frozen=True)
 class Default:
-    """A program as the compiler makes it under one limit, without any overrides.
+    """The compiler's own result under one limit, without overrides.
 
     Attributes:
         options: compiler options that set the limit; empty for the compiler's own.
         cycles: the compiler's estimate.
-        seconds: that the compile took, be it now or earlier.
+        seconds: duration of the compile, in this run or an earlier one.
     """
 
     options: dict[str, str]
@@ -48,13 +48,13 @@ class Default:
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """What a search for a limit found.
+    """The outcome of a search for a limit.
 
     Attributes:
-        default: under the chip's own limit.
-        best: under the best, which may be the chip's own.
-        compiles: that it took.
-        interrupted: whether Ctrl-C ended it.
+        default: the result under the chip's own limit.
+        best: the result under the best limit, which may be the chip's own.
+        compiles: the number of compiles.
+        interrupted: whether Ctrl-C ended the search.
     """
 
     default: Default
@@ -66,42 +66,42 @@ class Tuned:
 class LimitSearch:
     """Finds the limit under which the compiler itself makes a program fastest; call `run` once.
 
-    For chips whose tensors and instructions share VMEM: where tensors have CMEM there is nothing to
-    trade, and the compiler's own limit is all the VMEM that there is.
+    For chips whose tensors and instructions share VMEM. Where tensors live in CMEM, the compiler's
+    own limit is the whole VMEM already.
     """
 
     def __init__(
         self,
         program: LoweredProgram,
         captures: pathlib.Path,
-        looker: Looker,
+        compiler: TrialCompiler,
         chip: Chip,
         binary: Binary,
         progress: LoopProgress,
     ) -> None:
-        """`program` is the one that `looker` compiles.
+        """`program` is the one that `compiler` compiles.
 
-        What is compiled is kept below `captures`, in a folder for each limit.
+        The texts are kept below `captures`, in one folder for each limit.
         """
         self._program = program
         self._captures = captures
-        self._looker = looker
+        self._compiler = compiler
         self._chip = chip
         self._binary = binary
         self._progress = progress
         self._found: dict[int, Default] = {}
 
     def compile_default(self) -> Default:
-        """Compiles under the chip's own limit, be the time what it may; raises as `run` does."""
+        """Compiles under the chip's own limit, without a time limit; raises as `run` does."""
         own = self._chip.scoped_vmem_kib
         if own not in self._found:
             self._found[own] = self._compile({}, Budget())
         return self._found[own]
 
     def run(self, seconds: float) -> Tuned:
-        """Tries limits for `seconds`, after the chip's own, which takes what it takes.
+        """Compiles under the chip's own limit, then tries others for `seconds`.
 
-        Ctrl-C ends it with what has been found. Raises CompileError or WorkerLostError if the
+        Ctrl-C ends the search with the best so far. Raises CompileError or WorkerLostError if the
         program does not compile under the chip's own.
         """
         own = self._chip.scoped_vmem_kib
@@ -113,12 +113,12 @@ class LimitSearch:
         except KeyboardInterrupt:
             interrupted = True
         best = self._found[self._best()]
-        return Tuned(default, best, self._looker.compiles, interrupted)
+        return Tuned(default, best, self._compiler.compiles, interrupted)
 
     def _try_others(self, own: int, budget: Budget) -> None:
         default = self._found[own]
         for kib in self._candidates(own):
-            if budget.remaining() < max(default.seconds, self._looker.slowest_compile):
+            if budget.remaining() < max(default.seconds, self._compiler.slowest_compile):
                 break
             try:
                 self._found[kib] = self._compile({OPTION: str(kib)}, budget)
@@ -131,11 +131,11 @@ class LimitSearch:
                 self._progress.note(f"scoped memory up to {kib / 1024:g} MiB: {gain:.2%} compiled")
 
     def cycles_by_limit(self) -> dict[int, float]:
-        """Returns what has been compiled, by limit in KiB."""
+        """Returns the cycles of each compiled limit, by limit in KiB."""
         return {kib: found.cycles for kib, found in self._found.items()}
 
     def _candidates(self, own: int) -> Iterator[int]:
-        """Yields limits to try; what comes next depends on what was found."""
+        """Yields limits to try; each depends on the results of those before it."""
         tried = {own}
         for side in (_ABOVE, _BELOW):
             last = own
@@ -145,7 +145,7 @@ class LimitSearch:
                 tried.add(kib)
                 yield kib
                 if kib not in self._found:
-                    continue  # refused, which says nothing about the next
+                    continue  # refused; the next may still compile
                 if self._cycles(kib) > (1 + _TOLERANCE) * self._cycles(last):
                     break
                 last = kib
@@ -173,14 +173,14 @@ class LimitSearch:
         if store.has(variant):
             text = store.read(variant)
         else:
-            text = self._looker.compile(options, budget)
-            store.add_text(variant, text, self._looker.last_compile)
+            text = self._compiler.compile(options, budget)
+            store.add_text(variant, text, self._compiler.last_compile)
         cycles = self._binary.module_cycles(text, self._chip.name)
         return Default(options, cycles, store.seconds(variant))
 
 
 def limit_alone(best: Default, verified: Verified) -> Verified:
-    """Returns what the loop reports, with a limit and nothing else in place of what it found."""
+    """Returns the loop's report with only the limit as its options."""
     return dataclasses.replace(
         verified,
         options=best.options,

@@ -15,7 +15,6 @@ from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.looker import Looker, looks_at_once
 from mallocmuzero_xla.optimize import optimize
 from mallocmuzero_xla.options_file import check_options_output, write_options
 from mallocmuzero_xla.outcome import describe
@@ -25,6 +24,7 @@ from mallocmuzero_xla.results_table import render_results
 from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
 from mallocmuzero_xla.store import write_atomically
+from mallocmuzero_xla.trial_compiler import TrialCompiler, trial_compiles_at_once
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.verify import Loop, Plan
 
@@ -32,7 +32,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def add_chip(command: argparse.ArgumentParser) -> None:
-    """Adds --chip, whose default is to be seen: the chips' results have nothing in common."""
+    """Adds --chip, whose help shows the default: results of different chips differ."""
     command.add_argument(
         "--chip", default="tpu_v4i", help=f"one of {', '.join(CHIPS)} (default: tpu_v4i)"
     )
@@ -53,18 +53,20 @@ def add_verify(commands: Commands) -> None:
     command = commands.add_parser("verify", help="recompile with a mapping and keep what helps")
     command.add_argument("--capture", required=True, type=pathlib.Path, metavar="FOLDER")
     command.add_argument("--mapping", required=True, type=pathlib.Path, metavar="FILE")
-    # Imported anew it could have another name, and a mapping is for one program by name, too.
+    # A program that is imported again may get another name, and a mapping belongs to one name.
     command.add_argument(
-        "--program", type=pathlib.Path, metavar="FILE", help="that the mapping was made for"
+        "--program", type=pathlib.Path, metavar="FILE", help="the program of the mapping"
     )
     command.add_argument("--function", metavar="MODULE:FUNCTION", help="the builder captured")
     command.add_argument("--registry", type=pathlib.Path, metavar="FOLDER")
-    command.add_argument("--name", help="of the program in the registry; FOLDER's name by default")
+    command.add_argument("--name", help="name in the registry (default: FOLDER's name)")
     add_budget(command)
     command.add_argument("--budget-compiles", type=int, metavar="N", help="whole compiles at most")
-    command.add_argument("--max-looks", type=int, metavar="N", help="placements looked at at most")
+    command.add_argument("--max-trial-compiles", type=int, metavar="N", help="most trial compiles")
     command.add_argument(
-        "--no-solve", action="store_true", help="keep to this mapping when the table has learnt"
+        "--no-solve",
+        action="store_true",
+        help="keep this mapping after a refit of the latency table",
     )
     _add_outputs(command)
     command.set_defaults(run=_run_verify)
@@ -72,7 +74,7 @@ def add_verify(commands: Commands) -> None:
 
 def add_optimize(commands: Commands) -> None:
     """Adds the command optimize."""
-    command = commands.add_parser("optimize", help="find compiler options that make it faster")
+    command = commands.add_parser("optimize", help="find options that make a function faster")
     command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
     add_chip(command)
     add_topology(command)
@@ -101,17 +103,19 @@ def add_results(commands: Commands) -> None:
         "--markdown",
         type=pathlib.Path,
         metavar="FILE",
-        help="the tables; text above them and other chips' tables in FILE are kept",
+        help="write the tables here; the text above them and other chips' tables are kept",
     )
     command.add_argument(
         "--render-only",
         action="store_true",
-        help="make the tables of the records there are; printed without --markdown",
+        help="only make the tables, from existing records; print them without --markdown",
     )
     command.add_argument("--solvers", default=",".join(SOLVERS), help="a comma-separated list")
     command.add_argument("--budget", default="60s", metavar="TIME", help="of a solver")
     command.add_argument("--verify-budget", default="10m", metavar="TIME", help="of a mapping")
-    command.add_argument("--max-looks", type=int, default=ResultsRequest.looks, metavar="N")
+    command.add_argument(
+        "--max-trial-compiles", type=int, default=ResultsRequest.trial_compiles, metavar="N"
+    )
     command.add_argument("--budget-compiles", type=int, default=ResultsRequest.compiles)
     for name, text in (
         ("--only", "program names; repeatable"),
@@ -142,7 +146,7 @@ def _run_results(arguments: argparse.Namespace) -> int:
             solvers=tuple(name.strip() for name in arguments.solvers.split(",")),
             solve_seconds=parse_duration(arguments.budget),
             verify_seconds=parse_duration(arguments.verify_budget),
-            looks=arguments.max_looks,
+            trial_compiles=arguments.max_trial_compiles,
             compiles=arguments.budget_compiles,
             only=tuple(arguments.only),
             chips=tuple(arguments.chip),
@@ -176,24 +180,24 @@ def _run_verify(arguments: argparse.Namespace) -> int:
         raise UsageError("expected --program: the file that the mapping was made for")
     if arguments.output is not None:
         check_options_output(arguments.output)
-    looks, compiles = (
+    trial_compiles, compiles = (
         math.inf if limit is None else limit
-        for limit in (arguments.max_looks, arguments.budget_compiles)
+        for limit in (arguments.max_trial_compiles, arguments.budget_compiles)
     )
-    budget = Budget(parse_duration(arguments.budget), looks, compiles)
+    budget = Budget(parse_duration(arguments.budget), trial_compiles, compiles)
     source = _source(arguments)
     capture = open_capture(arguments.capture)
     binary = Binary()
     progress = LoopProgress()
     with (
         tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch,
-        Looker(capture_chip(capture), width=looks_at_once()) as looker,
+        TrialCompiler(capture_chip(capture), width=trial_compiles_at_once()) as compiler,
     ):
-        lower_for(capture, source, looker, budget)
+        lower_for(capture, source, compiler, budget)
         solve = None if arguments.no_solve else binary.solve
         plan = Plan(capture, arguments.program, arguments.mapping, pathlib.Path(scratch), solve)
         try:
-            verified = Loop(plan, looker, binary, budget, progress).run()
+            verified = Loop(plan, compiler, binary, budget, progress).run()
         finally:
             progress.close()
     return _report(arguments, verified.to_json())
@@ -210,7 +214,7 @@ def _source(arguments: argparse.Namespace) -> Source:
 def _run_optimize(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         check_options_output(arguments.output)
-    parse_duration(arguments.budget)  # before the function is built, which may take a while
+    parse_duration(arguments.budget)  # before the function is built, which may take long
     built = build_function(arguments.function)
     optimized = optimize(
         built.fn,
@@ -226,9 +230,9 @@ def _run_optimize(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace, report: dict[str, Any]) -> int:
-    """Writes the report and the options to where they are wanted; returns the exit code.
+    """Prints the report and writes the options; returns the exit code.
 
-    A search that ended before it could tell has no options to write: a file there is stays.
+    An undecided search writes no options and leaves an existing file as it is.
     """
     verified = Verified.from_json(report)
     if arguments.json:

@@ -1,10 +1,10 @@
-"""Lowers a JAX function once, into bytes any compile process can take up.
+"""Lowers a JAX function once, into bytes that any compile process can compile.
 
-`jax.jit(f).lower(...)` gives a StableHLO module and compile options; a compile with other compiler
-options differs in those options alone. Shipping the two to a compile process gives the text that
-`jax.jit(f).lower(...).compile(compiler_options=...)` gives, byte for byte, without pickling the
-function and without tracing it again. This and placed_payload.py are the modules that use private
-parts of jax.
+`jax.jit(f).lower(...)` gives a StableHLO module and compile options; other compiler options change
+only the latter. A compile process that gets both produces the text of
+`jax.jit(f).lower(...).compile(compiler_options=...)`, byte for byte. It neither unpickles the
+function nor traces it again. This module and placed_payload.py are the ones that use private parts
+of jax.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class LoweredProgram:
 
     Attributes:
         function: the name jax gives the function.
-        device_ids: devices of the topology that the program runs on, in order of partition.
+        device_ids: the devices of the topology that run the program, in order of partition.
         module: StableHLO as MLIR bytecode.
         compile_options: a serialised xla.CompileOptionsProto (shardings, device assignment).
-        base_options: compiler options of the user's own, part of every compile.
-        sha256: of everything that decides what the compiler sees; source locations are left out.
+        base_options: the user's compiler options, part of every compile.
+        sha256: hash of everything that reaches the compiler, without source locations.
     """
 
     function: str
@@ -53,7 +53,7 @@ class LoweredProgram:
 
     @staticmethod
     def read(path: pathlib.Path) -> LoweredProgram:
-        """Reads what `write` wrote."""
+        """Reads a file of `write`."""
         fields = json.loads(path.read_text(encoding="utf-8"))
         for name in ("module", "compile_options"):
             fields[name] = base64.b64decode(fields[name])
@@ -66,11 +66,11 @@ class Traced:
     """A function as jax has lowered it, for compiles in this process.
 
     Attributes:
-        program: the same for compiles elsewhere.
+        program: the same function for compiles in other processes.
         jitted: the result of jax.jit.
         lowered: a jax.stages.Lowered.
-        args: what it was lowered for: shapes in place of arrays, static arguments as they are.
-        static: positions of the static ones.
+        args: the arguments of the lowering: shapes in place of arrays, static arguments unchanged.
+        static: positions of the static arguments.
     """
 
     program: LoweredProgram
@@ -87,7 +87,7 @@ def lower(
     jit_options: Mapping[str, Any] | None = None,
     compiler_options: Mapping[str, Any] | None = None,
 ) -> LoweredProgram:
-    """Returns what `trace` makes of `fn(*args)` for compile processes; arguments are the same."""
+    """Returns the program of `trace`, for compile processes; the arguments are the same."""
     return trace(fn, args, chip, jit_options, compiler_options).program
 
 
@@ -103,14 +103,14 @@ def trace(
     Args:
         fn: a function, or the result of jax.jit; in the latter case without `jit_options`.
         args: pytrees of arrays or jax.ShapeDtypeStruct. Unless the function or an argument is
-            sharded over the chip's devices (topology_devices), all goes to the first of them.
+            sharded over the chip's devices (topology_devices), everything runs on the first device.
         jit_options: keyword arguments of jax.jit: donate_argnums, static_argnums, in_shardings...
-        compiler_options: options that every compile of this program is to have.
+        compiler_options: options of every compile of this program.
 
     Raises:
-        UsageError: jax.jit does not take the options, it is sharded over other devices, or has
-            overrides of its own.
-        CaptureError: it cannot be traced, or calls back to the host.
+        UsageError: jax.jit refuses the options, or the function is sharded over other devices or
+            has overrides of its own.
+        CaptureError: the function cannot be traced, or calls back to the host.
     """
     prepare_environment()
     jitted = jit_of(fn, jit_options or {})
@@ -128,9 +128,9 @@ def trace(
 
 
 def jit_of(fn: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """Returns jax.jit(fn, **options), `fn` itself if it has been through jax.jit already.
+    """Returns jax.jit(fn, **options), or `fn` itself if it is a result of jax.jit.
 
-    Raises UsageError if jax.jit does not take the options.
+    Raises UsageError if jax.jit refuses the options.
     """
     import jax
 
@@ -149,13 +149,13 @@ def text_sha256(lowered: Any) -> str:
 
 
 def _traced(jitted: Any, args: Sequence[Any], devices: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """Returns the lowered function, and the arguments that it was lowered for."""
+    """Returns the lowered function and the arguments of the lowering."""
     import jax
 
     static = static_positions(jitted, len(args))
     dynamic = [arg for index, arg in enumerate(args) if index not in static]
     if not jax.tree.leaves(dynamic):
-        # No argument says where to: jax would lower it for a device of this machine.
+        # Without a sharded argument jax would lower for a device of this machine.
         with jax.default_device(devices[0]):
             return jitted.lower(*args), args
     one_device = jax.sharding.SingleDeviceSharding(devices[0])
@@ -165,25 +165,25 @@ def _traced(jitted: Any, args: Sequence[Any], devices: Sequence[Any]) -> tuple[A
     except ValueError:
         if len(devices) == 1:
             raise
-        # A function that is sharded by itself (jit options, shard_map) takes no argument on one
-        # device; if the error had another reason, it comes again.
+        # A function with its own sharding (jit options, shard_map) accepts no argument on a single
+        # device. An error with another reason is raised again here.
         abstract = _abstract_args(args, static, None)
         return jitted.lower(*abstract), abstract
 
 
 def static_positions(jitted: Any, count: int) -> set[int]:
-    """Returns which of `count` arguments are static, whether jax was told by number or by name."""
-    info = getattr(jitted, "_jit_info", None)  # not of what only looks like a jax.jit
+    """Returns which of `count` arguments are static; jax.jit may be told by number or by name."""
+    info = getattr(jitted, "_jit_info", None)  # absent in look-alikes of jax.jit
     positions = info.static_argnums if info is not None else ()
     return {position % count for position in positions if -count <= position < count}
 
 
 def _check_overrides(program: LoweredProgram) -> None:
-    """Raises UsageError where the user's overrides would be lost among ours."""
+    """Raises UsageError if the user sets overrides, which this package would replace."""
     for name in (TENSOR_OVERRIDES, SORT_OVERRIDES):
         if name in {**recorded_options(), **program.base_options}:
             raise UsageError(
-                f"{name} is set: placements are asked for by it, so leave it out of the compiler "
+                f"{name} is set: this package sets it itself, so leave it out of the compiler "
                 f"options, LIBTPU_INIT_ARGS and XLA_FLAGS"
             )
 
@@ -191,7 +191,7 @@ def _check_overrides(program: LoweredProgram) -> None:
 def _abstract_args(args: Sequence[Any], static: set[int], fallback: Any) -> list[Any]:
     """Replaces arrays by their shapes, with the sharding `fallback` unless they are sharded.
 
-    Arguments in which any array is sharded over compile-only devices keep what they have.
+    Arguments with an array that is sharded over compile-only devices keep their shardings.
     """
     import jax
 
@@ -214,7 +214,7 @@ def _abstract_args(args: Sequence[Any], static: set[int], fallback: Any) -> list
 
 
 def _compile_only_sharding(leaf: Any) -> Any:
-    """Returns the sharding of `leaf` unless it is over devices that exist: those do not matter."""
+    """Returns the sharding of `leaf`, or None if it is over real devices, which do not matter."""
     from jax._src.lib import _jax
 
     sharding = getattr(leaf, "sharding", None)
@@ -224,7 +224,7 @@ def _compile_only_sharding(leaf: Any) -> Any:
 
 
 def _check_devices(lowered: Any, chip: Chip, devices: Sequence[Any]) -> None:
-    """Raises UsageError unless `lowered` runs on `devices` (those of another topology differ)."""
+    """Raises UsageError unless `lowered` runs on `devices`, and not on another topology's."""
     known = {(device.id, device.device_kind) for device in devices}
     wanted = [(device.id, device.device_kind) for device in lowered._lowering._device_list]
     if not known.issuperset(wanted):
@@ -246,7 +246,7 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         arguments["in_shardings"], arguments["out_shardings"], len(arguments["ordered_effects"])
     )
     devices = list(computation._device_list)
-    # Some options of jax's are not the compiler's own and become fields of compile_options.
+    # jax turns some options into fields of compile_options instead of passing them to the compiler.
     compile_options = pxla.create_compile_options(
         module,
         arguments["tuple_args"],
@@ -277,7 +277,7 @@ def compile_to_text(
 ) -> str:
     """Compiles with `options` on top of the program's own and returns the scheduled HLO text.
 
-    May abort the whole process: call it only where that is harmless.
+    May abort the whole process: call it only in a child process.
     """
     from jax._src.interpreters import mlir
     from jax._src.lib import _jax

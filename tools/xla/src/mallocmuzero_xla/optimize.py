@@ -1,4 +1,4 @@
-"""optimize(): a JAX function in, compiler options out that make it faster."""
+"""optimize(): finds compiler options that make a JAX function faster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from mallocmuzero_xla.capture import run_capture
 from mallocmuzero_xla.chips import Chip, find_chip
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.limit_search import LimitSearch, Tuned, limit_alone
-from mallocmuzero_xla.looker import Looker, looks_at_once
 from mallocmuzero_xla.lowering import LoweredProgram, lower
 from mallocmuzero_xla.options_cache import CachedOptions, OptionsCache, cache_folder
 from mallocmuzero_xla.planning import (
@@ -34,15 +33,17 @@ from mallocmuzero_xla.runner import Limits, Subject
 from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.scoped_limit import limit_in_force, with_options
 from mallocmuzero_xla.store import CaptureStore
+from mallocmuzero_xla.trial_compiler import TrialCompiler, trial_compiles_at_once
 from mallocmuzero_xla.variants import DEFAULT, Variant, standard_variants
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.verify import Loop, Plan
 
-# A loop's own folder among the captured texts, and its age after which nobody works in it.
+# Each loop works in a folder of its own among the captured texts. A folder of this age is
+# abandoned.
 _LOOP_PREFIX = "loop-"
 _ABANDONED_SECONDS = 86400.0
 
-# A sample may take this many times as long as the compiles before it, late as it may be.
+# A sample may take this many times as long as the compiles before it, even late in the budget.
 _SLOWEST_SAMPLE = 2.0
 
 
@@ -53,18 +54,19 @@ class Optimized:
     Attributes:
         compiler_options: for jax.jit(..., compiler_options=...) or compile(compiler_options=...);
             empty where the compiler's default is best.
-        default_cycles: of the program as the compiler makes it by default.
-        optimized_cycles: of the program compiled with the options; never above the former.
-        honoured_share: of the bytes accessed, those that are where the mapping wants them.
-        mapping: the mapping file that the options come from, in the cache; None if there is none.
-        report: fields of verified.Verified, and `from_cache`, for logs.
-        from_cache: whether it was found by an earlier call.
+        default_cycles: cycles of the compiler's default.
+        optimized_cycles: cycles of the program compiled with the options; never above
+            default_cycles.
+        followed_share: share of the accessed bytes that are where the mapping wants them.
+        mapping: the mapping file, in the cache, that the options come from; None if there is none.
+        report: verified.Verified as JSON, and `from_cache`, for logs.
+        from_cache: whether an earlier call found the result.
     """
 
     compiler_options: dict[str, str]
     default_cycles: float
     optimized_cycles: float
-    honoured_share: float
+    followed_share: float
     mapping: pathlib.Path | None
     report: dict[str, Any]
     from_cache: bool = False
@@ -85,33 +87,33 @@ def optimize(
 ) -> Optimized:
     """Searches for compiler options under which `fn(*args)` is faster on `chip`.
 
-    The compiler itself has the last word: options are returned only if the program compiled with
-    them is faster by the compiler's estimates. Ctrl-C ends the search with the best so far. What
-    is found is cached, and so are the captured texts.
+    Options are returned only if the program compiled with them is faster by the compiler's
+    estimates. Ctrl-C ends the search with the best so far. The result and the captured texts are
+    cached.
 
     Args:
         fn: a function, or the result of jax.jit.
-        args: pytrees of arrays or jax.ShapeDtypeStruct; values are not looked at.
+        args: pytrees of arrays or jax.ShapeDtypeStruct; their values do not matter.
         chip: one of mallocmuzero_xla.CHIPS.
         budget: time to take, such as "90s", "5m", "1h". At most 35 % go to compiles under other
-            limits of scoped memory; a fifth to compiling samples, fewer than `samples`, or none, if
-            they are slow; three twentieths, and at most a minute, to the search for a mapping; the
-            rest to looks and compiles that judge it. The compiles without which there is no
-            comparing may take all of it: `report` then has neither looks nor rounds, nothing is
-            cached but what was compiled, and another call goes on from there. A compile under way
-            when the time is up is given some more.
-        samples: random placements to compile at most.
+            limits of scoped memory; a fifth to samples, of which slow compiles allow fewer;
+            three twentieths, and at most a minute, to the search for a mapping; the rest to trial
+            compiles and whole compiles. The required compiles may take the whole budget. `report`
+            then has no trial compiles and no rounds, only the compiled texts are cached, and
+            another call continues from them. A compile that runs when the time is up gets some
+            more.
+        samples: the largest number of random placements to compile.
         topology: libtpu's name of a topology other than the chip's own.
-        cache_dir: instead of the folder that MALLOCMUZERO_CACHE names.
-        progress: report on stderr.
-        scoped_limit: where instructions and tensors share VMEM, try how much instructions may best
-            take for themselves (xla_tpu_scoped_vmem_limit_kib), unless `compiler_options` or
-            LIBTPU_INIT_ARGS say it.
-        compiler_options: for every compile; not part of the options returned.
+        cache_dir: a folder in place of the one that MALLOCMUZERO_CACHE names.
+        progress: whether to report on stderr.
+        scoped_limit: where instructions and tensors share VMEM, also search for the best limit of
+            scoped memory (xla_tpu_scoped_vmem_limit_kib), unless `compiler_options` or
+            LIBTPU_INIT_ARGS set it.
+        compiler_options: options of every compile; not part of the result.
         jit_options: keyword arguments of jax.jit.
 
     Raises:
-        UsageError: something is wrong with the arguments, or a part is missing.
+        UsageError: the arguments are wrong, or a package or the binary is missing.
         CaptureError: the function does not compile.
     """
     granted = Budget(parse_duration(budget))
@@ -136,8 +138,8 @@ def load_options(
 ) -> dict[str, str]:
     """Returns the options that `optimize` found for the same function, chip and compiler.
 
-    Empty, and a warning on stderr, if they were found for another version of the function or with
-    another compiler; empty if there are none. Compiles nothing. Arguments are those of `optimize`.
+    Empty if there are none. Empty, with a warning on stderr, if they belong to another version of
+    the function or another compiler. Compiles nothing. The arguments are those of `optimize`.
     """
     target = find_chip(chip, topology)
     program = lower(fn, args, target, jit_options, compiler_options)
@@ -168,10 +170,10 @@ class _Run:
         self._progress = LoopProgress(quiet)
 
     def optimize(self, variants: list[Variant], scoped_limit: bool) -> Optimized:
-        """Returns what is cached if no less time was taken for it, or else searches."""
+        """Returns the cached result if its budget was at least this one; otherwise searches."""
         options = OptionsCache(self._program, self._chip, self._cache, scoped_limit)
         cached = options.load()
-        # Earlier versions kept searches that had no time to look at anything.
+        # An undecided entry is no answer: its search ended before a trial compile.
         cached = None if cached is not None and cached.verified.undecided else cached
         if cached is not None and cached.budget_seconds >= self._budget.seconds:
             return _optimized(cached.verified, from_cache=True)
@@ -182,7 +184,7 @@ class _Run:
             verified = self._play(self._program, variants)
         self._progress.close()
         best, earlier = verified, cached.verified if cached is not None else None
-        # Where neither has options, the later search is the one to tell of.
+        # If neither has options, the report is about the later search.
         if earlier and earlier.options and earlier.optimized_cycles <= verified.optimized_cycles:
             best = dataclasses.replace(earlier, interrupted=verified.interrupted)
         if not (verified.interrupted or verified.undecided):
@@ -190,10 +192,10 @@ class _Run:
         return _optimized(best, from_cache=best is not verified)
 
     def _tune(self) -> Tuned:
-        with Looker(self._chip) as looker:
-            self._program.write(looker.lowered)
+        with TrialCompiler(self._chip) as compiler:
+            self._program.write(compiler.lowered)
             search = LimitSearch(
-                self._program, self._captures, looker, self._chip, self._binary, self._progress
+                self._program, self._captures, compiler, self._chip, self._binary, self._progress
             )
             default = search.compile_default()
             self._advise(default.seconds, limits=True)
@@ -204,9 +206,9 @@ class _Run:
             self._progress.note(advice(compile_seconds, limits))
 
     def _play_under(self, tuned: Tuned, variants: list[Variant]) -> Verified:
-        """Plays under the best limit, or under the chip's own if that one cannot be captured.
+        """Searches under the best limit, or under the chip's own if that capture fails.
 
-        Ctrl-C before there is more than a limit leaves the limit.
+        After Ctrl-C before the first result, the options hold only the limit.
         """
         best = tuned.best
         verified = Verified(best.cycles, best.cycles, best.cycles, interrupted=tuned.interrupted)
@@ -235,16 +237,16 @@ class _Run:
     def _play(self, program: LoweredProgram, variants: list[Variant]) -> Verified:
         """Captures a program and runs the closed loop on it."""
         folder = self._captures / program.sha256
-        with Looker(self._chip, width=looks_at_once()) as looker:
-            program.write(looker.lowered)
+        with TrialCompiler(self._chip, width=trial_compiles_at_once()) as compiler:
+            program.write(compiler.lowered)
             store = CaptureStore(folder, program.function, self._chip)
-            self._capture(Subject(store, self._chip, looker.lowered), variants)
+            self._capture(Subject(store, self._chip, compiler.lowered), variants)
             if not self._budget.remaining():
-                return self._without_a_look(folder)
-            return self._search(folder, looker)
+                return self._without_trial_compile(folder)
+            return self._search(folder, compiler)
 
-    def _without_a_look(self, folder: pathlib.Path) -> Verified:
-        """Returns what there is to say where the budget ends with what must be compiled."""
+    def _without_trial_compile(self, folder: pathlib.Path) -> Verified:
+        """Returns the report for a budget that the required compiles use up."""
         capture = open_capture(folder)
         cycles = self._binary.module_cycles(capture.read(DEFAULT), self._chip.name)
         verified = Verified(cycles, cycles, cycles, out_of_budget=True)
@@ -253,7 +255,7 @@ class _Run:
         return verified
 
     def _capture(self, subject: Subject, variants: list[Variant]) -> None:
-        """Captures what there must be, and samples as far as the budget allows."""
+        """Makes the required compiles, and samples as far as the budget allows."""
         required = [item for item in variants if item.required]
         samples = [item for item in variants if not item.required]
         run_capture(subject, required, Limits(), self._quiet)
@@ -268,8 +270,8 @@ class _Run:
         limits = Limits(timeout=timeout, retries=1)
         run_capture(subject, required + samples[:count], limits, self._quiet)
 
-    def _search(self, folder: pathlib.Path, looker: Looker) -> Verified:
-        """Runs the loop in a folder of its own: others may search for the same function."""
+    def _search(self, folder: pathlib.Path, compiler: TrialCompiler) -> Verified:
+        """Runs the loop in a folder of its own, which no process with the same function shares."""
         capture = open_capture(folder)
         _sweep(folder)
         with tempfile.TemporaryDirectory(prefix=_LOOP_PREFIX, dir=folder) as name:
@@ -280,7 +282,7 @@ class _Run:
             self._progress.note(f"searching for a mapping for {max(1.0, seconds):.0f} s")
             self._binary.solve(program, mapping, seconds)
             plan = Plan(capture, program, mapping, scratch, solve=self._binary.solve)
-            verified = Loop(plan, looker, self._binary, self._budget, self._progress).run()
+            verified = Loop(plan, compiler, self._binary, self._budget, self._progress).run()
             for kind in ("program", "mapping"):
                 path = getattr(verified, kind)
                 setattr(verified, kind, str(_kept(pathlib.Path(path), folder)) if path else None)
@@ -288,7 +290,7 @@ class _Run:
 
 
 def _sweep(folder: pathlib.Path) -> None:
-    """Removes folders of loops that were killed: nobody else will, and no loop takes a day."""
+    """Removes folders of killed loops, which are older than any running loop."""
     for path in folder.glob(f"{_LOOP_PREFIX}*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
@@ -306,7 +308,7 @@ def _optimized(verified: Verified, from_cache: bool) -> Optimized:
         compiler_options=verified.options,
         default_cycles=verified.default_cycles,
         optimized_cycles=verified.optimized_cycles,
-        honoured_share=verified.honoured_share,
+        followed_share=verified.followed_share,
         mapping=pathlib.Path(verified.mapping) if verified.mapping else None,
         report={**verified.to_json(), "from_cache": from_cache},
         from_cache=from_cache,

@@ -1,8 +1,8 @@
-"""Keeps the compiler options that were found for a function, for the compiler they were found with.
+"""Caches compiler options by function, for one compiler.
 
-One file an entry: `<cache>/options/<chip>/<function>-<sha256 of the lowered function>.json`, with
-`-own-limit` before the suffix where the limit of scoped memory was to stay as it is. The cache is
-the folder MALLOCMUZERO_CACHE names, or mallocmuzero in XDG_CACHE_HOME or ~/.cache.
+Each entry is a file, `<cache>/options/<chip>/<function>-<sha256 of the lowered function>.json`,
+with `-own-limit` before the suffix if the search kept the chip's own limit of scoped memory. The
+cache is the folder that MALLOCMUZERO_CACHE names, or mallocmuzero in XDG_CACHE_HOME or ~/.cache.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FORMAT = 1
 
 
 def cache_folder() -> pathlib.Path:
-    """Returns the folder of everything that is cached."""
+    """Returns the cache folder."""
     named = os.environ.get("MALLOCMUZERO_CACHE")
     if named:
         return pathlib.Path(named)
@@ -37,8 +37,8 @@ class CachedOptions:
     """Options that made a function faster, or none where the default is best.
 
     Attributes:
-        verified: the options, and what they do.
-        budget_seconds: the time that was granted to find them.
+        verified: the options and their effect.
+        budget_seconds: the budget of the search.
     """
 
     verified: Verified
@@ -46,15 +46,15 @@ class CachedOptions:
 
 
 class OptionsCache:
-    """The entries of one function on one chip; what is wrong with them is said on stderr."""
+    """The entries of one function on one chip; problems with them are reported on stderr."""
 
     def __init__(
         self, program: LoweredProgram, chip: Chip, folder: pathlib.Path, scoped_limit: bool
     ) -> None:
         """Reads and writes below `folder`.
 
-        `scoped_limit`: of options that may set a limit of scoped memory; others have an entry of
-        their own, on chips where that makes a difference.
+        `scoped_limit` says whether the options may set a limit of scoped memory. Options that may
+        not have a separate entry on chips with shared VMEM.
         """
         name = re.sub(r"[^A-Za-z0-9_.]", "_", program.function) or "function"
         self._name = name
@@ -71,12 +71,12 @@ class OptionsCache:
         }
 
     def load(self) -> CachedOptions | None:
-        """Returns the entry; None, and a warning if one is stale or damaged, if none fits."""
+        """Returns the entry, or None; warns about a stale or damaged entry."""
         if not self._path.is_file():
             others = self._folder.glob(f"{self._name}-*.json")
             if any(self._version not in path.name for path in others):
                 _warn(
-                    f"{self._name}: the options kept are for a function of this name with other "
+                    f"{self._name}: the cached options are for a function of this name with other "
                     f"code, shapes or jit options"
                 )
             return None
@@ -85,7 +85,7 @@ class OptionsCache:
             stale = [name for name, value in self._key.items() if entry[name] != value]
             if stale:
                 _warn(
-                    f"{self._name}: the options kept were found with {stale[0]} "
+                    f"{self._name}: the cached options were found with {stale[0]} "
                     f"{entry[stale[0]]}, here are {self._key[stale[0]]}"
                 )
                 return None
@@ -96,7 +96,7 @@ class OptionsCache:
             return None
 
     def store(self, cached: CachedOptions) -> None:
-        """Writes the entry, in place of what was there; a full disk is a warning."""
+        """Writes the entry over an earlier one; a failure to write is only a warning."""
         verified, seconds = cached.verified.to_json(), cached.budget_seconds
         entry = {**self._key, "verified": verified, "budget_seconds": seconds}
         try:

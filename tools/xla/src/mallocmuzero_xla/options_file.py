@@ -1,4 +1,4 @@
-"""Files of compiler options, name=value a line: what `--output` of optimize and verify writes."""
+"""Files of compiler options, one name=value a line, which optimize and verify write."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LINE = re.compile(r"(\w+)=(.*)")
 
 
 def read_options(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Returns the options of a file, for jax.jit(..., compiler_options=...); empty if it has none.
+    """Returns the options of a file, for jax.jit(..., compiler_options=...); may be empty.
 
-    Raises UsageError if it cannot be read or is not such a file.
+    Raises UsageError if the file cannot be read or has another format.
     """
     try:
         lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
@@ -32,10 +32,10 @@ def read_options(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def write_options(path: pathlib.Path, options: Mapping[str, str]) -> pathlib.Path | None:
-    """Writes a file of options, complete or not at all.
+    """Writes a file of options atomically.
 
-    No options where some were may be the truth and is seldom what was hoped for: what was there is
-    kept beside the file, and where is returned.
+    If `options` is empty and the file holds options, those are kept in another file beside it,
+    whose path is returned.
     """
     kept = None
     if not options and path.is_file() and path.stat().st_size:
@@ -47,7 +47,7 @@ def write_options(path: pathlib.Path, options: Mapping[str, str]) -> pathlib.Pat
 
 
 def check_options_output(path: pathlib.Path) -> None:
-    """Raises UsageError if options are not to be written to `path`: before minutes are spent."""
+    """Raises UsageError if options must not be written to `path`; call it before the search."""
     check_output(path)
     if path.exists():
         try:
@@ -67,7 +67,7 @@ def check_output(path: pathlib.Path) -> None:
 
 
 def check_folder(folder: pathlib.Path, output: pathlib.Path | None = None) -> None:
-    """Raises UsageError if `output`, or else anything, cannot be written in `folder`."""
+    """Raises UsageError if `output`, or by default any file, cannot be written in `folder`."""
     path = output or folder
     parent = _existing(folder.absolute())
     if not parent.is_dir():
@@ -77,5 +77,5 @@ def check_folder(folder: pathlib.Path, output: pathlib.Path | None = None) -> No
 
 
 def _existing(folder: pathlib.Path) -> pathlib.Path:
-    """Returns the nearest path above that exists."""
+    """Returns `folder` or its nearest parent that exists."""
     return folder if folder.exists() else _existing(folder.parent)

@@ -1,4 +1,4 @@
-"""What the closed loop found, in words."""
+"""Describes the outcome of the closed loop in a sentence."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from mallocmuzero_xla.verified import Verified
 
 
 def describe(verified: Verified, from_cache: bool = False) -> str:
-    """Returns the outcome in words; `from_cache`: of an earlier search."""
+    """Returns the outcome in words; `from_cache` says that it is of an earlier search."""
     default = f"default {verified.default_cycles / 1e6:,.3f} Mcycles"
-    took = f"{verified.looks} looks, {verified.compiles} compiles, {verified.seconds:.0f} s"
+    trials = f"{verified.trial_compiles} trial compiles"
+    took = f"{trials}, {verified.compiles} compiles, {verified.seconds:.0f} s"
     if from_cache:
         took = f"from the cache: found by {took}; a larger budget searches again"
     if not verified.options:
         return f"{default}: {_without_options(verified)} ({took})"
-    if verified.out_of_budget and not verified.looks:
+    if verified.out_of_budget and not verified.trial_compiles:
         took += "; budget spent before any placement was tried"
     settings = len(verified.options.keys() - {TENSOR_OVERRIDES, SORT_OVERRIDES, OPTION})
     ended = "interrupted; the best so far: " if verified.interrupted else ""
@@ -25,17 +26,18 @@ def describe(verified: Verified, from_cache: bool = False) -> str:
         f"({verified.gain:.2%} less; "
         f"predicted {verified.predicted_cycles / 1e6:,.3f}), {_limit(verified)}"
         f"{len(verified.kept) - settings} overrides, {settings} settings, "
-        f"{verified.honoured_share:.1%} of the mapping's bytes as wanted ({took})"
+        f"{verified.followed_share:.1%} of the accessed bytes where the mapping wants them ({took})"
     )
 
 
 def _without_options(verified: Verified) -> str:
-    """Says why there are no options: each reason leaves something else to do."""
+    """Says why there are no options; the user reacts differently to each reason."""
+    trials = f"{verified.trial_compiles} trial compiles"
     compiled = "nothing compiled to less" if verified.rounds else "nothing compiled"
     if verified.interrupted:
-        return f"interrupted after {verified.looks} looks, {_promise(verified)}{compiled}"
-    if verified.undecided and verified.looks:
-        return f"budget spent after {verified.looks} looks, {_promise(verified)}{compiled}"
+        return f"interrupted after {trials}, {_promise(verified)}{compiled}"
+    if verified.undecided and verified.trial_compiles:
+        return f"budget spent after {trials}, {_promise(verified)}{compiled}"
     if verified.undecided:
         words = "budget spent before any placement was tried"
         if verified.compile_seconds is None:
@@ -44,7 +46,7 @@ def _without_options(verified: Verified) -> str:
         return f"{words}; {grant}; what has been compiled is kept"
     if verified.out_of_budget:
         return "nothing compiled to less within the budget, keep it"
-    if not verified.looks and verified.limit_cycles is None:
+    if not verified.trial_compiles and verified.limit_cycles is None:
         return "there is no other placement to try, keep it"
     return "nothing compiled to less, keep it"
 

@@ -1,4 +1,4 @@
-"""Items of a mapping: the single wishes that compiler options are put together from."""
+"""Items: the single requests of a mapping that compiler options are made of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 TENSOR_OVERRIDES = "xla_tpu_msa_tensor_overrides"
 SORT_OVERRIDES = "xla_tpu_msa_sort_order_overrides"
 
-# Overrides that fail the compile where they cannot be had; the others are wishes.
+# The compile fails if it cannot follow an override of these kinds; the others are only requests.
 _STRICT = ("pin_in_alternate_memory", "prefetch")
 
 # Kinds of items, as the binary names them.
@@ -18,27 +18,27 @@ _INTO_FAST = ("assign_first", "prefetch_use")
 
 _START_OF_COPY = "start_copy"
 
-# Begins the id of what makes a wish an order.
-_INSISTENCE = "insist on "
+# Begins the id of the strict form of an item.
+_STRICT_PREFIX = "strict "
 
-# A refusal names the instruction that uses the tensor, the one that defines it, or both.
+# An error of the compiler names the instruction that uses the tensor, its defining one, or both.
 _NAMED = re.compile(r"instruction '([^']+)'")
 
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """One difference from the compiler's default, whole: dropping it leaves the others intact.
+    """One difference from the compiler's default; dropping it leaves the other items intact.
 
     Attributes:
-        id: names it in reports.
-        kind: how it is asked for, such as keeping a value out of fast memory.
-        instruction: the instruction, or the value's defining one, that it is about.
-        gain: cycles that the latency table promises for it.
+        id: the name in reports.
+        kind: the form of the request, such as keeping a value out of fast memory.
+        instruction: the instruction of the access, or the one that defines the value.
+        gain: cycles that it saves by the latency table.
         tensor_overrides: text protos for TENSOR_OVERRIDES.
         sort_overrides: text protos for SORT_OVERRIDES.
-        strict: a tensor override that insists where the others only ask; empty if there is none.
-        accesses: that it is about, indices into the program's.
-        setting: a compiler option's name and value, if it is one for all tensors.
+        strict: the tensor override that fails the compile if it is not followed; empty if none.
+        accesses: indices of the program's accesses that it is about.
+        setting: name and value of a compiler option for all tensors, if the item is a setting.
     """
 
     id: str
@@ -67,19 +67,19 @@ class Item:
 
     @property
     def key(self) -> tuple[tuple[str, ...], ...]:
-        """Returns what it asks of the compiler: items with equal keys are the same wish."""
+        """Returns the texts for the compiler; items with equal keys make the same request."""
         return (self.tensor_overrides, self.sort_overrides, self.setting or ())
 
     @property
     def place(self) -> object | None:
-        """Returns what only one item of a list can have: a copy to start, an option to set."""
+        """Returns the copy or the option that only one item of a list may be about, or None."""
         if self.setting is not None:
             return self.setting[0]
         return self.accesses if self.starts_copy else None
 
     @property
     def into_fast(self) -> bool:
-        """Whether it is to bring something into fast memory, rather than to keep it out."""
+        """Whether it asks for fast memory; False if it asks for HBM."""
         return self.kind in _INTO_FAST
 
     @property
@@ -92,13 +92,13 @@ class Item:
         """Whether the compiler may refuse to compile because of it."""
         return any(word in text for text in self.tensor_overrides for word in _STRICT)
 
-    def insistence(self) -> Item | None:
-        """Returns what makes this wish an order when added to it, or None."""
+    def strict_form(self) -> Item | None:
+        """Returns the item that makes the compile fail unless this one is followed, or None."""
         if not self.strict:
             return None
         return dataclasses.replace(
             self,
-            id=f"{_INSISTENCE}{self.id}",
+            id=f"{_STRICT_PREFIX}{self.id}",
             tensor_overrides=(self.strict,),
             sort_overrides=(),
             strict="",
@@ -106,7 +106,7 @@ class Item:
 
     def mentions(self, instruction: str) -> bool:
         """Whether it is about `instruction`, or its texts name it."""
-        # A regex in a text proto: each dot is behind two backslashes.
+        # In the text proto of a regex two backslashes stand before each dot.
         pattern = f"^{instruction.replace('.', chr(92) * 2 + '.')}$"
         texts = (*self.tensor_overrides, *self.sort_overrides)
         return self.instruction == instruction or any(pattern in text for text in texts)
@@ -128,16 +128,16 @@ def start_of_copy(late_copy: dict[str, Any], text: str) -> Item:
 
 
 def with_added(items: Sequence[Item], added: Sequence[Item]) -> tuple[Item, ...]:
-    """Returns `items` and those `added`, less the items whose places those take."""
+    """Returns `items` and `added`, without the items whose place an added one takes."""
     taken = {item.place for item in added} - {None}
     return (*(item for item in items if item.place not in taken), *added)
 
 
 def options_of(items: Sequence[Item]) -> dict[str, str]:
-    """Returns the compiler options that ask for all of `items`; none for no items.
+    """Returns the compiler options for all of `items`; empty for no items.
 
-    The compiler hands out fast memory in the order of the items that ask for it; the order of
-    others does not matter, and they are put into one order.
+    The compiler gives out fast memory in the order of the sort overrides, so they keep their order.
+    Tensor overrides and settings are sorted, since their order does not matter.
     """
     settings = dict(sorted(item.setting for item in items if item.setting is not None))
     texts = {
@@ -148,13 +148,13 @@ def options_of(items: Sequence[Item]) -> dict[str, str]:
 
 
 def named_item(message: str, items: Sequence[Item]) -> Item | None:
-    """Returns the item that the compiler's refusal `message` is about, if it can be told."""
+    """Returns the item that the compiler's error `message` names, or None."""
     for item in items:
         if item.setting is not None and f"'{item.setting[0]}'" in message:
             return item
     for name in _NAMED.findall(message):
         about = [item for item in items if item.may_be_refused and item.mentions(name)]
         if about:
-            # The least of them: the compiler names what it could not do, not what was in the way.
+            # The compiler names the failed request, not its obstacle: give up the least gain.
             return min(about, key=lambda item: item.gain)
     return None

@@ -1,4 +1,4 @@
-"""Shell command place: a file with an executable out of a function."""
+"""Shell command place: writes a file with a placed executable of a function."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def add_place(commands: Commands) -> None:
 
 
 def _run_place(arguments: argparse.Namespace) -> int:
-    # Minutes of searching must not end in "cannot be written".
+    # Check the output before minutes of searching.
     check_output(arguments.output)
     check_placed_output(arguments.output)
     parse_duration(arguments.budget)

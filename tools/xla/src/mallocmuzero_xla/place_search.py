@@ -1,4 +1,4 @@
-"""Runs `mallocmuzero optimize`, which searches for placements and has them compiled."""
+"""Runs `mallocmuzero optimize`, which searches for placements and compiles them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _EXECUTABLE, _MODULE = "executable.bin", "module.pb"
 
 @dataclasses.dataclass(frozen=True)
 class SearchLimits:
-    """How long to search.
+    """Limits of the search.
 
     Attributes:
-        seconds: for all of it; a compile under way is given some more.
-        rounds: placed modules to compile at most; None: the binary's default.
-        threads: of the search; None: as many as there are cores.
-        scoped_limit: whether to try other limits of scoped memory, too.
+        seconds: time for everything; a running compile gets some more.
+        rounds: the largest number of placed modules to compile; None for the binary's default.
+        threads: threads of the search; None for one each core.
+        scoped_limit: whether to try other limits of scoped memory as well.
     """
 
     seconds: float
@@ -40,12 +40,12 @@ class SearchLimits:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """The best placement that was found.
+    """The best placement of a search.
 
     Attributes:
         report: an OptimizeReport, as JSON.
-        executable: for libtpu to load.
-        module: what the compiler made of it, an HloModuleProto.
+        executable: the executable that libtpu loads.
+        module: the compiled module, an HloModuleProto.
     """
 
     report: dict[str, Any]
@@ -61,15 +61,15 @@ def search(
     folder: pathlib.Path,
     tell: Callable[[str], None],
 ) -> Found:
-    """Searches for a placement of `program`; writes into `folder`, an empty one.
+    """Searches for a placement of `program`; writes into `folder`, which is empty.
 
-    Ctrl-C ends the search with the best so far; a second one ends it without. `tell` is given the
-    lines that the binary writes of its progress.
+    Ctrl-C ends the search with the best so far; a second one ends it without a result. `tell` gets
+    the lines in which the binary reports its progress.
 
     Raises:
-        UsageError: the binary does not take what it was given.
+        UsageError: the binary refuses its arguments.
         CaptureError: the program does not compile, or something else failed.
-        KeyboardInterrupt: Ctrl-C came before there was anything.
+        KeyboardInterrupt: Ctrl-C came before the first result.
     """
     module, options, output = folder / "f.mlir", folder / "options.pb", folder / "placed"
     module.write_bytes(program.module)
@@ -94,7 +94,7 @@ def search(
 
 
 def _run(line: list[str], tell: Callable[[str], None]) -> str:
-    """Returns what the binary prints; passes Ctrl-C on to it, and waits for what it has then."""
+    """Returns the output of the binary; passes Ctrl-C on and waits for the result so far."""
     words: list[str] = []
     with subprocess.Popen(
         line,
@@ -142,9 +142,9 @@ def _wait_or_kill(process: subprocess.Popen[str]) -> None:
 def _listen(stream: IO[str], lines: list[str], tell: Callable[[str], None]) -> None:
     for line in stream:
         lines.append(line)
-        with contextlib.suppress(OSError, ValueError):  # nobody reads: the binary must not wait
+        with contextlib.suppress(OSError, ValueError):  # drain the pipe, or the binary blocks
             tell(line.rstrip())
 
 
 def _say_nothing(line: str) -> None:
-    """Takes what is not for showing."""
+    """Drops lines of progress."""

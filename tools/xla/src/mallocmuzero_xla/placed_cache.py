@@ -1,6 +1,6 @@
-"""Keeps the executables that were found for a function, for the compiler they were found with.
+"""Caches placed executables by function, for one compiler.
 
-One file an entry: `<cache>/placed/<chip>/<function>-<sha256 of the lowered function>.json`.
+Each entry is a file, `<cache>/placed/<chip>/<function>-<sha256 of the lowered function>.json`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FORMAT = 2
 
 
 class PlacedCache:
-    """The entry of one function on one chip; what is wrong with it is said on stderr."""
+    """The entry of one function on one chip; problems with it are reported on stderr."""
 
     def __init__(self, program: LoweredProgram, chip: Chip, folder: pathlib.Path) -> None:
         name = re.sub(r"[^A-Za-z0-9_.]", "_", program.function) or "function"
@@ -35,7 +35,7 @@ class PlacedCache:
         }
 
     def load(self, limits: SearchLimits) -> Found | None:
-        """Returns what was found under `limits` or wider ones; `from_cache` in its report."""
+        """Returns the entry, marked `from_cache`, if its search had these `limits` or wider."""
         entry = self._read()
         if entry is None or entry["report"].get("interrupted"):
             return None
@@ -48,12 +48,12 @@ class PlacedCache:
         return _found(entry)
 
     def keep(self, found: Found, limits: SearchLimits) -> Found:
-        """Keeps the better of `found` and what there is; returns it."""
+        """Stores and returns the better of `found` and the entry."""
         entry = self._read()
         if entry is not None and entry["scoped_limit"] == limits.scoped_limit:
             earlier = _found(entry)
             if earlier.report["optimized_cycles"] < found.report["optimized_cycles"]:
-                # Of the search that was asked for, so that it is not run a third time.
+                # The limits of this search, so that a further call does not repeat it.
                 ended = {"interrupted": found.report.get("interrupted", False)}
                 found = dataclasses.replace(earlier, report={**earlier.report, **ended})
         fresh = {

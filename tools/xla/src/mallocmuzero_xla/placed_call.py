@@ -1,4 +1,4 @@
-"""A function that runs a placed executable where it can, and itself where it cannot."""
+"""A callable that runs a placed executable, or the plain function where it cannot."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from mallocmuzero_xla.placed_payload import LoadedCall
 
 
 class PlacedCall:
-    """Called as the function that was placed.
+    """A callable with the signature of the placed function.
 
-    With other shapes, trees, shardings or static arguments than it was placed with, or within a
-    transformation of jax's, the function itself is run, through jax.jit; the first time a
-    FallbackWarning says why. Without a function that is a PlacedError.
+    It runs the function itself, through jax.jit, if shapes, trees, shardings or static arguments
+    differ from those it was placed with, or within a transformation of jax. The first time it gives
+    a FallbackWarning with the reason. Without a function it raises PlacedError instead.
 
     Attributes:
         compiled: the placed executable as a jax.stages.Compiled; None if it could not be loaded.
-        reason: why the function itself was run last; None if it has not been.
+        reason: the last reason to run the function itself; None before the first.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class PlacedCall:
         arguments: int,
         jitted: Callable[..., Any] | None,
     ) -> None:
-        """Takes what PlacedHeader has under these names; `jitted` is None or from jax.jit."""
+        """The arguments are fields of PlacedHeader; `jitted` is None or a result of jax.jit."""
         self.compiled = loaded.compiled if loaded else None
         self.reason: str | None = None
         self.__name__ = name
@@ -43,22 +43,22 @@ class PlacedCall:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function."""
         if self.compiled is None:
-            assert self._jitted is not None  # load_placed has seen to it
+            assert self._jitted is not None  # load_placed checks this
             return self._jitted(*args, **kwargs)
         try:
             dynamic = self._dynamic(args, kwargs) if kwargs or self._static else args
             return self.compiled(*dynamic)
         except (TypeError, ValueError, _OtherArgumentsError) as error:
-            # What jax raises before it runs anything: no argument has been donated yet.
+            # jax raises this before it runs anything, so no argument has been donated.
             reason = " ".join(str(error).split())[:500]
         self.fall_back(f"called with what it was not placed for: {reason}")
         assert self._jitted is not None
         return self._jitted(*args, **kwargs)
 
     def fall_back(self, reason: str, depth: int = 2) -> None:
-        """Notes that the function itself is run; warns once, raises PlacedError without one.
+        """Records the reason for a fallback; warns once, or raises PlacedError without a function.
 
-        The warning names the line of the user's, `depth` calls above.
+        The warning points to the user's line, `depth` calls above.
         """
         self.reason = reason
         if self._jitted is None:

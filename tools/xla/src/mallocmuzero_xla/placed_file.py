@@ -1,8 +1,8 @@
-"""Files of placed executables: a zip of header.json, which anything can read, and call.pickle.
+"""Files of placed executables: a zip of header.json and call.pickle.
 
-The header says what the executable is for and what it does; call.pickle is what jax needs to call
-it, the executable's bytes among it. Loading a pickle runs what its author wants: a file is to be
-loaded only by those who trust whoever made it.
+The header is plain JSON and describes the executable. call.pickle holds the executable's bytes and
+the objects that jax needs to call it. Loading a pickle runs code of its author: load only files
+from a trusted source.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ _HEADER, _CALL = "header.json", "call.pickle"
 
 @dataclasses.dataclass(frozen=True)
 class PlacedHeader:
-    """What a placed executable is for. Everything in it is JSON.
+    """Describes a placed executable; every field is JSON.
 
     Attributes:
-        function: the name jax gives the function.
-        platform: as jax names it.
+        function: jax's name of the function.
+        platform: jax's name of the platform.
         chip: one of CHIPS.
-        topology: libtpu's name.
-        device_kind: as jax names the chip.
-        devices: those it runs on, in order of partition: id, and coords and core_on_chip.
-        build: of the compiler, as it says itself; empty if it does not say.
-        versions: of jax, jaxlib and libtpu.
-        lowered_sha256: as in LoweredProgram.
-        text_sha256: of the StableHLO alone.
-        inputs: shape, dtype, weak_type, donated and sharding of all arrays among the arguments, and
-            `given`: whether the sharding came with the argument.
-        outputs: shape, dtype and sharding.
-        parameters: names of the function's positional parameters, as far as there are any.
-        arguments: how many positional arguments it was placed with.
-        jit_options: those of jax.jit that JSON can hold, to make the function anew from.
-        report: of the search, as `mallocmuzero optimize --json` prints it.
+        topology: libtpu's name of the topology.
+        device_kind: jax's name of the chip.
+        devices: its devices in order of partition: id, and coords and core_on_chip.
+        build: the compiler's own build string; empty if it gives none.
+        versions: versions of jax, jaxlib and libtpu.
+        lowered_sha256: the hash in LoweredProgram.
+        text_sha256: hash of the StableHLO alone.
+        inputs: shape, dtype, weak_type, donated and sharding of each array argument, and `given`:
+            whether the sharding came with the argument.
+        outputs: shape, dtype and sharding of each result.
+        parameters: names of the function's positional parameters, if it has any.
+        arguments: the number of positional arguments.
+        jit_options: the keyword arguments of jax.jit that JSON can hold, to repeat the jit.
+        report: the report of `mallocmuzero optimize --json`.
     """
 
     function: str
@@ -67,13 +67,13 @@ class PlacedHeader:
 
 @dataclasses.dataclass(frozen=True)
 class PlacedFile:
-    """A placed executable and what is to be known of it."""
+    """A placed executable and its header."""
 
     header: PlacedHeader
     call: bytes
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the file, complete or not at all."""
+        """Writes the file atomically."""
         digest = hashlib.sha256(self.call).hexdigest()
         header = {"format": _FORMAT, **dataclasses.asdict(self.header), "call_sha256": digest}
         content = io.BytesIO()
@@ -84,9 +84,9 @@ class PlacedFile:
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> PlacedFile:
-        """Reads what `write` wrote, and unpickles nothing.
+        """Reads a file of `write` without unpickling anything.
 
-        Raises PlacedError if it is not there, damaged, or of another format.
+        Raises PlacedError if the file is missing, damaged, or of another format.
         """
         name = os.fspath(path)
         try:
@@ -109,7 +109,7 @@ class PlacedFile:
 
 
 def check_placed_output(path: pathlib.Path) -> None:
-    """Raises UsageError if a file of something else is at `path`."""
+    """Raises UsageError if another kind of file is at `path`."""
     if not path.exists():
         return
     try:

@@ -1,4 +1,4 @@
-"""load_placed(): a file in, a function out that runs the placed executable where it can."""
+"""load_placed(): returns a function that runs the placed executable of a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mallocmuzero_xla.placed_file import PlacedFile, PlacedHeader
 from mallocmuzero_xla.placed_packing import build_of, describe_device
 from mallocmuzero_xla.placed_payload import LoadedCall, load_call
 
-# Devices are numbered anew on each machine; which is where matters between several.
+# Each machine numbers its devices anew. With several devices their positions must agree.
 _PLACE = ("coords", "core_on_chip")
 
 
@@ -28,22 +28,21 @@ def load_placed(
 ) -> PlacedCall:
     """Returns a function that runs the placed executable of a file.
 
-    Where that cannot be loaded (no TPU or another one, another version of jax or libtpu, a file
-    that is damaged or not there, another version of `fn`) the function returned is
-    jax.jit(fn, **jit_options), and a FallbackWarning says why; so it is for single calls with
-    arguments that it was not placed for. Compiles nothing by itself. Loads a pickle: only for files
-    of those whom you trust.
+    If the file cannot be loaded (no TPU or another one, another version of jax or libtpu, a damaged
+    or missing file, another version of `fn`), the result is jax.jit(fn, **jit_options), and a
+    FallbackWarning gives the reason. Single calls with other arguments fall back in the same way.
+    Compiles nothing by itself. Unpickles the file: load only files from a trusted source.
 
     Args:
-        path: what Placed.save wrote.
+        path: a file of Placed.save.
         fn: the function that was placed, or the result of jax.jit.
-        check: compare `fn` with the function that was placed, which takes tracing it.
-        jit_options: keyword arguments of jax.jit. Those about donated and static arguments are
-            taken from the file if there are none; shardings are not.
+        check: whether to compare `fn` with the placed function, for which it is traced.
+        jit_options: keyword arguments of jax.jit. Without any, those about donated and static
+            arguments come from the file; shardings do not.
 
     Raises:
-        PlacedError: it cannot be loaded, and there is no `fn`.
-        UsageError: jax.jit does not take `jit_options`.
+        PlacedError: the file cannot be loaded, and there is no `fn`.
+        UsageError: jax.jit refuses `jit_options`.
     """
     name = getattr(fn, "__name__", os.fspath(path))
     try:
@@ -58,7 +57,7 @@ def load_placed(
 def call_of(
     file: PlacedFile, fn: Callable[..., Any] | None, jit_options: Mapping[str, Any], check: bool
 ) -> PlacedCall:
-    """Returns what load_placed returns, for a file that has been read."""
+    """Does the work of load_placed for a file that has been read."""
     header = file.header
     jitted = None
     if fn is not None:
@@ -78,7 +77,7 @@ def call_of(
 
 
 def load_here(file: PlacedFile) -> LoadedCall:
-    """Loads a placed executable on this machine; raises PlacedError if it does not fit."""
+    """Loads a placed executable on this machine; raises PlacedError if that is impossible."""
     header = file.header
     _check_versions(header)
     devices = _devices(header)
@@ -96,7 +95,7 @@ def _check_versions(header: PlacedHeader) -> None:
 
 
 def _devices(header: PlacedHeader) -> list[Any]:
-    """Returns the devices of this machine that are those of the file."""
+    """Returns the devices of this machine that correspond to those of the file."""
     import jax
 
     try:
@@ -123,7 +122,7 @@ def _devices(header: PlacedHeader) -> list[Any]:
 
 
 def _check_function(header: PlacedHeader, loaded: LoadedCall, jitted: Any) -> None:
-    """Raises PlacedError unless `jitted` lowers here to what it lowered to when it was placed."""
+    """Raises PlacedError unless `jitted` lowers to the same module as the placed function."""
     import jax
 
     infos, tree = jax.tree.flatten(loaded.compiled.args_info)

@@ -1,4 +1,4 @@
-"""Makes the file of a placed executable out of a traced function and the executable's bytes."""
+"""Makes the file of a placed executable from a traced function and the executable's bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mallocmuzero_xla.lowering import Traced, text_sha256
 from mallocmuzero_xla.placed_file import PlacedFile, PlacedHeader
 from mallocmuzero_xla.placed_payload import pack_call
 
-# Options of jax.jit that JSON can hold and that say how the function is called.
+# Keyword arguments of jax.jit that affect calls and that JSON can hold.
 _JIT_OPTIONS = (
     "donate_argnums",
     "donate_argnames",
@@ -26,10 +26,10 @@ _BUILD = re.compile(r"\bcl/\d+")
 def pack(
     traced: Traced, compiled: Any, executable: bytes, chip: str, report: Mapping[str, Any]
 ) -> PlacedFile:
-    """Returns the file of `executable`, which takes the place of that of `compiled`.
+    """Returns a file in which `executable` replaces the executable of `compiled`.
 
-    `compiled` is what jax makes of `traced` by itself. Raises CaptureError if jax cannot serialise
-    what is needed to call it.
+    `compiled` is jax's own compile of `traced`. Raises CaptureError if jax cannot serialise the
+    objects that a call needs.
     """
     static = {index: traced.args[index] for index in sorted(traced.static)}
     devices = list(traced.lowered._lowering._device_list)
@@ -56,14 +56,14 @@ def pack(
 
 
 def describe_device(device: Any) -> dict[str, Any]:
-    """Returns the id of a device and, where the platform has such a thing, its place."""
+    """Returns the id of a device and its coordinates, if the platform has them."""
     place = {name: getattr(device, name, None) for name in ("coords", "core_on_chip")}
     coords = place["coords"]
     return {"id": device.id, **place, "coords": None if coords is None else list(coords)}
 
 
 def build_of(client: Any) -> str:
-    """Returns the change that a client's compiler was built from; empty if it does not say."""
+    """Returns the build string of a client's compiler; empty if it gives none."""
     found = _BUILD.search(client.platform_version)
     return found.group() if found else ""
 
@@ -100,7 +100,7 @@ def _outputs(compiled: Any) -> list[dict[str, Any]]:
 
 
 def _parameters(jitted: Any) -> list[str]:
-    """Returns the names by which positional arguments may be given, too."""
+    """Returns the names of the positional parameters, which calls may use as keywords."""
     signature = getattr(getattr(jitted, "_jit_info", None), "fun_signature", None)
     if signature is None:
         return []

@@ -1,10 +1,10 @@
-"""Packs an executable of others' making with what jax needs to call it, and loads it again.
+"""Packs a foreign executable with the objects that jax needs to call it, and loads it again.
 
-jax.experimental.serialize_executable pickles a compiled function with the executable's bytes beside
-it. Here other bytes take their place: those of an executable with the same arguments and results.
-jaxlib puts a message of its own (xla.ifrt.SerializedXlaExecutableMetadata: shapes, layouts and
-donation) before the bytes that the compiler's library serialises, with its length as a varint; it
-is kept. This and lowering.py are the modules that use private parts of jax.
+jax.experimental.serialize_executable pickles a compiled function with the executable's bytes. This
+module puts other bytes in their place: an executable with the same arguments and results. Before
+the executable, jaxlib writes the length of a message as a varint, and the message
+(xla.ifrt.SerializedXlaExecutableMetadata: shapes, layouts and donation). That message stays. This
+module and lowering.py are the ones that use private parts of jax.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from mallocmuzero_xla.errors import CaptureError, PlacedError, in_one_line
 
-# The name of the runtime in jaxlib's message, and where in it that is found at the latest.
+# The name of the runtime in jaxlib's message, and the last position where it may begin.
 _IFRT = b"pjrt_ifrt"
 _FRAME_BYTES = 64
 
@@ -26,11 +26,11 @@ _VARINT_BYTES = 5
 
 @dataclasses.dataclass(frozen=True)
 class LoadedCall:
-    """A packed executable, loaded.
+    """A packed executable after loading.
 
     Attributes:
-        compiled: a jax.stages.Compiled; it takes the arguments that are not static.
-        static: the static arguments that it was compiled with, by position.
+        compiled: a jax.stages.Compiled that takes the arguments that are not static.
+        static: the static arguments of its compile, by position.
     """
 
     compiled: Any
@@ -40,8 +40,8 @@ class LoadedCall:
 def pack_call(compiled: Any, executable: bytes, static: Mapping[int, Any]) -> bytes:
     """Returns `compiled`, a jax.stages.Compiled, with `executable` as its executable.
 
-    `executable` is what the compiler's library serialises. Raises CaptureError if what there is to
-    pack cannot be serialised.
+    `executable` has the form that the compiler's library serialises. Raises CaptureError if jax
+    cannot serialise the rest.
     """
     import jax
 
@@ -68,9 +68,9 @@ def pack_call(compiled: Any, executable: bytes, static: Mapping[int, Any]) -> by
                 "static": dict(static),
             }
         )
-    except Exception as error:  # whatever the user's own classes raise
+    except Exception as error:  # user classes may raise any type
         raise CaptureError(
-            f"what is needed to call the function cannot be pickled: {in_one_line(error)}"
+            f"the objects that a call needs cannot be pickled: {in_one_line(error)}"
         ) from error
 
 
@@ -78,7 +78,7 @@ def _pickler(content: io.BytesIO, executable: bytes) -> pickle.Pickler:
     from jax.experimental import serialize_executable
 
     class Swapping(serialize_executable._JaxPjrtPickler):  # type: ignore[misc]
-        """Writes `executable` wherever jax would write the one that it has."""
+        """A pickler that writes `executable` in the place of jax's own executable."""
 
         def persistent_id(self, obj: Any) -> Any:
             found = super().persistent_id(obj)
@@ -89,9 +89,9 @@ def _pickler(content: io.BytesIO, executable: bytes) -> pickle.Pickler:
 
 
 def load_call(call: bytes, devices: Sequence[Any]) -> LoadedCall:
-    """Loads what `pack_call` packed onto `devices`, those it was compiled for, in their order.
+    """Loads the bytes of `pack_call` onto `devices`, in the order of the compile.
 
-    Raises PlacedError if it cannot be loaded.
+    Raises PlacedError if that fails.
     """
     from jax.experimental import serialize_executable
 
@@ -111,7 +111,7 @@ def load_call(call: bytes, devices: Sequence[Any]) -> LoadedCall:
 
 
 def _check_layouts(executable: Any) -> None:
-    """Raises PlacedError unless arguments and results lie in memory as jax will hand them over."""
+    """Raises PlacedError unless arguments and results have the layouts that jax passes."""
     from jax._src.layout import Layout
 
     loaded = executable.xla_executable
@@ -121,19 +121,19 @@ def _check_layouts(executable: Any) -> None:
     ):
         try:
             found = [Layout.from_pjrt_layout(layout) for layout in get()]
-        except Exception:  # a runtime that does not say; jax does without then, too
+        except Exception:  # the runtime does not say, and jax does not check either
             continue
         if found != list(wanted):
             raise PlacedError(f"the executable has its {what} in {found}, expected {list(wanted)}")
 
 
 def raw_executable(compiled: Any) -> bytes:
-    """Returns a jax.stages.Compiled's executable as the compiler's library serialises it."""
+    """Returns the executable of a jax.stages.Compiled, serialised by the compiler's library."""
     return _split(compiled)[1]
 
 
 def _split(compiled: Any) -> tuple[bytes, bytes]:
-    """Returns what jaxlib puts before a serialised executable, and the executable."""
+    """Splits jaxlib's bytes into its own message and the executable."""
     executable = compiled.runtime_executable()
     client = getattr(executable, "client", None)
     found = executable.serialize() if client is None else client.serialize_executable(executable)
@@ -152,10 +152,11 @@ def _split(compiled: Any) -> tuple[bytes, bytes]:
 
 
 def check_entry(compiled: Any, module: bytes) -> None:
-    """Raises CaptureError unless a compiled module is called as `compiled` is.
+    """Raises CaptureError unless a compiled module has the signature of `compiled`.
 
-    `module` is an HloModuleProto. Shapes of arguments and results, their layouts and memory spaces
-    are compared: jax knows those of `compiled` only. What jaxlib cannot read is not compared.
+    `module` is an HloModuleProto. The signature is the shapes, layouts and memory spaces of
+    arguments and results: jax knows only those of `compiled`. A module that jaxlib cannot read is
+    not compared.
     """
     from jaxlib import _hlo
 
@@ -176,6 +177,6 @@ def check_entry(compiled: Any, module: bytes) -> None:
 
 
 def _arrays(shape: Any) -> str:
-    """Returns the arguments and the result as XLA writes them, with layouts and memory spaces."""
+    """Returns the arguments and the result in XLA's notation, with layouts and memory spaces."""
     arguments = ", ".join(str(argument) for argument in shape.parameter_shapes())
     return f"({arguments})->{shape.result_shape()}"

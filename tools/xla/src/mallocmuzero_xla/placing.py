@@ -1,4 +1,4 @@
-"""place(): a JAX function in, an executable out that has its tensors where they are best."""
+"""place(): finds an executable of a JAX function with a better placement of its tensors."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Placed:
     """A function's best known executable. Cycles are the compiler's estimates.
 
     Attributes:
-        default_cycles: of the program as the compiler makes it by default; None if it refuses to.
-        optimized_cycles: of this one; never above the former.
-        report: an OptimizeReport as `mallocmuzero optimize --json` prints it, and `from_cache`.
-        file: what `save` writes.
-        fn: the function, as given.
-        jit_options: those of jax.jit, as given.
+        default_cycles: cycles of the compiler's default; None if the default does not compile.
+        optimized_cycles: cycles of this executable; never above default_cycles.
+        report: the OptimizeReport of `mallocmuzero optimize --json`, and `from_cache`.
+        file: the content that `save` writes.
+        fn: the function that was given.
+        jit_options: the keyword arguments of jax.jit that were given.
     """
 
     default_cycles: float | None
@@ -46,13 +46,13 @@ class Placed:
     jit_options: Mapping[str, Any] = dataclasses.field(repr=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the executable, and what jax needs to call it, for `load_placed`."""
+        """Writes the executable for `load_placed`."""
         self.file.write(path)
 
     def load(self, **jit_options: Any) -> PlacedCall:
-        """Returns the function on this machine's TPU; jax.jit's, and a warning, without one.
+        """Returns the function on this machine's TPU; without a TPU, jax.jit's with a warning.
 
-        `jit_options` are for jax.jit's: shardings over devices of a topology are none it can use.
+        `jit_options` are for jax.jit, which cannot use shardings over devices of a topology.
         """
         return call_of(self.file, self.fn, jit_options or self.jit_options, check=False)
 
@@ -73,36 +73,36 @@ def place(
 ) -> Placed:
     """Searches for an executable of `fn(*args)` that is faster on `chip`.
 
-    Unlike `optimize`, whose options ask the compiler for a placement, this hands the compiler
-    programs that are placed already, and keeps the executable of the best; the compiler's own
-    where none is better by its estimates. Ctrl-C ends the search with the best so far. What is
-    found is cached. The function is compiled once in this process, too, before the search.
+    The options of `optimize` ask the compiler for a placement. This function compiles placed
+    modules instead, and keeps the fastest executable by the compiler's estimates, which may be the
+    default. Ctrl-C ends the search with the best so far. The result is cached. Before the search,
+    the function is compiled once in this process.
 
     Args:
         fn: a function, or the result of jax.jit.
-        args: pytrees of arrays or jax.ShapeDtypeStruct; values are not looked at.
+        args: pytrees of arrays or jax.ShapeDtypeStruct; their values do not matter.
         chip: one of mallocmuzero_xla.CHIPS; this machine's own by default, where it has one.
-        budget: time to search, such as "90s", "5m", "1h".
+        budget: time of the search, such as "90s", "5m", "1h".
         topology: libtpu's name of a topology other than the chip's own.
-        compiler_options: for every compile.
-        rounds: placed programs to compile at most.
-        threads: of the search.
+        compiler_options: options of every compile.
+        rounds: the largest number of placed modules to compile.
+        threads: threads of the search.
         scoped_limit: whether to try other limits of scoped memory than the chip's own, where
             instructions and tensors share VMEM.
-        cache_dir: instead of the folder that MALLOCMUZERO_CACHE names.
-        progress: report on stderr.
+        cache_dir: a folder in place of the one that MALLOCMUZERO_CACHE names.
+        progress: whether to report on stderr.
         jit_options: keyword arguments of jax.jit.
 
     Raises:
-        UsageError: something is wrong with the arguments, or a part is missing.
-        CaptureError: the function does not compile, or its executable cannot be kept.
+        UsageError: the arguments are wrong, or a package or the binary is missing.
+        CaptureError: the function does not compile, or its executable cannot be saved.
     """
     limits = _limits(budget, rounds, threads, scoped_limit)
     target = find_chip(chip or chip_here(), topology)
     binary = find_binary()
     traced = trace(fn, args, target, jit_options, compiler_options)
     compiled = _compiled(traced, target, compiler_options or {})
-    # What cannot be packed is better known before the search than after it.
+    # Fail before the search, not after it, if the function cannot be packed.
     pack(traced, compiled, raw_executable(compiled), target.name, {})
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
     cache = PlacedCache(traced.program, target, folder)
@@ -136,9 +136,9 @@ def _limits(
 
 
 def _compiled(traced: Traced, chip: Chip, compiler_options: Mapping[str, Any]) -> Any:
-    """Compiles as jax does: what it notes of arguments and results is needed to call any other.
+    """Compiles as jax does, for its notes on arguments and results, which every call needs.
 
-    With everything in HBM where the compiler's own placement fails: that changes none of it.
+    If the compiler's default fails, compiles with everything in HBM: the notes are the same.
     """
     errors = []
     for placement in ({}, {chip.msa_option: False}):

@@ -8,12 +8,12 @@ import time
 
 from tqdm import tqdm
 
-# Elsewhere than on a terminal, a log should neither be silent for minutes nor fill up.
+# Interval of status lines in a log, which should neither fall silent for minutes nor fill up.
 _STATUS_SECONDS = 30.0
 
 
 class Progress:
-    """Counts steps done. `report` may be called by any thread."""
+    """Counts finished steps. Any thread may call `report`."""
 
     def __init__(self, total: int, quiet: bool = False) -> None:
         self._total = total
@@ -25,7 +25,7 @@ class Progress:
         self._bar = tqdm(total=total, unit="compile") if show_bar else None
 
     def report(self, what: str, problem: str | None = None) -> None:
-        """Counts one step, with the problem it had, if any."""
+        """Counts one step and reports its problem, if any."""
         line = f"{what}: {problem}" if problem else what
         with self._lock:
             self._done += 1
@@ -39,7 +39,7 @@ class Progress:
                 print(f"[{self._done}/{self._total} {elapsed:.0f}s] {line}", file=sys.stderr)
 
     def skip(self) -> None:
-        """Counts one step that there is nothing to say of."""
+        """Counts one step without a report."""
         with self._lock:
             self._done += 1
             if self._bar is not None:
@@ -52,7 +52,7 @@ class Progress:
 
 
 class LoopProgress:
-    """Shows how a search goes on: one line that changes on a terminal, one at times elsewhere."""
+    """Shows the progress of a search: a changing line on a terminal, or lines at intervals."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -61,7 +61,7 @@ class LoopProgress:
         self._shown = ""
 
     def status(self, line: str) -> None:
-        """Shows where the search is; elsewhere than on a terminal, at times."""
+        """Shows the state of the search; outside a terminal only at intervals."""
         if self._live:
             print(f"\r{line:{len(self._shown)}}", end="", file=sys.stderr, flush=True)
             self._shown = line
@@ -69,7 +69,7 @@ class LoopProgress:
             self.note(line)
 
     def note(self, line: str) -> None:
-        """Shows something that stays."""
+        """Shows a line that stays."""
         if self._quiet:
             return
         self._told = time.monotonic()
@@ -79,7 +79,7 @@ class LoopProgress:
         print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Ends the line that changes."""
+        """Ends the changing line."""
         if self._shown:
             print(file=sys.stderr)
             self._shown = ""

@@ -1,9 +1,9 @@
-"""Runs the solvers over a corpus and the closed loop on what they find; resumes where it stopped.
+"""Runs solvers over a corpus and the closed loop on their mappings; resumes an earlier run.
 
-A record a line is appended to a JSON Lines file: "solve" for a solver on a program, "verify" for a
-mapping that went through the real compiler. A record is taken up as long as its program file is
-the same; one with an error is made again. Beside the figures it says what they were made with:
-"budget", and "versions" of the compiler for "verify". Records older than these fields lack them.
+It appends records to a JSON Lines file: "solve" for a solver on a program, "verify" for a mapping
+that was recompiled. A record is reused as long as its program file is the same; a record with an
+error is made again. Beside the figures a record has the "budget", and for "verify" the "versions"
+of the compiler. Some records lack these fields.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.environment import compiler_versions
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.looker import Looker, looks_at_once
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.trial_compiler import TrialCompiler, trial_compiles_at_once
 from mallocmuzero_xla.verify import Loop, Plan
 
 SOLVERS = ("default", "greedy", "xla_like", "local_search", "portfolio")
@@ -32,22 +32,22 @@ _SPLITS = ("test", "validation", "train")
 
 @dataclasses.dataclass(frozen=True)
 class ResultsRequest:
-    """What to run.
+    """The programs, solvers and budgets of a run.
 
     Attributes:
-        workloads: `<chip>/<program>.program`.
-        captures: `<chip>/<program>/`, as capture-zoo writes them.
+        workloads: folder of `<chip>/<program>.program`.
+        captures: folder of `<chip>/<program>/`, as capture-zoo writes them.
         registry: folder of the package with PROGRAMS.
         output: the JSON Lines file; mappings are kept in `folder`.
-        solvers: each is run on every program.
-        solve_seconds: for each of them.
-        verify_seconds: for the closed loop on one mapping.
-        looks, compiles: at most, for one mapping.
-        only: glob patterns a program's name has to match one of; empty: all programs.
-        chips: names; empty: all chips.
-        every_solver: glob patterns of programs on which each solver's mapping goes through the
-            compiler, and not just the best.
-        retry_fallbacks: verify again where the default was kept, as more time may find more.
+        solvers: names of solvers, each of which runs on every program.
+        solve_seconds: budget of one solver on one program.
+        verify_seconds: budget of the closed loop on one mapping.
+        trial_compiles, compiles: the most for one mapping.
+        only: glob patterns of program names; empty for all programs.
+        chips: names of chips; empty for all.
+        every_solver: glob patterns of programs for which each solver's mapping is recompiled, not
+            only the best.
+        retry_fallbacks: whether to verify again where the default was kept.
     """
 
     workloads: pathlib.Path
@@ -57,7 +57,7 @@ class ResultsRequest:
     solvers: tuple[str, ...] = SOLVERS
     solve_seconds: float = 60.0
     verify_seconds: float = 600.0
-    looks: float = 400
+    trial_compiles: float = 400
     compiles: float = 6
     only: tuple[str, ...] = ()
     chips: tuple[str, ...] = ()
@@ -66,13 +66,13 @@ class ResultsRequest:
 
     @property
     def folder(self) -> pathlib.Path:
-        """The folder of mappings: named as the output, less its suffix."""
+        """The folder of mappings: the output's path without its suffix."""
         stem = self.output.with_suffix("")
         return stem if stem != self.output else self.output.with_name(f"{stem.name}.mappings")
 
 
 class Records:
-    """The JSON Lines file; the last record of a kind, program, chip and solver counts."""
+    """The JSON Lines file. Of equal kind, program, chip and solver the last record counts."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
@@ -89,7 +89,7 @@ class Records:
             record = dict(json.loads(line))
             self._by_key[_key(record)] = record
         except (ValueError, KeyError, TypeError) as error:
-            # A line may be cut short where a run was killed: that work is done again.
+            # A killed run may leave half a line; its work is done again.
             LoopProgress().note(f"{self._path}:{number}: not a record, left out ({error!r})")
 
     def all(self) -> list[dict[str, Any]]:
@@ -117,9 +117,9 @@ def _key(record: dict[str, Any]) -> tuple[str, ...]:
 def run_results(
     request: ResultsRequest, progress: LoopProgress
 ) -> tuple[Records, list[dict[str, Any]]]:
-    """Makes the records that are missing, program by program; Ctrl-C ends it between records.
+    """Makes the missing records, program by program; Ctrl-C ends it between records.
 
-    Returns all records, and those made now that say what went wrong.
+    Returns all records, and the new records with errors.
     """
     binary = Binary()
     records = Records(request.output)
@@ -134,7 +134,7 @@ def run_results(
 def selected_programs(
     corpus: list[dict[str, Any]], request: ResultsRequest
 ) -> list[dict[str, Any]]:
-    """Returns the programs asked for: chip by chip, contended ones first, held-out ones first."""
+    """Returns the selected programs by chip, contended ones first, held-out ones first."""
     entries = [
         {
             "program": item["report"]["program"],
@@ -223,10 +223,10 @@ def _solve(
 
 
 def _made_with(request: ResultsRequest) -> dict[str, Any]:
-    """Returns what the outcome of the closed loop depends on, beside the mapping."""
+    """Returns the budget and versions, on which the outcome of the closed loop depends."""
     budget = {
         "seconds": request.verify_seconds,
-        "looks": request.looks,
+        "looks": request.trial_compiles,
         "compiles": request.compiles,
     }
     return {"budget": budget, "versions": compiler_versions()}
@@ -240,18 +240,18 @@ def _verify(
     mapping: pathlib.Path,
     progress: LoopProgress,
 ) -> dict[str, Any]:
-    """Sends one mapping through the compiler; returns what is to be added to its record."""
-    budget = Budget(request.verify_seconds, request.looks, request.compiles)
+    """Recompiles with one mapping; returns the fields to add to its record."""
+    budget = Budget(request.verify_seconds, request.trial_compiles, request.compiles)
     try:
         capture = open_capture(request.captures / record["chip"] / record["program"])
-        with Looker(capture_chip(capture), width=looks_at_once()) as looker:
-            lower_for(capture, Source(record["program"], request.registry), looker, budget)
+        with TrialCompiler(capture_chip(capture), width=trial_compiles_at_once()) as compiler:
+            lower_for(capture, Source(record["program"], request.registry), compiler, budget)
             solve = functools.partial(binary.solve, solver=record["solver"])
-            # Of this solver alone: each loop gives what it makes the same names.
+            # One folder for each solver: all loops use the same file names.
             own = mapping.with_suffix("")
             own.mkdir(exist_ok=True)
             plan = Plan(capture, program, mapping, own, solve)
-            verified = Loop(plan, looker, binary, budget, progress).run()
+            verified = Loop(plan, compiler, binary, budget, progress).run()
     except CaptureError as error:
         progress.note(f"  {record['solver']}: {error}")
         return {"error": str(error)}
@@ -264,7 +264,7 @@ def _verify(
 
 
 def _recorded_path(path: str | None, folder: pathlib.Path) -> str | None:
-    """Returns a path from the program's `folder` on, wherever the records will be read."""
+    """Returns a path relative to the program's `folder`, valid on any machine."""
     if path is None:
         return None
     found = pathlib.Path(path)

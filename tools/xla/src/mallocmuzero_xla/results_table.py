@@ -1,4 +1,4 @@
-"""docs/results.md, made of the records of `mallocmuzero-xla results`."""
+"""Renders docs/results.md from the records of `mallocmuzero-xla results`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ All cycles are estimates of the TPU compiler (libtpu) and of a model of its copi
 | a solver | share of the default's cycles that its mapping saves by the simulator |
 | recompiled | share saved by the module compiled with the overrides and settings of the best one |
 | prediction | how far the cycles predicted before that compile were from what it gave |
-| honoured | share of the accessed bytes that the compiled module has where the mapping wants them |
+| followed | share of the accessed bytes that the compiled module has where the mapping wants them |
 | overrides | those given to the compiler, with settings, of these and those it refused |
-| looks, compiles | placements asked of the compiler without code generation; whole compiles |
+| trial compiles, compiles | compiles that end once the placement is known; whole compiles |
 | † | another mapping was recompiled: it saves 0.1 % more or less by the simulator |
 """
 
@@ -32,15 +32,16 @@ _OTHER = " †"
 # Mappings whose predicted gains differ by less are alike.
 _OTHER_GAIN = 1e-3
 
-# Below this predicted gain the honoured share says little: there is nothing to honour.
-_WORTH_HONOURING = 0.01
+# The followed share says little below this predicted gain: the mapping then asks for almost
+# nothing.
+_LEAST_GAIN = 0.01
 
 
 def render_results(records: Sequence[dict[str, Any]], earlier: str = _HEAD) -> str:
     """Returns the Markdown of all records: a summary and a table for each chip.
 
-    `earlier` is the document there is: what stands in it before the first chip, and the sections of
-    chips without a record, are kept.
+    `earlier` is the present document. Its text before the first chip, and its sections of chips
+    without a record, are kept.
     """
     good = [record for record in records if "error" not in record]
     head, *rest = re.split(r"^(?=## )", earlier, flags=re.MULTILINE)
@@ -56,7 +57,7 @@ def _render_chip(chip: str, records: list[dict[str, Any]]) -> str:
     solves = [record for record in records if record["kind"] == "solve"]
     verifies = [record for record in records if record["kind"] == "verify"]
     winners: dict[str, dict[str, Any]] = {}
-    # A later run with fewer solvers has a winner of its own.
+    # A later run with fewer solvers marks a winner, too: the best of them comes last and counts.
     for record in sorted(verifies, key=lambda entry: float(entry["total_cycles"]), reverse=True):
         if record["winner"]:
             winners[record["program"]] = record
@@ -69,7 +70,7 @@ def _render_chip(chip: str, records: list[dict[str, Any]]) -> str:
         for program, solved in sorted(by_program.items())
     ]
     columns = ["program", "family", "split", "contended", "default", *solvers, "recompiled"]
-    columns += ["prediction", "honoured", "overrides", "looks", "compiles"]
+    columns += ["prediction", "followed", "overrides", "trial compiles", "compiles"]
     text = f"## {chip}\n\n{_summary(list(winners.values()))}\n{_table(columns, rows)}"
     compared = [record for record in verifies if _has_rivals(record, verifies)]
     return text + (_render_every_solver(compared) if compared else "")
@@ -84,7 +85,7 @@ def _summary(winners: list[dict[str, Any]]) -> str:
     worth = [
         record["verified"]["honoured_share"]
         for record in winners
-        if record["verified"]["options"] and _predicted_gain(record) >= _WORTH_HONOURING
+        if record["verified"]["options"] and _predicted_gain(record) >= _LEAST_GAIN
     ]
     fallbacks = sum(not record["verified"]["options"] for record in winners)
     lines = [
@@ -94,7 +95,7 @@ def _summary(winners: list[dict[str, Any]]) -> str:
         f"{_percent(max(everything, default=0.0))}",
         f"- slower than the default: {sum(gain < 0 for gain in everything)}; "
         f"fallbacks to the default: {fallbacks}",
-        f"- honoured share of the {len(worth)} programs with {_WORTH_HONOURING:.0%} or more "
+        f"- followed share of the {len(worth)} programs with {_LEAST_GAIN:.0%} or more "
         f"predicted gain: median {_percent(_median(worth))}",
         f"- prediction against compile, {len(errors)} compiles: median error "
         f"{_percent(_median([abs(error) for error in errors]))}",
@@ -132,8 +133,8 @@ def _outcome(record: dict[str, Any]) -> list[str]:
         return ["default kept", "", _percent(verified["honoured_share"]), f"0 of {tried}", *counts]
     error = verified["predicted_cycles"] / verified["optimized_cycles"] - 1
     kept = f"{len(verified['kept'])} of {tried}"
-    honoured = _percent(verified["honoured_share"])
-    return [_percent(_gain(record)), _percent(abs(error)), honoured, kept, *counts]
+    followed = _percent(verified["honoured_share"])
+    return [_percent(_gain(record)), _percent(abs(error)), followed, kept, *counts]
 
 
 def _has_rivals(record: dict[str, Any], verifies: list[dict[str, Any]]) -> bool:

@@ -1,4 +1,4 @@
-"""Runs compiles over a few compile processes: retries, time limits, resumption."""
+"""Distributes compiles over processes, with retries, time limits and resumption."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from mallocmuzero_xla.worker import Worker, WorkerClosedError
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """How long and how often to try.
+    """Limits of compiles.
 
     Attributes:
-        timeout: seconds one compile, or one lowering, may take.
+        timeout: time limit of one compile or lowering, in seconds.
         retries: further attempts, each in a fresh process, after an abort or a timeout.
-        jobs: compile processes at a time.
+        jobs: the number of compile processes at a time.
     """
 
     timeout: float = 600.0
@@ -36,9 +36,9 @@ class Limits:
 
 
 class Subject:
-    """One program to be captured: where it goes, and how its lowered form comes about.
+    """One program to capture: its store and its lowering.
 
-    `error` says why it could not be lowered.
+    `error` is the reason of a failed lowering.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Subject:
         lowered_path: pathlib.Path,
         lower_job: dict[str, Any] | None = None,
     ) -> None:
-        """`lower_job` makes a compile process write `lowered_path`; None: it is there already."""
+        """`lower_job` makes a compile process write `lowered_path`; None if the file exists."""
         self.store = store
         self.chip = chip
         self.lowered_path = lowered_path
@@ -58,7 +58,7 @@ class Subject:
         self._ready = False
 
     def prepare(self, worker: Worker, limits: Limits) -> None:
-        """Lowers the program unless that has been tried; raises CaptureError if it failed."""
+        """Lowers the program once; raises CaptureError if that failed, now or before."""
         with self._lock:
             if self.error:
                 raise self.error
@@ -84,7 +84,7 @@ class Task:
 
 
 def run_tasks(tasks: Iterable[Task], limits: Limits, progress: Progress) -> None:
-    """Runs the tasks in order, `limits.jobs` at a time; failures end up in the tasks' stores."""
+    """Runs the tasks in order, `limits.jobs` at a time; the tasks' stores record failures."""
     if limits.jobs < 1 or limits.retries < 0 or limits.timeout <= 0:
         raise UsageError("expected jobs of at least 1, retries of at least 0, a timeout above 0")
     waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
@@ -92,7 +92,8 @@ def run_tasks(tasks: Iterable[Task], limits: Limits, progress: Progress) -> None
     for task in tasks:
         waiting.put(task)
         subjects.add(task.subject)
-    # One program's error is its caller's to show; of many, each is shown while the others go on.
+    # The caller shows the error of a single program. With several programs each error is shown
+    # here.
     tell = len(subjects) > 1
     workers = [Worker() for _ in range(limits.jobs)]
     with concurrent.futures.ThreadPoolExecutor(limits.jobs) as pool:
@@ -103,7 +104,7 @@ def run_tasks(tasks: Iterable[Task], limits: Limits, progress: Progress) -> None
             for future in concurrent.futures.as_completed(futures):
                 future.result()
         finally:
-            # After an error or Ctrl-C the other threads are in the middle of compiles.
+            # After an error or Ctrl-C the other threads may still compile.
             for worker in workers:
                 worker.close()
 
@@ -115,7 +116,7 @@ def _work(
     progress: Progress,
     tell: bool,
 ) -> None:
-    """Runs tasks until none is left; `tell`: report which programs cannot be lowered."""
+    """Runs tasks until none is left; `tell` says whether to report failed lowerings."""
     with contextlib.suppress(queue.Empty, WorkerClosedError):
         while True:
             task = waiting.get_nowait()
@@ -124,7 +125,7 @@ def _work(
             try:
                 subject.prepare(worker, limits)
             except CaptureError as error:
-                # Each of its variants would fail of the same, which is to be said once.
+                # Each variant fails for the same reason, which is reported once.
                 if known or not tell:
                     progress.skip()
                 else:
@@ -134,7 +135,7 @@ def _work(
 
 
 def _run_task(task: Task, worker: Worker, limits: Limits) -> str | None:
-    """Captures one variant unless it is there; returns what went wrong, if anything did."""
+    """Captures one variant unless it exists; returns the problem, or None."""
     subject, variant = task.subject, task.variant
     if subject.store.has(variant):
         return None

@@ -1,4 +1,4 @@
-"""Reads a folder that `capture` filled, without touching it."""
+"""Reads a capture folder without changing it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class SavedCapture:
     """The texts of one program, for the compiler that is installed.
 
     Attributes:
-        folder: where they are.
-        program: its name.
+        folder: the capture folder.
+        program: name of the program.
         chip: name of the chip.
         topology: libtpu's name of the topology.
-        lowered_sha256: of the lowered function (LoweredProgram.sha256).
-        variants: names of what was captured.
-        compile_seconds: that the default's compile took.
-        fast_memory_bytes: what the compiler had for tensors; None: what the chip's file says.
+        lowered_sha256: hash of the lowered function (LoweredProgram.sha256).
+        variants: names of the captured variants.
+        compile_seconds: duration of the default's compile.
+        fast_memory_bytes: fast memory for tensors; None for the size in the chip's hardware file.
     """
 
     folder: pathlib.Path
@@ -51,7 +51,7 @@ class SavedCapture:
         return {variant: self.read(variant) for variant in self.variants}
 
     def import_to(self, program: pathlib.Path, others: Mapping[str, str] | None = None) -> None:
-        """Writes the program file of the captured texts, and of others; raises CaptureError."""
+        """Imports the captured and further texts into a program file; raises CaptureError."""
         texts = {**self.texts(), **(others or {})}
         import_program(texts, self.chip, program, self.fast_memory_bytes)
 
@@ -60,8 +60,8 @@ def open_capture(folder: pathlib.Path) -> SavedCapture:
     """Opens a capture folder.
 
     Raises:
-        UsageError: it is none, lacks a required text, or was made by another compiler or under
-            other compiler settings: its texts would not be comparable.
+        UsageError: the folder is no capture, lacks a required text, or was made by another compiler
+            or under other compiler settings, so that its texts are not comparable.
     """
     path = folder / RECORD
     try:

@@ -1,8 +1,7 @@
-"""How much memory instructions may take for themselves, and what that leaves for tensors.
+"""The limit of scoped memory, and the memory that it leaves for tensors.
 
-The compiler lets each instruction use VMEM of its own, for the tiles it works on, up to a limit.
-Where tensors live in VMEM, too, it sets the limit aside for every instruction, and tensors get the
-rest.
+The compiler lets each instruction use VMEM for the tiles it works on, up to a limit. Where tensors
+live in VMEM as well, the compiler sets the whole limit aside, and tensors get the rest.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def limit_in_force(options: Mapping[str, object]) -> int | None:
 
 
 def fast_memory_bytes(chip: Chip, options: Mapping[str, object]) -> int | None:
-    """Returns what the compiler has for tensors; None: what the chip's hardware file says."""
+    """Returns the bytes left for tensors; None if the chip's hardware file says it."""
     limit = limit_in_force(options)
     if limit is None or chip.shared_vmem_kib is None:
         return None

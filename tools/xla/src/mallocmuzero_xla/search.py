@@ -1,19 +1,19 @@
-"""Finds the list of overrides that the compiler makes most of.
+"""Finds the list of overrides under which the compiled program is fastest.
 
-Each override shifts what the compiler decides for other tensors, so what gains by the latency table
-may hurt in company, and what a mapping wants may need more than its own overrides. A list is judged
-by what the compiler really does with it. In turn:
+Each override also changes the compiler's decisions for other tensors. An item that gains by the
+latency table may therefore lose beside others, and a mapping may need more than its own overrides.
+The search judges each list by a trial compile. Its steps are:
 
-1. all items of the mapping, less those that the compiler refuses;
-2. the items with the largest promised gain only: a half, an eighth, ... of them, unless there are
-   lists to start from; then settings of the compiler's assignment, each by itself: under one that
-   suits the program few overrides are needed, and a list made without it may keep it from helping,
-   so from there on the best list without settings is worked on, too;
-3. earlier starts of copies that the program waits for;
-4. by turns, until nothing helps for a while, changes of the best list: repairs, which are moves for
-   accesses that are not where the mapping wants them; another setting; fewer or more items of the
-   mapping, in groups of neighbours by promise, large groups first, and at last single moves that
-   no mapping asks for.
+1. It tries all items of the mapping, without those that the compiler refuses.
+2. Without lists to start from, it tries the items with the largest gains: a half of them, an
+   eighth, and so on. Then it tries settings of the compiler's assignment, one at a time. A setting
+   that suits the program needs few overrides, and overrides chosen without it may hide its gain, so
+   the later steps also improve the best list without settings.
+3. It starts copies earlier that the program waits for.
+4. It changes the best list until nothing helps for a while, in turns: a repair (a move for an
+   access that is not where the mapping wants it), another setting, and fewer or more items of the
+   mapping. These come in groups of neighbours by gain, large groups first, then as single moves
+   that no mapping asks for.
 """
 
 from __future__ import annotations
@@ -35,41 +35,42 @@ from mallocmuzero_xla.errors import (
 from mallocmuzero_xla.overrides import Item, named_item, options_of, with_added
 from mallocmuzero_xla.trial import Overrides, Placement, Trial
 
-# Less than this share of the default's cycles is no improvement worth a longer list of overrides.
+# A list counts as better only if it saves more than this share of the default's cycles.
 _TOLERANCE = 1e-6
 
-# Lists in a row that bring no improvement, and end the search.
+# The search ends after this many lists in a row without an improvement.
 _PATIENCE = 150
 
-# Each shorter list of items is this part of the one before it; the first is half of all.
+# The first shorter list has half of the items; each further one is shorter by this factor.
 _SHORTENING = 4
 
-# Settings that are tried by themselves: the first eight find nine tenths of what all would.
+# Settings to try by themselves: the first eight find nine tenths of the gain of all.
 _SETTINGS_ALONE = 8
 
-# The largest group of items that is added or left out is this part of the mapping's items.
+# The largest group that is added or left out is the mapping's items divided by this.
 _LARGEST_GROUP = 8
 
-# Late copies that are started earlier, together and one by one, and the share of the program's
-# cycles that must be lost to one.
+# The late copies to start earlier, together and one by one; each must cost this share of the
+# cycles.
 _LATE_COPIES = 8
 _LATE_SHARE = 1e-4
 
-# Refused overrides that are taken out of a list before it is given up.
+# A list is given up after this many refused overrides have been taken out.
 _REFUSALS = 4
 
 _ItemKey = tuple[tuple[str, ...], ...]
 _Key = tuple[tuple[str, str], ...]
 
 
-# Prices overrides, in several threads at once. Raises CompileError (refused), WorkerLostError
-# (aborted), BudgetSpentError, or another CaptureError where a placement cannot be priced.
+# Prices overrides; several threads may call it at once. Raises CompileError (refused),
+# WorkerLostError (aborted), BudgetSpentError, or another CaptureError where a placement cannot be
+# priced.
 Judge = Callable[[Overrides], Placement]
 
 
 @dataclasses.dataclass(frozen=True)
 class Dropped:
-    """An item that was given up, and why."""
+    """A refused item and the reason."""
 
     item: Item
     reason: str
@@ -78,8 +79,8 @@ class Dropped:
 class OverrideSearch:
     """One search; call `run` once.
 
-    `dropped` holds the items that the compiler would not have. The search is a function of its
-    arguments, of what the compiler does and of how fast.
+    `dropped` holds the items that the compiler refused. The result depends only on the arguments,
+    the compiler and its speed.
     """
 
     def __init__(
@@ -94,10 +95,10 @@ class OverrideSearch:
     ) -> None:
         """Searches from a mapping's `items`, largest promised gain first.
 
-        `moves` are all that may be asked of the compiler, the most helpful settings first;
-        `default` is what no overrides give; `starts` are lists to try early; `width` lists are
-        judged at once. After `settings_seconds` no further setting is tried by itself: where a
-        look takes long, they would leave no time for overrides.
+        `moves` are all possible requests, the most helpful settings first; `default` is the
+        placement without overrides; `starts` are lists to try early; `width` lists are judged at
+        once. After `settings_seconds` no further setting is tried by itself, so that slow trial
+        compiles leave time for overrides.
         """
         self._items = list(items)
         self._starts = starts
@@ -110,16 +111,16 @@ class OverrideSearch:
         self._refused: set[_ItemKey] = set()
         self._missing_options: set[object] = set()
         self.dropped: list[Dropped] = []
-        wishes = [*itertools.chain(*starts), *items, *moves]
-        orders = [order for order in (wish.insistence() for wish in wishes) if order is not None]
-        self._moves = list({move.key: move for move in (*wishes, *orders)}.values())
+        requests = [*itertools.chain(*starts), *items, *moves]
+        strict = [item for item in (each.strict_form() for each in requests) if item is not None]
+        self._moves = list({move.key: move for move in (*requests, *strict)}.values())
 
     def run(self) -> bool:
-        """Searches until nothing helps any more; False if the budget was spent before that."""
+        """Searches until nothing helps any more; returns False if the budget ends first."""
         try:
             self._price_all(self._starts)
             self._settle_all()
-            # Lists of earlier searches say more about the items than fewer of them would.
+            # Lists of earlier searches say more about the items than shorter lists would.
             if not self._starts:
                 self._shorten()
                 self._set_alone()
@@ -128,24 +129,24 @@ class OverrideSearch:
         except BudgetSpentError:
             return False
         finally:
-            # What still runs after Ctrl-C ends with the compile processes.
+            # Threads that still run after Ctrl-C end with the compile processes.
             self._judges.shutdown(wait=False, cancel_futures=True)
         return True
 
     def ranked(self) -> list[Trial]:
-        """Returns the accepted lists, the best first; of equals, the shortest first."""
+        """Returns the accepted lists, the best first; the shorter first among equals."""
         return sorted(self._trials.values(), key=_cost)
 
     def _best(self) -> Trial:
         return min(self._trials.values(), key=_cost)
 
     def _best_plain(self) -> Trial:
-        """Returns the best list without settings: many overrides take longer to get good."""
+        """Returns the best list without settings, which many overrides improve only slowly."""
         plain = (trial for trial in self._trials.values() if not trial.has_settings)
         return min(plain, key=_cost)
 
     def _settle_all(self) -> None:
-        """Drops items until the compiler takes all that are left at once."""
+        """Drops items until the compiler accepts all the others together."""
         while self._items:
             try:
                 self._price(tuple(self._items))
@@ -174,7 +175,7 @@ class OverrideSearch:
         self._moves = [move for move in self._moves if move.key != item.key]
 
     def _shorten(self) -> None:
-        """Tries fewer items, those that promise most."""
+        """Tries shorter lists of the items with the largest gains."""
         sizes = []
         size = len(self._items) // 2
         while size:
@@ -183,7 +184,7 @@ class OverrideSearch:
         self._price_all([tuple(self._items[:size]) for size in sizes])
 
     def _set_alone(self) -> None:
-        """Tries settings without any override, those that have helped most programs."""
+        """Tries settings without overrides, those that help most programs first."""
         alone = iter([(setting,) for setting in self._settings()[:_SETTINGS_ALONE]])
         while time.monotonic() < self._settings_end:
             some = list(itertools.islice(alone, self._width))
@@ -213,13 +214,13 @@ class OverrideSearch:
                 yield move
 
     def _start_copies_earlier(self) -> None:
-        """Starts copies earlier where waiting for them is what keeps a list from being the best."""
+        """Starts late copies earlier in the best lists and in the one best without waits."""
         self._hurry(min(self._trials.values(), key=lambda trial: trial.placement.cycles_at_work))
         self._hurry(self._best_plain())
         self._hurry(self._best())
 
     def _hurry(self, trial: Trial) -> None:
-        """Starts copies earlier that `trial` waits for, while that helps it."""
+        """Starts the late copies of `trial` earlier, as long as that helps."""
         found: Trial | None = trial
         while found is not None:
             here, found = found, None
@@ -278,7 +279,7 @@ class OverrideSearch:
                 keys = {item.key for item in group}
                 if keys & listed:
                     yield tuple(item for item in best.items if item.key not in keys)
-                # What is so already is not asked for.
+                # The compiler already follows the others without a request.
                 missing = [each for each in group if each.key not in listed and not best.has(each)]
                 if missing:
                     yield (*best.items, *missing)
@@ -288,7 +289,7 @@ class OverrideSearch:
                 yield (*best.items, move)
 
     def _improve(self, best: Trial, candidates: Sequence[Overrides]) -> Trial | None:
-        """Prices lists, less what is refused of them; None if none is better than `best`."""
+        """Prices lists without their refused items; returns the best that beats `best`, or None."""
         found = []
         for _ in range(_REFUSALS):
             refused = []
@@ -317,7 +318,7 @@ class OverrideSearch:
         return tuple(item for item in items if item is not culprit and item.place not in missing)
 
     def _try(self, items: Overrides) -> Trial | None:
-        """Prices `items`; None if the compiler will not have them together."""
+        """Prices `items`; returns None if the compiler refuses them together."""
         (outcome,) = self._price_all([items])
         return outcome if isinstance(outcome, Trial) else None
 
@@ -328,7 +329,7 @@ class OverrideSearch:
         raise outcome
 
     def _price_all(self, lists: Sequence[Overrides]) -> list[Trial | CaptureError]:
-        """Prices lists side by side; raises BudgetSpentError once those in time are known."""
+        """Prices lists at once; keeps those in time before it raises BudgetSpentError."""
         new = {_key(items): items for items in lists if _key(items) not in self._trials}
         outcomes = dict(zip(new, self._judges.map(self._outcome, new.values()), strict=True))
         for key, outcome in outcomes.items():
@@ -349,7 +350,7 @@ class OverrideSearch:
 
 
 def _cost(trial: Trial) -> tuple[float, int]:
-    """What the best list has least of: cycles, and among equals items."""
+    """The order of lists: fewer cycles first, then fewer items."""
     return trial.cycles, len(trial.items)
 
 
@@ -362,7 +363,7 @@ def _group_sizes(items: int) -> Iterator[int]:
 
 
 def _by_turns(sources: Iterable[Iterator[Overrides]]) -> Iterator[Overrides]:
-    """Yields one of each source in turn, until none has any left."""
+    """Yields one list of each source in turn, until all sources are empty."""
     left = collections.deque(sources)
     while left:
         source = left.popleft()
@@ -373,7 +374,7 @@ def _by_turns(sources: Iterable[Iterator[Overrides]]) -> Iterator[Overrides]:
 
 
 def _unlike(lists: Iterable[Overrides], known: set[_Key]) -> Iterator[Overrides]:
-    """Yields the lists that ask for something that is not in `known`, and adds them to it."""
+    """Yields the lists whose options are not in `known`, and adds them to it."""
     for items in lists:
         key = _key(items)
         if key not in known:

@@ -1,4 +1,4 @@
-"""Where the function of a capture comes from: a builder, or a program of a registry."""
+"""The source of a captured function: a builder, or a program of a registry."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.capture import lower_job
 from mallocmuzero_xla.chips import Chip, find_chip
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.saved_capture import SavedCapture
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,16 +27,18 @@ class Source:
 
 
 def capture_chip(capture: SavedCapture) -> Chip:
-    """Returns the chip and topology that `capture` was made for."""
+    """Returns the chip and topology of `capture`."""
     return find_chip(capture.chip, capture.topology)
 
 
-def lower_for(capture: SavedCapture, source: Source, looker: Looker, budget: Budget) -> None:
-    """Lowers `source` for `looker`; raises UsageError if it is not the function captured."""
+def lower_for(
+    capture: SavedCapture, source: Source, compiler: TrialCompiler, budget: Budget
+) -> None:
+    """Lowers `source` for `compiler`; raises UsageError unless it is the captured function."""
     chip = capture_chip(capture)
     registry = source.registry.resolve() if source.registry else None
-    job = lower_job(source.function, chip, looker.lowered, registry)
-    program = looker.lower(job, budget)
+    job = lower_job(source.function, chip, compiler.lowered, registry)
+    program = compiler.lower(job, budget)
     if program.sha256 != capture.lowered_sha256:
         raise UsageError(
             f"{source.function}: lowers to {program.sha256[:12]}, {capture.folder} was captured "

@@ -1,4 +1,4 @@
-"""A folder with the texts of one program: `<variant>.hlo.zst`, and capture.json about them."""
+"""A capture folder: the texts of one program, `<variant>.hlo.zst`, and capture.json."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _ZSTD_LEVEL = 19
 
 
 class CaptureStore:
-    """The captured variants of one program for one chip. Its methods may be called by any thread.
+    """The captured variants of one program for one chip. Any thread may call its methods.
 
-    A text is kept only while capture.json says that it came from the same lowered program, chip,
-    compiler versions and environment, and it is whole: anything else is captured anew.
+    A text is reused if it is complete and capture.json names the same lowered program, chip,
+    compiler versions and environment. Other texts are captured anew.
     """
 
     def __init__(self, folder: pathlib.Path, name: str, chip: Chip) -> None:
@@ -47,7 +47,7 @@ class CaptureStore:
         self._record = self._read_record()
 
     def path(self, variant: Variant) -> pathlib.Path:
-        """Returns where the text of `variant` is, or will be."""
+        """Returns the path of the text of `variant`."""
         return self._text_of(variant.name)
 
     def has(self, variant: Variant) -> bool:
@@ -59,19 +59,19 @@ class CaptureStore:
         return read_text(self.path(variant))
 
     def seconds(self, variant: Variant) -> float:
-        """Returns what the compile of a captured variant took."""
+        """Returns the duration of the compile of a captured variant, in seconds."""
         return float(self._record["variants"][variant.name]["seconds"])
 
     @property
     def fast_memory_bytes(self) -> int | None:
-        """Returns what the compiler had for tensors; None: what the chip's file says."""
+        """Returns the fast memory for tensors; None for the size in the chip's hardware file."""
         found = self._record.get("fast_memory_bytes")
         return None if found is None else int(found)
 
     def check_owner(self) -> None:
-        """Raises UsageError where the folder is that of another program or chip.
+        """Raises UsageError if the folder belongs to another program or chip.
 
-        Texts of another version of the program are replaced, those of another program are not.
+        Texts of another version of the program are replaced; those of another program are not.
         """
         path = self.folder / RECORD
         record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else self._head
@@ -84,11 +84,11 @@ class CaptureStore:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Returns why variants are missing, by variant name."""
+        """Returns the reasons for missing variants, by name."""
         return {name: entry["error"] for name, entry in self._record["failures"].items()}
 
     def begin(self, program: LoweredProgram) -> None:
-        """Fixes the lowered program that is captured; forgets variants of any other."""
+        """Sets the lowered program of the capture; forgets variants of any other program."""
         with self._lock:
             if self._record.get("lowered_sha256") != program.sha256:
                 self._record = self._empty_record()
@@ -101,7 +101,7 @@ class CaptureStore:
             self._write_record()
 
     def add_text(self, variant: Variant, text: str, seconds: float) -> None:
-        """Keeps the text of a variant that was compiled elsewhere, without options of its own."""
+        """Stores the text of a variant that was compiled elsewhere without further options."""
         write_text(self.path(variant), text)
         self.add_result(variant, {}, seconds)
 
@@ -154,7 +154,7 @@ class CaptureStore:
 
 
 def read_text(path: pathlib.Path) -> str:
-    """Returns what `write_text` wrote; raises UsageError if it is not there or damaged."""
+    """Reads a file of `write_text`; raises UsageError if it is missing or damaged."""
     try:
         return zstandard.ZstdDecompressor().decompress(path.read_bytes()).decode("utf-8")
     except (OSError, zstandard.ZstdError, UnicodeDecodeError) as error:

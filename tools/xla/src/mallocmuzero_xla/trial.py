@@ -1,4 +1,4 @@
-"""Lists of overrides, and what the compiler did with them."""
+"""Lists of overrides and their placements by the compiler."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Mismatch:
 
 @dataclasses.dataclass(frozen=True)
 class Placement:
-    """What the compiler did.
+    """The compiler's placement under some overrides.
 
     Attributes:
-        cycles: predicted.
-        mismatches: what is not as wanted, most bytes first.
-        late_copies: what the program waits for, most cycles first.
+        cycles: the predicted cycles.
+        mismatches: accesses that are not where the mapping wants them, most bytes first.
+        late_copies: copies that the program waits for, most cycles first.
         fast_accesses: indices of the accesses in fast memory.
     """
 
@@ -36,13 +36,13 @@ class Placement:
 
     @property
     def cycles_at_work(self) -> float:
-        """Returns the cycles less those that the program waits for copies."""
+        """Returns the cycles without the waits for copies."""
         return self.cycles - sum(copy.wait_cycles for copy in self.late_copies)
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """Overrides that the compiler accepted, and what it did with them."""
+    """Overrides that the compiler accepted, and their placement."""
 
     items: Overrides
     placement: Placement
@@ -58,7 +58,7 @@ class Trial:
         return any(item.setting is not None for item in self.items)
 
     def has(self, item: Item) -> bool:
-        """Whether all that `item` is about is as it would have it, asked for or not."""
+        """Whether the placement already has every access of `item` where the item wants it."""
         if item.place is not None:
             return False
         fast = self.placement.fast_accesses

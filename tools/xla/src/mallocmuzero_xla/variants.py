@@ -1,4 +1,4 @@
-"""The placements a program is compiled under: none, the compiler's own, and random ones."""
+"""The placements of a capture: everything in HBM, the compiler's default, and random ones."""
 
 from __future__ import annotations
 
@@ -12,30 +12,29 @@ ALL_HBM = "all_hbm"
 DEFAULT = "default"
 _SAMPLE_PREFIX = "sample_"
 
-# Share of the values that a sample keeps out of fast memory, by sample index, cycled: a mix, so
-# that an instruction's latency is seen with few and with many of its tensors in fast memory.
+# Share of the values that a sample keeps out of fast memory, by sample index, cycled. The mix shows
+# an instruction's latency with few and with many of its tensors in fast memory.
 KEPT_FRACTIONS = (0.5, 0.25, 0.75, 0.4, 0.1, 0.6, 0.9, 0.3)
 
-# Distance between the seeds of two attempts at one sample; more than the samples of any program.
+# Distance between the seeds of two attempts at one sample; larger than any number of samples.
 _ATTEMPT_STRIDE = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """One compile of a program. `name` is also the stem of the file its text is written to."""
+    """One compile of a program. `name` is also the stem of the file of its text."""
 
     name: str
 
     @property
     def required(self) -> bool:
-        """Whether a program without this variant is of no use."""
+        """Whether a capture needs this variant."""
         return self.name in (ALL_HBM, DEFAULT)
 
     def options(self, chip: Chip, attempt: int = 0) -> dict[str, str]:
-        """Returns the compiler options of this variant, a function of its arguments alone.
+        """Returns the compiler options of this variant, which depend only on the arguments.
 
-        Some random placements make the compiler abort, so each further attempt at a sample draws
-        another one.
+        The compiler aborts on some random placements, so each attempt at a sample draws another.
         """
         if self.name == ALL_HBM:
             return {chip.msa_option: "false"}

@@ -1,4 +1,4 @@
-"""What the closed loop found."""
+"""The outcome of the closed loop."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Round:
-    """One compile of the loop: cycles predicted before it, and the compiler's; items asked for."""
+    """One whole compile: the predicted cycles, the compiled cycles and the number of items."""
 
     predicted_cycles: float
     compiled_cycles: float
     items: int
 
 
-# Records older than these fields lack them. A search without any look may have had no time for one,
-# and its record is not taken for an answer.
+# Values for records that lack these fields. `out_of_budget` is True there: a record without a trial
+# compile then counts as undecided.
 _NEWER_FIELDS = {
     "limit_cycles": None,
     "out_of_budget": True,
@@ -25,37 +25,41 @@ _NEWER_FIELDS = {
 }
 
 
+# Fields whose JSON keys differ: stored records and caches hold these keys.
+_JSON_KEYS = {"trial_compiles": "looks", "followed_share": "honoured_share"}
+
+
 @dataclasses.dataclass
 class Verified:
-    """What the loop found. Cycles are the compiler's estimates, priced as `simulate --hlo` does.
+    """The outcome. Cycles are the compiler's estimates, priced as `simulate --hlo` does.
 
     Attributes:
-        options: compiler options of the fastest program compiled; empty: the default's.
-        default_cycles: of the compiler's default.
-        optimized_cycles: of the program compiled with `options`.
-        predicted_cycles: what had been predicted before that program was compiled.
-        honoured_share: of the bytes accessed, those that the compiled program has where the
-            mapping wants them; of the default's program where that is the fastest.
-        looks, compiles, seconds: what it took.
-        kept: items in `options`.
-        dropped: items that the compiler would not have, by id, and why.
-        rounds: every compile.
-        mapping: the file of the mapping that `options` are a part of; None for the default.
-        program: the file of the program that the mapping is of.
-        interrupted: whether Ctrl-C ended it.
-        out_of_budget: whether the budget ended it before it had run out of ideas.
-        best_predicted_cycles: the fewest that a look predicted; None without looks.
-        compile_seconds: that the default's compile took.
-        limit_cycles: of the compiler's default under the best limit of scoped memory that was
-            tried; None if other limits than the compiler's own were not tried.
+        options: compiler options of the fastest compiled program; empty for the default.
+        default_cycles: cycles of the compiler's default.
+        optimized_cycles: cycles of the program compiled with `options`.
+        predicted_cycles: the prediction for that program before its whole compile.
+        followed_share: the share of the accessed bytes that the fastest program has where the
+            mapping wants them. JSON calls it `honoured_share`.
+        trial_compiles, compiles, seconds: the cost of the search. JSON calls the first `looks`.
+        kept: ids of the items in `options`.
+        dropped: the refused items by id, with the reason.
+        rounds: every whole compile.
+        mapping: the mapping file whose items `options` hold; None for the default.
+        program: the program file that the mapping belongs to.
+        interrupted: whether Ctrl-C ended the search.
+        out_of_budget: whether the budget ended the search before it ran out of candidates.
+        best_predicted_cycles: the fewest that a trial compile predicted; None without any.
+        compile_seconds: duration of the default's compile.
+        limit_cycles: cycles of the default under the best limit of scoped memory; None if only
+            the chip's own limit was tried.
     """
 
     default_cycles: float
     optimized_cycles: float
     predicted_cycles: float
-    honoured_share: float = 0.0
+    followed_share: float = 0.0
     options: dict[str, str] = dataclasses.field(default_factory=dict)
-    looks: int = 0
+    trial_compiles: int = 0
     compiles: int = 0
     seconds: float = 0.0
     kept: list[str] = dataclasses.field(default_factory=list)
@@ -76,22 +80,26 @@ class Verified:
 
     @property
     def undecided(self) -> bool:
-        """Returns whether it ended too early to say that the default is best."""
+        """Whether the search ended too early to say that the default is best."""
         if self.options:
             return False
-        judged = bool(self.looks or self.rounds)
+        judged = bool(self.trial_compiles or self.rounds)
         promise = self.best_predicted_cycles
         untried = promise is not None and promise < self.default_cycles and not self.rounds
         return self.interrupted or (self.out_of_budget and (untried or not judged))
 
     def to_json(self) -> dict[str, Any]:
         """Returns all fields, and the gain, for JSON."""
-        return {**dataclasses.asdict(self), "gain": self.gain}
+        fields = {
+            _JSON_KEYS.get(name, name): value for name, value in dataclasses.asdict(self).items()
+        }
+        return {**fields, "gain": self.gain}
 
     @staticmethod
     def from_json(fields: dict[str, Any]) -> Verified:
-        """Reads what `to_json` returned; raises KeyError or TypeError if it is not that."""
+        """Reads the result of `to_json`; raises KeyError or TypeError for anything else."""
         fields = {**_NEWER_FIELDS, **fields}
-        known = {field.name: fields[field.name] for field in dataclasses.fields(Verified)}
+        names = [field.name for field in dataclasses.fields(Verified)]
+        known = {name: fields[_JSON_KEYS.get(name, name)] for name in names}
         known["rounds"] = [Round(**entry) for entry in known["rounds"]]
         return Verified(**known)

@@ -1,4 +1,4 @@
-"""The closed loop: a mapping becomes compiler options, and the real compiler judges them."""
+"""The closed loop: turns a mapping into compiler options and has the real compiler judge them."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from mallocmuzero_xla.errors import (
     CompileError,
     WorkerLostError,
 )
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.overrides import Item, options_of
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import SavedCapture
 from mallocmuzero_xla.search import Judge, OverrideSearch
 from mallocmuzero_xla.settings import assignment_settings
 from mallocmuzero_xla.trial import Mismatch, Overrides, Placement, Trial
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
 from mallocmuzero_xla.verified import Round, Verified
 
-# A compile this far from its prediction, as a share, has something to teach the latency table.
+# The latency table is refitted after a compile that differs by this share from its prediction.
 _SURPRISE = 0.001
 
-# Shares of the time, and of the looks, that a round takes at most, and at least: another round may
-# follow, and whole compiles have to.
+# The largest and the least share of the time and of the trial compiles that one round takes. Whole
+# compiles follow a round, and then perhaps another round.
 _SEARCH_SHARE = 0.6
 _LEAST_SEARCH_SHARE = 0.25
-_LEAST_SEARCH_SECONDS = 20.0  # a few looks, and the start of what looks
+_LEAST_SEARCH_SECONDS = 20.0  # a few trial compiles, and the start of their process
 _RESERVED_COMPILES = 2.5
 _LEAST_GRACE = 30.0
 
-# Share of a round's time for looks after which no setting is tried by itself any more.
+# After this share of a round's time the search tries no further setting by itself.
 _SETTINGS_SHARE = 0.3
 
-# Lists of overrides that one round hands on to the next.
+# The next round starts from this many of the best lists of overrides.
 _REMEMBERED = 40
 
 # Share of the time left that finding another mapping may take.
@@ -57,15 +57,14 @@ Solve = Callable[[pathlib.Path, pathlib.Path, float], object]
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What the loop starts from.
+    """The inputs of the loop.
 
     Attributes:
         capture: the compiler's texts.
         program: the file imported from them.
         mapping: a file of a mapping of `program`.
-        solve: finds another mapping once the latency table has learnt something; None: the items
-            of `mapping` are all there is.
-        folder: where programs and mappings that the loop makes are written.
+        solve: finds another mapping after the latency table is refitted; None to keep `mapping`.
+        folder: the loop writes its programs and mappings here.
     """
 
     capture: SavedCapture
@@ -79,32 +78,37 @@ class Loop:
     """One run of the closed loop; call `run` once."""
 
     def __init__(
-        self, plan: Plan, looker: Looker, binary: Binary, budget: Budget, progress: LoopProgress
+        self,
+        plan: Plan,
+        compiler: TrialCompiler,
+        binary: Binary,
+        budget: Budget,
+        progress: LoopProgress,
     ) -> None:
         self._plan = plan
-        self._looker = looker
+        self._compiler = compiler
         self._binary = binary
         self._budget = budget
         self._progress = progress
-        # What prices a placement, and what says which accesses are wanted in fast memory: two
-        # programs once the first has learnt something that no new mapping was found for.
+        # `_program` prices placements; `_wanted` says which accesses should be in fast memory. They
+        # are two programs after a refit without a new mapping.
         self._program = plan.program
         self._wanted = (plan.program, str(plan.mapping))
-        self._pricing = threading.Lock()  # looks may end at once, and the binary reads one back
-        self._lessons: dict[str, str] = {}
+        self._pricing = threading.Lock()  # serialises readback: trial compiles may end at once
+        self._surprises: dict[str, str] = {}
         self._compiled: set[str] = set()
         self._best_predicted: float | None = None
 
     def run(self) -> Verified:
-        """Returns the best that was found when nothing helps, the budget ends or Ctrl-C comes.
+        """Runs until nothing helps, the budget ends or Ctrl-C comes; returns the best so far.
 
-        Raises CaptureError if something goes wrong before anything has been compiled.
+        Raises CaptureError for a failure before the first whole compile.
         """
         capture = self._plan.capture
         default = capture.read(DEFAULT)
         cycles = self._binary.module_cycles(default, capture.chip)
         result = Verified(default_cycles=cycles, optimized_cycles=cycles, predicted_cycles=cycles)
-        result.honoured_share = self._honoured(default)
+        result.followed_share = self._followed_share(default)
         result.compile_seconds = capture.compile_seconds
         try:
             self._rounds(result)
@@ -117,43 +121,49 @@ class Loop:
             if not result.rounds:
                 raise
             self._progress.note(f"ends here: {error}")
-        result.looks, result.compiles = self._looker.looks, self._looker.compiles
+        result.trial_compiles, result.compiles = (
+            self._compiler.trial_compiles,
+            self._compiler.compiles,
+        )
         result.best_predicted_cycles = self._best_predicted
         result.seconds = self._budget.elapsed()
         return result
 
     def _rounds(self, result: Verified) -> None:
-        """Searches, compiles and learns until a compile shows nothing new."""
+        """Searches, compiles and refits until a compile brings nothing new."""
         items = self._items(*self._wanted)
         moves = self._items(*self._wanted, "uses")
         for everything in (_EVERYTHING_FAST, _NOTHING_FAST):
             moves += self._items(self._program, everything)
-        moves += assignment_settings(find_chip(self._plan.capture.chip), self._looker.base_options)
+        moves += assignment_settings(
+            find_chip(self._plan.capture.chip), self._compiler.base_options
+        )
         starts: list[Overrides] = []
         while True:
-            looks, surprises = self._looker.looks, len(self._lessons)
+            trial_compiles, surprises = self._compiler.trial_compiles, len(self._surprises)
             default = self._price(self._plan.capture.read(DEFAULT))
             judge = self._judge(default.cycles)
             seconds = _SETTINGS_SHARE * self._search_seconds()
-            width = self._looker.width
+            width = self._compiler.width
             search = OverrideSearch(items, moves, judge, default, starts, width, seconds)
             finished = search.run()
             result.dropped |= {dropped.item.id: dropped.reason for dropped in search.dropped}
-            # Priced anew after a refit, and without a look: the compiler does what it did.
+            # The next round prices these lists again without a trial compile: only the table
+            # changes.
             starts = [trial.items for trial in search.ranked()[:_REMEMBERED]]
             compiled = self._compile_best(search, result)
-            if len(self._lessons) > surprises:
+            if len(self._surprises) > surprises:
                 items = self._learn(items)
-            elif finished or not (compiled or self._looker.looks > looks):
+            elif finished or not (compiled or self._compiler.trial_compiles > trial_compiles):
                 result.out_of_budget = not finished
                 return
 
     def _learn(self, items: list[Item]) -> list[Item]:
-        """Refits the latency table; returns the items of another mapping, if one can be had."""
+        """Refits the latency table; returns a new mapping's items, or `items` without a solver."""
         self._refit()
         if self._plan.solve is None:
             return items
-        mapping = self._plan.folder / f"refit_{len(self._lessons)}.mapping"
+        mapping = self._plan.folder / f"refit_{len(self._surprises)}.mapping"
         self._plan.solve(self._program, mapping, _SOLVE_SHARE * self._budget.remaining())
         self._wanted = (self._program, str(mapping))
         return self._items(*self._wanted)
@@ -163,17 +173,18 @@ class Loop:
         return [Item.from_json(entry) for entry in fields]
 
     def _compile_best(self, search: OverrideSearch, result: Verified) -> bool:
-        """Compiles the best list of overrides that compiles; False if it is known already."""
+        """Compiles the best list that the compiler accepts; False if it was compiled before."""
         for trial in search.ranked():
             options = options_of(trial.items)
             key = json.dumps(options)
             if not options or key in self._compiled:
                 return False
             self._compiled.add(key)
-            # A compile that the end of the budget cuts short would waste all looks before it.
+            # Without grace the end of the budget would waste the trial compiles that chose this
+            # list.
             grace = max(_LEAST_GRACE, self._reserve())
             try:
-                text = self._looker.compile(options, self._budget, grace)
+                text = self._compiler.compile(options, self._budget, grace)
             except (CompileError, WorkerLostError) as error:
                 self._progress.note(f"{len(trial.items)} overrides do not compile: {error}")
                 continue
@@ -182,19 +193,20 @@ class Loop:
         return False
 
     def _judge(self, default: float) -> Judge:
-        """Returns what prices overrides by a look, within this round's share of time."""
+        """Returns a function that prices overrides by a trial compile, within this round's time."""
         part = self._budget.part(self._search_seconds(), _SEARCH_SHARE)
         best = default
 
         def judge(items: Overrides) -> Placement:
             nonlocal best
-            text = self._looker.look(options_of(items), part)
+            text = self._compiler.compile_trial(options_of(items), part)
             with self._pricing:
                 placement = self._price(text)
                 best = min(best, placement.cycles)
                 self._best_predicted = min(placement.cycles, self._best_predicted or math.inf)
                 self._progress.status(
-                    f"{self._looker.looks} looks, {self._looker.compiles} compiles, "
+                    f"{self._compiler.trial_compiles} trial compiles, "
+                    f"{self._compiler.compiles} compiles, "
                     f"{self._budget.elapsed():.0f} s: {1 - best / default:.2%} predicted"
                 )
             return placement
@@ -202,23 +214,23 @@ class Loop:
         return judge
 
     def _reserve(self) -> float:
-        """Returns the seconds that a compile should fit into."""
+        """Returns the seconds to reserve for one whole compile."""
         return _RESERVED_COMPILES * max(
-            self._plan.capture.compile_seconds, self._looker.slowest_compile
+            self._plan.capture.compile_seconds, self._compiler.slowest_compile
         )
 
     def _search_seconds(self) -> float:
-        """Returns the time for looks: some of what is left, so that compiles can follow."""
+        """Returns the time for trial compiles, which leaves enough for whole compiles."""
         left = self._budget.remaining()
         least = max(_LEAST_SEARCH_SHARE * left, _LEAST_SEARCH_SECONDS)
         return min(_SEARCH_SHARE * left, max(least, left - self._reserve()))
 
     def _weigh(self, trial: Trial, text: str, result: Verified) -> None:
-        """Keeps a compiled program if it is the fastest so far, and what there is to learn."""
+        """Keeps the compiled program if it is the fastest so far, and its text if it surprises."""
         cycles = self._binary.module_cycles(text, self._plan.capture.chip)
         result.rounds.append(Round(trial.cycles, cycles, len(trial.items)))
         self._progress.note(
-            f"{len(trial.items)} overrides after {self._looker.looks} looks, "
+            f"{len(trial.items)} overrides after {self._compiler.trial_compiles} trial compiles, "
             f"{self._budget.elapsed():.0f} s: {1 - trial.cycles / result.default_cycles:.2%} "
             f"predicted, {1 - cycles / result.default_cycles:.2%} compiled"
         )
@@ -226,19 +238,19 @@ class Loop:
             result.options = options_of(trial.items)
             result.optimized_cycles = cycles
             result.predicted_cycles = trial.cycles
-            result.honoured_share = self._honoured(text)
+            result.followed_share = self._followed_share(text)
             result.kept = [item.id for item in trial.items]
             result.program, result.mapping = str(self._wanted[0]), self._wanted[1]
         if abs(cycles / trial.cycles - 1.0) > _SURPRISE:
-            self._lessons[f"lesson_{len(self._lessons)}"] = text
+            self._surprises[f"surprise_{len(self._surprises)}"] = text
 
     def _refit(self) -> None:
-        """Makes a program whose latency table has also seen what the loop compiled."""
-        self._program = self._plan.folder / f"refit_{len(self._lessons)}.program"
-        self._plan.capture.import_to(self._program, self._lessons)
+        """Imports the program again, with the surprising compiles added to the latency fit."""
+        self._program = self._plan.folder / f"refit_{len(self._surprises)}.program"
+        self._plan.capture.import_to(self._program, self._surprises)
 
     def _price(self, text: str) -> Placement:
-        """Prices a text by the table as it has been learnt, and compares it with the mapping."""
+        """Prices a text by the refitted table and compares it with the wanted mapping."""
         program, mapping = self._wanted
         all_hbm = self._plan.capture.path(ALL_HBM)
         compared = program == self._program
@@ -251,7 +263,7 @@ class Loop:
             frozenset(found.fast_accesses),
         )
 
-    def _honoured(self, text: str) -> float:
+    def _followed_share(self, text: str) -> float:
         program, mapping = self._wanted
         all_hbm = self._plan.capture.path(ALL_HBM)
-        return self._binary.readback(program, all_hbm, text, mapping).honoured_share
+        return self._binary.readback(program, all_hbm, text, mapping).followed_share

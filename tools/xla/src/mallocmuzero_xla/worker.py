@@ -1,4 +1,4 @@
-"""Owns one compile process: starts it, hands it jobs, survives its death."""
+"""Owns one compile process: starts it, sends it jobs, and replaces it after a crash."""
 
 from __future__ import annotations
 
@@ -19,29 +19,28 @@ from mallocmuzero_xla.environment import child_environment
 from mallocmuzero_xla.errors import CompileError, UsageError, WorkerLostError
 
 COMMAND = (sys.executable, "-m", "mallocmuzero_xla.compile_child")
-LOOK_COMMAND = (sys.executable, "-m", "mallocmuzero_xla.look_child")
+TRIAL_COMMAND = (sys.executable, "-m", "mallocmuzero_xla.trial_child")
 
-# The compiler keeps memory from one compile to the next; a process that has grown past this is
-# replaced before its next job.
+# The compiler keeps memory from one compile to the next. A process that grows past this is replaced
+# before its next job.
 _PEAK_MEBIBYTES = 4096
-
 
 # A fatal line of the compiler's log begins with the date: month and day.
 _FATAL = re.compile(r"F\d{4} |.*Check fail")
 
 
 class WorkerClosedError(Exception):
-    """`close` was called: there is nothing more to run."""
+    """`close` was called, so the worker runs no more jobs."""
 
 
 class Worker:
-    """A compile process that is started when first needed, and again after it was lost.
+    """A compile process: starts at the first job, and again after a crash.
 
-    `run` is for one thread; `close` may be called by another and ends a job under way.
+    `run` is for one thread; another thread may call `close`, which ends a running job.
     """
 
     def __init__(self, command: Sequence[str] | None = None) -> None:
-        """`command` starts the process: that for compiles by default, or LOOK_COMMAND."""
+        """`command` starts the process: COMMAND by default, or TRIAL_COMMAND."""
         self._command = command or COMMAND
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (goes with this)
@@ -53,7 +52,7 @@ class Worker:
 
         Raises:
             UsageError: the job is wrong.
-            CompileError: the job failed, and would again.
+            CompileError: the job failed and would fail again.
             WorkerLostError: the compiler aborted or ran for more than `timeout` seconds.
             WorkerClosedError: the worker has been closed.
         """
@@ -98,7 +97,7 @@ class Worker:
                     stdout=subprocess.PIPE,
                     stderr=self._log,
                     env=child_environment(),
-                    # Ctrl-C is for us: we end the process ourselves.
+                    # Ctrl-C reaches only this process, which then ends the child itself.
                     start_new_session=True,
                 )
             return self._process

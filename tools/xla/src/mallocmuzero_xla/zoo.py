@@ -21,13 +21,14 @@ from mallocmuzero_xla.variants import Variant
 
 @dataclasses.dataclass(frozen=True)
 class ZooRequest:
-    """What to capture of a registry.
+    """The programs of a registry to capture.
 
     Attributes:
         registry: folder of the package with PROGRAMS.
-        output: texts go to `<output>/<program>/<variant>.hlo.zst`.
-        only: glob patterns a program's name has to match one of; empty: all programs.
-        variant_major: one variant of every program after the other, rather than one program.
+        output: folder of the texts, `<output>/<program>/<variant>.hlo.zst`.
+        only: glob patterns of program names; empty for all programs.
+        variant_major: whether to capture one variant of every program first, rather than one
+            program.
     """
 
     registry: pathlib.Path
@@ -39,9 +40,9 @@ class ZooRequest:
 
 
 def capture_zoo(request: ZooRequest, limits: Limits) -> dict[str, dict[str, str]]:
-    """Captures what is missing; returns the failures, by program and variant.
+    """Captures the missing variants; returns the failures, by program and variant.
 
-    Raises UsageError, before anything is compiled, if a program's folder is another's.
+    Raises UsageError before the first compile if a program's folder belongs to another program.
     """
     prepare_environment()
     names = selected_programs(load_registry(str(request.registry)), request)
@@ -59,7 +60,7 @@ def capture_zoo(request: ZooRequest, limits: Limits) -> dict[str, dict[str, str]
 
 
 def selected_programs(programs: dict[str, Any], request: ZooRequest) -> list[str]:
-    """Returns the names of the programs that are meant for the chip and match the patterns."""
+    """Returns the names of the programs for the chip that match the patterns."""
     patterns = request.only or ("*",)
     names = [
         name
@@ -76,12 +77,12 @@ def selected_programs(programs: dict[str, Any], request: ZooRequest) -> list[str
 
 
 def ordered_tasks(subjects: list[Subject], request: ZooRequest) -> list[Task]:
-    """Returns the tasks that are left to do, in the order asked for."""
+    """Returns the remaining tasks in the requested order."""
     if request.variant_major:
         pairs = [(subject, item) for item in request.variants for subject in subjects]
     else:
         pairs = [(subject, item) for subject in subjects for item in request.variants]
-    # A complete program is not even lowered: taking up a corpus again has to be quick.
+    # A complete program is not lowered, so that a second run over a corpus is quick.
     incomplete = {
         id(subject)
         for subject in subjects

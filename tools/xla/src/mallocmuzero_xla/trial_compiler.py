@@ -1,4 +1,4 @@
-"""Compiles one lowered program under many options: looks for the placement, or whole compiles."""
+"""Compiles one lowered program under many options, as trial compiles or to the end."""
 
 from __future__ import annotations
 
@@ -22,35 +22,37 @@ from mallocmuzero_xla.worker import Worker
 
 _TMPFS = pathlib.Path("/dev/shm")
 
-# A look keeps one core busy; more of them at once than this learn little from each other.
-_MOST_LOOKS_AT_ONCE = 8
+# A trial compile keeps one core busy. More at once gain little: lists chosen together cannot learn
+# from each other.
+_MOST_TRIALS_AT_ONCE = 8
 
 
-def looks_at_once() -> int:
-    """Returns how many looks this machine has cores for."""
-    return min(_MOST_LOOKS_AT_ONCE, len(os.sched_getaffinity(0)))
+def trial_compiles_at_once() -> int:
+    """Returns how many trial compiles run at once: one for each core, up to a maximum."""
+    return min(_MOST_TRIALS_AT_ONCE, len(os.sched_getaffinity(0)))
 
 
 @dataclasses.dataclass(frozen=True)
 class _Lane:
-    """A process, and where what it compiles is written."""
+    """A process, the file that its result goes to, and the folder of the compiler's dumps."""
 
     worker: Worker
     output: pathlib.Path
     dump: pathlib.Path
 
 
-class Looker:
-    """Looks at and compiles one program, in processes of its own, and counts what that takes.
+class TrialCompiler:
+    """Compiles one program in child processes and counts the compiles.
 
-    The same options are looked at once: what the compiler does depends on nothing else. `look` may
-    be called by several threads, all else by one. Close it, or use it as a context manager.
+    A second trial compile with the same options returns the result of the first: the compiler is
+    deterministic. Several threads may call `compile_trial`; every other method is for one thread.
+    Close it, or use it as a context manager.
     """
 
     def __init__(self, chip: Chip, timeout: float = 600.0, width: int = 1) -> None:
-        """`timeout` is for one compile, in seconds; `width` looks may run at once.
+        """`timeout` limits one compile, in seconds; `width` trial compiles may run at once.
 
-        The program has to be written to `lowered`.
+        The caller writes the program to the file `lowered` before the first compile.
         """
         self._chip = chip
         self._timeout = timeout
@@ -60,25 +62,25 @@ class Looker:
         self.width = width
         self._lanes = [
             _Lane(
-                Worker(worker.LOOK_COMMAND),
-                self._path(f"look_{number}.hlo"),
+                Worker(worker.TRIAL_COMMAND),
+                self._path(f"trial_{number}.hlo"),
                 self._path(f"dump_{number}"),
             )
             for number in range(width)
         ]
-        # The one used last is used next: processes are started when they are needed.
+        # Last in, first out: a further process starts only when the earlier ones are busy.
         self._idle: queue.LifoQueue[_Lane] = queue.LifoQueue()
         for lane in reversed(self._lanes):
             self._idle.put(lane)
         self._compiling = _Lane(Worker(), self._path("compiled.hlo.zst"), self._path("dump"))
-        self._lock = threading.Lock()  # guards _seen, looks, and the budget's looks
+        self._lock = threading.Lock()  # guards _seen, trial_compiles, and those of the budget
         self._seen: dict[str, str | CompileError | WorkerLostError] = {}
-        self.looks = 0
+        self.trial_compiles = 0
         self.compiles = 0
         self.last_compile = 0.0
         self.slowest_compile = 0.0
 
-    def __enter__(self) -> Looker:
+    def __enter__(self) -> TrialCompiler:
         return self
 
     def __exit__(
@@ -97,7 +99,7 @@ class Looker:
 
     @property
     def base_options(self) -> dict[str, bool | int | float | str]:
-        """Returns the compiler options that are the program's own."""
+        """Returns the compiler options that belong to the program itself."""
         return LoweredProgram.read(self.lowered).base_options
 
     def lower(self, job: dict[str, Any], budget: Budget) -> LoweredProgram:
@@ -105,35 +107,35 @@ class Looker:
         self._compiling.worker.run(job, min(budget.remaining(), self._timeout))
         return LoweredProgram.read(self.lowered)
 
-    def look(self, options: dict[str, str], budget: Budget) -> str:
-        """Returns the placement under `options`: the scheduled module, without estimated cycles.
+    def compile_trial(self, options: dict[str, str], budget: Budget) -> str:
+        """Returns the scheduled and placed module under `options`, without estimated cycles.
 
         Raises:
             CompileError: the compiler refused the options.
             WorkerLostError: the compiler aborted or hung.
-            BudgetSpentError: there is no look or no time left.
+            BudgetSpentError: no trial compile or no time is left.
         """
         key = json.dumps(options, sort_keys=True)
         with self._lock:
             seen = self._seen.get(key)
             if seen is None:
-                budget.spend_look()
+                budget.spend_trial_compile()
         if seen is None:
             try:
-                seen = self._look(options, budget)
+                seen = self._compile_trial(options, budget)
             except (CompileError, WorkerLostError) as error:
                 seen = error
             with self._lock:
                 self._seen[key] = seen
-                self.looks += 1  # one that the budget or Ctrl-C cuts short has shown nothing
+                self.trial_compiles += 1  # not one that the budget or Ctrl-C cuts short
         if isinstance(seen, str):
             return seen
         raise seen
 
     def compile(self, options: dict[str, str], budget: Budget, grace: float = 0.0) -> str:
-        """Compiles to the end and returns the text with its estimates; raises as `look` does.
+        """Compiles to the end and returns the text with estimates; raises as `compile_trial`.
 
-        A compile that was begun within the budget may end `grace` seconds after it.
+        A compile that starts within the budget may end `grace` seconds after it.
         """
         budget.spend_compile()
         self.compiles += 1
@@ -141,10 +143,10 @@ class Looker:
         self.slowest_compile = max(self.slowest_compile, self.last_compile)
         return read_text(self._compiling.output)
 
-    def _look(self, options: dict[str, str], budget: Budget) -> str:
+    def _compile_trial(self, options: dict[str, str], budget: Budget) -> str:
         lane = self._idle.get()
         try:
-            self._run(lane, "look", options, budget)
+            self._run(lane, "trial", options, budget)
             return lane.output.read_text(encoding="utf-8")
         finally:
             self._idle.put(lane)

@@ -1,11 +1,11 @@
-"""The look process: starts compiles, and ends each as soon as its placement is known.
+"""The process of trial compiles: starts compiles and ends each once its placement is known.
 
 libtpu can write the scheduled module with its final placement before it generates machine code, by
-far the longest part of a compile. A look takes that text, which has everything but the estimated
-cycles. libtpu cannot stop half-way, so every look runs in a fork of this process that is killed;
-this process imports jax once, but never loads libtpu, whose threads would not survive a fork.
+far the longest part of a compile. A trial compile takes that text, which lacks only the estimated
+cycles. libtpu cannot stop half-way, so each trial compile runs in a fork that this process kills.
+This process imports jax once but never loads libtpu, whose threads would not survive a fork.
 
-Run as `python -m mallocmuzero_xla.look_child`; jobs and answers are those of compile_child.
+Run as `python -m mallocmuzero_xla.trial_child`; jobs and answers are those of compile_child.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from mallocmuzero_xla.hlo_text import strip_source_locations
 from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text
 
 _MODULE_SUFFIX = "-TLP-hlo.txt"
-# Written next, once the module's text is complete.
+# The compiler writes this file next, after the module's text is complete.
 _MARKER_SUFFIX = "-TLP-00-deduplication-map.txt"
 
-# The pass whose text is written: without a choice they are gigabytes of machine code.
+# Dumps the text of one pass only: the dumps of all passes are gigabytes of machine code.
 _DUMP_FLAGS = (
     "--xla_jf_dump_hlo_text=true",
     "--xla_jf_dump_llo_text=false",
@@ -41,8 +41,8 @@ _POLL_SECONDS = 0.005
 _PR_SET_PDEATHSIG = 1
 
 
-def run_look(job: dict[str, Any]) -> dict[str, Any]:
-    """Runs one look and writes the placed module to the job's output; returns the answer."""
+def run_trial(job: dict[str, Any]) -> dict[str, Any]:
+    """Runs one trial compile, writes the module to the job's output and returns the answer."""
     started = time.monotonic()
     folder = pathlib.Path(job["dump"])
     shutil.rmtree(folder, ignore_errors=True)
@@ -68,7 +68,7 @@ def run_look(job: dict[str, Any]) -> dict[str, Any]:
 
 def _compile(job: dict[str, Any], folder: pathlib.Path) -> None:
     """The forked process: compiles until it is killed, or leaves an error or the whole text."""
-    # Whoever kills this process's parent wants no compile to be left over.
+    # This process ends with its parent: no compile may outlive it.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     flags = [os.environ.get("LIBTPU_INIT_ARGS", ""), f"--xla_jf_dump_to={folder}", *_DUMP_FLAGS]
     os.environ["LIBTPU_INIT_ARGS"] = " ".join(flags).strip()
@@ -79,13 +79,13 @@ def _compile(job: dict[str, Any], folder: pathlib.Path) -> None:
         words = f"{type(failure).__name__}: {' '.join(str(failure).split())[:2000]}"
         (folder / _ERROR).write_text(words, encoding="utf-8")
         os._exit(1)
-    # A libtpu without these flags compiles to the end: as good, only slower.
+    # A libtpu without these flags compiles to the end, which takes longer but gives the same.
     (folder / _TEXT).write_text(text, encoding="utf-8")
     os._exit(0)
 
 
 def _wait(child: int, folder: pathlib.Path) -> tuple[str | None, bool]:
-    """Waits for the placement or the child's end; returns an error, and whether it died of it."""
+    """Waits for the placement or the child's end; returns an error, and whether it crashed."""
     status = 0
     try:
         while not any(folder.glob(f"*{_MARKER_SUFFIX}")):
@@ -93,7 +93,7 @@ def _wait(child: int, folder: pathlib.Path) -> tuple[str | None, bool]:
             if ended:
                 child = 0
                 break
-            # No second job comes before this one's answer: what can be read is the end of input.
+            # No second job comes before this answer, so readable input means its end.
             if select.select([sys.stdin], [], [], _POLL_SECONDS)[0]:
                 os._exit(0)
     finally:
@@ -116,7 +116,7 @@ def _read_dump(folder: pathlib.Path) -> str:
 
 
 def _import_compiler() -> None:
-    """Imports what a compile needs, short of libtpu, so that the forks need not."""
+    """Imports all modules of a compile except libtpu, so that the forks need not."""
     import jax  # noqa: F401
     from jax._src.interpreters import mlir  # noqa: F401
     from jax.experimental import topologies  # noqa: F401
@@ -129,7 +129,7 @@ def main() -> None:
     os.dup2(2, 1)
     _import_compiler()
     for line in sys.stdin:
-        answers.write(json.dumps(run_look(json.loads(line))) + "\n")
+        answers.write(json.dumps(run_trial(json.loads(line))) + "\n")
         answers.flush()
 
 

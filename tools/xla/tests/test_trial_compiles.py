@@ -1,4 +1,4 @@
-"""What a look at the real compiler gives: needs jax and libtpu, no TPU."""
+"""Trial compiles by the real compiler: needs jax and libtpu, no TPU."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import pytest
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CompileError
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import lower
 from mallocmuzero_xla.overrides import TENSOR_OVERRIDES, Item, named_item, options_of
 from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes
 from mallocmuzero_xla.settings import assignment_settings
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 if importlib.util.find_spec("jax") is not None:
     import jax
@@ -38,16 +38,16 @@ def two_products(x: Any, y: Any) -> Any:
     return jnp.tanh(jax.lax.optimization_barrier(jnp.tanh(x @ y)) @ y)
 
 
-def place(chip: str, rows: int) -> Looker:
-    """Returns a looker at two_products with a value of `rows` times 2 KiB."""
-    looker = Looker(CHIPS[chip])
+def place(chip: str, rows: int) -> TrialCompiler:
+    """Returns a compiler of two_products with a value of `rows` times 2 KiB."""
+    compiler = TrialCompiler(CHIPS[chip])
     shapes = [jax.ShapeDtypeStruct((length, 1024), jnp.bfloat16) for length in (rows, 1024)]
-    lower(two_products, shapes, CHIPS[chip]).write(looker.lowered)
-    return looker
+    lower(two_products, shapes, CHIPS[chip]).write(compiler.lowered)
+    return compiler
 
 
 @pytest.fixture(scope="module", params=["tpu_v4i", "tpu_v5e", "tpu_v6e"])
-def looker(request: pytest.FixtureRequest) -> Iterator[Looker]:
+def compiler(request: pytest.FixtureRequest) -> Iterator[TrialCompiler]:
     with place(request.param, rows=1024) as made:
         yield made
 
@@ -64,19 +64,19 @@ def in_fast_memory(text: str, name: str) -> bool:
     return re.search(r"S\([13]\)", line.partition(" fusion(")[0]) is not None
 
 
-def test_look_has_the_placement_of_the_whole_compile(looker: Looker) -> None:
-    look = looker.look({}, Budget())
-    compiled = looker.compile({}, Budget())
-    assert schedule(look) == schedule(compiled)
+def test_trial_compile_has_the_placement_of_the_whole_compile(compiler: TrialCompiler) -> None:
+    trial = compiler.compile_trial({}, Budget())
+    compiled = compiler.compile({}, Budget())
+    assert schedule(trial) == schedule(compiled)
     assert "estimated_cycles" in compiled
-    assert "estimated_cycles" not in look
-    assert list(pathlib.Path(looker.lowered).parent.glob("dump")) == []
+    assert "estimated_cycles" not in trial
+    assert list(pathlib.Path(compiler.lowered).parent.glob("dump")) == []
 
 
-def test_override_is_seen_in_the_look(looker: Looker) -> None:
+def test_trial_compile_shows_an_override(compiler: TrialCompiler) -> None:
     matcher = f'hlo_position_matcher {{ instruction_name_regex: "^{FIRST_REGEX}$" }}'
     options = {TENSOR_OVERRIDES: f"overrides {{ {matcher} keep_in_default_memory {{}} }}"}
-    default, kept = (looker.look(chosen, Budget()) for chosen in ({}, options))
+    default, kept = (compiler.compile_trial(chosen, Budget()) for chosen in ({}, options))
     assert in_fast_memory(default, FIRST)
     assert not in_fast_memory(kept, FIRST)
 
@@ -87,10 +87,10 @@ def test_what_cannot_be_done_is_refused_by_name(chip: str) -> None:
     text = f"overrides {{ {matcher} pin_in_alternate_memory {{}} }}"
     item = Item("p", "assign_first", FIRST, 0.0, (text,), (), "", ())
     with (
-        place(chip, rows=131072) as looker,  # 256 MiB, and no chip has as much
+        place(chip, rows=131072) as compiler,  # 256 MiB, and no chip has as much
         pytest.raises(CompileError, match="alternate memory") as refusal,
     ):
-        looker.look({TENSOR_OVERRIDES: text}, Budget())
+        compiler.compile_trial({TENSOR_OVERRIDES: text}, Budget())
     assert named_item(str(refusal.value), [item]) is item
 
 
@@ -110,19 +110,19 @@ def test_settings_are_known_and_leave_estimates_of_equal_placements_alone(
     for item in assignment_settings(CHIPS[chip]):
         if last or item.place not in by_option:
             by_option[item.place] = item
-    with place(chip, rows=1024) as looker:
-        default = estimates(looker.compile({}, Budget()))
-        found = estimates(looker.compile(options_of(list(by_option.values())), Budget()))
+    with place(chip, rows=1024) as compiler:
+        default = estimates(compiler.compile({}, Budget()))
+        found = estimates(compiler.compile(options_of(list(by_option.values())), Budget()))
     equal = default.keys() & found.keys()
     assert equal
     assert {name: found[name] for name in equal} == {name: default[name] for name in equal}
 
 
-def test_option_that_the_compiler_does_not_have_is_refused_by_name(looker: Looker) -> None:
+def test_option_that_the_compiler_does_not_have_is_refused_by_name(compiler: TrialCompiler) -> None:
     option = ("xla_tpu_no_such_thing", "1")
     item = Item("n", "n=1", "", 0.0, (), (), "", (), option)
     with pytest.raises(CompileError, match="No such compile option") as refusal:
-        looker.look(options_of([item]), Budget())
+        compiler.compile_trial(options_of([item]), Budget())
     assert named_item(str(refusal.value), [item]) is item
 
 
@@ -136,20 +136,20 @@ def stack(x: Any, weights: Any) -> Any:
     return x
 
 
-# A look process that also keeps the compiler's table of what is where in fast memory.
+# A process of trial compiles that also keeps the compiler's table of what is where in fast memory.
 KEEPS_TABLE = """
 import pathlib, shutil, sys
-from mallocmuzero_xla import look_child
+from mallocmuzero_xla import trial_child
 
-def read_dump(folder, read=look_child._read_dump):
+def read_dump(folder, read=trial_child._read_dump):
     (table,) = folder.glob("*-memory-space-assignment-allocinfo.txt")
     shutil.copyfile(table, sys.argv[1])
     return read(folder)
 
-look_child._read_dump = read_dump
-*flags, passes = look_child._DUMP_FLAGS
-look_child._DUMP_FLAGS = (*flags, f"{passes}|memory-space-assignment")
-look_child.main()
+trial_child._read_dump = read_dump
+*flags, passes = trial_child._DUMP_FLAGS
+trial_child._DUMP_FLAGS = (*flags, f"{passes}|memory-space-assignment")
+trial_child.main()
 """
 
 
@@ -158,15 +158,15 @@ def test_tensors_get_what_the_limit_of_scoped_memory_leaves(
 ) -> None:
     table = tmp_path / "allocinfo.txt"
     command = (sys.executable, "-c", KEEPS_TABLE, str(table))
-    monkeypatch.setattr("mallocmuzero_xla.worker.LOOK_COMMAND", command)
+    monkeypatch.setattr("mallocmuzero_xla.worker.TRIAL_COMMAND", command)
     chip = CHIPS["tpu_v5e"]
     shape = jax.ShapeDtypeStruct((2048, 2048), jnp.bfloat16)
     tops = []
-    with Looker(chip) as looker:
-        lower(stack, (shape, shape), chip).write(looker.lowered)
+    with TrialCompiler(chip) as compiler:
+        lower(stack, (shape, shape), chip).write(compiler.lowered)
         for kib in (chip.scoped_vmem_kib, 64 * 1024):
             options = {OPTION: str(kib)}
-            looker.look(options, Budget())
+            compiler.compile_trial(options, Budget())
             rows = csv.DictReader(io.StringIO(table.read_text(encoding="utf-8")))
             tops.append(max(int(row["offset"]) + int(row["size"]) for row in rows))
             most = fast_memory_bytes(chip, options)

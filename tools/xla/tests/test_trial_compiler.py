@@ -1,4 +1,4 @@
-"""A look ends with the placement, an error or the compiler's death, and leaves nothing behind."""
+"""A trial compile ends with the placement, an error or a crash, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ import pytest
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
-from mallocmuzero_xla.looker import Looker
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 
-# A look process whose compiler writes what libtpu writes, or fails, as the options say.
+# A process of trial compiles whose compiler writes what libtpu writes, or fails, as the options
+# say.
 CHILD = """
 import os, pathlib, re, sys, time
-from mallocmuzero_xla import look_child
+from mallocmuzero_xla import trial_child
 
 def compile_to_text(program, devices, options):
     how = options["how"]
@@ -43,19 +44,19 @@ def compile_to_text(program, devices, options):
     pathlib.Path(options["pid"]).write_text(str(os.getpid()))
     time.sleep(600)
 
-look_child.compile_to_text = compile_to_text
-look_child.chip_devices = lambda chip: []
-look_child._import_compiler = lambda: None
-look_child.main()
+trial_child.compile_to_text = compile_to_text
+trial_child.chip_devices = lambda chip: []
+trial_child._import_compiler = lambda: None
+trial_child.main()
 """
 
 
 @pytest.fixture
-def looker(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     script = tmp_path / "child.py"
     script.write_text(CHILD, encoding="utf-8")
-    monkeypatch.setattr("mallocmuzero_xla.worker.LOOK_COMMAND", (sys.executable, str(script)))
-    with Looker(CHIPS["tpu_v4i"], width=2) as made:
+    monkeypatch.setattr("mallocmuzero_xla.worker.TRIAL_COMMAND", (sys.executable, str(script)))
+    with TrialCompiler(CHIPS["tpu_v4i"], width=2) as made:
         LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "").write(made.lowered)
         yield made
 
@@ -75,64 +76,68 @@ def options(tmp_path: pathlib.Path, how: str) -> dict[str, str]:
     return {"how": how, "pid": str(tmp_path / "pid")}
 
 
-def test_look_takes_the_placement_and_ends_the_compile(
-    tmp_path: pathlib.Path, looker: Looker, monkeypatch: pytest.MonkeyPatch
+def test_trial_compile_takes_the_placement_and_ends_the_compile(
+    tmp_path: pathlib.Path, compiler: TrialCompiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LIBTPU_INIT_ARGS", "--the_users_own=1")
-    look = looker.look(options(tmp_path, "places"), Budget())
-    assert look.startswith("HloModule placed by --the_users_own=1 --xla_jf_dump_to=")
+    text = compiler.compile_trial(options(tmp_path, "places"), Budget())
+    assert text.startswith("HloModule placed by --the_users_own=1 --xla_jf_dump_to=")
     assert gone(tmp_path / "pid")
-    left = sorted(path.name for path in looker.lowered.parent.iterdir())
-    assert left == ["look_0.hlo", "lowered.json"]
+    left = sorted(path.name for path in compiler.lowered.parent.iterdir())
+    assert left == ["lowered.json", "trial_0.hlo"]
 
 
 def test_compiler_that_writes_no_placement_is_left_to_finish(
-    tmp_path: pathlib.Path, looker: Looker
+    tmp_path: pathlib.Path, compiler: TrialCompiler
 ) -> None:
-    assert looker.look(options(tmp_path, "finishes"), Budget()) == "HloModule whole"
+    assert compiler.compile_trial(options(tmp_path, "finishes"), Budget()) == "HloModule whole"
 
 
-def test_refusal_is_the_compilers_on_one_line(tmp_path: pathlib.Path, looker: Looker) -> None:
+def test_refusal_is_the_compilers_on_one_line(
+    tmp_path: pathlib.Path, compiler: TrialCompiler
+) -> None:
     with pytest.raises(CompileError, match=r"^RuntimeError: refused for a reason$"):
-        looker.look(options(tmp_path, "refuses"), Budget())
+        compiler.compile_trial(options(tmp_path, "refuses"), Budget())
 
 
-def test_abort_is_told_with_its_last_words_and_the_next_look_works(
-    tmp_path: pathlib.Path, looker: Looker
+def test_abort_is_reported_with_its_last_line_and_the_next_trial_works(
+    tmp_path: pathlib.Path, compiler: TrialCompiler
 ) -> None:
     with pytest.raises(WorkerLostError, match=r"status -6.*Check failed: made up"):
-        looker.look(options(tmp_path, "aborts"), Budget())
-    assert looker.look(options(tmp_path, "finishes"), Budget()) == "HloModule whole"
+        compiler.compile_trial(options(tmp_path, "aborts"), Budget())
+    assert compiler.compile_trial(options(tmp_path, "finishes"), Budget()) == "HloModule whole"
 
 
-def test_compile_under_way_dies_with_its_look_process(
-    tmp_path: pathlib.Path, looker: Looker
+def test_running_compile_ends_with_its_process(
+    tmp_path: pathlib.Path, compiler: TrialCompiler
 ) -> None:
     with pytest.raises(BudgetSpentError):
-        looker.look(options(tmp_path, "hangs"), Budget(3.0))
+        compiler.compile_trial(options(tmp_path, "hangs"), Budget(3.0))
     assert gone(tmp_path / "pid")
 
 
-def test_looks_of_two_threads_run_at_once(tmp_path: pathlib.Path, looker: Looker) -> None:
+def test_trial_compiles_of_two_threads_run_at_once(
+    tmp_path: pathlib.Path, compiler: TrialCompiler
+) -> None:
     files = [str(tmp_path / name) for name in ("left", "right")]
-    budget = Budget(60.0, looks=2)
+    budget = Budget(60.0, trial_compiles=2)
 
-    def look(mine: str, other: str) -> str:
-        return looker.look({"how": "meets", "mine": mine, "other": other}, budget)
+    def run(mine: str, other: str) -> str:
+        return compiler.compile_trial({"how": "meets", "mine": mine, "other": other}, budget)
 
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
-        texts = list(threads.map(look, files, reversed(files)))
+        texts = list(threads.map(run, files, reversed(files)))
     assert texts == [f"HloModule of {name}" for name in files]
-    assert looker.looks == 2
+    assert compiler.trial_compiles == 2
 
 
 def test_same_options_are_asked_once_also_when_refused(
-    tmp_path: pathlib.Path, looker: Looker
+    tmp_path: pathlib.Path, compiler: TrialCompiler
 ) -> None:
-    budget = Budget(60.0, looks=2)
+    budget = Budget(60.0, trial_compiles=2)
     for how in ("places", "refuses", "places", "refuses"):
         try:
-            looker.look(options(tmp_path, how), budget)
+            compiler.compile_trial(options(tmp_path, how), budget)
         except CompileError:
             assert how == "refuses"
-    assert looker.looks == 2
+    assert compiler.trial_compiles == 2
