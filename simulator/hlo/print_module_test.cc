@@ -174,7 +174,8 @@ TEST(PrintModule, AsynchronousInstructionStandsWhereItIsStarted) {
   EXPECT_EQ(Get(module, "done").wrapped_opcode, Opcode::kNegate);
 }
 
-// "copy-start" is an opcode of its own, and "whirl" is no opcode.
+// Printed in place, a wrapped copy would become a "copy-start", which is an opcode of its own, and
+// "whirl-start" would be unknown.
 TEST(PrintModule, AsynchronousInstructionThatWouldReadDifferentlyStaysACall) {
   for (const absl::string_view opcode : {"copy", "whirl"}) {
     const Module module =
