@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
-#include "simulator/import/dataflow.h"
+#include "simulator/import/analysis/dataflow.h"
 
 namespace mallocmuzero::place {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "simulator/hlo/module.h"
-#include "simulator/import/program_source.h"
+#include "simulator/import/structure/program_source.h"
 #include "simulator/place/computation_writer.h"
 
 namespace mallocmuzero::place {

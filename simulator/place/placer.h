@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
-#include "simulator/import/program_source.h"
+#include "simulator/import/structure/program_source.h"
 #include "simulator/place/copy_points.h"
 #include "simulator/place/frame.h"
 #include "simulator/place/module_editor.h"
