@@ -71,8 +71,7 @@ class BaselineMaker {
     return storage < 0 ? -1 : buffer_of_storage_[storage];
   }
 
-  // Sets time_of_: for each priced step of the default module, the program's instruction that it
-  // matches, or, if it matches none, the instruction of the next step that does.
+  // Sets time_of_: for each priced step, the instruction that it or the next matched step matches.
   void MapTimes() {
     time_of_.resize(other_.priced.size());
     int32_t next = program_.instructions_size() - 1;
@@ -92,8 +91,7 @@ class BaselineMaker {
     return value;
   }
 
-  // Finds the buffer of each stay. It is the buffer of the value that is computed into the stay; if
-  // there is none, it is the buffer of the copied value.
+  // Finds the buffer of each stay: that of the value computed into it, or else of the copied value.
   void FindStays() {
     for (ValueId v = 0; v < flow_.values().size(); ++v) {
       const HloValue& value = flow_.values()[v];
@@ -118,9 +116,8 @@ class BaselineMaker {
     }
   }
 
-  // Where the compiler turned a copy instruction of the program into a copy to fast memory, the
-  // result is a value that the program does not have. If a loop starts with this value, the stay
-  // gets the buffer of the loop's initial value.
+  // A copy to fast memory that the compiler made from a copy instruction gives a value that the
+  // program lacks. If a loop starts with it, the stay gets the buffer of the loop's initial value.
   void FindStaysOfInitialValues() {
     absl::flat_hash_map<int32_t, int32_t> initial_of;  // the key is the buffer of the parameter
     for (const v1::CarriedGroup& group : program_.carried_groups()) {
@@ -152,8 +149,7 @@ class BaselineMaker {
         stay.first = 0;
         continue;
       }
-      // the compiler made this copy from a copy instruction of the program
-      if (!same_buffer) continue;
+      if (!same_buffer) continue;  // the compiler made it from a copy instruction of the program
       const int32_t start = TimeOfStep(step);
       const int32_t done = TimeOfStep(done_of_start[step]);
       stay.copy_in_start = stay.copy_in_start < 0 ? start : std::min(stay.copy_in_start, start);
@@ -203,8 +199,7 @@ class BaselineMaker {
     return step_of;
   }
 
-  // The stay that an access of the program uses, found through the operands and outputs that form
-  // the access; -1 if it is in HBM.
+  // The stay that serves an access, found by its operands and outputs; -1 if it is in HBM.
   int32_t StayOf(const PricedStep& priced, const v1::Access& access) const {
     const Step& step = other_.StepOf(priced);
     for (const v1::Position& position : access.positions()) {
@@ -290,13 +285,11 @@ class BaselineMaker {
     return false;
   }
 
-  // True if the stay becomes an interval: it serves an access, or it holds a value that a loop
-  // carries.
+  // True if the stay becomes an interval: it serves an access, or a loop carries its value.
   bool IsShown(const Stay& stay) const {
     return stay.buffer >= 0 && (stay.used || carried_.contains(stay.buffer));
   }
 
-  // Adds an interval for each stay that IsShown.
   void AddIntervals() {
     v1::Mapping& mapping = *baseline_.mutable_mapping();
     mapping.set_solver("default");
@@ -390,8 +383,7 @@ class BaselineMaker {
   absl::flat_hash_map<int32_t, int32_t> carried_;
   std::vector<Stay> stays_;  // for each storage of the default module
   std::vector<int32_t> time_of_;
-  // For each copy into fast memory: the value that it makes, and whether its source is of the same
-  // buffer as the stay.
+  // For each copy into fast memory: the value made, and whether source and stay share a buffer.
   std::vector<std::pair<ValueId, bool>> copied_in_;
   std::vector<bool> in_fast_memory_;  // for each access
   v1::Baseline baseline_;

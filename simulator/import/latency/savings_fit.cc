@@ -13,7 +13,8 @@
 namespace mallocmuzero {
 namespace {
 
-// Variances relative to that of the saving of one access: of the saving of a pair, and of noise.
+// The variance of the saving of a pair and the variance of noise, relative to the variance of the
+// saving of one access.
 // Over the corpus (docs/cost-model.md), values from a third to three times as large predict equally
 // well.
 constexpr double kPairVariance = 0.1;

@@ -78,8 +78,8 @@ class Assembler {
       StorageInfo& info = StorageOf(id);
       info.bytes = std::max(info.bytes, hlo::ShapeByteSize(*value.shape));
       info.placeable = info.placeable && IsPlaceable(*value.shape, hardware_);
-      // The compiler never puts a scalar into fast memory: loop counters and indices control the
-      // copies.
+      // The compiler never puts a scalar into fast memory, because scalars (loop counters, indices)
+      // control the copies.
       info.pinned = info.pinned || value.shape->dims.empty();
     }
     touches_.resize(source_.priced.size());
