@@ -19,6 +19,7 @@
 
 namespace mallocmuzero {
 
+// Result of SearchPlacements.
 struct PlacedSearchResult {
   v1::OptimizeReport report;
 

@@ -28,6 +28,7 @@ struct ArrayName {
   friend bool operator==(const ArrayName&, const ArrayName&) = default;
 };
 
+// Finds arrays by value and memory in the computation that is being written.
 class Frame {
  public:
   // `source` and `writer` must outlive the frame.

@@ -23,12 +23,14 @@
 
 namespace mallocmuzero::place {
 
+// Makes one placed module.
 class Placer {
  public:
   // `program`, `mapping` and `source` must outlive the placer.
   Placer(const Program& program, const Mapping& mapping, const ProgramSource& source,
          xla::HloModuleProto module);
 
+  // Returns the placed module. FailedPrecondition as PlaceModule.
   absl::StatusOr<PlacedModule> Run() &&;
 
  private:

@@ -26,6 +26,7 @@ struct PricedStep {
   ArrayTraffic traffic;
 };
 
+// The results of AnalyzeModule. Not movable, because they point into each other.
 struct AnalyzedModule {
   std::string path;
   hlo::Module module;
@@ -36,9 +37,11 @@ struct AnalyzedModule {
   // step, this is its own index in `priced`, else the index of the next priced step.
   std::vector<int32_t> priced_at_or_after;
 
+  // The step of the schedule that a priced step is.
   const Step& StepOf(const PricedStep& priced_step) const {
     return schedule.steps[priced_step.step];
   }
+  // True if the priced step is a loop marker.
   bool IsMarker(const PricedStep& priced_step) const {
     return StepOf(priced_step).kind != Step::Kind::kInstruction;
   }

@@ -60,6 +60,7 @@ using InPlaceHints = absl::flat_hash_map<std::string, std::vector<InPlacePair>>;
 // Fusions inside fusions are analysed down to this depth.
 inline constexpr int kMaxFusionDepth = 16;
 
+// The values, storages and carried values of one schedule.
 class Dataflow {
  public:
   // Analyses `schedule`, which must outlive the result. InvalidArgument "FILE:LINE:1: ..." if an

@@ -35,6 +35,7 @@ struct Step {
   hlo::InstructionIndex instruction = 0;
 };
 
+// A `while`. Instances, steps and loops are indices into the vectors of Schedule.
 struct ScheduledLoop {
   int32_t instance = 0;  // the instance that contains the `while`
   hlo::InstructionIndex instruction = 0;
@@ -54,6 +55,7 @@ struct ScheduledCall {
   std::vector<int32_t> callees;  // instances: the branches in order, or the one target
 };
 
+// The flat order of a module.
 struct Schedule {
   const hlo::Module* module = nullptr;         // not owned
   std::vector<ComputationInstance> instances;  // instance 0 is the entry computation
@@ -61,9 +63,11 @@ struct Schedule {
   std::vector<ScheduledLoop> loops;
   std::vector<ScheduledCall> calls;
 
+  // The computation that an instance is a copy of.
   const hlo::Computation& ComputationOf(int32_t instance) const {
     return module->computations[instances[instance].computation];
   }
+  // The instruction of a step; for a loop marker, the `while`.
   const hlo::Instruction& InstructionAt(const Step& step) const {
     return ComputationOf(step.instance).instructions[step.instruction];
   }

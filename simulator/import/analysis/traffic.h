@@ -15,6 +15,7 @@ namespace mallocmuzero {
 // Bytes of one pointer in a tuple's table in HBM.
 inline constexpr int64_t kTuplePointerBytes = 8;
 
+// Bytes that one execution of an instruction moves.
 struct ArrayTraffic {
   // Bytes for each operand and each leaf of its shape. A read of a slice counts only the slice. The
   // target of an in-place update counts nothing, because only the update is written.

@@ -16,6 +16,7 @@ struct SeenSaving {
   double cycles = 0;
 };
 
+// Fitted savings of an instruction, in cycles.
 struct Savings {
   std::vector<double> of_one;  // for each access
 

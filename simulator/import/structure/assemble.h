@@ -13,6 +13,7 @@
 
 namespace mallocmuzero {
 
+// A program without latencies and baseline, and where its buffers are in the module.
 struct Assembly {
   // Has instructions (one for each AnalyzedModule::priced, in the same order), accesses, tensors,
   // buffers, carried groups, loops, hardware, unknown opcodes and notes.
@@ -22,6 +23,7 @@ struct Assembly {
   std::vector<int32_t> buffer_of_storage;
 };
 
+// Assembles the structure of the program from the compile with everything in HBM.
 Assembly Assemble(const AnalyzedModule& all_hbm, const v1::Hardware& hardware);
 
 // True if an array in this layout can be placed: it has a size and is in HBM or fast memory, not in

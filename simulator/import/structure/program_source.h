@@ -16,6 +16,7 @@
 
 namespace mallocmuzero {
 
+// A program's all-HBM module, analysed as at its import.
 struct ProgramSource {
   // The compile with everything in HBM. Its priced steps are the program's instructions, in the
   // same order.
