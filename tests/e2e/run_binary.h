@@ -9,7 +9,7 @@
 
 namespace mallocmuzero::e2e {
 
-// What a run of the binary left: its exit code, and the content of stdout and stderr.
+// The results of a run of the binary: its exit code, and the content of stdout and stderr.
 struct RunResult {
   // As a shell reports it: 128 + signal number if a signal ended the process.
   int exit_code = -1;
