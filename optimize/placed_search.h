@@ -34,9 +34,9 @@ struct PlacedSearchResult {
 // default by the compiler's own estimates, because the default is returned if nothing is better.
 // Two rounds run under the chip's own limit of scoped memory, then one or two under each other
 // limit, and the remaining ones under the best limit. If the compiler refuses a round's module, the
-// refusal is reported and the search continues with less fast memory. If the compiler refuses the
-// default, as it does for some programs that need too much scoped memory, the result is compared
-// with nothing. All other errors are returned.
+// refusal is reported and the search continues with less fast memory. The compiler may also refuse
+// the default, as it does for some programs that need too much scoped memory. Then the result is
+// the fastest module that was compiled. All other errors are returned.
 absl::StatusOr<PlacedSearchResult> SearchPlacements(const PlacedSearchRequest& request);
 
 }  // namespace mallocmuzero
