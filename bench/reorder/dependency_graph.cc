@@ -112,8 +112,8 @@ class GraphBuilder {
     }
   }
 
-  // Collects the storages that each unit touches. A step inside a loop or a call belongs to the unit
-  // of that loop or call.
+  // Collects the storages that each unit touches. A step inside a loop or a call belongs to the
+  // unit of that loop or call.
   void CollectTouches() {
     touches_.resize(graph_.units.size());
     Touches block;
