@@ -44,6 +44,7 @@ class ChildProcess {
   // True if the child called NotifyReady. After that, ready_fd is -1.
   bool ready();
 
+  // Sends the signal to the child. Does nothing if the child has been reaped.
   void Signal(int signal) const;
 
   // True if the child has ended; reaps it. Sets `how` to text such as "exited with code 1" or

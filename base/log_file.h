@@ -22,6 +22,7 @@ class LogFile {
   LogFile(LogFile&& other) noexcept;
   LogFile& operator=(LogFile&& other) noexcept;
 
+  // Appends the text. A text that is longer than a file may be is split between lines.
   void Append(absl::string_view text);
 
  private:

@@ -12,6 +12,7 @@ class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
 
+  // The next 64 random bits.
   uint64_t Next() {
     uint64_t z = state_ += 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

@@ -16,7 +16,7 @@
 #include "simulator/core/hardware.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
-#include "simulator/import/price_module.h"
+#include "simulator/import/analysis/price_module.h"
 
 namespace mallocmuzero::cli {
 namespace {

@@ -10,6 +10,7 @@
 
 namespace mallocmuzero {
 
+// A chip as the compiler knows it.
 struct CompilerChip {
   const char* name;      // as in hardware/: "tpu_v6e"
   const char* topology;  // the default topology to compile for: "v6e:1x1"

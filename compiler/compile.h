@@ -14,6 +14,7 @@
 
 namespace mallocmuzero {
 
+// How to run a compile, and when to stop it.
 struct CompileControl {
   // Time for all modules together, including the start of the compiler.
   absl::Duration timeout = absl::Minutes(10);

@@ -24,8 +24,8 @@ using PlaceMapping = absl::FunctionRef<absl::StatusOr<place::PlacedModule>(const
 //   - Intervals are left out, first those that cost least.
 //   - The search runs again with less fast memory.
 // If nothing fits, the mapping that needs least memory is returned. If no mapping is faster than
-// everything in HBM, that one is returned. If `place` refuses a mapping, the mapping is returned
-// all the same, so that the caller gets the error when it places the mapping.
+// everything in HBM, that one is returned. If `place` refuses a mapping, this mapping is
+// returned, so that the caller gets the error when it places the mapping.
 absl::StatusOr<Solution> SolveToPack(const Program& program, const SolveOptions& options,
                                      PlaceMapping place);
 

@@ -19,6 +19,7 @@
 
 namespace mallocmuzero {
 
+// Result of SearchPlacements.
 struct PlacedSearchResult {
   v1::OptimizeReport report;
 
@@ -33,10 +34,11 @@ struct PlacedSearchResult {
 // default by the compiler's own estimates, because the default is returned if nothing is better.
 // Two rounds run under the chip's own limit of scoped memory, then one or two under each other
 // limit, and the remaining ones under the best limit. If the compiler refuses a round's module, the
-// refusal is reported and the search continues with less fast memory. If the compiler refuses the
-// default, as it does for some programs that need too much scoped memory, the result is compared
-// with nothing. If the compiler refuses the program with everything in HBM, nothing can be placed,
-// and only the defaults under the limits are compared. All other errors are returned.
+// refusal is reported and the search continues with less fast memory. The compiler may also refuse
+// the default, as it does for some programs that need too much scoped memory. Then the result is
+// the fastest module that was compiled. If the compiler refuses the program with everything in HBM,
+// nothing can be placed, and only the defaults under the limits are compared. All other errors are
+// returned.
 absl::StatusOr<PlacedSearchResult> SearchPlacements(const PlacedSearchRequest& request);
 
 }  // namespace mallocmuzero

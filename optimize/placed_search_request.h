@@ -16,6 +16,7 @@
 
 namespace mallocmuzero {
 
+// A program to optimize, the compiler for it, and limits of the search.
 struct PlacedSearchRequest {
   v1::Hardware hardware;
   CompilerChip chip;

@@ -16,7 +16,7 @@
 #include "optimize/sample_mapping.h"
 #include "simulator/core/simulate.h"
 #include "simulator/hlo/module.h"
-#include "simulator/import/analyzed_module.h"
+#include "simulator/import/analysis/analyzed_module.h"
 #include "simulator/import/import.h"
 #include "simulator/import/read_back.h"
 #include "simulator/place/place.h"

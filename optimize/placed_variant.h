@@ -34,6 +34,8 @@ struct PlacedProposal {
 // `message` is another one.
 int64_t ExcessBytes(absl::string_view message);
 
+// Proposes mappings of the program under one limit of scoped memory, and learns from the compiles
+// of their modules. Not thread-safe.
 class PlacedVariant {
  public:
   // `all_hbm_path` is the compile with everything in HBM under the limit. `default_path` is the
@@ -58,6 +60,7 @@ class PlacedVariant {
   // becomes a sample for the next import; after a refusal the next proposal uses less memory.
   absl::Status Learn(const v1::CompiledProgram& compiled, PlacedProposal& proposal);
 
+  // The limit of scoped memory; 0: the limit that the request's options have.
   int64_t scoped_limit_bytes() const { return scoped_limit_bytes_; }
 
   // Cycles of the fastest module so far; nullopt if there is none.

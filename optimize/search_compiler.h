@@ -18,6 +18,7 @@ namespace mallocmuzero {
 // True if `options`, or LIBTPU_INIT_ARGS in the environment, set the limit of scoped memory.
 bool SetsScopedLimit(const xla::CompileOptionsProto& options);
 
+// Runs the compiles of one search. Not thread-safe.
 class SearchCompiler {
  public:
   struct Job {

@@ -23,6 +23,7 @@ struct Side {
   std::vector<std::vector<size_t>> intervals_of_buffer;
 };
 
+// Two mappings of one program with their walks.
 struct Comparison {
   const Program& program;
   const Side ours;

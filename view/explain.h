@@ -12,6 +12,7 @@
 
 namespace mallocmuzero::view {
 
+// One reason for a difference in cycles.
 struct Reason {
   enum class Kind : uint8_t {
     kBuffer,  // a buffer whose accesses or copies differ

@@ -21,6 +21,7 @@ struct ChartPoint {
 // Colour and pattern of a line. The same style means the same thing everywhere on a page.
 enum class LineStyle : uint8_t { kBlue, kOrange, kGreen, kGreyDashes, kRedDashes };
 
+// One line of a chart.
 struct ChartLine {
   std::string name;
   LineStyle style = LineStyle::kBlue;
@@ -34,6 +35,7 @@ struct ChartLevel {
   double y = 0;
 };
 
+// One chart of a page.
 struct Chart {
   std::string title;
   std::string note;  // one line below the title

@@ -24,6 +24,7 @@ struct Panel {
   bool has_addresses = true;
 };
 
+// Settings of MappingSvg.
 struct PlotOptions {
   Axis axis = Axis::kCycles;
 

@@ -50,6 +50,7 @@ class Names {
   // The shape of that tensor without layout: "bf16[8,128]". Empty if the buffer has no tensor.
   std::string Shape(uint32_t buffer) const;
 
+  // The role of the buffer.
   BufferKind Kind(uint32_t buffer) const { return kinds_[buffer]; }
 
  private:

@@ -58,8 +58,10 @@ class Svg {
   // Draws a path. `data` is the attribute d, made of commands and Coordinates.
   void Path(absl::string_view data, absl::string_view style);
 
+  // Draws a straight line.
   void Line(double x1, double y1, double x2, double y2, absl::string_view style);
 
+  // Draws a text; its base line is at y.
   void Text(double x, double y, absl::string_view text, absl::string_view style,
             Anchor anchor = Anchor::kStart);
 

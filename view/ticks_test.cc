@@ -45,7 +45,7 @@ TEST(NiceScale, MakesRoomAroundOneNumber) {
   EXPECT_DOUBLE_EQ(scale.step, 2);
   EXPECT_LT(NiceScale(0, 0, 5).low, 0);
   EXPECT_GT(NiceScale(0, 0, 5).high, 0);
-  // A picture cannot show two neighbouring doubles apart.
+  // Two neighbouring doubles look the same in a picture.
   const double large = 1e15;
   EXPECT_GT(NiceScale(large, std::nextafter(large, 2 * large), 5).high, 1.05 * large);
 }

@@ -112,7 +112,8 @@ class GraphBuilder {
     }
   }
 
-  // A step inside a loop or a call belongs to the step of the entry computation that ends it.
+  // Collects the storages that each unit touches. A step inside a loop or a call belongs to the
+  // unit of that loop or call.
   void CollectTouches() {
     touches_.resize(graph_.units.size());
     Touches block;

@@ -8,7 +8,7 @@
 
 #include "absl/types/span.h"
 #include "simulator/hlo/module.h"
-#include "simulator/import/analyzed_module.h"
+#include "simulator/import/analysis/analyzed_module.h"
 
 namespace mallocmuzero::reorder {
 

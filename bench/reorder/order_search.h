@@ -25,6 +25,7 @@ Plan SolvePlacement(const PlayableOrder& playable, const Plan& proposal, uint64_
 // Cycles of the game that the plan plays.
 double CyclesOf(const PlayableOrder& playable, const Plan& plan);
 
+// Settings of SearchOrders. Times are processor time in seconds.
 struct OrderSearchOptions {
   double cpu_seconds = 40;
   double solve_seconds = 1;     // for local search in each constructed order
@@ -34,6 +35,7 @@ struct OrderSearchOptions {
   uint64_t seed = 0;
 };
 
+// Result of SearchOrders.
 struct FoundOrder {
   Order order;
   Plan plan;  // for the accesses of the original order

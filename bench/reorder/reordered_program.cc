@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "simulator/core/fingerprint.h"
-#include "simulator/import/analyzed_module.h"
-#include "simulator/import/assemble.h"
+#include "simulator/import/analysis/analyzed_module.h"
+#include "simulator/import/structure/assemble.h"
 
 namespace mallocmuzero::reorder {
 namespace {

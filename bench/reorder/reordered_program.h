@@ -15,7 +15,7 @@
 #include "env/solvers/plan.h"
 #include "simulator/core/program.h"
 #include "simulator/hlo/module.h"
-#include "simulator/import/dataflow.h"
+#include "simulator/import/analysis/dataflow.h"
 
 namespace mallocmuzero::reorder {
 

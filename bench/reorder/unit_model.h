@@ -19,6 +19,7 @@ struct Temporary {
   std::vector<int32_t> units;  // distinct, ascending
 };
 
+// Which temporaries each unit of a program touches, and how long each unit takes.
 class UnitModel {
  public:
   // `original` is the program whose module `graph` was made from.
@@ -42,6 +43,7 @@ class UnitModel {
   int64_t fast_memory_bytes_;
 };
 
+// An order, and the name of the way in which it was made.
 struct NamedOrder {
   std::string name;
   Order order;

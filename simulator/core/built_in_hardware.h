@@ -8,6 +8,7 @@
 
 namespace mallocmuzero {
 
+// One file of hardware/.
 struct BuiltInHardware {
   const char* name;       // file name without extension
   const char* textproto;  // content of the file

@@ -78,6 +78,7 @@ class CopyQueues {
     return needed + others;
   }
 
+  // True if the copy is done.
   bool Finished(const CopyTicket& ticket) const {
     return moved_[Index(ticket.direction)] >= ticket.end;
   }

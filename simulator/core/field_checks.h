@@ -24,15 +24,18 @@ absl::Status Error(absl::string_view field, absl::string_view expected, const Fo
       absl::StrCat(field, ": ", expected, " expected, found ", found));
 }
 
+// The name of a member of an element of a repeated field: "field[index].member".
 inline std::string Element(absl::string_view field, int64_t index, absl::string_view member) {
   return absl::StrCat(field, "[", index, "].", member);
 }
 
+// InvalidArgument, with the field in the message, unless index < size.
 inline absl::Status CheckIndex(uint32_t index, int64_t size, const std::string& field) {
   if (index < size) return absl::OkStatus();
   return Error(field, absl::StrCat("an index below ", size), index);
 }
 
+// InvalidArgument, with the field in the message, unless low <= value <= high.
 inline absl::Status CheckRange(int64_t value, int64_t low, int64_t high, const std::string& field) {
   if (value >= low && value <= high) return absl::OkStatus();
   return Error(field, absl::StrCat(low, " to ", high), value);

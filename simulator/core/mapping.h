@@ -42,6 +42,7 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
+// A mapping of one program; see Mapping in mapping.proto.
 struct Mapping {
   std::vector<Interval> intervals;      // ascending by (first, buffer)
   std::vector<uint8_t> in_fast_memory;  // one for each access: 1 in fast memory, 0 in HBM

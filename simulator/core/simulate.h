@@ -57,6 +57,7 @@ struct TraceCopy {
   double wait_cycles = 0;  // wait for this copy and those before it in its queue, once
 };
 
+// The whole walk of Simulate.
 struct Trace {
   Price price;
   std::vector<TraceStep> steps;   // one for each instruction, then one for the waits at the end

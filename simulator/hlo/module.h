@@ -37,6 +37,7 @@ enum class CallRole : uint8_t {
   kCalled,     // called_computations={...} of custom-call
 };
 
+// A computation that an instruction names, and its role.
 struct CalledComputation {
   CallRole role;
   ComputationIndex computation;
@@ -65,6 +66,7 @@ struct OutputOperandAlias {
   ShapeIndex operand_index;
 };
 
+// One instruction of HLO text. Fields are empty if the text does not have them.
 struct Instruction {
   absl::string_view name;         // without '%'
   absl::string_view opcode_text;  // as printed
@@ -110,6 +112,7 @@ struct Instruction {
   absl::optional<ComputationIndex> Called(CallRole role) const;
 };
 
+// One computation, with its instructions.
 struct Computation {
   absl::string_view name;                 // without '%'
   int32_t line = 0;                       // line number of the header, from 1
@@ -130,6 +133,7 @@ struct InputOutputAlias {
   bool must_alias;
 };
 
+// One module, with the text that all its names point into. Move-only.
 struct Module {
   std::unique_ptr<const std::string> text;
   absl::string_view name;

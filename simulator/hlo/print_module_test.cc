@@ -174,7 +174,8 @@ TEST(PrintModule, AsynchronousInstructionStandsWhereItIsStarted) {
   EXPECT_EQ(Get(module, "done").wrapped_opcode, Opcode::kNegate);
 }
 
-// "copy-start" is an opcode of its own, and "whirl" is no opcode.
+// Printed in place, a wrapped copy would become a "copy-start", which is an opcode of its own, and
+// "whirl-start" would be unknown.
 TEST(PrintModule, AsynchronousInstructionThatWouldReadDifferentlyStaysACall) {
   for (const absl::string_view opcode : {"copy", "whirl"}) {
     const Module module =
@@ -202,10 +203,10 @@ TEST(PrintModule, SaysWhichInstructionIsWrong) {
             "%main: %c: operand_ids: expected the id of an instruction that comes before this "
             "one, found 7");
   EXPECT_EQ(ErrorWith("operand_ids: [ 10, 11 ]", "control_predecessor_ids: 12"),
-            "%main: %c: control_predecessor_ids: expected the id of an instruction that stands "
+            "%main: %c: control_predecessor_ids: expected the id of an instruction that comes "
             "before this one, found 12");
   EXPECT_EQ(ErrorWith("operand_ids: [ 10, 11 ]", "called_computation_ids: 1"),
-            "%main: %c: called_computation_ids: expected the id of a computation that stands "
+            "%main: %c: called_computation_ids: expected the id of a computation that comes "
             "before this one, found 1");
   EXPECT_EQ(ErrorWith("shape { element_type: 4 }\n      literal",
                       "shape { element_type: 99 }\n      literal"),

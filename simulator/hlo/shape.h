@@ -79,6 +79,7 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
+// The shape of an array, a token, an opaque value or a tuple.
 struct Shape {
   ElementType element_type = ElementType::kTuple;
   // numbers of elements; a dynamic dimension `<=n` counts as its bound n

@@ -17,8 +17,8 @@
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/core/simulate.h"
+#include "simulator/import/analysis/price_module.h"
 #include "simulator/import/import.h"
-#include "simulator/import/price_module.h"
 #include "simulator/validate/validate.h"
 
 namespace mallocmuzero {

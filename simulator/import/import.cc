@@ -11,13 +11,13 @@
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/simulate.h"
-#include "simulator/import/analyzed_module.h"
-#include "simulator/import/assemble.h"
-#include "simulator/import/baseline.h"
-#include "simulator/import/calibrate.h"
-#include "simulator/import/latency_fit.h"
-#include "simulator/import/match.h"
-#include "simulator/import/placement.h"
+#include "simulator/import/analysis/analyzed_module.h"
+#include "simulator/import/baseline/baseline.h"
+#include "simulator/import/latency/calibrate.h"
+#include "simulator/import/latency/latency_fit.h"
+#include "simulator/import/matching/match.h"
+#include "simulator/import/matching/placement.h"
+#include "simulator/import/structure/assemble.h"
 
 namespace mallocmuzero {
 namespace {

@@ -14,6 +14,7 @@
 
 namespace mallocmuzero {
 
+// The files to import. Each is HLO text or one of XLA's messages, plain or zstd.
 struct ImportOptions {
   // The compile with memory-space assignment off. It determines instructions, buffers and the
   // cycles with everything in HBM.

@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/message_file.h"
 #include "simulator/core/simulate.h"
-#include "simulator/import/analyzed_module.h"
-#include "simulator/import/baseline.h"
-#include "simulator/import/match.h"
-#include "simulator/import/program_source.h"
+#include "simulator/import/analysis/analyzed_module.h"
+#include "simulator/import/baseline/baseline.h"
+#include "simulator/import/matching/match.h"
+#include "simulator/import/structure/program_source.h"
 
 namespace mallocmuzero {
 namespace {

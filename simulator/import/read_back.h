@@ -15,6 +15,7 @@
 
 namespace mallocmuzero {
 
+// The placement of a recompiled module, and its price.
 struct ReadBack {
   // The placement as a mapping. Accesses of instructions without a match are placed by the
   // intervals around them.

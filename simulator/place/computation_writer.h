@@ -17,6 +17,7 @@
 
 namespace mallocmuzero::place {
 
+// Collects the new instructions of one computation.
 class ComputationWriter {
  public:
   // Moves the instructions out of `computation`. `computation` and `editor` must outlive the

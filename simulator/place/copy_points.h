@@ -20,6 +20,7 @@ struct CopyEvent {
   uint32_t interval;  // index into Mapping::intervals
 };
 
+// Finds the copies and intervals at a point of the program. Immutable.
 class CopyPoints {
  public:
   // `program` and `mapping` must outlive the points.

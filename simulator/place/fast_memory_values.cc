@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
-#include "simulator/import/dataflow.h"
+#include "simulator/import/analysis/dataflow.h"
 
 namespace mallocmuzero::place {
 namespace {
@@ -154,8 +154,8 @@ class Collector {
   std::vector<int32_t> number_of_;          // for each value id; -1: not in fast memory
   std::vector<int32_t> buffer_of_storage_;  // storages that a loop joins have the same buffer
   std::vector<PackedValue> values_;
-  std::vector<ValueId> ids_;            // for each number
-  std::vector<Step> steps_;             // for each number: where the value is made
+  std::vector<ValueId> ids_;            // for each value by its number
+  std::vector<Step> steps_;             // for each value by its number: where it is made
   absl::flat_hash_set<int32_t> taken_;  // numbers of values whose bytes another value takes over
 };
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "simulator/hlo/module.h"
-#include "simulator/import/analyzed_module.h"
+#include "simulator/import/analysis/analyzed_module.h"
 #include "simulator/place/packing.h"
 
 namespace mallocmuzero::place {

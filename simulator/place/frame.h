@@ -12,7 +12,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "simulator/hlo/module.h"
-#include "simulator/import/program_source.h"
+#include "simulator/import/structure/program_source.h"
 #include "simulator/place/computation_writer.h"
 
 namespace mallocmuzero::place {
@@ -28,6 +28,7 @@ struct ArrayName {
   friend bool operator==(const ArrayName&, const ArrayName&) = default;
 };
 
+// Finds arrays by value and memory in the computation that is being written.
 class Frame {
  public:
   // `source` and `writer` must outlive the frame.

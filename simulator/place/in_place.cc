@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "simulator/import/dataflow.h"
+#include "simulator/import/analysis/dataflow.h"
 #include "simulator/place/shape_edit.h"
 
 namespace mallocmuzero::place {

@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "mallocmuzero/xla/hlo.pb.h"
 #include "simulator/hlo/module.h"
-#include "simulator/import/program_source.h"
+#include "simulator/import/structure/program_source.h"
 
 namespace mallocmuzero::place {
 

@@ -14,6 +14,7 @@
 
 namespace mallocmuzero::place {
 
+// Owns the module while it is edited.
 class ModuleEditor {
  public:
   explicit ModuleEditor(xla::HloModuleProto module);

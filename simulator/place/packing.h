@@ -38,6 +38,7 @@ struct PackedValue {
   int32_t shares_with = -1;
 };
 
+// The addresses of values in fast memory.
 struct PackedHeap {
   std::vector<int64_t> offsets;  // bytes, for each value
   int64_t packed_bytes = 0;      // end of the highest value

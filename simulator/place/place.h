@@ -24,6 +24,7 @@ namespace mallocmuzero::place {
 // file contains something else.
 absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path);
 
+// Result of PlaceModule.
 struct PlacedModule {
   xla::HloModuleProto module;
   uint32_t arrays_in_fast_memory = 0;  // made by instructions of the program

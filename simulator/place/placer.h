@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
-#include "simulator/import/program_source.h"
+#include "simulator/import/structure/program_source.h"
 #include "simulator/place/copy_points.h"
 #include "simulator/place/frame.h"
 #include "simulator/place/module_editor.h"
@@ -23,12 +23,14 @@
 
 namespace mallocmuzero::place {
 
+// Makes one placed module.
 class Placer {
  public:
   // `program`, `mapping` and `source` must outlive the placer.
   Placer(const Program& program, const Mapping& mapping, const ProgramSource& source,
          xla::HloModuleProto module);
 
+  // Returns the placed module. FailedPrecondition as PlaceModule.
   absl::StatusOr<PlacedModule> Run() &&;
 
  private:

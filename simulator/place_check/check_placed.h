@@ -109,6 +109,7 @@ inline constexpr size_t kMaxPlacedViolations = 1000;
 // A stable name for people and JSON, such as "write_during_copy".
 absl::string_view PlacedRuleName(PlacedRule rule);
 
+// A rule that the placed module breaks.
 struct PlacedViolation {
   PlacedRule rule;
 
@@ -116,6 +117,7 @@ struct PlacedViolation {
   std::string message;
 };
 
+// The chip, and exceptions from the rules.
 struct PlacedCheckOptions {
   // The n of S(n) for fast memory; not 0.
   int64_t fast_memory_space = 1;
@@ -139,6 +141,7 @@ struct PlacedCheckOptions {
   bool allow_pieces_in_any_order = false;
 };
 
+// Result of ExaminePlaced.
 struct PlacedCheck {
   // Every broken rule. If it is empty, the placed module computes what the original does.
   std::vector<PlacedViolation> violations;

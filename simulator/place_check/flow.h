@@ -28,13 +28,14 @@ enum class ValueKind : uint8_t {
   kViewed,        // A bitcast to a shape with another number of bytes.
 };
 
+// One array in the module.
 struct Value {
   ValueKind kind = ValueKind::kResult;
   int computation = -1;  // where it is defined; for kCarried, the loop itself
   int instruction = -1;
   int leaf = -1;  // of that instruction's shape
-  ValueId source =
-      kNoValue;  // of kMoved, kPiece, kViewed; the initial value of kCarried, kLoopResult
+  // of kMoved, kPiece, kViewed; the initial value of kCarried, kLoopResult
+  ValueId source = kNoValue;
   ByteRange range;
   const xla::ShapeProto* shape = nullptr;  // of the leaf
 };
@@ -42,6 +43,7 @@ struct Value {
 // Values of the leaves of one shape, in order.
 using LeafValues = std::vector<ValueId>;
 
+// All values of one module. Immutable.
 class Flow {
  public:
   // `graph` must outlive the flow.

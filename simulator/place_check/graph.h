@@ -40,6 +40,7 @@ bool IsForwarding(Kind kind);
 // instruction.
 bool IsControl(Kind kind);
 
+// One instruction, with its references as indices.
 struct Instruction {
   const xla::HloInstructionProto* proto = nullptr;
   Kind kind = Kind::kCompute;
@@ -52,6 +53,7 @@ struct Instruction {
   absl::string_view name() const { return proto->name(); }
 };
 
+// One computation, with its instructions in the order of the message.
 struct Computation {
   const xla::HloComputationProto* proto = nullptr;
   std::vector<Instruction> instructions;
@@ -67,6 +69,7 @@ struct Computation {
   absl::string_view name() const { return proto->name(); }
 };
 
+// A whole module. Immutable after BuildGraph.
 struct Graph {
   const xla::HloModuleProto* proto = nullptr;
   std::vector<Computation> computations;  // callees come before callers

@@ -29,6 +29,7 @@ class InPlaceRules {
  public:
   explicit InPlaceRules(const Graph& graph) : graph_(graph) {}
 
+  // All in-place pairs of an instruction.
   std::vector<InPlacePair> Pairs(int computation, int instruction);
 
  private:

@@ -23,6 +23,7 @@ struct Match {
   std::vector<std::vector<int>> instructions;
   std::vector<std::vector<int>> placed;  // the reverse, for the original's indices
 
+  // The counterpart of an instruction of the placed module; kNone if there is none.
   int Original(int computation, int instruction) const {
     return instructions[computation][instruction];
   }

@@ -44,6 +44,7 @@ struct Life {
   int last = -1;
 };
 
+// The result of the walk.
 struct MemoryTrace {
   std::vector<Life> lives;  // for each value
   // for each step the computation and instruction that runs
@@ -54,6 +55,7 @@ struct MemoryTrace {
 MemoryTrace WalkMemory(const Flow& flow, const Buffers& buffers, const Order& order,
                        Report& report);
 
+// Most bytes in use, and the step at which they are.
 struct Peak {
   int64_t bytes = 0;
   int step = 0;

@@ -12,6 +12,7 @@
 
 namespace mallocmuzero::place_check {
 
+// A list of at most kMaxPlacedViolations violations; further ones are dropped.
 class Report {
  public:
   template <typename... Parts>

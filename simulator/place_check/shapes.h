@@ -12,6 +12,7 @@
 
 namespace mallocmuzero::place_check {
 
+// True for a tuple.
 bool IsTuple(const xla::ShapeProto& shape);
 
 // Describes what makes the shape invalid, or returns "" if it is valid. All other functions require
@@ -22,6 +23,7 @@ std::string ShapeFault(const xla::ShapeProto& shape);
 // `shape`.
 std::vector<const xla::ShapeProto*> Leaves(const xla::ShapeProto& shape);
 
+// Number of the parts that are not tuples.
 size_t LeafCount(const xla::ShapeProto& shape);
 
 // The n of S(n) of an array, its memory space.
@@ -30,6 +32,7 @@ int64_t SpaceOf(const xla::ShapeProto& leaf);
 // Bytes of an array in its layout, saturated at INT64_MAX; 0 for a tuple or token.
 int64_t ByteSize(const xla::ShapeProto& shape);
 
+// True if two shapes are equal. SameButForSpaces ignores the memory spaces of their arrays.
 bool SameShape(const xla::ShapeProto& a, const xla::ShapeProto& b);
 bool SameButForSpaces(const xla::ShapeProto& a, const xla::ShapeProto& b);
 

@@ -31,6 +31,7 @@ struct CarriedPlace {
   }
 };
 
+// The place of a carried group under the mapping, which must be well formed.
 CarriedPlace PlaceOfGroup(const Program& program, const Mapping& mapping,
                           const CarriedGroup& group);
 

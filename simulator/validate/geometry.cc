@@ -174,7 +174,7 @@ class GeometryCheck {
   }
 
   void CheckOverlap(size_t j, size_t k) {
-    if (report_.full()) return;  // this is the only rule that can be broken millions of times
+    if (report_.full()) return;  // only this rule can be broken millions of times
     const Interval& a = mapping_.intervals[j];
     const Interval& b = mapping_.intervals[k];
     // Offsets outside fast memory are reported as kCapacity, and would make the sums below

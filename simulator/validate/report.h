@@ -14,6 +14,7 @@
 
 namespace mallocmuzero::validate {
 
+// A list of at most kMaxViolations violations.
 class Report {
  public:
   // Keeps references: `program` and `mapping` must outlive the report.

@@ -110,6 +110,7 @@ inline constexpr size_t kMaxViolations = 1000;
 // A stable name for people and JSON, such as "write_during_copy".
 absl::string_view RuleName(Rule rule);
 
+// A rule that the mapping breaks.
 struct Violation {
   Rule rule;
 

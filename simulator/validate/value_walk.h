@@ -20,6 +20,7 @@ class ValueWalk {
   // All arguments must outlive the walk.
   ValueWalk(const Program& program, const Mapping& mapping, Report& report);
 
+  // Walks the whole schedule and adds violations to the report.
   void Run();
 
  private:

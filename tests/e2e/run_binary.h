@@ -9,6 +9,7 @@
 
 namespace mallocmuzero::e2e {
 
+// The results of a run of the binary: its exit code, and the content of stdout and stderr.
 struct RunResult {
   // As a shell reports it: 128 + signal number if a signal ended the process.
   int exit_code = -1;
@@ -41,6 +42,7 @@ class RunningMallocmuzero {
   // unless it is null. Returns false if stderr ends before.
   bool WaitForLine(const std::string& text, std::string* found = nullptr);
 
+  // Sends the signal to the binary.
   void Signal(int signal) const;
 
   // -1 after Wait has returned.

@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "simulator/hlo/testing/modules.h"
-#include "simulator/import/analyzed_module.h"
+#include "simulator/import/analysis/analyzed_module.h"
 
 namespace mallocmuzero::testing {
 

@@ -1,0 +1,109 @@
+#include "simulator/import/analysis/analyzed_module.h"
+
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "base/file_io.h"
+#include "base/status_macros.h"
+#include "base/utf8.h"
+#include "simulator/core/field_checks.h"
+#include "simulator/hlo/read_module.h"
+#include "simulator/import/analysis/saturate.h"
+
+namespace mallocmuzero {
+namespace {
+
+using field_checks::kMaxBytes;
+
+// No real program has more flops. The bound keeps sums exact.
+constexpr double kMaxFlops = 9007199254740992.0;  // 2^53
+
+bool CostsSomething(const hlo::Instruction& instruction) {
+  if (instruction.estimated_cycles) return true;
+  if (instruction.opcode == hlo::Opcode::kTuple) {
+    return hlo::TuplePointerBytes(instruction.shape, kTuplePointerBytes) > 0;
+  }
+  return !IsForwarding(instruction.opcode) && !IsAsyncStart(instruction.opcode) &&
+         !IsAsyncDone(instruction.opcode) && !IsConcatBitcast(instruction);
+}
+
+int64_t AllBytes(const ArrayTraffic& traffic) {
+  int64_t bytes = traffic.pointer_bytes;
+  for (const std::vector<int64_t>& operand : traffic.operand_bytes) {
+    for (const int64_t leaf : operand) bytes = SaturatingAdd(bytes, leaf);
+  }
+  for (const int64_t leaf : traffic.output_bytes) bytes = SaturatingAdd(bytes, leaf);
+  return bytes;
+}
+
+// Refuses an instruction with more flops or bytes than a program may contain.
+absl::Status CheckWork(const AnalyzedModule& analyzed, const hlo::Computation& computation,
+                       const PricedStep& priced) {
+  const hlo::Instruction& instruction = *priced.instruction;
+  const auto error = [&](absl::string_view expected, const auto& found) {
+    return absl::InvalidArgumentError(absl::StrCat(analyzed.path, ":", instruction.line, ":1: %",
+                                                   instruction.name, ": expected at most ",
+                                                   expected, ", found ", found));
+  };
+  const int64_t bytes = AllBytes(priced.traffic);
+  if (bytes > kMaxBytes) return error("2^50 bytes read and written", bytes);
+  const double flops = CountFlops(analyzed.module, computation, instruction);
+  if (!(flops <= kMaxFlops)) return error("2^53 floating-point operations", flops);
+  return absl::OkStatus();
+}
+
+absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
+  const Schedule& schedule = analyzed.schedule;
+  absl::flat_hash_set<const hlo::Instruction*> checked;
+  for (int32_t s = 0; s < schedule.steps.size(); ++s) {
+    analyzed.priced_at_or_after.push_back(static_cast<int32_t>(analyzed.priced.size()));
+    const Step& step = schedule.steps[s];
+    const ComputationInstance& instance = schedule.instances[step.instance];
+    PricedStep priced{.step = s, .instruction = &schedule.InstructionAt(step)};
+    priced.execution_count = instance.execution_count;
+    priced.loop = instance.loop;
+    if (step.kind == Step::Kind::kInstruction) {
+      if (!CostsSomething(*priced.instruction)) continue;
+      const hlo::Computation& computation = schedule.ComputationOf(step.instance);
+      priced.traffic = CountTraffic(analyzed.module, computation, *priced.instruction);
+      if (checked.insert(priced.instruction).second) {
+        MMZ_RETURN_IF_ERROR(CheckWork(analyzed, computation, priced));
+      }
+    }
+    analyzed.priced.push_back(std::move(priced));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<hlo::Module> ReadModule(const std::string& path) {
+  absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) return bytes.status();
+  absl::StatusOr<std::string> text = hlo::HloTextOf(*std::move(bytes), path);
+  if (!text.ok()) return text.status();
+  return hlo::ParseModule(ToUtf8(*std::move(text)), path);
+}
+
+absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module, std::string path,
+                                                              const InPlaceHints& hints) {
+  auto analyzed = std::make_unique<AnalyzedModule>();
+  analyzed->path = std::move(path);
+  analyzed->module = std::move(module);
+  absl::StatusOr<Schedule> schedule = FlattenSchedule(analyzed->module, analyzed->path);
+  if (!schedule.ok()) return schedule.status();
+  analyzed->schedule = *std::move(schedule);
+  absl::StatusOr<Dataflow> flow = Dataflow::Analyze(analyzed->schedule, hints, analyzed->path);
+  if (!flow.ok()) return flow.status();
+  analyzed->flow = *std::move(flow);
+  MMZ_RETURN_IF_ERROR(CollectPricedSteps(*analyzed));
+  return analyzed;
+}
+
+std::string BaseName(absl::string_view path) {
+  const size_t slash = path.rfind('/');
+  return ToUtf8(std::string(slash == absl::string_view::npos ? path : path.substr(slash + 1)));
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,71 @@
+// One compiled module, read and analysed, with the steps that become instructions of a program.
+
+#ifndef MALLOCMUZERO_SIMULATOR_IMPORT_ANALYSIS_ANALYZED_MODULE_H_
+#define MALLOCMUZERO_SIMULATOR_IMPORT_ANALYSIS_ANALYZED_MODULE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "simulator/hlo/module.h"
+#include "simulator/import/analysis/dataflow.h"
+#include "simulator/import/analysis/schedule.h"
+#include "simulator/import/analysis/traffic.h"
+
+namespace mallocmuzero {
+
+// A step that becomes an instruction of the program: a loop marker, or an instruction that takes
+// time or moves bytes. Forwarding instructions and asynchronous copies are left out.
+struct PricedStep {
+  int32_t step = 0;  // index into Schedule::steps
+  const hlo::Instruction* instruction = nullptr;
+  int64_t execution_count = 1;
+  int32_t loop = -1;  // innermost enclosing loop, index into Schedule::loops; -1: none
+  ArrayTraffic traffic;
+};
+
+// The results of AnalyzeModule. Not movable, because they point into each other.
+struct AnalyzedModule {
+  std::string path;
+  hlo::Module module;
+  Schedule schedule;  // points into `module`
+  Dataflow flow;
+  std::vector<PricedStep> priced;
+  // For each step of the schedule: the number of priced steps before it. If the step is a priced
+  // step, this is its own index in `priced`, else the index of the next priced step.
+  std::vector<int32_t> priced_at_or_after;
+
+  // The step of the schedule that a priced step is.
+  const Step& StepOf(const PricedStep& priced_step) const {
+    return schedule.steps[priced_step.step];
+  }
+  // True if the priced step is a loop marker.
+  bool IsMarker(const PricedStep& priced_step) const {
+    return StepOf(priced_step).kind != Step::Kind::kInstruction;
+  }
+
+  AnalyzedModule() = default;
+  AnalyzedModule(const AnalyzedModule&) = delete;
+  AnalyzedModule& operator=(const AnalyzedModule&) = delete;
+};
+
+// Reads and parses a file (plain or zstd) of HLO text or of one of XLA's messages;
+// hlo/read_module.h tells them apart. Bytes of text that are not UTF-8 become '?', because names go
+// into messages. Errors for text name file, line and column. Errors for XLA's messages name the
+// instruction, or the place in the text that the message is printed as.
+absl::StatusOr<hlo::Module> ReadModule(const std::string& path);
+
+// Analyses a module. `path` is used in error messages. InvalidArgument if FlattenSchedule or
+// Dataflow::Analyze refuse the module, or an instruction moves or computes more than a program may
+// contain.
+absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module, std::string path,
+                                                              const InPlaceHints& hints);
+
+// The last part of a path, as UTF-8.
+std::string BaseName(absl::string_view path);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_IMPORT_ANALYSIS_ANALYZED_MODULE_H_

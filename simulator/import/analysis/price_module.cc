@@ -1,0 +1,169 @@
+#include "simulator/import/analysis/price_module.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "simulator/core/copy_queue.h"
+#include "simulator/import/analysis/saturate.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Bytes that one execution moves to and from each memory.
+struct MemoryBytes {
+  int64_t hbm = 0;
+  int64_t fast_read = 0;
+  int64_t fast_write = 0;
+};
+
+class SchedulePricer {
+ public:
+  SchedulePricer(const AnalyzedModule& analyzed, const v1::Hardware& hardware)
+      : analyzed_(analyzed), hardware_(hardware) {}
+
+  ModulePrice Run() && {
+    size_t next_priced = 0;
+    for (int32_t s = 0; s < analyzed_.schedule.steps.size(); ++s) {
+      const Step& step = analyzed_.schedule.steps[s];
+      const hlo::Instruction& instruction = analyzed_.schedule.InstructionAt(step);
+      if (step.kind == Step::Kind::kInstruction) {
+        if (IsAsyncCopyStart(instruction)) StartCopy(step, instruction);
+        if (IsAsyncDone(instruction.opcode) && instruction.opcode != hlo::Opcode::kAsyncUpdate) {
+          FinishCopy(step, instruction);
+        }
+      }
+      if (next_priced < analyzed_.priced.size() && analyzed_.priced[next_priced].step == s) {
+        Execute(analyzed_.priced[next_priced++]);
+      }
+    }
+    return price_;
+  }
+
+ private:
+  using StepKey = std::pair<int32_t, hlo::InstructionIndex>;  // instance, instruction
+
+  bool IsFast(const hlo::Shape& shape) const {
+    return shape.layout.memory_space == hardware_.fast_memory_space();
+  }
+
+  void StartCopy(const Step& step, const hlo::Instruction& start) {
+    if (start.cross_program_prefetch_index) return;
+    const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
+    const hlo::Shape& source = computation.instructions[start.operands[0]].shape;
+    for (ValueId value : analyzed_.flow.ValuesOf(step.instance, step.instruction)) {
+      const HloValue& target = analyzed_.flow.values()[value];
+      if (target.copied_from < 0 || target.instruction != step.instruction ||
+          target.instance != step.instance || IsFast(*target.shape) == IsFast(source)) {
+        continue;
+      }
+      const CopyDirection direction = IsFast(source) ? CopyDirection::kOut : CopyDirection::kIn;
+      tickets_[{step.instance, step.instruction}] =
+          queues_.Issue(direction, static_cast<double>(hlo::ShapeByteSize(*target.shape)));
+      ++price_.copies;
+    }
+  }
+
+  void FinishCopy(const Step& step, const hlo::Instruction& done) {
+    const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
+    hlo::InstructionIndex start = done.operands.empty() ? -1 : done.operands[0];
+    while (start >= 0 && computation.instructions[start].opcode == hlo::Opcode::kAsyncUpdate &&
+           !computation.instructions[start].operands.empty()) {
+      start = computation.instructions[start].operands[0];
+    }
+    const auto ticket = tickets_.find(StepKey{step.instance, start});
+    if (ticket == tickets_.end()) return;
+    const double count =
+        static_cast<double>(analyzed_.schedule.instances[step.instance].execution_count);
+    price_.stall_cycles +=
+        count * queues_.WaitFor(ticket->second) / hardware_.hbm_bytes_per_cycle();
+  }
+
+  MemoryBytes BytesOf(const PricedStep& priced) const {
+    MemoryBytes bytes{.hbm = priced.traffic.pointer_bytes};
+    if (analyzed_.IsMarker(priced)) return bytes;
+    const Step& step = analyzed_.StepOf(priced);
+    const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
+    const auto add = [&](const hlo::Shape& shape, const std::vector<int64_t>& leaf_bytes,
+                         int64_t& fast) {
+      size_t leaf = 0;
+      hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t>, const hlo::Shape& array) {
+        if (IsFast(array)) fast = SaturatingAdd(fast, leaf_bytes[leaf]);
+        if (array.layout.memory_space == 0) {
+          bytes.hbm = SaturatingAdd(bytes.hbm, leaf_bytes[leaf]);
+        }
+        ++leaf;
+      });
+    };
+    for (size_t i = 0; i < priced.instruction->operands.size(); ++i) {
+      add(computation.instructions[priced.instruction->operands[i]].shape,
+          priced.traffic.operand_bytes[i], bytes.fast_read);
+    }
+    add(priced.instruction->shape, priced.traffic.output_bytes, bytes.fast_write);
+    return bytes;
+  }
+
+  // max(compute time, memory time), as in XLA's cost analysis for memory-space assignment
+  // (xla/service/memory_space_assignment/cost_analysis.cc).
+  double Roofline(const PricedStep& priced, const MemoryBytes& bytes) const {
+    const Step& step = analyzed_.StepOf(priced);
+    const double flops = CountFlops(
+        analyzed_.module, analyzed_.schedule.ComputationOf(step.instance), *priced.instruction);
+    const double memory =
+        static_cast<double>(bytes.hbm) / hardware_.hbm_bytes_per_cycle() +
+        static_cast<double>(bytes.fast_read) / hardware_.fast_memory_read_bytes_per_cycle() +
+        static_cast<double>(bytes.fast_write) / hardware_.fast_memory_write_bytes_per_cycle();
+    return std::max(flops / hardware_.flops_per_cycle(), memory);
+  }
+
+  void Execute(const PricedStep& priced) {
+    if (analyzed_.IsMarker(priced)) return;
+    const MemoryBytes bytes = BytesOf(priced);
+    const auto count = static_cast<double>(priced.execution_count);
+    const bool estimated = priced.instruction->estimated_cycles.has_value();
+    const double cycles = estimated ? static_cast<double>(*priced.instruction->estimated_cycles)
+                                    : Roofline(priced, bytes);
+    (estimated ? price_.estimated_cycles : price_.modelled_cycles) += count * cycles;
+    const auto hbm = static_cast<double>(bytes.hbm);
+    price_.hbm_bytes += count * hbm;
+    price_.bytes_accessed += count * (hbm + static_cast<double>(bytes.fast_read) +
+                                      static_cast<double>(bytes.fast_write));
+    queues_.Advance(std::max(0.0, cycles * hardware_.hbm_bytes_per_cycle() - hbm));
+  }
+
+  const AnalyzedModule& analyzed_;
+  const v1::Hardware& hardware_;
+  ModulePrice price_;
+  CopyQueues queues_;
+  absl::flat_hash_map<StepKey, CopyTicket> tickets_;
+};
+
+}  // namespace
+
+ModulePrice PriceSchedule(const AnalyzedModule& analyzed, const v1::Hardware& hardware) {
+  return SchedulePricer(analyzed, hardware).Run();
+}
+
+absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::Hardware& hardware) {
+  absl::StatusOr<hlo::Module> module = ReadModule(path);
+  if (!module.ok()) return module.status();
+  absl::StatusOr<std::unique_ptr<AnalyzedModule>> analyzed =
+      AnalyzeModule(*std::move(module), path, InPlaceHints());
+  if (!analyzed.ok()) return analyzed.status();
+  const ModulePrice price = PriceSchedule(**analyzed, hardware);
+  v1::PriceReport report;
+  report.set_name(std::string((*analyzed)->module.name));
+  report.set_hardware(hardware.name());
+  report.set_total_cycles(price.total_cycles());
+  report.set_estimated_cycles(price.estimated_cycles);
+  report.set_modelled_cycles(price.modelled_cycles);
+  report.set_stall_cycles(price.stall_cycles);
+  report.set_seconds(price.total_cycles() / hardware.clock_hz());
+  report.set_bytes_accessed(price.bytes_accessed);
+  report.set_hbm_share(price.bytes_accessed > 0 ? price.hbm_bytes / price.bytes_accessed : 0);
+  report.set_instructions(static_cast<uint32_t>((*analyzed)->priced.size()));
+  report.set_copies(price.copies);
+  return report;
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,234 @@
+#include "simulator/import/analysis/traffic.h"
+
+#include <algorithm>
+
+#include "simulator/import/analysis/dataflow.h"
+#include "simulator/import/analysis/saturate.h"
+
+namespace mallocmuzero {
+namespace {
+
+using hlo::Opcode;
+
+// Most instructions visited for one operand. Without a bound, nested fusions that call others
+// several times would take practically forever. When it is exceeded, each further read counts as a
+// read of the whole array.
+constexpr int kMaxLooks = 1 << 20;
+
+// Progress of the walk into a fusion.
+struct Walk {
+  int depth = 0;
+  int* looks_left;  // not owned
+
+  Walk Deeper() const { return {depth + 1, looks_left}; }
+  void Look(const hlo::Computation& computation) const {
+    const auto count = std::min<size_t>(computation.instructions.size(), kMaxLooks);
+    *looks_left = std::max(0, *looks_left - static_cast<int>(count));
+  }
+  bool MayGoDeeper() const { return depth<kMaxFusionDepth&& * looks_left> 0; }
+};
+
+// Bytes of the arrays of a shape, without the pointers of tuples.
+int64_t ArrayBytes(const hlo::Shape& shape) {
+  int64_t bytes = 0;
+  hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t>, const hlo::Shape& leaf) {
+    bytes = SaturatingAdd(bytes, hlo::ShapeByteSize(leaf));
+  });
+  return bytes;
+}
+
+const hlo::Instruction* Operand(const hlo::Computation& computation,
+                                const hlo::Instruction& instruction, size_t number) {
+  if (number >= instruction.operands.size()) return nullptr;
+  return &computation.instructions[instruction.operands[number]];
+}
+
+int64_t OperandBytes(const hlo::Computation& computation, const hlo::Instruction& instruction,
+                     size_t number) {
+  const hlo::Instruction* operand = Operand(computation, instruction, number);
+  return operand ? ArrayBytes(operand->shape) : 0;
+}
+
+// Bytes that the instruction `user` reads of its operand `number`. -1 means the whole array; the
+// array is then counted once, even if several users read it all.
+// HloCostAnalysis::FusionParameterReadBytes.
+int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computation,
+                      const hlo::Instruction& user, size_t number, Walk walk);
+
+// Bytes that the computation `fused` reads of its parameter `number`.
+int64_t ParameterReadBytes(const hlo::Module& module, const hlo::Computation& fused, int32_t number,
+                           Walk walk) {
+  if (number < 0 || number >= fused.parameters.size()) return 0;
+  const hlo::InstructionIndex parameter = fused.parameters[number];
+  const int64_t whole = ArrayBytes(fused.instructions[parameter].shape);
+  int64_t bytes = 0;
+  bool whole_counted = false;
+  walk.Look(fused);
+  for (const hlo::Instruction& user : fused.instructions) {
+    for (size_t i = 0; i < user.operands.size(); ++i) {
+      if (user.operands[i] != parameter) continue;
+      const int64_t read = UserReadBytes(module, fused, user, i, walk);
+      if (read >= 0) {
+        bytes = SaturatingAdd(bytes, read);
+      } else if (!whole_counted) {
+        whole_counted = true;
+        bytes = SaturatingAdd(bytes, whole);
+      }
+    }
+  }
+  return std::min(bytes, whole);
+}
+
+int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computation,
+                      const hlo::Instruction& user, size_t number, Walk walk) {
+  switch (user.opcode) {
+    case Opcode::kFusion: {
+      const auto called = user.Called(hlo::CallRole::kCalls);
+      if (!called || !walk.MayGoDeeper()) return -1;
+      return ParameterReadBytes(module, module.computations[*called], number, walk.Deeper());
+    }
+    case Opcode::kSlice:
+      return ArrayBytes(user.shape);
+    case Opcode::kDynamicSlice:
+    case Opcode::kGather:
+      return number == 0 ? ArrayBytes(user.shape) : -1;
+    case Opcode::kDynamicUpdateSlice:
+      return number == 0 ? 0 : -1;
+    case Opcode::kScatter:
+      return number == 0 ? OperandBytes(computation, user, 2) : -1;
+    case Opcode::kBitcast: {  // follow it: the bitcast of a parameter may only be sliced
+      int64_t bytes = 0;
+      walk.Look(computation);
+      for (const hlo::Instruction& next : computation.instructions) {
+        for (size_t i = 0; i < next.operands.size(); ++i) {
+          if (&computation.instructions[next.operands[i]] != &user) continue;
+          if (!walk.MayGoDeeper()) return -1;
+          const int64_t read = UserReadBytes(module, computation, next, i, walk.Deeper());
+          if (read < 0) return -1;
+          bytes = SaturatingAdd(bytes, read);
+        }
+      }
+      return user.is_root ? -1 : bytes;
+    }
+    default:
+      return -1;
+  }
+}
+
+// Bytes that instruction `index` of `fused` writes as an output of the fusion.
+int64_t RootWriteBytes(const hlo::Module& module, const hlo::Computation& fused,
+                       hlo::InstructionIndex index, int depth) {
+  const hlo::Instruction& root = fused.instructions[index];
+  switch (root.opcode) {
+    case Opcode::kDynamicUpdateSlice:
+      return OperandBytes(fused, root, 1);
+    case Opcode::kScatter:
+      return OperandBytes(fused, root, 2);
+    case Opcode::kBitcast:
+      if (root.operands.empty() || depth >= kMaxFusionDepth) break;
+      return RootWriteBytes(module, fused, root.operands[0], depth + 1);
+    case Opcode::kFusion: {
+      const auto called = root.Called(hlo::CallRole::kCalls);
+      if (!called || depth >= kMaxFusionDepth || root.shape.IsTuple()) break;
+      const hlo::Computation& inner = module.computations[*called];
+      return RootWriteBytes(module, inner, inner.root, depth + 1);
+    }
+    default:
+      break;
+  }
+  return ArrayBytes(root.shape);
+}
+
+std::vector<int64_t> LeafBytes(const hlo::Shape& shape) {
+  std::vector<int64_t> bytes;
+  hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t>, const hlo::Shape& leaf) {
+    bytes.push_back(hlo::ShapeByteSize(leaf));
+  });
+  return bytes;
+}
+
+void ApplyFusionRules(const hlo::Module& module, const hlo::Instruction& fusion,
+                      ArrayTraffic& traffic) {
+  const auto called = fusion.Called(hlo::CallRole::kCalls);
+  if (!called) return;
+  const hlo::Computation& fused = module.computations[*called];
+  for (size_t i = 0; i < traffic.operand_bytes.size(); ++i) {
+    if (traffic.operand_bytes[i].size() != 1) continue;
+    int looks_left = kMaxLooks;
+    traffic.operand_bytes[i][0] = ParameterReadBytes(module, fused, static_cast<int32_t>(i),
+                                                     {.depth = 0, .looks_left = &looks_left});
+  }
+  const hlo::Instruction& root = fused.instructions[fused.root];
+  for (size_t leaf = 0; leaf < traffic.output_bytes.size(); ++leaf) {
+    hlo::InstructionIndex output = fused.root;
+    if (root.opcode == Opcode::kTuple) {
+      if (leaf >= root.operands.size()) break;
+      output = root.operands[leaf];
+    }
+    traffic.output_bytes[leaf] =
+        std::min(traffic.output_bytes[leaf], RootWriteBytes(module, fused, output, 0));
+  }
+}
+
+// Corrects the traffic of instructions that access only part of an operand or of their output.
+void ApplyPartialRules(const hlo::Computation& computation, const hlo::Instruction& instruction,
+                       ArrayTraffic& traffic) {
+  const auto set_operand = [&](size_t number, int64_t bytes) {
+    if (number < traffic.operand_bytes.size() && traffic.operand_bytes[number].size() == 1) {
+      traffic.operand_bytes[number][0] = bytes;
+    }
+  };
+  switch (instruction.opcode) {
+    case Opcode::kSlice:
+    case Opcode::kDynamicSlice:
+    case Opcode::kGather:
+      set_operand(0, ArrayBytes(instruction.shape));
+      break;
+    case Opcode::kDynamicUpdateSlice:
+      set_operand(0, 0);
+      if (traffic.output_bytes.size() == 1) {
+        traffic.output_bytes[0] = OperandBytes(computation, instruction, 1);
+      }
+      break;
+    case Opcode::kScatter: {
+      const size_t inputs = instruction.operands.size() / 2;
+      for (size_t i = 0; i < inputs && i < traffic.output_bytes.size(); ++i) {
+        const int64_t updates = OperandBytes(computation, instruction, inputs + 1 + i);
+        set_operand(i, updates);
+        traffic.output_bytes[i] = updates;
+      }
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
+ArrayTraffic CountTraffic(const hlo::Module& module, const hlo::Computation& computation,
+                          const hlo::Instruction& instruction) {
+  ArrayTraffic traffic;
+  if (instruction.opcode == Opcode::kTuple) {
+    traffic.pointer_bytes = hlo::TuplePointerBytes(instruction.shape, kTuplePointerBytes);
+  }
+  const bool moves = !IsForwarding(instruction.opcode) && !IsAsyncStart(instruction.opcode) &&
+                     !IsAsyncDone(instruction.opcode) && !IsConcatBitcast(instruction) &&
+                     instruction.opcode != Opcode::kTuple;
+  for (hlo::InstructionIndex operand : instruction.operands) {
+    std::vector<int64_t> bytes = LeafBytes(computation.instructions[operand].shape);
+    if (!moves) std::fill(bytes.begin(), bytes.end(), 0);
+    traffic.operand_bytes.push_back(std::move(bytes));
+  }
+  traffic.output_bytes = LeafBytes(instruction.shape);
+  if (!moves) {
+    std::fill(traffic.output_bytes.begin(), traffic.output_bytes.end(), 0);
+  } else if (instruction.opcode == Opcode::kFusion) {
+    ApplyFusionRules(module, instruction, traffic);
+  } else {
+    ApplyPartialRules(computation, instruction, traffic);
+  }
+  return traffic;
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,357 @@
+#include "simulator/import/structure/assemble.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "simulator/core/program_types.h"
+#include "simulator/import/analysis/live_range.h"
+#include "simulator/import/analysis/saturate.h"
+
+namespace mallocmuzero {
+namespace {
+
+// The reads and writes of one storage by one instruction. Touches become accesses when buffers have
+// numbers.
+struct Touch {
+  int32_t storage = 0;
+  bool reads = false;
+  bool writes = false;
+  int64_t bytes = 0;
+  int64_t bytes_accessed = 0;
+  std::vector<v1::Position> positions;
+};
+
+struct StorageInfo {
+  int64_t bytes = 0;
+  bool placeable = true;
+  bool touched = false;
+  bool pinned = false;
+};
+
+v1::Position MakePosition(int32_t operand, absl::Span<const int32_t> index) {
+  v1::Position position;
+  position.set_operand(operand);
+  for (int32_t i : index) position.add_tuple_index(static_cast<uint32_t>(i));
+  return position;
+}
+
+class Assembler {
+ public:
+  Assembler(const AnalyzedModule& source, const v1::Hardware& hardware)
+      : source_(source), flow_(source.flow), hardware_(hardware) {}
+
+  Assembly Run() && {
+    *program().mutable_hardware() = hardware_;
+    storages_.resize(flow_.storage_count());
+    live_ranges_ = ComputeLiveRanges(source_);
+    CollectTouches();
+    PinWhatIsNotModelled();
+    NumberBuffers();
+    AddInstructions();
+    AddTensors();
+    AddLoops();
+    for (const auto& [opcode, count] : source_.module.unknown_opcodes) {
+      program().add_unknown_opcodes(std::string(opcode));
+    }
+    return std::move(assembly_);
+  }
+
+ private:
+  v1::Program& program() { return assembly_.program; }
+  StorageInfo& StorageOf(ValueId value) { return storages_[flow_.StorageOf(value)]; }
+
+  Touch& TouchOf(std::vector<Touch>& touches, int32_t storage) {
+    for (Touch& touch : touches) {
+      if (touch.storage == storage) return touch;
+    }
+    touches.push_back({.storage = storage});
+    return touches.back();
+  }
+
+  void CollectTouches() {
+    for (const HloValue& value : flow_.values()) {
+      const auto id = static_cast<ValueId>(&value - flow_.values().data());
+      StorageInfo& info = StorageOf(id);
+      info.bytes = std::max(info.bytes, hlo::ShapeByteSize(*value.shape));
+      info.placeable = info.placeable && IsPlaceable(*value.shape, hardware_);
+      // The compiler never puts a scalar into fast memory, because scalars (loop counters, indices)
+      // control the copies.
+      info.pinned = info.pinned || value.shape->dims.empty();
+    }
+    touches_.resize(source_.priced.size());
+    for (size_t i = 0; i < source_.priced.size(); ++i) {
+      const PricedStep& priced = source_.priced[i];
+      if (source_.IsMarker(priced) || priced.instruction->opcode == hlo::Opcode::kTuple) continue;
+      CollectTouchesOf(priced, touches_[i]);
+      for (const Touch& touch : touches_[i]) storages_[touch.storage].touched = true;
+    }
+  }
+
+  void CollectTouchesOf(const PricedStep& priced, std::vector<Touch>& touches) {
+    const Step& step = source_.StepOf(priced);
+    const hlo::Computation& computation = source_.schedule.ComputationOf(step.instance);
+    const auto add = [&](int32_t operand, const hlo::Shape& shape, absl::Span<const ValueId> values,
+                         const std::vector<int64_t>& bytes) {
+      size_t leaf = 0;
+      hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> index, const hlo::Shape& array) {
+        const int32_t storage = flow_.StorageOf(values[leaf]);
+        if (storages_[storage].placeable) {
+          Touch& touch = TouchOf(touches, storage);
+          (operand < 0 ? touch.writes : touch.reads) = true;
+          touch.bytes = std::max(touch.bytes, hlo::ShapeByteSize(array));
+          touch.bytes_accessed = SaturatingAdd(touch.bytes_accessed, bytes[leaf]);
+          touch.positions.push_back(MakePosition(operand, index));
+        }
+        ++leaf;
+      });
+    };
+    for (size_t i = 0; i < priced.instruction->operands.size(); ++i) {
+      const hlo::InstructionIndex operand = priced.instruction->operands[i];
+      add(static_cast<int32_t>(i), computation.instructions[operand].shape,
+          flow_.ValuesOf(step.instance, operand), priced.traffic.operand_bytes[i]);
+    }
+    add(-1, priced.instruction->shape, flow_.ValuesOf(step.instance, step.instruction),
+        priced.traffic.output_bytes);
+  }
+
+  // Pins to HBM the arrays of asynchronous operations other than moves between memories, the
+  // results of conditionals, and the accesses that exceed the 64 of an instruction.
+  void PinWhatIsNotModelled() {
+    PinResultsOfConditionals();
+    int async_count = 0;
+    for (const Step& step : source_.schedule.steps) {
+      const hlo::Instruction& instruction = source_.schedule.InstructionAt(step);
+      if (step.kind != Step::Kind::kInstruction) continue;
+      if (!IsAsyncStart(instruction.opcode) && !BindsOperands(instruction)) continue;
+      ++async_count;
+      for (hlo::InstructionIndex operand : instruction.operands) {
+        for (ValueId value : flow_.ValuesOf(step.instance, operand)) StorageOf(value).pinned = true;
+      }
+      for (ValueId value : flow_.ValuesOf(step.instance, step.instruction)) {
+        StorageOf(value).pinned = true;
+      }
+    }
+    if (async_count > 0) {
+      program().add_notes(absl::StrCat(
+          async_count, " asynchronous operations take no time and keep their arrays in HBM"));
+    }
+    for (size_t i = 0; i < touches_.size(); ++i) DropSmallestTouches(i);
+  }
+
+  // A mapping that keeps in fast memory what only the last branch writes would leave the result of
+  // one branch in fast memory and that of another in HBM.
+  void PinResultsOfConditionals() {
+    for (const ScheduledCall& call : source_.schedule.calls) {
+      const hlo::Computation& computation = source_.schedule.ComputationOf(call.instance);
+      if (computation.instructions[call.instruction].opcode != hlo::Opcode::kConditional) continue;
+      for (ValueId value : flow_.ValuesOf(call.instance, call.instruction)) {
+        StorageOf(value).pinned = true;
+      }
+    }
+  }
+
+  void DropSmallestTouches(size_t priced) {
+    std::vector<Touch>& touches = touches_[priced];
+    if (touches.size() <= kMaxAccessesPerInstruction) return;
+    std::vector<int64_t> sizes;
+    for (const Touch& touch : touches) sizes.push_back(touch.bytes_accessed);
+    std::nth_element(sizes.begin(), sizes.begin() + kMaxAccessesPerInstruction, sizes.end(),
+                     std::greater<>());
+    const int64_t largest_dropped = sizes[kMaxAccessesPerInstruction];
+    size_t dropped = 0;
+    for (size_t i = touches.size(); i-- > 0 && touches.size() > kMaxAccessesPerInstruction;) {
+      if (touches[i].bytes_accessed > largest_dropped) continue;
+      storages_[touches[i].storage].pinned = true;
+      int64_t& fixed = fixed_bytes_[static_cast<int32_t>(priced)];
+      fixed = SaturatingAdd(fixed, touches[i].bytes_accessed);
+      touches.erase(touches.begin() + static_cast<std::ptrdiff_t>(i));
+      ++dropped;
+    }
+    program().add_notes(absl::StrCat("%", std::string(source_.priced[priced].instruction->name),
+                                     " has more than ", kMaxAccessesPerInstruction,
+                                     " accesses: the ", dropped, " smallest stay in HBM"));
+  }
+
+  // Numbers the buffers. A placeable storage becomes a buffer if some instruction touches it, or if
+  // a loop carries it together with one that is touched.
+  void NumberBuffers() {
+    std::vector<bool> wanted(storages_.size());
+    for (size_t s = 0; s < storages_.size(); ++s) {
+      wanted[s] = storages_[s].touched && storages_[s].placeable;
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const CarriedValue& carried : flow_.carried()) {
+        const auto members = GroupStorages(carried);
+        const bool placeable = std::all_of(members.begin(), members.end(),
+                                           [&](int32_t s) { return storages_[s].placeable; });
+        const bool any =
+            std::any_of(members.begin(), members.end(), [&](int32_t s) { return bool{wanted[s]}; });
+        for (int32_t s : members) {
+          if (any && placeable && !wanted[s]) {
+            wanted[s] = true;
+            changed = true;
+          }
+          if (!placeable) storages_[s].pinned = true;
+        }
+      }
+    }
+    std::vector<int32_t> order;
+    for (int32_t s = 0; s < storages_.size(); ++s) {
+      if (wanted[s]) order.push_back(s);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+      return live_ranges_[a].first < live_ranges_[b].first;
+    });
+    assembly_.buffer_of_storage.assign(storages_.size(), -1);
+    for (int32_t s : order) {
+      assembly_.buffer_of_storage[s] = program().buffers_size();
+      const LiveRange& range = live_ranges_[s];
+      v1::Buffer& buffer = *program().add_buffers();
+      buffer.set_bytes(storages_[s].bytes);
+      buffer.set_first(static_cast<uint32_t>(range.first));
+      buffer.set_last(static_cast<uint32_t>(range.last));
+      buffer.set_live_in(range.live_in);
+      buffer.set_live_out(range.live_out);
+      buffer.set_pinned_to_hbm(storages_[s].pinned);
+    }
+  }
+
+  std::array<int32_t, 4> GroupStorages(const CarriedValue& carried) const {
+    return {flow_.StorageOf(carried.initial), flow_.StorageOf(carried.parameter),
+            flow_.StorageOf(carried.root), flow_.StorageOf(carried.result)};
+  }
+
+  void AddInstructions() {
+    for (size_t i = 0; i < source_.priced.size(); ++i) {
+      const PricedStep& priced = source_.priced[i];
+      const Step& step = source_.StepOf(priced);
+      v1::Instruction& instruction = *program().add_instructions();
+      instruction.set_name(std::string(priced.instruction->name));
+      instruction.set_opcode(std::string(priced.instruction->opcode_text));
+      instruction.set_op_name(std::string(priced.instruction->op_name));
+      instruction.set_execution_count(priced.execution_count);
+      if (priced.loop >= 0) instruction.set_loop(static_cast<uint32_t>(priced.loop));
+      instruction.set_first_access(static_cast<uint32_t>(program().accesses_size()));
+      if (step.kind == Step::Kind::kLoopBegin) instruction.set_kind(v1::Instruction::LOOP_BEGIN);
+      if (step.kind == Step::Kind::kLoopEnd) instruction.set_kind(v1::Instruction::LOOP_END);
+      if (step.kind != Step::Kind::kInstruction) continue;
+      instruction.set_kind(priced.instruction->estimated_cycles ? v1::Instruction::ESTIMATED
+                                                                : v1::Instruction::MODELLED);
+      instruction.set_fixed_hbm_bytes(
+          SaturatingAdd(priced.traffic.pointer_bytes, fixed_bytes_[static_cast<int32_t>(i)]));
+      instruction.set_scoped_fast_memory_bytes(ScopedFastMemory(*priced.instruction));
+      AddAccesses(i, instruction);
+    }
+  }
+
+  void AddAccesses(size_t priced, v1::Instruction& instruction) {
+    for (Touch& touch : touches_[priced]) {
+      v1::Access& access = *program().add_accesses();
+      access.set_instruction(static_cast<uint32_t>(priced));
+      access.set_buffer(static_cast<uint32_t>(assembly_.buffer_of_storage[touch.storage]));
+      access.set_kind(!touch.writes  ? v1::Access::READ
+                      : !touch.reads ? v1::Access::WRITE
+                                     : v1::Access::UPDATE);
+      access.set_bytes(touch.bytes);
+      access.set_bytes_accessed(touch.bytes_accessed);
+      for (v1::Position& position : touch.positions) *access.add_positions() = std::move(position);
+    }
+    instruction.set_access_count(static_cast<uint32_t>(touches_[priced].size()));
+  }
+
+  int64_t ScopedFastMemory(const hlo::Instruction& instruction) const {
+    if (!hardware_.scoped_memory_in_fast_memory()) return 0;
+    int64_t end = 0;
+    for (const hlo::ScopedMemory& scoped : instruction.scoped_memory) {
+      if (scoped.memory_space == hardware_.fast_memory_space()) {
+        end = std::max(end, SaturatingAdd(std::max<int64_t>(scoped.offset, 0),
+                                          std::max<int64_t>(scoped.size, 0)));
+      }
+    }
+    return std::clamp<int64_t>(end, 0, hardware_.fast_memory_bytes());
+  }
+
+  void AddTensors() {
+    for (ValueId id = 0; id < flow_.values().size(); ++id) {
+      const HloValue& value = flow_.values()[id];
+      const int32_t buffer = assembly_.buffer_of_storage[flow_.StorageOf(id)];
+      const hlo::Instruction& definition =
+          source_.schedule.ComputationOf(value.instance).instructions[value.instruction];
+      if (buffer < 0 || IsAsyncStart(definition.opcode) || BindsOperands(definition)) continue;
+      v1::Tensor& tensor = *program().add_tensors();
+      tensor.set_instruction_name(std::string(definition.name));
+      int32_t leaf = 0;
+      hlo::ForEachLeaf(definition.shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
+        if (leaf++ != value.leaf) return;
+        for (int32_t i : index) tensor.add_tuple_index(static_cast<uint32_t>(i));
+      });
+      tensor.set_shape(hlo::ShapeToString(*value.shape));
+      tensor.set_bytes(hlo::ShapeByteSize(*value.shape));
+      tensor.set_buffer(static_cast<uint32_t>(buffer));
+    }
+  }
+
+  void AddLoops() {
+    int unknown = 0;
+    for (const ScheduledLoop& loop : source_.schedule.loops) {
+      v1::Loop& added = *program().add_loops();
+      const hlo::Instruction& instruction =
+          source_.schedule.ComputationOf(loop.instance).instructions[loop.instruction];
+      added.set_name(std::string(instruction.name));
+      added.set_begin(static_cast<uint32_t>(PricedIndex(source_, loop.begin)));
+      added.set_end(static_cast<uint32_t>(PricedIndex(source_, loop.end)));
+      added.set_trip_count(loop.trip_count);
+      added.set_trip_count_known(loop.trip_count_known);
+      if (loop.parent >= 0) added.set_parent(static_cast<uint32_t>(loop.parent));
+      if (!loop.trip_count_known) ++unknown;
+    }
+    if (unknown > 0) {
+      program().add_notes(absl::StrCat(unknown, " loops have no known trip count: ",
+                                       kAssumedTripCount, " is assumed, as XLA does"));
+    }
+    for (const CarriedValue& carried : flow_.carried()) {
+      const auto members = GroupStorages(carried);
+      // Some members may be touched although another member is in a memory that holds no tensors.
+      if (std::any_of(members.begin(), members.end(),
+                      [&](int32_t s) { return assembly_.buffer_of_storage[s] < 0; })) {
+        continue;
+      }
+      v1::CarriedGroup& group = *program().add_carried_groups();
+      const auto buffer = [&](int i) {
+        return static_cast<uint32_t>(assembly_.buffer_of_storage[members[i]]);
+      };
+      group.set_loop(static_cast<uint32_t>(carried.loop));
+      group.set_initial_buffer(buffer(0));
+      group.set_parameter_buffer(buffer(1));
+      group.set_root_buffer(buffer(2));
+      group.set_result_buffer(buffer(3));
+    }
+  }
+
+  const AnalyzedModule& source_;
+  const Dataflow& flow_;
+  const v1::Hardware& hardware_;
+  Assembly assembly_;
+  std::vector<StorageInfo> storages_;
+  std::vector<LiveRange> live_ranges_;       // for each storage
+  std::vector<std::vector<Touch>> touches_;  // for each priced step
+  absl::flat_hash_map<int32_t, int64_t> fixed_bytes_;
+};
+
+}  // namespace
+
+bool IsPlaceable(const hlo::Shape& shape, const v1::Hardware& hardware) {
+  const int32_t space = shape.layout.memory_space;
+  return (space == 0 || space == hardware.fast_memory_space()) && hlo::ShapeByteSize(shape) > 0;
+}
+
+Assembly Assemble(const AnalyzedModule& all_hbm, const v1::Hardware& hardware) {
+  return Assembler(all_hbm, hardware).Run();
+}
+
+}  // namespace mallocmuzero
