@@ -1,5 +1,5 @@
-// libFuzzer target: any bytes of a module's message give text, or an error of one line. If they give
-// text, this text gives a module, or an error of one line.
+// libFuzzer target: any bytes of a module's message give text, or an error of one line. If they
+// give text, this text gives a module, or an error of one line.
 
 #include <cstddef>
 #include <cstdint>
