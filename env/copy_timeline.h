@@ -54,7 +54,7 @@ class CopyTimeline {
   // kMaxAttempts points that do not do, no other is tried.
   template <typename LatestAllowed>
   std::optional<uint32_t> LatestStart(double bytes, int32_t earliest, uint32_t done,
-                                      const LatestAllowed& latest_allowed) {
+                                      const LatestAllowed& latest_allowed) const {
     double needed = bytes;
     int32_t start = static_cast<int32_t>(done);
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
@@ -102,6 +102,8 @@ class CopyTimeline {
 
   size_t HeapBytes() const;
 
+  friend bool operator==(const CopyTimeline&, const CopyTimeline&) = default;
+
  private:
   static constexpr int kMaxAttempts = 64;
 
@@ -113,6 +115,8 @@ class CopyTimeline {
     uint32_t start = 0;
     int32_t done = kPending;
     double bytes = 0;
+
+    friend bool operator==(const WriteBack&, const WriteBack&) = default;
   };
 
   // Both queues. Copies [head, next) are queued and not done, the head has `left` bytes to go.
@@ -127,32 +131,21 @@ class CopyTimeline {
     uint32_t out_next = 0;
 
     bool Empty() const { return in_pending == 0 && out_pending == 0; }
+
+    friend bool operator==(const State&, const State&) = default;
   };
 
-  struct Follow;  // what a run through points finds out or writes down
-
-  // Moves a state through a point, or through its instruction, and returns the bytes that were
-  // waited for, or moved in.
   template <bool kCommit>
-  double PassPoint(uint32_t point, State& state, Follow& follow);
-  template <bool kCommit>
-  double RunInstruction(uint32_t instruction, State& state, Follow& follow);
-
-  template <bool kCommit>
-  void MoveIn(double bytes, uint32_t point, State& state, Follow& follow);
-  template <bool kCommit>
-  void MoveOut(double bytes, uint32_t point, State& state);
-  template <bool kCommit>
-  double Drain(uint32_t write_back_end, uint32_t point, State& state, Follow& follow);
+  class Run;  // moves a state through points and instructions
 
   void SetStall(uint32_t point, double bytes);
 
-  // Adds to copies_in_, after its equals; returns the index.
-  size_t PutIn(const CopyIn& copy);
+  // The index in copies_in_ of a copy that is put in after its equals.
+  size_t IndexFor(const CopyIn& copy) const;
 
   // Bytes by which the copy misses what LatestStart asks for; at least so much more spare bandwidth
   // must lie behind an earlier start that does. 0 or less if it misses nothing.
-  double Shortfall(const CopyIn& copy);
+  double Shortfall(const CopyIn& copy) const;
 
   const Program* program_;
   double bytes_per_cycle_;

@@ -74,16 +74,12 @@ int64_t FastMemory::FreeBytes(int32_t first, int64_t limit) const {
   return free;
 }
 
-void FastMemory::Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner,
-                        std::vector<int32_t>& evicted) {
+void FastMemory::Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner) {
   const int64_t end = offset + size;
   assert(offset >= 0 && end <= bytes_);
   size_t from = IndexOf(offset);
   size_t to = from;  // exclusive
-  while (to < regions_.size() && regions_[to].offset < end) {
-    if (regions_[to].owner != kNobody) evicted.push_back(regions_[to].owner);
-    ++to;
-  }
+  while (to < regions_.size() && regions_[to].offset < end) ++to;
   Region pieces[3];
   size_t count = 0;
   if (regions_[from].offset < offset) {

@@ -33,6 +33,8 @@ class FastMemory {
     friend bool operator==(const Region&, const Region&) = default;
   };
 
+  friend bool operator==(const FastMemory&, const FastMemory&) = default;
+
   explicit FastMemory(int64_t bytes) : bytes_(bytes), regions_(1) {}
 
   int64_t bytes() const { return bytes_; }
@@ -53,10 +55,9 @@ class FastMemory {
   // Bytes below `limit` that are not taken at or after `first`, in however many pieces.
   int64_t FreeBytes(int32_t first, int64_t limit) const;
 
-  // Gives [offset, offset + size) to a stay; appends the owners that lose their values to
-  // `evicted`. What is left of their regions is nobody's, taken until their `last`.
-  void Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner,
-              std::vector<int32_t>& evicted);
+  // Gives [offset, offset + size) to a stay. The owners of all regions that it touches lose their
+  // values; what is left of these regions has no owner and stays taken until their `last`.
+  void Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner);
 
   // Change the region of the stay at `offset`.
   void SetLast(int64_t offset, int32_t last) { RegionAt(offset).last = last; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
@@ -22,10 +23,22 @@ using Region = FastMemory::Region;
 constexpr int32_t kNobody = FastMemory::kNobody;
 constexpr int32_t kForever = FastMemory::kForever;
 
+std::set<int32_t> Owners(const FastMemory& memory) {
+  std::set<int32_t> owners;
+  for (const Region& region : memory.regions()) owners.insert(region.owner);
+  owners.erase(kNobody);
+  return owners;
+}
+
+// Returns the owners that lose their values.
 std::vector<int32_t> Occupy(FastMemory& memory, int64_t offset, int64_t size, int32_t last,
                             int32_t owner) {
+  const std::set<int32_t> before = Owners(memory);
+  memory.Occupy(offset, size, last, owner);
+  const std::set<int32_t> after = Owners(memory);
   std::vector<int32_t> evicted;
-  memory.Occupy(offset, size, last, owner, evicted);
+  std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
+                      std::back_inserter(evicted));
   return evicted;
 }
 

@@ -14,7 +14,7 @@
 namespace mallocmuzero {
 
 // Goes into everything that records games. Raised when the same actions could mean another game.
-inline constexpr uint32_t kGameRulesVersion = 3;
+inline constexpr uint32_t kGameRulesVersion = 4;
 
 struct GameOptions {
   // A buffer whose accesses could together save less than this share of the all-HBM cycles stays in

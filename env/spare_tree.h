@@ -46,6 +46,8 @@ class SpareTree {
     return -1;
   }
 
+  friend bool operator==(const SpareTree&, const SpareTree&) = default;
+
  private:
   size_t leaves_ = 1;
   std::vector<double> nodes_;  // root at 1, leaf i at leaves_ + i
