@@ -240,7 +240,6 @@ uint32_t CopyTimeline::QueueWriteBack(int64_t bytes) {
 void CopyTimeline::WaitFor(uint32_t write_back, uint32_t point) {
   if (wait_until_[point] > write_back) return;
   wait_until_[point] = write_back + 1;
-  fixed_ = std::max(fixed_, write_back + 1);
   if (point < point_) {
     assert(DoneAt(write_back) != kPending && DoneAt(write_back) <= static_cast<int32_t>(point));
     return;

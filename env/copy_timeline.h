@@ -89,10 +89,6 @@ class CopyTimeline {
   // The first write-back that is not done; all after it are not either.
   uint32_t first_pending() const { return now_.out_head; }
 
-  // The first write-back that may still be done later than it is now; all before it stay as they
-  // are.
-  uint32_t first_unfixed() const { return fixed_; }
-
   // Bandwidth the instruction, which must have run, left to copies, and what copies in took of it.
   double IdleBytes(uint32_t instruction) const { return idle_bytes_[instruction]; }
   double SpareBytes(uint32_t instruction) const { return spare_.Get(instruction); }
@@ -150,7 +146,6 @@ class CopyTimeline {
   const Program* program_;
   double bytes_per_cycle_;
   uint32_t point_ = 0;
-  uint32_t fixed_ = 0;
   double stall_cycles_ = 0;
   State now_;                         // at point_, after waits and queueing
   std::vector<State> before_;         // by point, up to point_

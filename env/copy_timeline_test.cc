@@ -147,7 +147,6 @@ TEST(CopyTimeline, WhatIsWaitedForStaysDone) {
   timeline.Advance(100);
   timeline.WaitFor(0, 2);
   EXPECT_EQ(timeline.stall_cycles(), 0);
-  EXPECT_EQ(timeline.first_unfixed(), 1);
   // Of 100 bytes at instruction 1 the write-back needs 80 by point 2: 20 are left.
   EXPECT_EQ(timeline.LatestStart(20, 1, 2, Anywhere), 1);
   EXPECT_EQ(timeline.LatestStart(21, 1, 2, Anywhere), std::nullopt);

@@ -31,9 +31,7 @@ bool FastMemory::HarmsMore(size_t region, int64_t harm, int32_t now) const {
 }
 
 // A window of regions [begin, end) slides over the memory; it is as short as `size` allows.
-std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_t limit,
-                                             int32_t now) const {
-  limit = std::min(limit, bytes_);
+std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int32_t now) const {
   absl::FixedArray<int64_t, 256> harms(regions_.size());  // of the window's regions
   std::optional<int64_t> best;
   int64_t best_harm = 0;
@@ -42,7 +40,7 @@ std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_
   size_t end = 0;
   for (size_t begin = 0; begin < regions_.size(); ++begin) {
     const int64_t offset = regions_[begin].offset;
-    if (offset + size > limit) break;
+    if (offset + size > bytes_) break;
     while (end < regions_.size() && regions_[end].offset < offset + size) {
       if (regions_[end].last >= first) break;
       if (best && HarmsMore(end, best_harm, now)) break;
@@ -66,10 +64,10 @@ std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_
   return best;
 }
 
-int64_t FastMemory::FreeBytes(int32_t first, int64_t limit) const {
+int64_t FastMemory::FreeBytes(int32_t first) const {
   int64_t free = 0;
-  for (size_t r = 0; r < regions_.size() && regions_[r].offset < limit; ++r) {
-    if (regions_[r].last < first) free += std::min(EndOf(r), limit) - regions_[r].offset;
+  for (size_t r = 0; r < regions_.size(); ++r) {
+    if (regions_[r].last < first) free += EndOf(r) - regions_[r].offset;
   }
   return free;
 }

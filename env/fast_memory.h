@@ -50,10 +50,10 @@ class FastMemory {
   // An offset for `size` bytes from instruction `first` on, below `limit`; nullopt if there is
   // none. Regions taken before `first` only may be used. Of several it takes the one that costs
   // least: values that are used again, weighed by how soon, then bytes left over beside it.
-  std::optional<int64_t> FindPlace(int64_t size, int32_t first, int64_t limit, int32_t now) const;
+  std::optional<int64_t> FindPlace(int64_t size, int32_t first, int32_t now) const;
 
   // Bytes below `limit` that are not taken at or after `first`, in however many pieces.
-  int64_t FreeBytes(int32_t first, int64_t limit) const;
+  int64_t FreeBytes(int32_t first) const;
 
   // Gives [offset, offset + size) to a stay. The owners of all regions that it touches lose their
   // values; what is left of these regions has no owner and stays taken until their `last`.

@@ -63,21 +63,6 @@ void Game::EnterInstruction() {
   const int32_t loop = rules().LoopOfMarker(static_cast<uint32_t>(state_.instruction));
   if (instruction.kind == InstructionKind::kLoopBegin) EnterLoop(static_cast<uint32_t>(loop));
   if (instruction.kind == InstructionKind::kLoopEnd) LeaveLoop(static_cast<uint32_t>(loop));
-  MakeRoomForInstruction();
-}
-
-// What an instruction takes for itself may leave no room to a write-back: that has to be done.
-void Game::MakeRoomForInstruction() {
-  const auto now = static_cast<uint32_t>(state_.instruction);
-  const int64_t capacity = rules().Capacity(now, now);
-  if (capacity >= fast_memory().bytes()) return;
-  for (uint32_t w = timeline().write_back_count(); w-- > timeline().first_unfixed();) {
-    if (timeline().StartOf(w) > now) continue;
-    const Stay& stay = state_.residency.stays()[write_back_stays_[w]];
-    if (stay.offset + rules().buffer(stay.buffer).bytes <= capacity) continue;
-    WaitForWriteBack(w);
-    return;
-  }
 }
 
 void Game::LeaveInstruction() {

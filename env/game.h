@@ -103,7 +103,6 @@ class Game {
   void PlaceCrossProgramPrefetch();
   void AdvanceToDecision();
   void EnterInstruction();
-  void MakeRoomForInstruction();
   void LeaveInstruction();
   void SetFast(uint32_t access);
 

@@ -60,7 +60,6 @@ class OptionFinder {
   }
 
   void AllowKeeping(int32_t until) {
-    if (!state_.residency.CanStayUntil(buffer_, until)) return;
     options_.keep_until = until;
     Allow(Action::kNoCopy);
   }
@@ -83,23 +82,15 @@ class OptionFinder {
 
   void FindForWrite() {
     Allow(Action::kDrop);
-    int64_t refused = 0;  // the highest limit below which no place was found
-    const auto find_place = [&](int32_t until) {
-      const int64_t limit =
-          rules_.Capacity(static_cast<uint32_t>(now_), static_cast<uint32_t>(until));
-      if (limit <= refused) return false;
-      refused = limit;
-      return FindPlace(
-          {.bytes = rules_.buffer(buffer_).bytes, .first = now_, .until = until, .limit = limit});
-    };
-    bool has_place = false;
-    if (rule_.keep_until != ProgramRules::kNone) {
+    const bool may_keep = rule_.keep_until != ProgramRules::kNone;
+    const bool may_copy = rule_.copy_until != ProgramRules::kNone;
+    if (!may_keep && !may_copy) return;
+    if (!FindPlace(now_, may_keep ? rule_.keep_until : rule_.copy_until)) return;
+    if (may_keep) {
       options_.keep_until = rule_.keep_until;
-      has_place = find_place(rule_.keep_until);
-      if (has_place) Allow(Action::kNoCopy);
+      Allow(Action::kNoCopy);
     }
-    if (rule_.copy_until == ProgramRules::kNone) return;
-    if (has_place || find_place(rule_.copy_until)) Allow(Action::kCopy);
+    if (may_copy) Allow(Action::kCopy);
   }
 
   void FindForUpdate() {
@@ -116,15 +107,17 @@ class OptionFinder {
     const bool has_write_back = resident && residency.Current(buffer_).write_back >= 0;
     const int32_t until = has_write_back ? rule_.keep_until_end : rule_.keep_until;
     if (resident && until != ProgramRules::kNone) AllowKeeping(until);
-    if (resident && !has_write_back && residency.CanStayUntil(buffer_, now_)) {
+    if (resident && !has_write_back) {
       Allow(Action::kCopy);
     } else if (hbm_has_value && FindCopyIn()) {
       Allow(Action::kCopy);
     }
   }
 
-  bool FindPlace(const Residency::Request& request) {
-    std::optional<Place> place = state_.residency.FindPlace(request, state_.access);
+  // Finds a place for the buffer's value during the instructions [first, until].
+  bool FindPlace(int32_t first, int32_t until) {
+    std::optional<Place> place = state_.residency.FindPlace(
+        {.bytes = rules_.buffer(buffer_).bytes, .first = first, .until = until}, state_.access);
     if (place) options_.place = *std::move(place);
     return place.has_value();
   }
@@ -163,12 +156,7 @@ class OptionFinder {
         [this, loop](int32_t point) { return rules_.PointInLoop(point, loop); });
     if (!start) return false;
     const int32_t until = rules_.SpanEnd(static_cast<uint32_t>(now_), loop);
-    if (!FindPlace({.bytes = rules_.buffer(buffer_).bytes,
-                    .first = static_cast<int32_t>(*start),
-                    .until = until,
-                    .limit = rules_.Capacity(*start, static_cast<uint32_t>(until))})) {
-      return false;
-    }
+    if (!FindPlace(static_cast<int32_t>(*start), until)) return false;
     options_.copy_in = {static_cast<int32_t>(*start), done, until, loop};
     return true;
   }

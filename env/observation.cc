@@ -54,7 +54,7 @@ void ObservationWriter::Write(const Game& game, absl::Span<float> out) {
   now_ = access.instruction;
   buffer_ = access.buffer;
   WriteMemory(game, out.data() + kMemoryOffset);
-  WriteCapacity(out.data() + kCapacityOffset);
+  std::fill_n(out.data() + kCapacityOffset, kTimes, 1.0F);
   WriteBandwidth(game, out.data() + kBandwidthOffset);
   WriteDecision(game, out.data() + kDecisionOffset);
   WriteAccesses(game, out.data() + kAccessesOffset);
@@ -87,17 +87,6 @@ void ObservationWriter::WriteMemory(const Game& game, float* out) {
   }
   WriteRows(taken_, out + kTaken * kTimes * kAddressBins);
   WriteRows(held_, out + kHeld * kTimes * kAddressBins);
-}
-
-void ObservationWriter::WriteCapacity(float* out) const {
-  const ProgramRules& rules = *tables_.rules_;
-  const auto last = static_cast<int64_t>(rules.program().instruction_count()) - 1;
-  const auto bytes = static_cast<double>(rules.program().hardware().fast_memory_bytes());
-  for (const int32_t offset : kTimeOffsets) {
-    const auto at = static_cast<uint32_t>(std::clamp<int64_t>(int64_t{now_} + offset, 0, last));
-    *out++ =
-        Clamp(static_cast<double>(rules.Capacity(std::min(at, now_), std::max(at, now_))) / bytes);
-  }
 }
 
 void ObservationWriter::WriteBandwidth(const Game& game, float* out) const {

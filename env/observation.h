@@ -52,7 +52,6 @@ class ObservationWriter {
 
  private:
   void WriteMemory(const Game& game, float* out);
-  void WriteCapacity(float* out) const;
   void WriteBandwidth(const Game& game, float* out) const;
   void WriteDecision(const Game& game, float* out) const;
   void WriteAccesses(const Game& game, float* out) const;

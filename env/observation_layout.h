@@ -24,8 +24,7 @@ namespace observation {
 //   taken: that are taken at that instruction or later: what is free there is free from then on.
 //          Before the first instruction everything is taken.
 //   held:  that are not, but hold a value that is used again at that instruction or later.
-// "capacity" [kTimes]: share of the fast memory that instructions from there to the current one
-// leave to buffers.
+// "capacity" [kTimes]: 1 everywhere. Trained networks have these inputs.
 inline constexpr int32_t kTimeOffsets[] = {-128, -64, -32, -16, -8, -4, -2, -1, 0,  1,  2,   3,
                                            4,    6,   8,   12,  16, 24, 32, 48, 64, 96, 128, 192};
 inline constexpr size_t kTimes = sizeof(kTimeOffsets) / sizeof(kTimeOffsets[0]);
@@ -90,7 +89,7 @@ enum AccessFeature : uint8_t {
   kFeedsGroup,     // in fast memory only it commits a carried group
   kMayTakeOver,    // it can take a carried value over from outside the loop
   kPrefetched,     // in the cross-program prefetch
-  kScoped,         // share of the fast memory the instruction takes for itself
+  kScoped,         // always 0; trained networks have this input
   kSiblings,       // accesses of the instruction
   kHoldPrice,      // of holding the value since the access before, 0 if it cannot be (Hold)
   kHoldLoad,       // what is taken meanwhile by holds of a higher price
@@ -139,7 +138,7 @@ enum ProgramFeature : uint8_t {
   kReadRate,      // of the fast memory over the HBM's
   kWriteRate,
   kFlopsPerByte,  // peak flops over HBM rate
-  kScopedInFast,  // instructions take their own memory out of the fast memory
+  kScopedInFast,  // always 0; trained networks have this input
   kProgramFeatures,
 };
 

@@ -171,7 +171,6 @@ class ObservationTables::Builder {
     }
     row[kLoopDepth] = Clamp(depth / 4.0);
     row[kFromOutside] = instruction.loop != rules_.buffer(access.buffer).home ? 1 : 0;
-    row[kScoped] = Clamp(static_cast<double>(instruction.scoped_fast_memory_bytes) / capacity_);
     row[kSiblings] = CountScale(instruction.access_count, 6);
   }
 
@@ -218,7 +217,6 @@ class ObservationTables::Builder {
     row[kReadRate] = RatioScale(hardware.fast_memory_read_bytes_per_cycle() / hbm_rate, 8);
     row[kWriteRate] = RatioScale(hardware.fast_memory_write_bytes_per_cycle() / hbm_rate, 8);
     row[kFlopsPerByte] = RatioScale(hardware.flops_per_cycle() / hbm_rate, 14);
-    row[kScopedInFast] = hardware.scoped_memory_in_fast_memory() ? 1 : 0;
   }
 
   ObservationTables& tables_;

@@ -194,24 +194,6 @@ TEST(Observation, ShowsABinThatIsTakenInPart) {
   EXPECT_EQ(Memory(row, kTaken, -1, 2), 0);
 }
 
-TEST(Observation, ShowsWhatInstructionsTakeForThemselves) {
-  ProgramBuilder builder;
-  builder.hardware().set_scoped_memory_in_fast_memory(true);
-  builder.AddBuffer(16, {.live_in = true});
-  builder.AddInstruction(10);
-  builder.AddInstruction(10, {Read(0, 2)});
-  builder.AddInstruction(10);
-  builder.SetScopedFastMemoryBytes(2, 256);
-  const Program program = builder.Build();
-  const ProgramRules rules = EverythingMatters(program);
-  const Row row = Observe(Game(rules));
-  const absl::Span<const float> capacity = absl::MakeSpan(row).subspan(kCapacityOffset, kTimes);
-  EXPECT_EQ(capacity[7], 1);      // from the instruction before
-  EXPECT_EQ(capacity[8], 1);      // now
-  EXPECT_EQ(capacity[9], 0.75);   // up to the next one
-  EXPECT_EQ(capacity[23], 0.75);  // up to the program's end
-}
-
 TEST(Observation, ShowsTheBandwidthAroundNow) {
   const Program program = TwoReads();
   const ProgramRules rules = EverythingMatters(program);

@@ -12,7 +12,6 @@ namespace mallocmuzero {
 
 ProgramRules ProgramRules::Builder::Build() {
   MarkLoops();
-  MakeCapacity();
   MakeBuffers();
   rules_.all_hbm_cycles_ = CyclesBefore(program_).back();
   savings_ = MostSavings(program_);
@@ -41,18 +40,6 @@ void ProgramRules::Builder::MarkLoops() {
     rules_.group_inside_[group.parameter_buffer] = static_cast<int32_t>(g);
     rules_.group_inside_[group.root_buffer] = static_cast<int32_t>(g);
   }
-}
-
-void ProgramRules::Builder::MakeCapacity() {
-  const v1::Hardware& hardware = program_.hardware();
-  const int64_t alignment = hardware.fast_memory_alignment_bytes();
-  std::vector<int64_t> capacity;
-  for (const Instruction& instruction : program_.instructions()) {
-    const int64_t left = hardware.fast_memory_bytes() - instruction.scoped_fast_memory_bytes;
-    capacity.push_back(std::max<int64_t>(0, left / alignment * alignment));
-  }
-  if (capacity.empty()) capacity.push_back(0);
-  rules_.capacity_ = RangeMinimum(std::move(capacity));
 }
 
 void ProgramRules::Builder::MakeBuffers() {
@@ -171,7 +158,7 @@ void ProgramRules::Builder::MakeAccesses() {
       if (KindOf(accesses[k]) != AccessKind::kRead) {
         SetDuty(b, k, rule);
       } else if (k > 0 && KindOf(accesses[k - 1]) == AccessKind::kWrite) {
-        rule.follows_write = writes_for_use();
+        rule.follows_write = true;
       }
       if (KindOf(accesses[k]) == AccessKind::kWrite) rule.copy_until = CopyUntil(b, k);
     }
@@ -198,7 +185,7 @@ void ProgramRules::Builder::SetDuty(uint32_t b, size_t k, AccessRule& rule) cons
     return;
   }
   const bool is_write = KindOf(accesses[k]) == AccessKind::kWrite;
-  if (writes_for_use() && is_write && duty.last_use == kNone) return;
+  if (is_write && duty.last_use == kNone) return;
   // Values that loops pass on inside are in HBM at the loop's end unless their group is in fast
   // memory; the game sees to that itself.
   const bool must_reach_hbm =
@@ -213,7 +200,6 @@ void ProgramRules::Builder::SetDuty(uint32_t b, size_t k, AccessRule& rule) cons
 int32_t ProgramRules::Builder::CopyUntil(uint32_t b, size_t k) const {
   const auto accesses = program_.AccessesOfBuffer(b);
   const auto made = static_cast<int32_t>(program_.accesses()[accesses[k]].instruction);
-  if (!writes_for_use()) return made;
   // To both memories for an update would be to the fast one for it, and then back.
   if (k + 1 == accesses.size() || KindOf(accesses[k + 1]) != AccessKind::kRead) return kNone;
   const uint32_t read = program_.accesses()[accesses[k + 1]].instruction;
@@ -231,7 +217,7 @@ void ProgramRules::Builder::FindPrefetch() {
     const BufferRule& rule = rules_.buffers_[b];
     if (program_.buffers()[b].pinned_to_hbm || !program_.buffers()[b].live_in) return;
     if (roles_[b].inside > 0 || roles_[b].result > 0) return;  // a loop changes its value
-    if (rules_.Capacity(0, interval.last()) < rule.bytes) return;
+    if (rules_.fast_memory_bytes() < rule.bytes) return;
     for (const uint32_t a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];
       if (access.instruction > interval.last()) break;

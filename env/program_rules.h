@@ -8,7 +8,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "env/range_minimum.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {
@@ -103,8 +102,12 @@ class ProgramRules {
   // The latest point that is in `loop` itself and not after `point`; kNone if that is outside.
   int32_t PointInLoop(int32_t point, int32_t loop) const;
 
-  // Least capacity of the fast memory during the instructions [first, last], bytes.
-  int64_t Capacity(uint32_t first, uint32_t last) const { return capacity_.Min(first, last); }
+  // Bytes of fast memory, rounded down to the alignment.
+  int64_t fast_memory_bytes() const {
+    const v1::Hardware& hardware = program_->hardware();
+    const int64_t alignment = hardware.fast_memory_alignment_bytes();
+    return hardware.fast_memory_bytes() / alignment * alignment;
+  }
 
   // The fixed stay of the compiler's cross-program prefetch, kNone if there is none.
   struct CrossProgramPrefetch {
@@ -130,7 +133,6 @@ class ProgramRules {
   std::vector<int32_t> loop_of_marker_;
   std::vector<uint8_t> uses_prefetch_;
   CrossProgramPrefetch prefetch_;
-  RangeMinimum capacity_;
 };
 
 }  // namespace mallocmuzero

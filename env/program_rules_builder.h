@@ -43,7 +43,6 @@ class ProgramRules::Builder {
 
   // program_rules.cc
   void MarkLoops();
-  void MakeCapacity();
   void MakeBuffers();
   void DropBuffersBeyondTheRules();
   void DropNegligibleBuffers();
@@ -83,9 +82,6 @@ class ProgramRules::Builder {
   // The group whose loop takes over a value of the buffer that is made at `made` and changed at
   // `changed`, kNone if never; kNone if there is none. Of several the first.
   int32_t GroupTakingOver(uint32_t buffer, int32_t made, int32_t changed) const;
-
-  // Whether the compiler makes values in fast memory only for their first use.
-  bool writes_for_use() const { return !program_.hardware().fast_writes_without_use(); }
 
   const Program& program_;
   const GameOptions& options_;

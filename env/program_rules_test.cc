@@ -33,20 +33,6 @@ TEST(ProgramRules, RoundsBuffersUpToTheAlignment) {
   EXPECT_EQ(rules.buffer(1).bytes, 32);
 }
 
-TEST(ProgramRules, KnowsTheLeastCapacityOfARange) {
-  ProgramBuilder builder;
-  builder.hardware().set_scoped_memory_in_fast_memory(true);
-  for (int i = 0; i < 4; ++i) builder.AddInstruction(10);
-  builder.SetScopedFastMemoryBytes(1, 100);  // 924 are left: 57 x 16 = 912
-  builder.SetScopedFastMemoryBytes(2, 1024);
-  const Program program = builder.Build();
-  const ProgramRules rules = EverythingMatters(program);
-  EXPECT_EQ(rules.Capacity(0, 0), 1024);
-  EXPECT_EQ(rules.Capacity(0, 1), 912);
-  EXPECT_EQ(rules.Capacity(0, 3), 0);
-  EXPECT_EQ(rules.Capacity(3, 3), 1024);
-}
-
 // 0, loop 1-7 [2, loop 3-5 [4], 6], 8
 class NestedLoops : public ::testing::Test {
  protected:
@@ -131,8 +117,10 @@ TEST(ProgramRules, AWriteEndsTheValue) {
   EXPECT_EQ(rule.keep_until_end, 1);
 }
 
-TEST(ProgramRules, AValueNobodyUsesStaysForTheWrite) {
-  EXPECT_EQ(DutyOfFirst({}, {Write(0), Write(0)}).keep_until, 0);
+TEST(ProgramRules, AValueWithoutUsesIsNotMadeInFastMemory) {
+  const auto rule = DutyOfFirst({}, {Write(0), Write(0)});
+  EXPECT_EQ(rule.keep_until, kNone);
+  EXPECT_EQ(rule.copy_until, kNone);
 }
 
 TEST(ProgramRules, TheLastValueOfALiveOutMustReachHbm) {

@@ -17,11 +17,12 @@ struct Bytes {
 
 class Packer {
  public:
-  Packer(const std::vector<AddressBlock>& blocks, bool keep_values) {
+  Packer(const std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values)
+      : capacity_(capacity) {
     int32_t earliest = std::numeric_limits<int32_t>::max();
     for (uint32_t b = 0; b < blocks.size(); ++b) {
       if (!blocks[b].moves) continue;
-      movers_.push_back({b, blocks[b].bytes, blocks[b].limit});
+      movers_.push_back({b, blocks[b].bytes});
       earliest = std::min(earliest, blocks[b].first);
     }
     // Most of a long game is over before any of those that move begins.
@@ -79,7 +80,6 @@ class Packer {
   struct Mover {
     uint32_t block = 0;
     int64_t bytes = 0;
-    int64_t limit = 0;
     std::optional<int64_t> offset;     // none: not placed yet
     std::vector<Bytes> taken;          // by blocks that do not move, ascending
     std::vector<uint32_t> neighbours;  // movers that are there at the same time
@@ -109,19 +109,20 @@ class Packer {
       if (bytes.begin - offset >= mover.bytes) break;
       offset = std::max(offset, bytes.end);
     }
-    if (offset + mover.bytes > mover.limit) return false;
+    if (offset + mover.bytes > capacity_) return false;
     mover.offset = offset;
     return true;
   }
 
+  const int64_t capacity_;
   std::vector<Mover> movers_;
   std::vector<Bytes> taken_;
 };
 
 }  // namespace
 
-bool Repack(std::vector<AddressBlock>& blocks, bool keep_values, int attempts) {
-  Packer packer(blocks, keep_values);
+bool Repack(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values, int attempts) {
+  Packer packer(blocks, capacity, keep_values);
   if (!packer.Pack(attempts)) return false;
   packer.MoveBlocks(blocks);
   return true;

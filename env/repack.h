@@ -12,7 +12,6 @@ namespace mallocmuzero {
 struct AddressBlock {
   int64_t offset = 0;  // bytes
   int64_t bytes = 0;
-  int64_t limit = 0;  // it must end here or below
   int32_t first = 0;  // instructions for which the bytes are taken, inclusive
   int32_t last = 0;
   int32_t kept_until = 0;  // up to here they still hold a value that is used again; at least `last`
@@ -25,7 +24,7 @@ struct AddressBlock {
 // those leave room that do not move or have gone before; one that finds no place goes first in the
 // next attempt. False, with the blocks as they were, if `attempts` of them fail.
 // In O(moving x blocks + attempts x moving x neighbours).
-bool Repack(std::vector<AddressBlock>& blocks, bool keep_values, int attempts);
+bool Repack(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values, int attempts);
 
 }  // namespace mallocmuzero
 

@@ -15,26 +15,15 @@ int32_t TakenUntil(const Stay& stay) {
 
 Residency::Residency(const ProgramRules& rules)
     : rules_(&rules),
-      memory_(rules.program().hardware().fast_memory_bytes() /
-              rules.program().hardware().fast_memory_alignment_bytes() *
-              rules.program().hardware().fast_memory_alignment_bytes()),
+      memory_(rules.fast_memory_bytes()),
       stay_of_(rules.program().buffer_count(), -1),
       groups_(rules.program().carried_groups().size(), GroupSpace::kOpen) {}
-
-bool Residency::CanStayUntil(uint32_t buffer, int32_t until) const {
-  const Stay& stay = Current(buffer);
-  if (until <= stay.last) return true;
-  const int64_t limit =
-      rules_->Capacity(static_cast<uint32_t>(stay.last) + 1, static_cast<uint32_t>(until));
-  return stay.offset + rules_->buffer(buffer).bytes <= limit;
-}
 
 bool Residency::CanTakeOver(uint32_t group) const {
   const CarriedGroup& buffers = rules_->program().carried_groups()[group];
   if (!Holds(buffers.initial_buffer)) return false;
   const int32_t loop_around = rules_->program().loops()[buffers.loop].parent;
-  return Current(buffers.initial_buffer).loop == loop_around &&
-         CanStayUntil(buffers.initial_buffer, rules_->group(group).keep_until);
+  return Current(buffers.initial_buffer).loop == loop_around;
 }
 
 void Residency::Occupy(FastMemory& memory, int32_t stay, int64_t offset, int32_t first,

@@ -107,18 +107,14 @@ class Residency {
     return group != ProgramRules::kNone && groups_[group] == GroupSpace::kFast;
   }
 
-  // True if the current stay of the buffer can keep its bytes up to an instruction.
-  bool CanStayUntil(uint32_t buffer, int32_t until) const;
-
   // True if the group's parameter can take the bytes of the initial value.
   bool CanTakeOver(uint32_t group) const;
 
-  // `bytes` from instruction `first` to `until`, at addresses below `limit`.
+  // `bytes` from instruction `first` to `until`.
   struct Request {
     int64_t bytes = 0;
     int32_t first = 0;
     int32_t until = 0;
-    int64_t limit = 0;
   };
 
   // A place for a stay that the decision about `access` begins; nullopt if there is none. If the
@@ -182,7 +178,6 @@ class Residency {
   std::optional<Rearrangement> FindMoves(const Request& request, uint32_t access) const;
   bool MayMove(int32_t stay, uint32_t access) const;
   std::vector<AddressBlock> FindBlocks(uint32_t access, std::vector<int32_t>& last_stays) const;
-  int64_t LimitOf(const AddressBlock& block, const Stay& stay, int32_t now) const;
   Rearrangement Rearrange(const std::vector<AddressBlock>& blocks,
                           const std::vector<int32_t>& last_stays) const;
 

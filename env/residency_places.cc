@@ -22,10 +22,10 @@ constexpr int kAttempts = 8;
 std::optional<Place> Residency::FindPlace(const Request& request, uint32_t access) const {
   const auto now = static_cast<int32_t>(rules_->program().accesses()[access].instruction);
   const auto find = [&](const FastMemory& memory) {
-    return memory.FindPlace(request.bytes, request.first, request.limit, now);
+    return memory.FindPlace(request.bytes, request.first, now);
   };
   if (const std::optional<int64_t> offset = find(memory_)) return Place{.offset = *offset};
-  if (memory_.FreeBytes(request.first, request.limit) < request.bytes) return std::nullopt;
+  if (memory_.FreeBytes(request.first) < request.bytes) return std::nullopt;
   std::optional<Rearrangement> moves = FindMoves(request, access);
   if (!moves) return std::nullopt;
   const std::optional<int64_t> offset = find(moves->memory);
@@ -37,23 +37,19 @@ std::optional<Place> Residency::FindPlace(const Request& request, uint32_t acces
 std::optional<Rearrangement> Residency::FindMoves(const Request& request, uint32_t access) const {
   std::vector<int32_t> last_stays;
   std::vector<AddressBlock> blocks = FindBlocks(access, last_stays);
-  const auto now = static_cast<int32_t>(rules_->program().accesses()[access].instruction);
   for (size_t b = 0; b < blocks.size(); ++b) {
-    AddressBlock& block = blocks[b];
-    block.moves = block.last >= request.first && MayMove(last_stays[b], access);
-    if (block.moves) block.limit = LimitOf(block, stays_[last_stays[b]], now);
+    blocks[b].moves = blocks[b].last >= request.first && MayMove(last_stays[b], access);
   }
   blocks.push_back({.bytes = request.bytes,
-                    .limit = request.limit,
                     .first = request.first,
                     .last = request.until,
                     .kept_until = request.until,
                     .moves = true});
-  if (!Repack(blocks, true, kAttempts)) {
+  if (!Repack(blocks, memory_.bytes(), true, kAttempts)) {
     const bool keeps_a_value = std::any_of(blocks.begin(), blocks.end(), [&](const auto& block) {
       return !block.moves && block.last < request.first && request.first <= block.kept_until;
     });
-    if (!keeps_a_value || !Repack(blocks, false, kAttempts)) return std::nullopt;
+    if (!keeps_a_value || !Repack(blocks, memory_.bytes(), false, kAttempts)) return std::nullopt;
   }
   blocks.pop_back();
   return Rearrange(blocks, last_stays);
@@ -104,15 +100,6 @@ std::vector<AddressBlock> Residency::FindBlocks(uint32_t access,
   }
   keep(stay_of_[rules_->program().accesses()[access].buffer]);
   return blocks;
-}
-
-// The address below which a block must end after a move. `stay` is its last one.
-int64_t Residency::LimitOf(const AddressBlock& block, const Stay& stay, int32_t now) const {
-  const bool is_open = block.last == kForever;
-  const int32_t last = is_open ? std::max(stay.last, stay.reserved) : block.last;
-  // A write-back that was done long ago may still be put off until now.
-  return rules_->Capacity(static_cast<uint32_t>(block.first),
-                          static_cast<uint32_t>(std::max(last, now)));
 }
 
 // Places all blocks at their new offsets, in the order of their first instructions.

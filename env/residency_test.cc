@@ -47,8 +47,7 @@ class ResidencyTest : public ::testing::Test {
   std::optional<Place> FindPlace(uint32_t access, int32_t until) const {
     return residency_.FindPlace({.bytes = rules_.buffer(access).bytes,
                                  .first = static_cast<int32_t>(access),
-                                 .until = until,
-                                 .limit = 400},
+                                 .until = until},
                                 access);
   }
 

@@ -8,8 +8,8 @@
 
 namespace mallocmuzero::view {
 
-// Draws the scoped memory of the instructions and every interval into `field`, whose top is the end
-// of the fast memory and whose bottom is address 0.
+// Draws every interval into `field`, whose top is the end of the fast memory and whose bottom is
+// address 0.
 void DrawMemory(const Scene& scene, const Field& field, Svg& svg);
 
 // For a mapping whose offsets mean nothing: the bytes that intervals occupy at each time, stacked

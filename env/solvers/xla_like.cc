@@ -18,11 +18,10 @@ class XlaLike {
   explicit XlaLike(const ProgramRules& rules)
       : rules_(rules),
         program_(rules.program()),
-        free_bytes_(program_.instruction_count()),
+        free_bytes_(program_.instruction_count(), rules.fast_memory_bytes()),
         in_fast_memory_(program_.access_count(), 0) {
     double elapsed = 0;
     for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
-      free_bytes_[i] = rules.Capacity(i, i);
       elapsed_before_.push_back(elapsed);
       elapsed += program_.latency().Cycles(i, 0) * program_.instructions()[i].execution_count;
     }

@@ -11,7 +11,7 @@
 namespace mallocmuzero::testing {
 
 // About 10 to 100 instructions of random cycles, savings (some negative) and traffic: buffers
-// written more than once, updates in place, scoped memory, live-ins, live-outs, a cross-program
+// written more than once, updates in place, live-ins, live-outs, a cross-program
 // prefetch, loops up to three deep that carry one to three values each, replaced or changed in
 // place, new or from an earlier loop.
 Program RandomGameProgram(std::mt19937_64& random);

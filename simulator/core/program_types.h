@@ -32,12 +32,11 @@ enum class AccessKind : uint8_t {
 // end of the body, inside the loop, for its kLoopEnd: Program sets `loop` and `execution_count` of
 // markers accordingly.
 struct Instruction {
-  double execution_count = 1;            // in one run of the program
-  int64_t fixed_hbm_bytes = 0;           // traffic of one execution that never leaves HBM
-  int64_t scoped_fast_memory_bytes = 0;  // taken out of the fast memory while it runs
-  uint32_t first_access = 0;             // into Program::accesses
-  uint32_t access_count = 0;             // 0 to 64
-  int32_t loop = -1;                     // innermost around it, into Program::loops; -1: none
+  double execution_count = 1;   // in one run of the program
+  int64_t fixed_hbm_bytes = 0;  // traffic of one execution that never leaves HBM
+  uint32_t first_access = 0;    // into Program::accesses
+  uint32_t access_count = 0;    // 0 to 64
+  int32_t loop = -1;            // innermost around it, into Program::loops; -1: none
   InstructionKind kind = InstructionKind::kEstimated;
 };
 

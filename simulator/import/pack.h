@@ -23,12 +23,10 @@ struct Block {
 };
 
 // Offsets by group, multiples of `alignment`, such that no two blocks of different groups overlap
-// in time and address and all end within `capacity_at` of every instruction they live at (bytes, by
-// instruction). Tries greedy best fit in several orders (XLA:
-// GlobalDecreasingSizeBestFitHeap), improving the orders from a fixed seed until `max_attempts`;
-// nullopt if none fits.
-absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks,
-                                                absl::Span<const int64_t> capacity_at,
+// in time and address and all end within `capacity` bytes. Tries greedy best fit in several orders
+// (XLA: GlobalDecreasingSizeBestFitHeap), improving the orders from a fixed seed until
+// `max_attempts`; nullopt if none fits.
+absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks, int64_t capacity,
                                                 int64_t alignment, int max_attempts);
 
 }  // namespace mallocmuzero

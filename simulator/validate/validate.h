@@ -71,7 +71,7 @@ enum class Rule : uint8_t {
 
   // Geometry.
   kAlignment,             // offsets are multiples of the hardware's alignment
-  kCapacity,              // bytes lie in fast memory less each instruction's scoped memory on top
+  kCapacity,              // all bytes lie in fast memory
   kOverlap,               // no two intervals own a byte at one point in time
   kLiveRange,             // intervals lie in the live range; only a write-back may end after it
   kPinnedToHbm,           // pinned buffers have no interval

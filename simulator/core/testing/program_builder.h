@@ -69,7 +69,6 @@ class ProgramBuilder {
   // Details of an instruction added before.
   ProgramBuilder& SetName(uint32_t instruction, const std::string& name);
   ProgramBuilder& SetFixedHbmBytes(uint32_t instruction, int64_t bytes);
-  ProgramBuilder& SetScopedFastMemoryBytes(uint32_t instruction, int64_t bytes);
   ProgramBuilder& SetBounds(uint32_t instruction, double floor, double ceiling);
   // Add in ascending order of `fast_mask`.
   ProgramBuilder& AddObserved(uint32_t instruction, uint64_t fast_mask, double cycles);

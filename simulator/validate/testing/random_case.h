@@ -12,7 +12,7 @@
 namespace mallocmuzero::testing {
 
 // About 10 to 60 instructions: chains of reads, writes and in-place updates, loops up to two deep
-// with a carried group each, live-ins and live-outs, scoped memory. A buffer's only write is its
+// with a carried group each, live-ins and live-outs. A buffer's only write is its
 // first access; a group's parameter is dead before its root is written.
 Program RandomProgram(std::mt19937_64& random);
 
