@@ -276,7 +276,7 @@ TEST_F(CarriedGroupTest, ANestedReadThatTakesOverKeepsTheValueForAllItsPasses) {
   ProgramBuilder builder;
   for (int b = 0; b < 4; ++b) builder.AddBuffer(96);
   builder.AddInstruction(50, {Write(kInitial, 10)});
-  builder.AddInstruction(50);
+  builder.AddInstruction(50, {Read(kInitial, 10)});  // the first use, so that it may go to both
   const uint32_t loop = builder.BeginLoop(4);
   builder.BeginLoop(3);
   builder.AddInstruction(50, {Read(kParameter, 10)});

@@ -234,9 +234,9 @@ TEST(GameWrite, ANewValueWaitsForTheOldOneToReachHbm) {
 }
 
 // Instruction 0 writes 96 bytes, 1 updates them, `between` cycles pass, 3 reads them.
-Program WriteUpdateRead(double between, testing::BufferSpec spec = {}) {
+Program WriteUpdateRead(double between) {
   ProgramBuilder builder;
-  builder.AddBuffer(96, spec);
+  builder.AddBuffer(96);
   builder.AddInstruction(20, {Write(kBuffer, 5)});
   builder.AddInstruction(20, {Update(kBuffer, 6)});
   builder.AddInstruction(between);
@@ -270,29 +270,43 @@ TEST(GameUpdate, CopyWritesTheNewValueBack) {
           .buffer = kBuffer, .first = 0, .last = 3, .copy_out_start = 2, .copy_out_done = 3}));
 }
 
+// The same with the first use of the written bytes before the update: instruction 1 reads them,
+// which takes no time in fast memory. 2 updates them, 3 takes 10 cycles, 4 reads them.
+Program WriteReadUpdateRead() {
+  ProgramBuilder builder;
+  builder.AddBuffer(96);
+  builder.AddInstruction(20, {Write(kBuffer, 5)});
+  builder.AddInstruction(5, {Read(kBuffer, 5)});
+  builder.AddInstruction(20, {Update(kBuffer, 6)});
+  builder.AddInstruction(10);
+  builder.AddInstruction(20, {Read(kBuffer, 7)});
+  return builder.Build();
+}
+
 TEST(GameUpdate, WaitsForTheOldValueToReachHbm) {
-  const Program program = WriteUpdateRead(10);
+  const Program program = WriteReadUpdateRead();
   const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
   EXPECT_EQ(game.legal_actions(), Set({kNoCopy, kDrop}));
-  // Queued at 1, needed at 1: all 96 bytes are waited for. Then the read by rule.
-  EXPECT_NEAR(game.Apply(kNoCopy), (6 - 9.6 + 7) / 70, kRounding);
+  // Queued at 1, needed at 2, and instruction 1 moves nothing: all 96 bytes are waited for. Then
+  // the read by rule.
+  EXPECT_NEAR(game.Apply(kNoCopy), (6 - 9.6 + 7) / 75, kRounding);
   EXPECT_THAT(
       StaysOf(game, kBuffer),
       ElementsAre(Interval{
-          .buffer = kBuffer, .first = 0, .last = 3, .copy_out_start = 1, .copy_out_done = 1}));
+          .buffer = kBuffer, .first = 0, .last = 4, .copy_out_start = 1, .copy_out_done = 2}));
 }
 
 TEST(GameUpdate, DropUpdatesHbmAfterTheWriteBack) {
-  const Program program = WriteUpdateRead(10);
+  const Program program = WriteReadUpdateRead();
   const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
-  EXPECT_NEAR(game.Apply(kDrop), -9.6 / 70, kRounding);
+  EXPECT_NEAR(game.Apply(kDrop), -9.6 / 75, kRounding);
   EXPECT_FALSE(game.InFastMemory(kBuffer));
   EXPECT_EQ(game.legal_actions(), Set({kCopy, kDrop}));
-  EXPECT_EQ(game.copy_start(), 2);
+  EXPECT_EQ(game.copy_start(), 3);
 }
 
 TEST(GameUpdate, CopyBringsInWhatIsNotThereAndWritesItBack) {
