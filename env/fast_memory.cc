@@ -18,7 +18,7 @@ size_t FastMemory::IndexOf(int64_t offset) const {
 int64_t FastMemory::HarmOf(size_t region, int32_t now) const {
   const Region& lost = regions_[region];
   if (lost.next_use == kForever) return 0;
-  // Rounded down, and exact for all sizes below 2^53; faster than to divide integers.
+  // Equal to the quotient of integers for sizes below 2^53, and faster.
   return static_cast<int64_t>(static_cast<double>(EndOf(region) - lost.offset) /
                               static_cast<double>(lost.next_use - now + 1));
 }
@@ -30,9 +30,10 @@ bool FastMemory::HarmsMore(size_t region, int64_t harm, int32_t now) const {
   return EndOf(region) - lost.offset >= (harm + 1) * instructions;
 }
 
-// A window of regions [begin, end) slides over the memory; it is as short as `size` allows.
+// A window of regions [begin, end) slides over the memory. It is the shortest that has `size`
+// bytes.
 std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int32_t now) const {
-  absl::FixedArray<int64_t, 256> harms(regions_.size());  // of the window's regions
+  absl::FixedArray<int64_t, 256> harms(regions_.size());  // by region, valid inside the window
   std::optional<int64_t> best;
   int64_t best_harm = 0;
   int64_t best_rest = 0;
@@ -48,7 +49,7 @@ std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int32_
       harm += harms[end++];
     }
     if (end < regions_.size() && regions_[end].offset < offset + size) {
-      begin = end++;  // not to be had: go on behind it
+      begin = end++;  // this region is taken or costs too much: go on behind it
       harm = 0;
       continue;
     }

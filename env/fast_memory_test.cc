@@ -42,7 +42,7 @@ std::vector<int32_t> Occupy(FastMemory& memory, int64_t offset, int64_t size, in
   return evicted;
 }
 
-TEST(FastMemory, BeginsFreeAndNobodys) {
+TEST(FastMemory, BeginsFreeAndWithoutOwner) {
   const FastMemory memory(1024);
   EXPECT_THAT(memory.regions(), ElementsAre(Region{0, -1, kNobody, kForever}));
   EXPECT_EQ(memory.FindPlace(1024, 0, 0), 0);
@@ -76,7 +76,7 @@ TEST(FastMemory, SparesValuesThatAreUsedSoonest) {
   EXPECT_EQ(memory.FindPlace(256, 5, 5), 256);
 }
 
-TEST(FastMemory, WhoeverLosesAByteLosesItsValue) {
+TEST(FastMemory, AStayThatLosesAByteLosesItsValue) {
   FastMemory memory(1024);
   Occupy(memory, 0, 256, 3, 0);
   Occupy(memory, 256, 256, 4, 1);
@@ -86,7 +86,7 @@ TEST(FastMemory, WhoeverLosesAByteLosesItsValue) {
                           Region{320, 4, kNobody, kForever}, Region{512, -1, kNobody, kForever}));
 }
 
-TEST(FastMemory, ReleasedBytesJoinThoseOfNobodyTakenAsLong) {
+TEST(FastMemory, ReleasedBytesJoinBytesWithoutOwnerTakenAsLong) {
   FastMemory memory(1024);
   Occupy(memory, 0, 256, 3, 0);
   Occupy(memory, 256, 256, 7, 1);
@@ -150,7 +150,7 @@ class NaiveMemory {
                        [first](const Unit& unit) { return unit.last < first; });
   }
 
-  // What values lost there are worth: the bytes of each over the instructions until it is used.
+  // The harm of losing the values there: the bytes of each over the instructions until its use.
   int64_t Harm(size_t from, size_t count, int32_t now) const {
     std::map<int32_t, int64_t> bytes;  // by owner
     for (size_t u = from; u < from + count; ++u) bytes[units_[u].owner] = 0;
@@ -199,7 +199,7 @@ void ExpectSame(const FastMemory& memory, const NaiveMemory& naive) {
   }
 }
 
-// Both memories: stays come, last longer, are used, and go, as in a game.
+// Both memories. Stays begin, become longer, are used and end, as in a game.
 class Twins {
  public:
   explicit Twins(uint64_t seed) : random_(seed) {}

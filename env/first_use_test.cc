@@ -1,4 +1,5 @@
-// The compiler makes a value in fast memory only for its first use: what that forbids and forces.
+// The compiler makes a value in fast memory only for its first use: the actions that this rule
+// forbids and forces.
 
 #include <cstdint>
 #include <string>
@@ -125,8 +126,8 @@ TEST(FirstUse, ThatIsALoopsComesWithTheLoop) {
   EXPECT_EQ(game.ToMapping().in_fast_memory, (std::vector<uint8_t>{1, 1, 1, 1}));
 }
 
-// What the rule is made from: of all modules that the compiler made by default, and whose programs
-// come with the software, none has a value in fast memory that is first used from HBM, or never.
+// The observation behind the rule: in no module that the compiler makes by default, of all programs
+// in workloads/, is a value in fast memory first used from HBM, or never used.
 TEST(FirstUse, IsInFastMemoryIfTheWriteIsInEveryModuleOfTheCompiler) {
   for (const std::string& path : CorpusPaths(MALLOCMUZERO_SOURCE_DIR)) {
     const absl::StatusOr<Program> program = LoadProgram(path);

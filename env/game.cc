@@ -32,7 +32,7 @@ double Game::Apply(Action action) {
   assert(IsLegal(action));
   const double before = cycles();
   history_.push_back(action);
-  Take(action);
+  ApplyToAccess(action);
   AdvanceToDecision();
   return rules().ShareOfAllHbm(before - cycles());
 }
@@ -47,7 +47,7 @@ void Game::AdvanceToDecision() {
     while (state_.access < instruction.first_access + instruction.access_count) {
       options_ = Legal(state_);
       if (CountOf(options_.actions) > 1) return;
-      Take(static_cast<Action>(__builtin_ctz(options_.actions)));
+      ApplyToAccess(static_cast<Action>(__builtin_ctz(options_.actions)));
     }
     options_ = Options();
     LeaveInstruction();

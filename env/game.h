@@ -58,7 +58,7 @@ class Game {
   // 1 - Simulate(ToMapping()).total_cycles / all-HBM cycles.
   double total_return() const { return rules().ShareOfAllHbm(rules().all_hbm_cycles() - cycles()); }
 
-  // What the accesses before the first decision saved.
+  // The share that the accesses before the first decision saved.
   double initial_return() const { return initial_return_; }
 
   // Cycles of the program with decided accesses as decided and all others in HBM. Values that HBM
@@ -107,7 +107,7 @@ class Game {
   void SetFast(uint32_t access);
 
   // game_apply.cc
-  void Take(Action action);
+  void ApplyToAccess(Action action);
   void Read(uint32_t buffer, Action action);
   void Write(uint32_t buffer, Action action);
   void Update(uint32_t buffer, Action action);

@@ -94,7 +94,7 @@ TEST(GameRead, NoCopyKeepsTheValueSinceItsLastUse) {
   const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   game.Apply(kCopy);
-  // What can be kept need not be brought in again.
+  // A value that can be kept need not be copied in again.
   EXPECT_EQ(game.legal_actions(), Set({kNoCopy, kDrop}));
   EXPECT_NEAR(game.Apply(kNoCopy), 9.0 / 60, kRounding);
   EXPECT_THAT(
@@ -149,7 +149,7 @@ TEST(GameWrite, NoCopyKeepsTheOnlyCopyUntilItsLastUse) {
   const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   EXPECT_EQ(game.legal_actions(), Set({kCopy, kNoCopy, kDrop}));
-  // The read has no choice: it is taken by rule, and its saving is this step's.
+  // The read has one legal action: its saving counts for this decision.
   EXPECT_NEAR(game.Apply(kNoCopy), (5.0 + 7.0) / 50, kRounding);
   EXPECT_TRUE(game.finished());
   EXPECT_EQ(game.hbm_copy(kBuffer), Game::HbmCopy::kStale);

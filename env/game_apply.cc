@@ -1,4 +1,4 @@
-// What actions do.
+// The effects of actions.
 
 #include <algorithm>
 #include <cassert>
@@ -7,7 +7,7 @@
 
 namespace mallocmuzero {
 
-void Game::Take(Action action) {
+void Game::ApplyToAccess(Action action) {
   const uint32_t a = state_.access;
   const uint32_t buffer = program().accesses()[a].buffer;
   const int32_t group = rules().access(a).take_over;

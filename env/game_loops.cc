@@ -1,4 +1,4 @@
-// What happens where loops begin and end.
+// The begin and the end of loops.
 
 #include "env/game.h"
 

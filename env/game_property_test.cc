@@ -79,7 +79,7 @@ TEST(GameProperty, ReturnIsWhatSimulateSaysOnRandomPrograms) {
   ExpectTruthOnRandomPrograms(RandomGames() - RandomGames() / 3, RandomGameProgram);
 }
 
-// What is wrong with a program that uses values nobody made: no mapping mends that.
+// Faults of a program that uses values before they are made. No mapping mends them.
 std::set<std::string> FaultsOfTheProgram(const Program& program) {
   Mapping all_hbm;
   all_hbm.in_fast_memory.assign(program.access_count(), 0);

@@ -1,4 +1,4 @@
-// What the decisions so far have left behind: all that the next decision depends on.
+// The state of a game: all that the next decision depends on.
 
 #ifndef MALLOCMUZERO_ENV_GAME_STATE_H_
 #define MALLOCMUZERO_ENV_GAME_STATE_H_

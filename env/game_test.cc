@@ -1,4 +1,4 @@
-// What is decided by rule, cross-program prefetches, and games as values.
+// Accesses with one legal action, cross-program prefetches, and snapshots of games.
 
 #include "env/game.h"
 
@@ -185,7 +185,7 @@ std::vector<Action> RandomGame(const ProgramRules& rules, uint64_t seed) {
   return {game.history().begin(), game.history().end()};
 }
 
-// Everything one can see of a game, bit for bit.
+// All public facts of a game, bit for bit.
 void ExpectSame(const Game& a, const Game& b) {
   ASSERT_EQ(a.access(), b.access());
   ASSERT_EQ(a.legal_actions(), b.legal_actions());
@@ -214,7 +214,7 @@ TEST(Game, TheSameActionsGiveTheSameGame) {
   }
 }
 
-// A snapshot is a copy; assigning it goes back. Whatever is played between must leave no trace.
+// A snapshot is a copy, and assigning it goes back. Decisions in between must leave no trace.
 void ExpectSnapshotsHold(const ProgramRules& rules, size_t stride, uint64_t seed) {
   const std::vector<Action> actions = RandomGame(rules, seed);
   Game whole(rules);

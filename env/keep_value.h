@@ -1,8 +1,8 @@
-// What holding a value in fast memory from one access to the next is worth, and what else wants
-// that memory meanwhile: a market of all such holds of a program.
+// The worth of keeping a value in fast memory from one access to the next, and the share of the
+// memory that more valuable ones occupy meanwhile.
 
-#ifndef MALLOCMUZERO_ENV_HOLD_MARKET_H_
-#define MALLOCMUZERO_ENV_HOLD_MARKET_H_
+#ifndef MALLOCMUZERO_ENV_KEEP_VALUE_H_
+#define MALLOCMUZERO_ENV_KEEP_VALUE_H_
 
 #include <vector>
 
@@ -12,29 +12,29 @@
 
 namespace mallocmuzero {
 
-// The hold of an access: its buffer's value stays in fast memory from the access before until it.
-struct Hold {
-  // False for the first access to a buffer, and for writes, which make a value of their own; then
-  // the rest is 0.
+// For an access: its buffer's value stays in fast memory from the buffer's previous access on.
+struct KeepValue {
+  // False for the first access to a buffer and for writes, which keep no earlier value. All other
+  // fields are then 0.
   bool exists = false;
 
-  // What the access saves for each byte and cycle of the hold, compared with what it would have to
-  // if all the program's savings paid for all of the fast memory all of the time.
-  double price = 0;
+  // Cycles that the access saves for each byte and cycle for which the value is kept, in units of
+  // SavingsDensityUnit.
+  double savings_density = 0;
 
-  // Fast memory that holds of a higher price take meanwhile, on average over the hold: a share of
-  // all there is. Of those, only what leaves room for itself counts, highest price first.
-  double load = 0;
+  // Share of the fast memory that values of a higher density occupy meanwhile, on average. Values
+  // are admitted by falling density, and one that finds no room occupies nothing.
+  double occupied = 0;
 };
 
-// Cycles a byte and cycle of fast memory would have to save, if all that the accesses save, at
-// least 0 each, paid for all of the memory for `cycles`: what prices are measured by.
-double HoldPriceUnit(const Program& program, absl::Span<const double> savings, double cycles);
+// The density of a program whose savings are spread evenly over all bytes of the fast memory for
+// `cycles`. Negative savings count as 0.
+double SavingsDensityUnit(const Program& program, absl::Span<const double> savings, double cycles);
 
-// By access, with `savings` as cycles of all executions that each saves in fast memory. In
-// O(n log n).
-std::vector<Hold> FindHolds(const ProgramRules& rules, absl::Span<const double> savings);
+// By access. `savings` are the cycles that each access saves in fast memory, over all executions.
+// In O(n log n).
+std::vector<KeepValue> FindKeepValues(const ProgramRules& rules, absl::Span<const double> savings);
 
 }  // namespace mallocmuzero
 
-#endif  // MALLOCMUZERO_ENV_HOLD_MARKET_H_
+#endif  // MALLOCMUZERO_ENV_KEEP_VALUE_H_

@@ -126,7 +126,7 @@ class OptionFinder {
   // outer loop is made once and serves all passes.
   bool FindCopyIn() {
     const int32_t inner = program_.instructions()[now_].loop;
-    int32_t loop = access_.kind == AccessKind::kRead ? rules_.buffer(buffer_).home : inner;
+    int32_t loop = access_.kind == AccessKind::kRead ? rules_.buffer(buffer_).defining_loop : inner;
     while (!FindCopyIn(loop)) {
       if (loop == inner) return false;
       loop = rules_.ChildLoop(inner, loop);

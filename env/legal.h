@@ -15,7 +15,7 @@ namespace mallocmuzero {
 struct Options {
   ActionSet actions = 0;
 
-  // Of NoCopy: the last instruction for which the value then stays in fast memory.
+  // The last instruction for which NoCopy keeps the value in fast memory.
   int32_t keep_until = 0;
 
   // True if NoCopy makes the parameter of a carried group take over the initial value's bytes.

@@ -237,7 +237,7 @@ TEST(Observation, ShowsWhatHoldingPays) {
   const Program program = builder.Build();
   const ProgramRules rules = EverythingMatters(program);
   const Row row = Observe(Game(rules));
-  // All save 8 cycles in 40: 8 / (1024 * 40) a byte and cycle; the holds last 30.
+  // All save 8 cycles in 40: 8 / (1024 * 40) a byte and cycle; the values are kept for 30.
   const double unit = 8.0 / (1024 * 40);
   const auto price = [&](double saving, double bytes) {
     return static_cast<float>(std::log2(saving / (bytes * 30) / unit) / 12);
@@ -280,7 +280,7 @@ TEST(Observation, IsTheSameOnAChipOfTwiceTheSizeAndSpeed) {
   EXPECT_EQ(Observe(game), Observe(doubled_game));
 }
 
-// Plays a game and looks at each decision; calls `see` with the row.
+// Plays a game and calls `see` with the observation of each decision.
 template <typename See>
 void PlayAndLook(const ProgramRules& rules, PlayerKind kind, const See& see) {
   const ObservationTables tables(rules);

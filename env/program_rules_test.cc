@@ -88,8 +88,8 @@ TEST_F(NestedLoops, HaveTheirOwnPointsForCopies) {
   EXPECT_EQ(rules_.LoopOfMarker(4), kNone);
 }
 
-// The duty of the first of some accesses to one buffer, each in an instruction of its own.
-ProgramRules::AccessRule DutyOfFirst(testing::BufferSpec spec,
+// The rule of the first of some accesses to one buffer. Each access has its own instruction.
+ProgramRules::AccessRule RuleOfFirst(testing::BufferSpec spec,
                                      const std::vector<testing::AccessSpec>& accesses) {
   ProgramBuilder builder;
   builder.AddBuffer(16, spec);
@@ -99,40 +99,40 @@ ProgramRules::AccessRule DutyOfFirst(testing::BufferSpec spec,
 }
 
 TEST(ProgramRules, AValueInFastMemoryOnlyStaysUpToItsLastRead) {
-  const auto rule = DutyOfFirst({}, {Write(0), Read(0), Read(0)});
+  const auto rule = RuleOfFirst({}, {Write(0), Read(0), Read(0)});
   EXPECT_EQ(rule.keep_until, 2);
   EXPECT_EQ(rule.keep_until_end, 2);
   EXPECT_EQ(rule.next_access, 1);
 }
 
-TEST(ProgramRules, AnUpdateEndsTheDuty) {
-  const auto rule = DutyOfFirst({}, {Write(0), Read(0), Update(0), Read(0)});
+TEST(ProgramRules, AValueStaysUpToItsUpdate) {
+  const auto rule = RuleOfFirst({}, {Write(0), Read(0), Update(0), Read(0)});
   EXPECT_EQ(rule.keep_until, 2);
   EXPECT_EQ(rule.keep_until_end, 3);
 }
 
 TEST(ProgramRules, AWriteEndsTheValue) {
-  const auto rule = DutyOfFirst({.live_out = true}, {Write(0), Read(0), Write(0), Read(0)});
+  const auto rule = RuleOfFirst({.live_out = true}, {Write(0), Read(0), Write(0), Read(0)});
   EXPECT_EQ(rule.keep_until, 1);
   EXPECT_EQ(rule.keep_until_end, 1);
 }
 
 TEST(ProgramRules, AValueWithoutUsesIsNotMadeInFastMemory) {
-  const auto rule = DutyOfFirst({}, {Write(0), Write(0)});
+  const auto rule = RuleOfFirst({}, {Write(0), Write(0)});
   EXPECT_EQ(rule.keep_until, kNone);
   EXPECT_EQ(rule.copy_until, kNone);
 }
 
 TEST(ProgramRules, TheLastValueOfALiveOutMustReachHbm) {
-  EXPECT_EQ(DutyOfFirst({.live_out = true}, {Write(0), Read(0)}).keep_until, kNone);
+  EXPECT_EQ(RuleOfFirst({.live_out = true}, {Write(0), Read(0)}).keep_until, kNone);
   // An update may still write it back.
-  const auto rule = DutyOfFirst({.live_out = true}, {Write(0), Update(0)});
+  const auto rule = RuleOfFirst({.live_out = true}, {Write(0), Update(0)});
   EXPECT_EQ(rule.keep_until, 1);
   EXPECT_EQ(rule.keep_until_end, kNone);
 }
 
-TEST(ProgramRules, AReadHasNoDuty) {
-  EXPECT_EQ(DutyOfFirst({.live_in = true}, {Read(0), Read(0)}).keep_until, kNone);
+TEST(ProgramRules, AReadKeepsNothing) {
+  EXPECT_EQ(RuleOfFirst({.live_in = true}, {Read(0), Read(0)}).keep_until, kNone);
 }
 
 // One loop, 1 to 4: 0 writes the initial value, 2 reads the parameter, 3 writes the root, 5 reads
@@ -189,9 +189,9 @@ TEST_F(Carried, CommitsItsInitialValueUpToTheResultsLastUse) {
   EXPECT_EQ(rules().GroupInside(kRoot), 0);
   EXPECT_EQ(rules().GroupInside(kInitial), kNone);
   EXPECT_THAT(rules().GroupsOfLoop(0), ElementsAre(0));
-  EXPECT_EQ(rules().buffer(kParameter).home, 0);
+  EXPECT_EQ(rules().buffer(kParameter).defining_loop, 0);
   EXPECT_EQ(rules().buffer(kParameter).available, 2);
-  EXPECT_EQ(rules().buffer(kResult).home, kNone);
+  EXPECT_EQ(rules().buffer(kResult).defining_loop, kNone);
   EXPECT_EQ(rules().buffer(kResult).available, 5);
 }
 

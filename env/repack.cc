@@ -25,7 +25,7 @@ class Packer {
       movers_.push_back({b, blocks[b].bytes});
       earliest = std::min(earliest, blocks[b].first);
     }
-    // Most of a long game is over before any of those that move begins.
+    // In a long game most blocks end before the first block that moves begins.
     std::vector<uint32_t> fixed;
     for (uint32_t b = 0; b < blocks.size(); ++b) {
       if (!blocks[b].moves && blocks[b].kept_until >= earliest) fixed.push_back(b);
@@ -58,14 +58,14 @@ class Packer {
     }
   }
 
-  // True once all movers have a place.
+  // True if all blocks that move get a place.
   bool Pack(int attempts) {
     std::vector<size_t> order(movers_.size());
     for (size_t m = 0; m < order.size(); ++m) order[m] = m;
     for (int attempt = 0; attempt < attempts; ++attempt) {
       const size_t placed = PlaceInOrder(order);
       if (placed == order.size()) return true;
-      if (placed == 0) return false;  // nobody is in its way but those that do not move
+      if (placed == 0) return false;  // only blocks that do not move are in its way
       std::rotate(order.begin(), order.begin() + static_cast<ptrdiff_t>(placed),
                   order.begin() + static_cast<ptrdiff_t>(placed) + 1);
     }
@@ -81,11 +81,12 @@ class Packer {
     uint32_t block = 0;
     int64_t bytes = 0;
     std::optional<int64_t> offset;     // none: not placed yet
-    std::vector<Bytes> taken;          // by blocks that do not move, ascending
-    std::vector<uint32_t> neighbours;  // movers that are there at the same time
+    std::vector<Bytes> taken;          // taken by blocks that do not move, ascending
+    std::vector<uint32_t> neighbours;  // blocks that move and are there at the same time
   };
 
-  // Returns how many found a place; the next one did not.
+  // Returns the number of blocks that found a place. If it is less than all, the next one found
+  // none.
   size_t PlaceInOrder(const std::vector<size_t>& order) {
     for (Mover& mover : movers_) mover.offset.reset();
     for (size_t k = 0; k < order.size(); ++k) {

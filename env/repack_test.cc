@@ -77,7 +77,7 @@ TEST(Repack, NoTwoBlocksEverHaveAByteAtOneTime) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     std::mt19937_64 random(seed);
     std::vector<AddressBlock> blocks;
-    // Those that do not move are there already, each where nobody is.
+    // Each block begins at an offset where it meets no other block.
     while (blocks.size() < 12) {
       const auto first = static_cast<int32_t>(random() % 20);
       AddressBlock block = Block(static_cast<int64_t>(random() % 40) * 10,

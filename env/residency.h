@@ -65,7 +65,7 @@ struct Place {
   }
 };
 
-// What Residency relies on: the write-back is done at the point and must not become later.
+// A write-back that is done at a point and must not be done later: the residency relies on it.
 struct FixedWriteBack {
   uint32_t write_back = 0;
   int32_t point = 0;

@@ -1,8 +1,7 @@
-// What a program costs without fast memory, and what fast memory could save at most: how the rules
-// tell what is negligible.
+// Cycles of a program without fast memory, and a bound on what fast memory can save.
 
-#ifndef MALLOCMUZERO_ENV_MOST_SAVINGS_H_
-#define MALLOCMUZERO_ENV_MOST_SAVINGS_H_
+#ifndef MALLOCMUZERO_ENV_SAVINGS_BOUND_H_
+#define MALLOCMUZERO_ENV_SAVINGS_BOUND_H_
 
 #include <vector>
 
@@ -10,13 +9,15 @@
 
 namespace mallocmuzero {
 
-// Cycles of all executions before each instruction with everything in HBM, and of all of them.
-std::vector<double> CyclesBefore(const Program& program);
+// Cycles with everything in HBM, over all executions: entry i is the sum of all instructions before
+// instruction i, and the last entry the sum of all instructions.
+std::vector<double> ElapsedCycles(const Program& program);
 
-// By buffer, the most its accesses could save together, cycles: the sum of the most that each saves
-// while the others of its instruction are in HBM, in fast memory, or where the baseline has them.
-std::vector<double> MostSavings(const Program& program);
+// The most cycles that the accesses of each buffer can save: the sum of the most that each access
+// saves. The other accesses of its instruction are in HBM, in fast memory, or where the baseline
+// has them, whichever saves most.
+std::vector<double> SavingsBounds(const Program& program);
 
 }  // namespace mallocmuzero
 
-#endif  // MALLOCMUZERO_ENV_MOST_SAVINGS_H_
+#endif  // MALLOCMUZERO_ENV_SAVINGS_BOUND_H_

@@ -55,8 +55,8 @@ class XlaLike {
     for (size_t k = 0; k < value.accesses.size(); ++k) {
       const uint32_t a = value.accesses[k];
       const auto instruction = static_cast<int32_t>(program_.accesses()[a].instruction);
-      const int32_t end =
-          rules_.SpanEnd(program_.accesses()[a].instruction, rules_.buffer(value.buffer).home);
+      const int32_t end = rules_.SpanEnd(program_.accesses()[a].instruction,
+                                         rules_.buffer(value.buffer).defining_loop);
       const int32_t first = is_fast ? until + 1 : instruction;
       const bool is_definition = k == 0 && is_made_here;
       if (is_fast || is_definition) is_fast = Reserve(bytes, first, end);

@@ -1,4 +1,4 @@
-// Random programs that have everything the rules of the game speak of.
+// Random programs with all that the rules of the game distinguish.
 
 #ifndef MALLOCMUZERO_ENV_TESTING_RANDOM_GAME_PROGRAM_H_
 #define MALLOCMUZERO_ENV_TESTING_RANDOM_GAME_PROGRAM_H_
@@ -16,8 +16,8 @@ namespace mallocmuzero::testing {
 // place, new or from an earlier loop.
 Program RandomGameProgram(std::mt19937_64& random);
 
-// A chain of `blocks` equal layers: each reads weights of its own and what came before, and some
-// values long before. Its length is all that grows.
+// A chain of `blocks` equal layers. Each reads its own weights, the result of the layer before, and
+// the result of a much earlier layer.
 Program LayeredProgram(uint32_t blocks);
 
 }  // namespace mallocmuzero::testing
