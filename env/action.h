@@ -1,4 +1,4 @@
-// What the player can do with an access.
+// The actions of the game: each decides where one access finds or leaves its value.
 
 #ifndef MALLOCMUZERO_ENV_ACTION_H_
 #define MALLOCMUZERO_ENV_ACTION_H_
@@ -9,8 +9,8 @@ namespace mallocmuzero {
 
 // docs/mallocgame.md, section "Actions".
 enum class Action : uint8_t {
-  kCopy = 0,    // bring the value in; a written value also goes out to HBM behind the program
-  kNoCopy = 1,  // keep the value where it is in fast memory; a written value stays there only
+  kCopy = 0,    // copy the value in; a written value is also written back to HBM
+  kNoCopy = 1,  // use or write the value in fast memory only
   kDrop = 2,    // access HBM
 };
 

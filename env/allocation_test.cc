@@ -1,4 +1,5 @@
-// Counts allocations, so it is a binary of its own: the hot paths of the game must make none.
+// The hot paths of the game must not allocate. Counting allocations replaces operator new, so these
+// tests are a binary of their own.
 
 #include <cstdint>
 #include <vector>

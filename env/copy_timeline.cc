@@ -2,12 +2,54 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
+#include <type_traits>
 
 namespace mallocmuzero {
 
-// A dry run (kCommit false) writes nothing but what it finds here.
-struct CopyTimeline::Follow {
-  bool late = false;  // a copy in was done after the point at which it is needed
+// Moves a state of both queues. A committing run writes down when write-backs are done. A dry run
+// writes nothing and may have one more copy in than the timeline.
+template <bool kCommit>
+class CopyTimeline::Run {
+ public:
+  using Timeline = std::conditional_t<kCommit, CopyTimeline, const CopyTimeline>;
+
+  // Both arguments must outlive the run.
+  Run(Timeline& timeline, State& state) : timeline_(timeline), state_(state) {}
+
+  // A dry run with `extra` as if it were at `index` of the copies in. `extra` must outlive the run.
+  Run(const CopyTimeline& timeline, State& state, const CopyIn& extra,
+      size_t index) requires(!kCommit)
+      : timeline_(timeline), state_(state), extra_(&extra), extra_index_(index) {}
+
+  // True if a copy in was done after the point at which it is needed.
+  bool is_late() const { return late_; }
+
+  // Moves the state through a point. Returns the bytes that are waited for.
+  double PassPoint(uint32_t point);
+
+  // Moves the state through an instruction. Returns the bytes that are moved in.
+  double RunInstruction(uint32_t instruction);
+
+ private:
+  size_t CopyCount() const { return timeline_.copies_in_.size() + (extra_ != nullptr ? 1 : 0); }
+  const CopyIn& CopyAt(size_t index) const {
+    if constexpr (!kCommit) {
+      if (index == extra_index_) return *extra_;
+      if (index > extra_index_) return timeline_.copies_in_[index - 1];
+    }
+    return timeline_.copies_in_[index];
+  }
+
+  void MoveIn(double bytes, uint32_t point);
+  void MoveOut(double bytes, uint32_t point);
+  double Drain(uint32_t write_back_end, uint32_t point);
+
+  Timeline& timeline_;
+  State& state_;
+  const CopyIn* extra_ = nullptr;
+  size_t extra_index_ = std::numeric_limits<size_t>::max();
+  bool late_ = false;
 };
 
 CopyTimeline::CopyTimeline(const Program& program)
@@ -17,7 +59,8 @@ CopyTimeline::CopyTimeline(const Program& program)
       stall_bytes_(1),
       wait_until_(1),
       spare_(program.instruction_count()) {
-  // Of what is to come there is nothing, so that a copy of the game takes what was played only.
+  // The vectors grow with the points that are reached, so that a copy of the timeline costs only
+  // what has been played.
   const size_t points = program.instruction_count() + 1;
   before_.reserve(points);
   idle_bytes_.reserve(points - 1);
@@ -26,75 +69,78 @@ CopyTimeline::CopyTimeline(const Program& program)
 }
 
 template <bool kCommit>
-void CopyTimeline::MoveIn(double bytes, uint32_t point, State& state, Follow& follow) {
+void CopyTimeline::Run<kCommit>::MoveIn(double bytes, uint32_t point) {
   if (bytes <= 0) return;
-  state.in_pending -= bytes;
-  const bool all = state.in_pending <= kSlackBytes;
-  if (all) state.in_pending = 0;
-  while (state.in_head < state.in_next && (all || bytes >= state.in_left - kSlackBytes)) {
-    bytes -= state.in_left;
-    follow.late |= point > copies_in_[state.in_head].done;
-    ++state.in_head;
-    state.in_left = state.in_head < state.in_next ? copies_in_[state.in_head].bytes : 0;
+  state_.in_pending -= bytes;
+  const bool all = state_.in_pending <= kSlackBytes;
+  if (all) state_.in_pending = 0;
+  while (state_.in_head < state_.in_next && (all || bytes >= state_.in_left - kSlackBytes)) {
+    bytes -= state_.in_left;
+    late_ |= point > CopyAt(state_.in_head).done;
+    ++state_.in_head;
+    state_.in_left = state_.in_head < state_.in_next ? CopyAt(state_.in_head).bytes : 0;
   }
-  if (!all) state.in_left -= std::max(0.0, bytes);
+  if (!all) state_.in_left -= std::max(0.0, bytes);
 }
 
 template <bool kCommit>
-void CopyTimeline::MoveOut(double bytes, uint32_t point, State& state) {
+void CopyTimeline::Run<kCommit>::MoveOut(double bytes, uint32_t point) {
   if (bytes <= 0) return;
-  state.out_pending -= bytes;
-  const bool all = state.out_pending <= kSlackBytes;
-  if (all) state.out_pending = 0;
-  while (state.out_head < state.out_next && (all || bytes >= state.out_left - kSlackBytes)) {
-    bytes -= state.out_left;
-    if constexpr (kCommit) write_backs_[state.out_head].done = static_cast<int32_t>(point);
-    ++state.out_head;
-    state.out_left = state.out_head < state.out_next ? write_backs_[state.out_head].bytes : 0;
+  state_.out_pending -= bytes;
+  const bool all = state_.out_pending <= kSlackBytes;
+  if (all) state_.out_pending = 0;
+  auto& write_backs = timeline_.write_backs_;
+  while (state_.out_head < state_.out_next && (all || bytes >= state_.out_left - kSlackBytes)) {
+    bytes -= state_.out_left;
+    if constexpr (kCommit) write_backs[state_.out_head].done = static_cast<int32_t>(point);
+    ++state_.out_head;
+    state_.out_left = state_.out_head < state_.out_next ? write_backs[state_.out_head].bytes : 0;
   }
-  if (!all) state.out_left -= std::max(0.0, bytes);
+  if (!all) state_.out_left -= std::max(0.0, bytes);
 }
 
-// As CopyQueues::WaitFor: both queues at full bandwidth until the write-backs are done.
+// Like CopyQueues::WaitFor: both queues move at the full rate until the write-backs are done.
 template <bool kCommit>
-double CopyTimeline::Drain(uint32_t write_back_end, uint32_t point, State& state, Follow& follow) {
-  if (state.out_head >= write_back_end) return 0;
-  double needed = state.out_left;
-  for (uint32_t w = state.out_head + 1; w < write_back_end; ++w) needed += write_backs_[w].bytes;
-  const double others = std::min(needed, state.in_pending);
-  MoveOut<kCommit>(needed, point, state);
-  MoveIn<kCommit>(others, point, state, follow);
+double CopyTimeline::Run<kCommit>::Drain(uint32_t write_back_end, uint32_t point) {
+  if (state_.out_head >= write_back_end) return 0;
+  double needed = state_.out_left;
+  for (uint32_t w = state_.out_head + 1; w < write_back_end; ++w) {
+    needed += timeline_.write_backs_[w].bytes;
+  }
+  const double others = std::min(needed, state_.in_pending);
+  MoveOut(needed, point);
+  MoveIn(others, point);
   return needed + others;
 }
 
 template <bool kCommit>
-double CopyTimeline::PassPoint(uint32_t point, State& state, Follow& follow) {
-  const uint32_t wait_until = wait_until_[point];
-  double stall = Drain<kCommit>(std::min(wait_until, state.out_next), point, state, follow);
-  for (; state.in_next < copies_in_.size() && copies_in_[state.in_next].start == point;
-       ++state.in_next) {
-    const double bytes = copies_in_[state.in_next].bytes;
-    if (state.in_head == state.in_next) state.in_left = bytes;
-    state.in_pending += bytes;
+double CopyTimeline::Run<kCommit>::PassPoint(uint32_t point) {
+  auto& write_backs = timeline_.write_backs_;
+  const uint32_t wait_until = timeline_.wait_until_[point];
+  double stall = Drain(std::min(wait_until, state_.out_next), point);
+  for (; state_.in_next < CopyCount() && CopyAt(state_.in_next).start == point; ++state_.in_next) {
+    const double bytes = CopyAt(state_.in_next).bytes;
+    if (state_.in_head == state_.in_next) state_.in_left = bytes;
+    state_.in_pending += bytes;
   }
-  for (; state.out_next < write_backs_.size() && write_backs_[state.out_next].start == point;
-       ++state.out_next) {
-    const double bytes = write_backs_[state.out_next].bytes;
-    if constexpr (kCommit) write_backs_[state.out_next].done = kPending;
-    if (state.out_head == state.out_next) state.out_left = bytes;
-    state.out_pending += bytes;
+  for (; state_.out_next < write_backs.size() && write_backs[state_.out_next].start == point;
+       ++state_.out_next) {
+    const double bytes = write_backs[state_.out_next].bytes;
+    if constexpr (kCommit) write_backs[state_.out_next].done = kPending;
+    if (state_.out_head == state_.out_next) state_.out_left = bytes;
+    state_.out_pending += bytes;
   }
-  stall += Drain<kCommit>(wait_until, point, state, follow);
+  stall += Drain(wait_until, point);
   return stall;
 }
 
-// As CopyQueues::Advance: half of the idle bandwidth each while both queues are busy.
+// Like CopyQueues::Advance: each queue gets half of the idle bandwidth while both are busy.
 template <bool kCommit>
-double CopyTimeline::RunInstruction(uint32_t instruction, State& state, Follow& follow) {
-  const double idle = idle_bytes_[instruction];
-  if (state.Empty()) return 0;
-  const double in = state.in_pending;
-  const double out = state.out_pending;
+double CopyTimeline::Run<kCommit>::RunInstruction(uint32_t instruction) {
+  const double idle = timeline_.idle_bytes_[instruction];
+  if (state_.Empty()) return 0;
+  const double in = state_.in_pending;
+  const double out = state_.out_pending;
   double moved_in = in;
   double moved_out = out;
   if (idle < in + out) {
@@ -107,8 +153,8 @@ double CopyTimeline::RunInstruction(uint32_t instruction, State& state, Follow& 
       moved_in = idle - shared;
     }
   }
-  MoveIn<kCommit>(moved_in, instruction + 1, state, follow);
-  MoveOut<kCommit>(moved_out, instruction + 1, state);
+  MoveIn(moved_in, instruction + 1);
+  MoveOut(moved_out, instruction + 1);
   return moved_in;
 }
 
@@ -120,22 +166,22 @@ void CopyTimeline::SetStall(uint32_t point, double bytes) {
 }
 
 void CopyTimeline::Advance(double idle_bytes) {
-  Follow follow;
+  Run<true> run(*this, now_);
   idle_bytes_.push_back(idle_bytes);
-  spare_.Set(point_, idle_bytes - RunInstruction<true>(point_, now_, follow));
+  spare_.Set(point_, idle_bytes - run.RunInstruction(point_));
   ++point_;
   before_.push_back(now_);
   stall_bytes_.push_back(0);
   wait_until_.push_back(0);
-  SetStall(point_, PassPoint<true>(point_, now_, follow));
+  SetStall(point_, run.PassPoint(point_));
 }
 
-double CopyTimeline::Shortfall(const CopyIn& copy) {
+double CopyTimeline::Shortfall(const CopyIn& copy) const {
   // Anything above 0 makes LatestStart look at an earlier point.
   constexpr double kLittle = 1e-3;
-  const size_t index = PutIn(copy);
-  Follow follow;
   State state = before_[copy.start];
+  Run<false> run(*this, state, copy, IndexFor(copy));
+  bool waits_longer = false;
   double shortfall = 0;
   for (uint32_t point = copy.start;; ++point) {
     // Every copy in is needed at the current point at the latest.
@@ -143,29 +189,27 @@ double CopyTimeline::Shortfall(const CopyIn& copy) {
       shortfall = state.in_pending;
       break;
     }
-    const double stall = PassPoint<false>(point, state, follow);
-    if (stall > stall_bytes_[point] + kSlackBytes) follow.late = true;
-    if (point == point_ || follow.late) break;
-    RunInstruction<false>(point, state, follow);
-    if (follow.late || (state.Empty() && before_[point + 1].Empty())) break;
+    waits_longer = run.PassPoint(point) > stall_bytes_[point] + kSlackBytes;
+    if (point == point_ || waits_longer || run.is_late()) break;
+    run.RunInstruction(point);
+    if (run.is_late() || (state.Empty() && before_[point + 1].Empty())) break;
   }
-  copies_in_.erase(copies_in_.begin() + static_cast<int64_t>(index));
-  return follow.late ? std::max(shortfall, kLittle) : shortfall;
+  return waits_longer || run.is_late() ? std::max(shortfall, kLittle) : shortfall;
 }
 
 uint32_t CopyTimeline::Insert(const CopyIn& copy) {
-  PutIn(copy);
-  Follow follow;
+  copies_in_.insert(copies_in_.begin() + static_cast<int64_t>(IndexFor(copy)), copy);
   State state = before_[copy.start];
+  Run<true> run(*this, state);
   const uint32_t first_touched = state.out_head;
   for (uint32_t w = state.out_head; w < state.out_next; ++w) write_backs_[w].done = kPending;
   for (uint32_t point = copy.start;; ++point) {
-    SetStall(point, PassPoint<true>(point, state, follow));
+    SetStall(point, run.PassPoint(point));
     if (point == point_) {
       now_ = state;
       return first_touched;
     }
-    spare_.Set(point, idle_bytes_[point] - RunInstruction<true>(point, state, follow));
+    spare_.Set(point, idle_bytes_[point] - run.RunInstruction(point));
     const bool as_before = state.Empty() && before_[point + 1].Empty();
     before_[point + 1] = state;
     if (!as_before) continue;
@@ -180,14 +224,12 @@ uint32_t CopyTimeline::Insert(const CopyIn& copy) {
   }
 }
 
-size_t CopyTimeline::PutIn(const CopyIn& copy) {
+size_t CopyTimeline::IndexFor(const CopyIn& copy) const {
   const auto place = std::upper_bound(
       copies_in_.begin(), copies_in_.end(), copy, [](const CopyIn& a, const CopyIn& b) {
         return a.start != b.start ? a.start < b.start : a.done < b.done;
       });
-  const size_t index = static_cast<size_t>(place - copies_in_.begin());
-  copies_in_.insert(place, copy);
-  return index;
+  return static_cast<size_t>(place - copies_in_.begin());
 }
 
 uint32_t CopyTimeline::QueueWriteBack(int64_t bytes) {
@@ -198,14 +240,12 @@ uint32_t CopyTimeline::QueueWriteBack(int64_t bytes) {
 void CopyTimeline::WaitFor(uint32_t write_back, uint32_t point) {
   if (wait_until_[point] > write_back) return;
   wait_until_[point] = write_back + 1;
-  fixed_ = std::max(fixed_, write_back + 1);
   if (point < point_) {
     assert(DoneAt(write_back) != kPending && DoneAt(write_back) <= static_cast<int32_t>(point));
     return;
   }
-  Follow follow;
   now_ = before_[point_];
-  SetStall(point_, PassPoint<true>(point_, now_, follow));
+  SetStall(point_, Run<true>(*this, now_).PassPoint(point_));
 }
 
 size_t CopyTimeline::HeapBytes() const {

@@ -1,4 +1,5 @@
-// When copies move while a game is played: Simulate's queues, with copies put in afterwards.
+// When copies move while a game is played: the queues of Simulate, with copies that are added
+// later.
 
 #ifndef MALLOCMUZERO_ENV_COPY_TIMELINE_H_
 #define MALLOCMUZERO_ENV_COPY_TIMELINE_H_
@@ -13,15 +14,17 @@
 
 namespace mallocmuzero {
 
-// The copies of the decided part of a program. Points in time are those of Simulate: at point i,
-// just before instruction i, write-backs queued earlier are waited for, then copies are queued,
-// then those are waited for that are needed at once; then instruction i runs and leaves bandwidth.
+// The copies of the decided part of a program. Points in time are those of Simulate. Point i is
+// just before instruction i. At a point the program waits for write-backs that were queued earlier,
+// then queues copies, then waits for copies that are needed at once. After that instruction i runs
+// and leaves bandwidth to copies.
 //
-// A copy in is put in late: when instruction i wants it, into the decided past, where there is
-// bandwidth left. So the state before every point is kept, and a copy queued at point s is followed
-// from s on until the queues are empty as they were.
+// A copy in is added when a later access wants it: it is queued at a past point from which enough
+// bandwidth is left. The timeline keeps the state of the queues before every point. After an
+// addition at point s it recomputes the states from s on, until the queues are empty both with and
+// without the new copy.
 //
-// A value, like the game. Bytes are doubles, as in CopyQueues.
+// Copying takes a snapshot. Bytes are doubles, as in CopyQueues.
 class CopyTimeline {
  public:
   static constexpr int32_t kPending = -1;
@@ -29,13 +32,13 @@ class CopyTimeline {
   // At point 0, with nothing queued. `program` must outlive the timeline.
   explicit CopyTimeline(const Program& program);
 
-  // The current point: its waits and queueing have happened, its instruction has not run.
+  // The current point. Its waits and its queueing have happened; its instruction has not run.
   uint32_t point() const { return point_; }
 
-  // Runs the current instruction, which leaves `idle_bytes` to copies, and goes to the next point.
+  // Runs the current instruction, which leaves `idle_bytes` to copies, and moves to the next point.
   void Advance(double idle_bytes);
 
-  // Cycles waited for write-backs so far, times execution counts.
+  // Cycles that the program waits for write-backs so far, over all executions.
   double stall_cycles() const { return stall_cycles_; }
 
   struct CopyIn {
@@ -46,15 +49,17 @@ class CopyTimeline {
     friend bool operator==(const CopyIn&, const CopyIn&) = default;
   };
 
-  // The latest point s in [earliest, done) at which a copy in that is needed at `done` <= point()
-  // can be queued so that it and all other copies in are there when needed and nothing waits longer
-  // than before; of a copy that is needed before point(), only bytes that no other copy uses until
-  // then are taken. `latest_allowed` maps a point to the latest one not after it at which copies of
-  // this one's loop may be queued, negative if there is none. nullopt if there is no such s; after
-  // kMaxAttempts points that do not do, no other is tried.
+  // The latest point in [earliest, done) at which a copy in can be queued that is needed at `done`,
+  // which is at most point(). The new copy and all other copies in must be done when they are
+  // needed, and no wait may become longer. nullopt if there is no such point, or if kMaxAttempts
+  // points fail.
+  //
+  // `latest_allowed` maps a point to the latest point up to it at which the copy's loop may queue
+  // copies; negative if there is none. A copy that is needed before point() uses only bandwidth
+  // that no other copy uses before `done`.
   template <typename LatestAllowed>
   std::optional<uint32_t> LatestStart(double bytes, int32_t earliest, uint32_t done,
-                                      const LatestAllowed& latest_allowed) {
+                                      const LatestAllowed& latest_allowed) const {
     double needed = bytes;
     int32_t start = static_cast<int32_t>(done);
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
@@ -67,15 +72,15 @@ class CopyTimeline {
     return std::nullopt;
   }
 
-  // Puts in a copy for which LatestStart found the start. Write-backs may finish later than before;
-  // returns the first one for which that may be so.
+  // Adds a copy whose start LatestStart has found. Some write-backs may be done later than before.
+  // Returns the first one of them; all others are after it.
   uint32_t Insert(const CopyIn& copy);
 
   // Queues a write-back at the point after the current one. Returns its number; they count up.
   uint32_t QueueWriteBack(int64_t bytes);
 
-  // Waits for a write-back at a point: at the current one, or at an earlier one at which it was
-  // done; then it stays done there whatever is put in later.
+  // Waits for a write-back at a point: the current point, or an earlier one at which it was done.
+  // Copies that are added later cannot delay the write-back beyond this point.
   void WaitFor(uint32_t write_back, uint32_t point);
 
   uint32_t write_back_count() const { return static_cast<uint32_t>(write_backs_.size()); }
@@ -83,39 +88,41 @@ class CopyTimeline {
   // The point at which a write-back is queued.
   uint32_t StartOf(uint32_t write_back) const { return write_backs_[write_back].start; }
 
-  // The point at which a write-back was done, kPending if it is not.
+  // The point at which a write-back was done, kPending if it is not done.
   int32_t DoneAt(uint32_t write_back) const { return write_backs_[write_back].done; }
 
-  // The first write-back that is not done; all after it are not either.
+  // The first write-back that is not done. All after it are not done, either.
   uint32_t first_pending() const { return now_.out_head; }
 
-  // The first write-back that may still be done later than it is now; all before it stay as they
-  // are.
-  uint32_t first_unfixed() const { return fixed_; }
-
-  // Bandwidth the instruction, which must have run, left to copies, and what copies in took of it.
+  // Bytes that an instruction left to copies, and the part that copies in did not use. The
+  // instruction must have run.
   double IdleBytes(uint32_t instruction) const { return idle_bytes_[instruction]; }
   double SpareBytes(uint32_t instruction) const { return spare_.Get(instruction); }
 
-  // Bytes queued and not moved at the current point.
+  // Bytes of write-backs that are queued and not moved at the current point.
   double PendingOut() const { return now_.out_pending; }
 
   size_t HeapBytes() const;
 
+  friend bool operator==(const CopyTimeline&, const CopyTimeline&) = default;
+
  private:
   static constexpr int kMaxAttempts = 64;
 
-  // Below this a copy counts as done: what adding and subtracting sizes of up to 2^30 bytes can get
-  // wrong, and far less than a cycle.
+  // A copy with fewer bytes left than this counts as done. Rounding errors of sums of sizes up to
+  // 2^30 bytes are smaller, and the bytes of a cycle are far more.
   static constexpr double kSlackBytes = 1e-6;
 
   struct WriteBack {
     uint32_t start = 0;
     int32_t done = kPending;
     double bytes = 0;
+
+    friend bool operator==(const WriteBack&, const WriteBack&) = default;
   };
 
-  // Both queues. Copies [head, next) are queued and not done, the head has `left` bytes to go.
+  // State of both queues. The copies [head, next) are queued and not done. `left` bytes of the head
+  // are not moved.
   struct State {
     double in_left = 0;
     double in_pending = 0;
@@ -127,37 +134,25 @@ class CopyTimeline {
     uint32_t out_next = 0;
 
     bool Empty() const { return in_pending == 0 && out_pending == 0; }
+
+    friend bool operator==(const State&, const State&) = default;
   };
 
-  struct Follow;  // what a run through points finds out or writes down
-
-  // Moves a state through a point, or through its instruction, and returns the bytes that were
-  // waited for, or moved in.
   template <bool kCommit>
-  double PassPoint(uint32_t point, State& state, Follow& follow);
-  template <bool kCommit>
-  double RunInstruction(uint32_t instruction, State& state, Follow& follow);
-
-  template <bool kCommit>
-  void MoveIn(double bytes, uint32_t point, State& state, Follow& follow);
-  template <bool kCommit>
-  void MoveOut(double bytes, uint32_t point, State& state);
-  template <bool kCommit>
-  double Drain(uint32_t write_back_end, uint32_t point, State& state, Follow& follow);
+  class Run;  // moves a state through points and instructions
 
   void SetStall(uint32_t point, double bytes);
 
-  // Adds to copies_in_, after its equals; returns the index.
-  size_t PutIn(const CopyIn& copy);
+  // The index at which a new copy goes into copies_in_: after all copies that are equal in order.
+  size_t IndexFor(const CopyIn& copy) const;
 
-  // Bytes by which the copy misses what LatestStart asks for; at least so much more spare bandwidth
-  // must lie behind an earlier start that does. 0 or less if it misses nothing.
-  double Shortfall(const CopyIn& copy);
+  // 0 or less if the copy meets the conditions of LatestStart. Otherwise the bytes of bandwidth by
+  // which an earlier start must have more than this one, at least.
+  double Shortfall(const CopyIn& copy) const;
 
   const Program* program_;
   double bytes_per_cycle_;
   uint32_t point_ = 0;
-  uint32_t fixed_ = 0;
   double stall_cycles_ = 0;
   State now_;                         // at point_, after waits and queueing
   std::vector<State> before_;         // by point, up to point_

@@ -1,4 +1,4 @@
-// Copies put in afterwards move as Simulate says they do, and as late as they can.
+// Copies that are added later move as they do in Simulate, and start as late as they can.
 
 #include "env/copy_timeline.h"
 
@@ -24,7 +24,7 @@ constexpr int32_t kPending = CopyTimeline::kPending;
 
 int32_t Anywhere(int32_t point) { return point; }
 
-// Instructions without accesses: each leaves what its cycles bring.
+// Instructions without accesses: each leaves all the bandwidth of its cycles.
 Program ProgramOf(const std::vector<double>& idle_bytes) {
   ProgramBuilder builder;
   builder.AddBuffer(1);
@@ -147,8 +147,7 @@ TEST(CopyTimeline, WhatIsWaitedForStaysDone) {
   timeline.Advance(100);
   timeline.WaitFor(0, 2);
   EXPECT_EQ(timeline.stall_cycles(), 0);
-  EXPECT_EQ(timeline.first_unfixed(), 1);
-  // Of 100 bytes at instruction 1 the write-back needs 80 by point 2: 20 are left.
+  // The write-back needs 80 of the 100 bytes of instruction 1 by point 2: 20 are left.
   EXPECT_EQ(timeline.LatestStart(20, 1, 2, Anywhere), 1);
   EXPECT_EQ(timeline.LatestStart(21, 1, 2, Anywhere), std::nullopt);
 }
@@ -169,7 +168,7 @@ class RandomRun {
     }
   }
 
-  // What Simulate says about the run's copies at their points.
+  // The result of Simulate for the copies of the run.
   void ExpectPriceOfSimulate() const {
     Mapping mapping = CopiesIn();
     for (uint32_t w = 0; w < write_backs_.size(); ++w) {
@@ -198,7 +197,7 @@ class RandomRun {
 
   int32_t Below(uint64_t bound) { return static_cast<int32_t>(random_() % bound); }
 
-  // Whole bytes: with halves of them doubles are exact.
+  // Sizes are whole bytes, so that doubles are exact even where they are halved.
   Program MakeProgram() {
     ProgramBuilder builder;
     for (uint32_t b = 0; b < kBuffers; ++b) builder.AddBuffer(int64_t{8} * (1 + Below(30)));
@@ -252,7 +251,7 @@ class RandomRun {
     copies_in_.push_back(wanted);
   }
 
-  // Waits for a write-back: now, or for one that is done, since some point.
+  // Waits for a write-back now, or at an earlier point at which it was done.
   void Wait() {
     if (write_backs_.empty()) return;
     const auto w = static_cast<uint32_t>(Below(write_backs_.size()));
@@ -276,13 +275,13 @@ class RandomRun {
     return mapping;
   }
 
-  // Cycles waited at each point up to the current one, write-backs waited for only where something
-  // waits for them.
+  // Cycles waited at each point up to the current one. A write-back counts only where something
+  // waits for it.
   std::vector<double> Waits(const Mapping& copies_in) const {
     Mapping mapping = copies_in;
     auto done = static_cast<int32_t>(program_.instruction_count());
     for (size_t w = write_backs_.size(); w-- > 0;) {
-      // Whoever waits for a write-back waits for those before it.
+      // A wait for a write-back is a wait for all write-backs before it.
       if (write_backs_[w].waited_at != kPending) done = std::min(done, write_backs_[w].waited_at);
       mapping.intervals.push_back(
           {.buffer = write_backs_[w].buffer,

@@ -18,7 +18,7 @@ size_t FastMemory::IndexOf(int64_t offset) const {
 int64_t FastMemory::HarmOf(size_t region, int32_t now) const {
   const Region& lost = regions_[region];
   if (lost.next_use == kForever) return 0;
-  // Rounded down, and exact for all sizes below 2^53; faster than to divide integers.
+  // Equal to the quotient of integers for sizes below 2^53, and faster.
   return static_cast<int64_t>(static_cast<double>(EndOf(region) - lost.offset) /
                               static_cast<double>(lost.next_use - now + 1));
 }
@@ -30,11 +30,10 @@ bool FastMemory::HarmsMore(size_t region, int64_t harm, int32_t now) const {
   return EndOf(region) - lost.offset >= (harm + 1) * instructions;
 }
 
-// A window of regions [begin, end) slides over the memory; it is as short as `size` allows.
-std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_t limit,
-                                             int32_t now) const {
-  limit = std::min(limit, bytes_);
-  absl::FixedArray<int64_t, 256> harms(regions_.size());  // of the window's regions
+// A window of regions [begin, end) slides over the memory. It is the shortest that has `size`
+// bytes.
+std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int32_t now) const {
+  absl::FixedArray<int64_t, 256> harms(regions_.size());  // by region, valid inside the window
   std::optional<int64_t> best;
   int64_t best_harm = 0;
   int64_t best_rest = 0;
@@ -42,7 +41,7 @@ std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_
   size_t end = 0;
   for (size_t begin = 0; begin < regions_.size(); ++begin) {
     const int64_t offset = regions_[begin].offset;
-    if (offset + size > limit) break;
+    if (offset + size > bytes_) break;
     while (end < regions_.size() && regions_[end].offset < offset + size) {
       if (regions_[end].last >= first) break;
       if (best && HarmsMore(end, best_harm, now)) break;
@@ -50,7 +49,7 @@ std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_
       harm += harms[end++];
     }
     if (end < regions_.size() && regions_[end].offset < offset + size) {
-      begin = end++;  // not to be had: go on behind it
+      begin = end++;  // this region is taken or costs too much: go on behind it
       harm = 0;
       continue;
     }
@@ -66,24 +65,20 @@ std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int64_
   return best;
 }
 
-int64_t FastMemory::FreeBytes(int32_t first, int64_t limit) const {
+int64_t FastMemory::FreeBytes(int32_t first) const {
   int64_t free = 0;
-  for (size_t r = 0; r < regions_.size() && regions_[r].offset < limit; ++r) {
-    if (regions_[r].last < first) free += std::min(EndOf(r), limit) - regions_[r].offset;
+  for (size_t r = 0; r < regions_.size(); ++r) {
+    if (regions_[r].last < first) free += EndOf(r) - regions_[r].offset;
   }
   return free;
 }
 
-void FastMemory::Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner,
-                        std::vector<int32_t>& evicted) {
+void FastMemory::Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner) {
   const int64_t end = offset + size;
   assert(offset >= 0 && end <= bytes_);
   size_t from = IndexOf(offset);
   size_t to = from;  // exclusive
-  while (to < regions_.size() && regions_[to].offset < end) {
-    if (regions_[to].owner != kNobody) evicted.push_back(regions_[to].owner);
-    ++to;
-  }
+  while (to < regions_.size() && regions_[to].offset < end) ++to;
   Region pieces[3];
   size_t count = 0;
   if (regions_[from].offset < offset) {

@@ -1,4 +1,5 @@
-// The addresses of fast memory while a game is played: who was there last, and until when.
+// The addresses of fast memory while a game is played: which stay had each address last, and until
+// when.
 
 #ifndef MALLOCMUZERO_ENV_FAST_MEMORY_H_
 #define MALLOCMUZERO_ENV_FAST_MEMORY_H_
@@ -13,25 +14,27 @@
 
 namespace mallocmuzero {
 
-// Accesses are decided in the order of time, so whatever is placed now lies, in time, above all
-// that was placed before: a skyline. Of every address only the last stay matters, and until when it
-// took the address. A stay that has ended keeps its region as long as nobody else takes it: its
-// value is still there, and may be kept.
+// Accesses are decided in the order of execution, so a new stay is later than all earlier stays at
+// its addresses: a skyline. For every address only the last stay matters, and the instruction up to
+// which it takes the address. A stay after its last use still owns its region until another stay
+// takes the bytes: its value is still there and can be kept for a later access.
 //
-// A value, like the game. Sizes and offsets are bytes, multiples of the alignment.
+// Copying takes a snapshot. Sizes and offsets are bytes, multiples of the alignment.
 class FastMemory {
  public:
-  static constexpr int32_t kNobody = -1;
+  static constexpr int32_t kNobody = -1;  // owner of a region that holds no value
   static constexpr int32_t kForever = std::numeric_limits<int32_t>::max();
 
   struct Region {
     int64_t offset = 0;
-    int32_t last = -1;            // instruction up to which the addresses are taken, kForever: open
-    int32_t owner = kNobody;      // stay whose value is here
+    int32_t last = -1;            // last instruction for which the addresses are taken, or kForever
+    int32_t owner = kNobody;      // stay whose value the region holds
     int32_t next_use = kForever;  // instruction of the owner's next access, kForever: none
 
     friend bool operator==(const Region&, const Region&) = default;
   };
+
+  friend bool operator==(const FastMemory&, const FastMemory&) = default;
 
   explicit FastMemory(int64_t bytes) : bytes_(bytes), regions_(1) {}
 
@@ -45,25 +48,26 @@ class FastMemory {
 
   size_t HeapBytes() const { return regions_.capacity() * sizeof(Region); }
 
-  // An offset for `size` bytes from instruction `first` on, below `limit`; nullopt if there is
-  // none. Regions taken before `first` only may be used. Of several it takes the one that costs
-  // least: values that are used again, weighed by how soon, then bytes left over beside it.
-  std::optional<int64_t> FindPlace(int64_t size, int32_t first, int64_t limit, int32_t now) const;
+  // An offset for `size` bytes from instruction `first` on; nullopt if there is none. All regions
+  // that the bytes touch must be taken only before `first`. It returns an offset where a region
+  // begins, the one with the least harm to values that are used again (HarmOf). Of equals it takes
+  // the one with the fewest bytes left of the last region it touches. `now` is the current
+  // instruction.
+  std::optional<int64_t> FindPlace(int64_t size, int32_t first, int32_t now) const;
 
-  // Bytes below `limit` that are not taken at or after `first`, in however many pieces.
-  int64_t FreeBytes(int32_t first, int64_t limit) const;
+  // All bytes that are taken only before `first`, be they contiguous or not.
+  int64_t FreeBytes(int32_t first) const;
 
-  // Gives [offset, offset + size) to a stay; appends the owners that lose their values to
-  // `evicted`. What is left of their regions is nobody's, taken until their `last`.
-  void Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner,
-              std::vector<int32_t>& evicted);
+  // Gives [offset, offset + size) to a stay. The owners of all regions that it touches lose their
+  // values; what is left of these regions has no owner and stays taken until their `last`.
+  void Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner);
 
-  // Change the region of the stay at `offset`.
+  // Change the region at `offset`.
   void SetLast(int64_t offset, int32_t last) { RegionAt(offset).last = last; }
   void SetNextUse(int64_t offset, int32_t next_use) { RegionAt(offset).next_use = next_use; }
   void SetOwner(int64_t offset, int32_t owner) { RegionAt(offset).owner = owner; }
 
-  // The value of the stay at `offset` is lost; the region is taken until `last` still.
+  // Takes the region at `offset` from its owner. It stays taken until `last`.
   void Release(int64_t offset, int32_t last);
 
   // The region that holds the byte at `offset`.
@@ -71,10 +75,11 @@ class FastMemory {
   const Region& At(int64_t offset) const { return regions_[IndexOf(offset)]; }
 
  private:
-  // What is lost with the value of a region: its bytes, the less the later they are used again.
+  // The harm of overwriting a region: its bytes over the instructions until the next use.
   int64_t HarmOf(size_t region, int32_t now) const;
 
-  // Whether that is more than `harm`; without a division, and not above 2^31, where it says no.
+  // True if HarmOf is more than `harm`. It needs no division. From a harm of 2^31 on it returns
+  // false.
   bool HarmsMore(size_t region, int64_t harm, int32_t now) const;
   Region& RegionAt(int64_t offset) { return regions_[IndexOf(offset)]; }
   void MergeAround(size_t region);

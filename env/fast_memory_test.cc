@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
@@ -22,34 +23,46 @@ using Region = FastMemory::Region;
 constexpr int32_t kNobody = FastMemory::kNobody;
 constexpr int32_t kForever = FastMemory::kForever;
 
+std::set<int32_t> Owners(const FastMemory& memory) {
+  std::set<int32_t> owners;
+  for (const Region& region : memory.regions()) owners.insert(region.owner);
+  owners.erase(kNobody);
+  return owners;
+}
+
+// Returns the owners that lose their values.
 std::vector<int32_t> Occupy(FastMemory& memory, int64_t offset, int64_t size, int32_t last,
                             int32_t owner) {
+  const std::set<int32_t> before = Owners(memory);
+  memory.Occupy(offset, size, last, owner);
+  const std::set<int32_t> after = Owners(memory);
   std::vector<int32_t> evicted;
-  memory.Occupy(offset, size, last, owner, evicted);
+  std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
+                      std::back_inserter(evicted));
   return evicted;
 }
 
-TEST(FastMemory, BeginsFreeAndNobodys) {
+TEST(FastMemory, BeginsFreeAndWithoutOwner) {
   const FastMemory memory(1024);
   EXPECT_THAT(memory.regions(), ElementsAre(Region{0, -1, kNobody, kForever}));
-  EXPECT_EQ(memory.FindPlace(1024, 0, 1024, 0), 0);
-  EXPECT_EQ(memory.FindPlace(1040, 0, 2000, 0), std::nullopt);
+  EXPECT_EQ(memory.FindPlace(1024, 0, 0), 0);
+  EXPECT_EQ(memory.FindPlace(1040, 0, 0), std::nullopt);
 }
 
 TEST(FastMemory, OccupiedBytesAreTakenUntilTheLastInstruction) {
   FastMemory memory(1024);
   EXPECT_THAT(Occupy(memory, 0, 256, 5, 0), IsEmpty());
-  EXPECT_EQ(memory.FindPlace(1024, 6, 1024, 6), 0);             // free from 6 on
-  EXPECT_EQ(memory.FindPlace(1024, 5, 1024, 6), std::nullopt);  // not from 5 on
-  EXPECT_EQ(memory.FindPlace(768, 5, 1024, 6), 256);
-  EXPECT_EQ(memory.FindPlace(768, 5, 1008, 6), std::nullopt);  // 256 + 768 is above the limit
+  EXPECT_EQ(memory.FindPlace(1024, 6, 6), 0);             // free from 6 on
+  EXPECT_EQ(memory.FindPlace(1024, 5, 6), std::nullopt);  // not from 5 on
+  EXPECT_EQ(memory.FindPlace(768, 5, 6), 256);
+  EXPECT_EQ(memory.FindPlace(784, 5, 6), std::nullopt);  // 256 + 784 is above 1024
 }
 
 TEST(FastMemory, TakesThePlaceThatLeavesLeastBeside) {
   FastMemory memory(1024);
   Occupy(memory, 512, 16, 9, 0);  // 512 free below, 496 above
-  EXPECT_EQ(memory.FindPlace(400, 5, 1024, 5), 528);
-  EXPECT_EQ(memory.FindPlace(512, 5, 1024, 5), 0);
+  EXPECT_EQ(memory.FindPlace(400, 5, 5), 528);
+  EXPECT_EQ(memory.FindPlace(512, 5, 5), 0);
 }
 
 TEST(FastMemory, SparesValuesThatAreUsedSoonest) {
@@ -58,12 +71,12 @@ TEST(FastMemory, SparesValuesThatAreUsedSoonest) {
   Occupy(memory, 256, 256, 3, 1);
   memory.SetNextUse(0, 20);
   memory.SetNextUse(256, 10);
-  EXPECT_EQ(memory.FindPlace(256, 5, 512, 5), 0);
+  EXPECT_EQ(memory.FindPlace(256, 5, 5), 0);
   memory.SetNextUse(256, kForever);  // not used again
-  EXPECT_EQ(memory.FindPlace(256, 5, 512, 5), 256);
+  EXPECT_EQ(memory.FindPlace(256, 5, 5), 256);
 }
 
-TEST(FastMemory, WhoeverLosesAByteLosesItsValue) {
+TEST(FastMemory, AStayThatLosesAByteLosesItsValue) {
   FastMemory memory(1024);
   Occupy(memory, 0, 256, 3, 0);
   Occupy(memory, 256, 256, 4, 1);
@@ -73,7 +86,7 @@ TEST(FastMemory, WhoeverLosesAByteLosesItsValue) {
                           Region{320, 4, kNobody, kForever}, Region{512, -1, kNobody, kForever}));
 }
 
-TEST(FastMemory, ReleasedBytesJoinThoseOfNobodyTakenAsLong) {
+TEST(FastMemory, ReleasedBytesJoinBytesWithoutOwnerTakenAsLong) {
   FastMemory memory(1024);
   Occupy(memory, 0, 256, 3, 0);
   Occupy(memory, 256, 256, 7, 1);
@@ -131,14 +144,13 @@ class NaiveMemory {
     }
   }
 
-  bool IsFree(size_t from, size_t count, int32_t first, int64_t limit) const {
-    if ((from + count) * kUnit > static_cast<size_t>(limit)) return false;
+  bool IsFree(size_t from, size_t count, int32_t first) const {
     return std::all_of(units_.begin() + static_cast<int64_t>(from),
                        units_.begin() + static_cast<int64_t>(from + count),
                        [first](const Unit& unit) { return unit.last < first; });
   }
 
-  // What values lost there are worth: the bytes of each over the instructions until it is used.
+  // The harm of losing the values there: the bytes of each over the instructions until its use.
   int64_t Harm(size_t from, size_t count, int32_t now) const {
     std::map<int32_t, int64_t> bytes;  // by owner
     for (size_t u = from; u < from + count; ++u) bytes[units_[u].owner] = 0;
@@ -154,10 +166,10 @@ class NaiveMemory {
   }
 
   // Least harm of all places, nullopt if there is no place.
-  std::optional<int64_t> LeastHarm(size_t count, int32_t first, int64_t limit, int32_t now) const {
+  std::optional<int64_t> LeastHarm(size_t count, int32_t first, int32_t now) const {
     std::optional<int64_t> least;
     for (size_t from = 0; from + count <= units_.size(); ++from) {
-      if (!IsFree(from, count, first, limit)) continue;
+      if (!IsFree(from, count, first)) continue;
       const int64_t harm = Harm(from, count, now);
       if (!least || harm < *least) least = harm;
     }
@@ -187,7 +199,7 @@ void ExpectSame(const FastMemory& memory, const NaiveMemory& naive) {
   }
 }
 
-// Both memories: stays come, last longer, are used, and go, as in a game.
+// Both memories. Stays begin, become longer, are used and end, as in a game.
 class Twins {
  public:
   explicit Twins(uint64_t seed) : random_(seed) {}
@@ -216,13 +228,12 @@ class Twins {
     const size_t count = 1 + Below(16);
     const auto size = static_cast<int64_t>(count) * NaiveMemory::kUnit;
     const int32_t first = std::max(0, now - Below(6));
-    const int64_t limit = NaiveMemory::kUnit * (static_cast<int64_t>(kUnits) - Below(20));
-    const std::optional<int64_t> place = memory_.FindPlace(size, first, limit, now);
-    const std::optional<int64_t> least = naive_.LeastHarm(count, first, limit, now);
+    const std::optional<int64_t> place = memory_.FindPlace(size, first, now);
+    const std::optional<int64_t> least = naive_.LeastHarm(count, first, now);
     ASSERT_EQ(place.has_value(), least.has_value());
     if (!place) return;
     const auto from = static_cast<size_t>(*place / NaiveMemory::kUnit);
-    ASSERT_TRUE(naive_.IsFree(from, count, first, limit));
+    ASSERT_TRUE(naive_.IsFree(from, count, first));
     ASSERT_EQ(naive_.Harm(from, count, now), least);
     const int32_t last = now + Below(8);
     const auto owner = static_cast<int32_t>(stays_.size());

@@ -1,4 +1,5 @@
-// The compiler makes a value in fast memory only for its first use: what that forbids and forces.
+// The compiler makes a value in fast memory only for its first use: the actions that this rule
+// forbids and forces.
 
 #include <cstdint>
 #include <string>
@@ -28,15 +29,9 @@ using testing::Write;
 constexpr uint32_t kBuffer = 0;
 constexpr uint32_t kOther = 1;
 
-ProgramBuilder CompilersBuilder() {
-  ProgramBuilder builder;
-  builder.hardware().set_fast_writes_without_use(false);
-  return builder;
-}
-
 // Written by 0, read by 2 and 3; instruction 1 writes another value of 512 bytes, which 3 reads.
 Program WriteAndTwoReads(int64_t bytes) {
-  ProgramBuilder builder = CompilersBuilder();
+  ProgramBuilder builder;
   builder.AddBuffer(bytes);
   builder.AddBuffer(512);
   builder.AddInstruction(1000, {Write(kBuffer, 5)});
@@ -86,7 +81,7 @@ TEST(FirstUse, IsFreeAfterAWriteToHbm) {
 
 TEST(FirstUse, ThatDoesNotExistLeavesTheWriteInHbm) {
   for (const bool live_out : {false, true}) {
-    ProgramBuilder builder = CompilersBuilder();
+    ProgramBuilder builder;
     builder.AddBuffer(256, {.live_out = live_out});
     builder.AddInstruction(1000, {Write(kBuffer, 5)});
     const Program program = builder.Build();
@@ -98,7 +93,7 @@ TEST(FirstUse, ThatDoesNotExistLeavesTheWriteInHbm) {
 }
 
 TEST(FirstUse, ThatIsAnUpdateNeedsNoCopyBeforeIt) {
-  ProgramBuilder builder = CompilersBuilder();
+  ProgramBuilder builder;
   builder.AddBuffer(256, {.live_out = true});
   builder.AddInstruction(1000, {Write(kBuffer, 5)});
   builder.AddInstruction(1000, {Update(kBuffer, 5)});
@@ -113,7 +108,7 @@ TEST(FirstUse, ThatIsAnUpdateNeedsNoCopyBeforeIt) {
 }
 
 TEST(FirstUse, ThatIsALoopsComesWithTheLoop) {
-  ProgramBuilder builder = CompilersBuilder();
+  ProgramBuilder builder;
   for (uint32_t b = 0; b < 4; ++b) builder.AddBuffer(96);
   builder.AddInstruction(1000, {Write(0, 5)});
   const uint32_t loop = builder.BeginLoop(10);
@@ -131,8 +126,8 @@ TEST(FirstUse, ThatIsALoopsComesWithTheLoop) {
   EXPECT_EQ(game.ToMapping().in_fast_memory, (std::vector<uint8_t>{1, 1, 1, 1}));
 }
 
-// What the rule is made from: of all modules that the compiler made by default, and whose programs
-// come with the software, none has a value in fast memory that is first used from HBM, or never.
+// The observation behind the rule: in no module that the compiler makes by default, of all programs
+// in workloads/, is a value in fast memory first used from HBM, or never used.
 TEST(FirstUse, IsInFastMemoryIfTheWriteIsInEveryModuleOfTheCompiler) {
   for (const std::string& path : CorpusPaths(MALLOCMUZERO_SOURCE_DIR)) {
     const absl::StatusOr<Program> program = LoadProgram(path);

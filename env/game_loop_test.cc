@@ -130,20 +130,21 @@ TEST(GameLoop, WriteBacksAreDoneWhereLoopsBeginAndEnd) {
   const Program program = builder.Build();
   const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
-  // Queued and waited for before the loop, once: 9.6 cycles.
-  EXPECT_NEAR(game.Apply(kCopy), (5 - 9.6) / 220, kRounding);
+  // Queued and waited for before the loop, once: 9.6 cycles. Its reads are the first use.
+  EXPECT_NEAR(game.Apply(kCopy), (5 - 9.6 + 10 * 2) / 220, kRounding);
   EXPECT_EQ(game.hbm_copy(kBuffer), Game::HbmCopy::kCurrent);
 
   ProgramBuilder inside;
   inside.AddBuffer(96);
   inside.BeginLoop(10);
   inside.AddInstruction(20, {Write(kBuffer, 5)});
+  inside.AddInstruction(5, {Read(kBuffer, 5)});
   inside.EndLoop();
   const Program program_inside = inside.Build();
   const ProgramRules rules_inside = EverythingMatters(program_inside);
   Game game_inside(rules_inside);
-  // At the end of the body, in each of ten passes.
-  EXPECT_NEAR(game_inside.Apply(kCopy), (5 - 9.6) * 10 / 200, kRounding);
+  // At the end of the body, in each of ten passes. The read takes no time, in which nothing moves.
+  EXPECT_NEAR(game_inside.Apply(kCopy), (5 + 5 - 9.6) * 10 / 250, kRounding);
 }
 
 TEST(GameLoop, AnUpdateOfABufferFromOutsideStaysInHbm) {

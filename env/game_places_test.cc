@@ -58,6 +58,19 @@ TEST(GamePlaces, ValuesMoveWhereFreeBytesAreInPieces) {
   EXPECT_THAT(Validate(program, game.ToMapping()), IsEmpty());
 }
 
+TEST(GamePlaces, ValuesDoNotMoveForAPlaceThatIsNotTaken) {
+  const Program program = InTheMiddle(300);
+  const ProgramRules rules = EverythingMatters(program);
+  Game game(rules);
+  game.Apply(kNoCopy);
+  game.Apply(kNoCopy);
+  ASSERT_EQ(game.legal_actions(), Set({kCopy, kNoCopy, kDrop}));
+  game.Apply(kDrop);
+  ASSERT_TRUE(game.finished());
+  EXPECT_THAT(StaysOf(game, kLong),
+              ElementsAre(Interval{.buffer = kLong, .last = 4, .offset = 100}));
+}
+
 TEST(GamePlaces, ThereIsNoPlaceWhereTheBytesAreTaken) {
   const Program program = InTheMiddle(304);
   const ProgramRules rules = EverythingMatters(program);

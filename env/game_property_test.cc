@@ -1,5 +1,6 @@
 // For any game of any player: the rewards add up to the share of time that Simulate finds saved,
-// and Validate finds nothing wrong with the mapping.
+// and Validate finds nothing wrong with the mapping. A game is the same whether it was asked or
+// not.
 
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "env/check/game_check.h"
 #include "env/game.h"
+#include "env/legal.h"
+#include "env/observation.h"
 #include "env/players.h"
 #include "env/testing/corpus_programs.h"
 #include "env/testing/odd_group_program.h"
@@ -76,7 +79,7 @@ TEST(GameProperty, ReturnIsWhatSimulateSaysOnRandomPrograms) {
   ExpectTruthOnRandomPrograms(RandomGames() - RandomGames() / 3, RandomGameProgram);
 }
 
-// What is wrong with a program that uses values nobody made: no mapping mends that.
+// Faults of a program that uses values before they are made. No mapping mends them.
 std::set<std::string> FaultsOfTheProgram(const Program& program) {
   Mapping all_hbm;
   all_hbm.in_fast_memory.assign(program.access_count(), 0);
@@ -111,6 +114,52 @@ TEST(GameProperty, ReturnIsWhatSimulateSaysWhateverTheCarriedGroups) {
   // The programs are odd, but not so odd that nothing is tested.
   EXPECT_GT(fast_groups, other_groups / 3);
   EXPECT_GT(other_groups, fast_groups / 3);
+}
+
+// Asks a game everything that a player, an observation or a solver can ask.
+void AskEverything(const Game& game, ObservationWriter& writer, std::vector<float>& row) {
+  ASSERT_EQ(Legal(game.state()), game.options());
+  for (const Action action : kActions) {
+    ASSERT_EQ(game.IsLegal(action), Contains(game.legal_actions(), action));
+  }
+  writer.Write(game, absl::MakeSpan(row));
+  for (uint32_t b = 0; b < game.program().buffer_count(); ++b) {
+    ASSERT_EQ(game.InFastMemory(b), game.state().residency.Holds(b));
+    ASSERT_EQ(game.hbm_copy(b) == Game::HbmCopy::kStale, !game.state().hbm[b].IsOnItsWay());
+  }
+  ASSERT_GE(game.copy_start(), -1);
+  ASSERT_GT(game.MemoryBytes(), 0u);
+  ASSERT_LE(game.total_return(), 1.0);
+}
+
+TEST(GameProperty, AskingChangesNothing) {
+  Player player(PlayerKind::kRandom, 1);
+  std::mt19937_64 ask(2);
+  uint64_t games_with_moves = 0;
+  for (uint64_t seed = 0; seed < RandomGames() / 9; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = seed % 3 == 0 ? OddGroupProgram(random) : RandomGameProgram(random);
+    const ProgramRules rules = Rules(program, -1);
+    const ObservationTables tables(rules);
+    ObservationWriter writer(tables);
+    std::vector<float> row(kObservationSize);
+    player.StartGame();
+    Game asked(rules);
+    Game not_asked(rules);
+    bool moves = false;
+    while (!asked.finished()) {
+      for (uint64_t times = ask() % 4; times > 0; --times) {
+        ASSERT_NO_FATAL_FAILURE(AskEverything(asked, writer, row)) << "seed " << seed;
+      }
+      moves |= asked.options().place.moves != nullptr;
+      const Action action = player.Choose(asked);
+      ASSERT_EQ(asked.Apply(action), not_asked.Apply(action)) << "seed " << seed;
+      ASSERT_TRUE(asked == not_asked) << "seed " << seed << ", access " << asked.access();
+    }
+    ASSERT_EQ(asked.total_return(), not_asked.total_return());
+    games_with_moves += moves ? 1 : 0;
+  }
+  EXPECT_GT(games_with_moves, RandomGames() / 1000);  // a place that needs moves was asked for
 }
 
 // Validate is quadratic in the intervals: where there are many, it sees one game of each player.

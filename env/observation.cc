@@ -14,7 +14,7 @@ namespace {
 constexpr int32_t kEarliest = kTimeOffsets[0];
 constexpr int32_t kLatest = kTimeOffsets[kTimes - 1];
 
-// By instructions from now, less kEarliest - 1: rows of the image that are not later.
+// Entry k: rows of the image up to the instruction at distance kEarliest - 1 + k from now.
 constexpr auto kRows = [] {
   std::array<uint8_t, kLatest - kEarliest + 2> rows{};
   for (int32_t distance = kEarliest; distance <= kLatest; ++distance) {
@@ -25,7 +25,7 @@ constexpr auto kRows = [] {
   return rows;
 }();
 
-// Rows of the image up to an instruction.
+// Number of rows of the image up to an instruction.
 size_t RowsUpTo(int32_t instruction, uint32_t now) {
   const int64_t distance = int64_t{instruction} - now;
   return kRows[std::clamp<int64_t>(distance, kEarliest - 1, kLatest) - (kEarliest - 1)];
@@ -33,7 +33,7 @@ size_t RowsUpTo(int32_t instruction, uint32_t now) {
 
 using Bins = std::array<float, kAddressBins>;
 
-// Writes rows of sums over all entries that belong to them, and empties the entries.
+// Writes the rows of the image: row r is the sum of the entries after r. Clears the entries.
 void WriteRows(std::array<Bins, kTimes + 1>& entries, float* out) {
   Bins sum{};
   for (size_t row = kTimes; row-- > 0;) {
@@ -54,7 +54,7 @@ void ObservationWriter::Write(const Game& game, absl::Span<float> out) {
   now_ = access.instruction;
   buffer_ = access.buffer;
   WriteMemory(game, out.data() + kMemoryOffset);
-  WriteCapacity(out.data() + kCapacityOffset);
+  std::fill_n(out.data() + kCapacityOffset, kTimes, 1.0F);
   WriteBandwidth(game, out.data() + kBandwidthOffset);
   WriteDecision(game, out.data() + kDecisionOffset);
   WriteAccesses(game, out.data() + kAccessesOffset);
@@ -89,17 +89,6 @@ void ObservationWriter::WriteMemory(const Game& game, float* out) {
   WriteRows(held_, out + kHeld * kTimes * kAddressBins);
 }
 
-void ObservationWriter::WriteCapacity(float* out) const {
-  const ProgramRules& rules = *tables_.rules_;
-  const auto last = static_cast<int64_t>(rules.program().instruction_count()) - 1;
-  const auto bytes = static_cast<double>(rules.program().hardware().fast_memory_bytes());
-  for (const int32_t offset : kTimeOffsets) {
-    const auto at = static_cast<uint32_t>(std::clamp<int64_t>(int64_t{now_} + offset, 0, last));
-    *out++ =
-        Clamp(static_cast<double>(rules.Capacity(std::min(at, now_), std::max(at, now_))) / bytes);
-  }
-}
-
 void ObservationWriter::WriteBandwidth(const Game& game, float* out) const {
   const Program& program = game.program();
   const auto capacity = static_cast<double>(program.hardware().fast_memory_bytes());
@@ -129,8 +118,8 @@ void ObservationWriter::WriteDecision(const Game& game, float* out) const {
   const Program& program = game.program();
   const Instruction& instruction = program.instructions()[now_];
   const uint32_t own = game.access() - instruction.first_access;
-  uint64_t fast = 0;     // decided so far
-  uint64_t to_come = 0;  // that may be in fast memory
+  uint64_t fast = 0;     // decided accesses in fast memory
+  uint64_t to_come = 0;  // later accesses that may be in fast memory
   for (uint32_t k = 0; k < instruction.access_count; ++k) {
     const uint32_t a = instruction.first_access + k;
     const uint64_t bit = uint64_t{1} << k;
@@ -194,7 +183,7 @@ void ObservationWriter::WriteActions(const Game& game, float* out) const {
 
 void ObservationWriter::WriteRecent(const Game& game, float* out) const {
   std::fill_n(out, kRecent * kRecentFeatures, 0.0F);
-  // The current access is a candidate itself.
+  // One less: the current access is a candidate, too.
   const uint32_t before = tables_.first_candidate_[game.access()] - 1;
   for (uint32_t k = 0; k < std::min<uint32_t>(kRecent, before); ++k, out += kRecentFeatures) {
     const uint32_t a = tables_.candidates_[before - 1 - k];

@@ -1,4 +1,4 @@
-// What a player sees of a game, as floats for a network.
+// Observations: the state of a game as floats for a network.
 
 #ifndef MALLOCMUZERO_ENV_OBSERVATION_H_
 #define MALLOCMUZERO_ENV_OBSERVATION_H_
@@ -15,9 +15,9 @@
 
 namespace mallocmuzero {
 
-// Everything in observations that does not change in a game. Immutable; writers on many threads
-// share one. Every number is relative (to the fast memory, to the all-HBM cycles, to the buffer),
-// in [-1, 1], and logarithmic where it can be large or small.
+// The numbers of observations that no decision changes. Immutable; writers on several threads may
+// share one. Every number is relative (to the fast memory, to the all-HBM cycles or to the buffer)
+// and in [-1, 1]. Numbers that can be large or small are logarithmic.
 class ObservationTables {
  public:
   // `rules` must outlive the tables.
@@ -33,11 +33,11 @@ class ObservationTables {
 
   const ProgramRules* rules_;
   std::vector<AccessRow> accesses_;
-  std::vector<uint32_t> candidates_;       // accesses not in HBM by rule, ascending
-  std::vector<uint32_t> first_candidate_;  // by access, into candidates_: the first behind it
-  std::vector<double> idle_before_;        // by instruction: bytes those before it leave in HBM
-  std::vector<int32_t> previous_access_;   // by access: to the same buffer, kNone: none
-  std::vector<float> distances_;           // by number of instructions, as a feature
+  std::vector<uint32_t> candidates_;       // accesses that may be in fast memory, ascending
+  std::vector<uint32_t> first_candidate_;  // by access: the first one after it, into candidates_
+  std::vector<double> idle_before_;        // by instruction: bytes that all before it leave
+  std::vector<int32_t> previous_access_;   // by access: the previous one to its buffer
+  std::vector<float> distances_;           // by number of instructions: its feature
   std::array<float, observation::kProgramFeatures> program_{};
 };
 
@@ -46,13 +46,13 @@ class ObservationWriter {
  public:
   explicit ObservationWriter(const ObservationTables& tables) : tables_(tables) {}
 
-  // Writes what the player to move sees; env/observation_layout.h says where. `out` has
-  // kObservationSize floats, the game is of the tables' rules and not finished. Allocates nothing.
+  // Writes the observation of the game's next decision, in the order of env/observation_layout.h.
+  // `out` must have kObservationSize floats. The game must have the tables' rules and not be
+  // finished. Allocates nothing.
   void Write(const Game& game, absl::Span<float> out);
 
  private:
   void WriteMemory(const Game& game, float* out);
-  void WriteCapacity(float* out) const;
   void WriteBandwidth(const Game& game, float* out) const;
   void WriteDecision(const Game& game, float* out) const;
   void WriteAccesses(const Game& game, float* out) const;
@@ -64,7 +64,7 @@ class ObservationWriter {
   const ObservationTables& tables_;
   uint32_t now_ = 0;     // instruction of the current access
   uint32_t buffer_ = 0;  // of the current access
-  // By the number of rows of the image a share belongs to: [n] adds to rows 0 to n - 1.
+  // Shares of address bins. Entry n counts in rows 0 to n - 1 of the image.
   std::array<std::array<float, observation::kAddressBins>, observation::kTimes + 1> taken_{};
   std::array<std::array<float, observation::kAddressBins>, observation::kTimes + 1> held_{};
 };

@@ -1,4 +1,4 @@
-// Where the numbers of an observation stand. Blocks follow one another in the order of this file.
+// The layout of an observation. Its blocks follow one another in the order of this file.
 
 #ifndef MALLOCMUZERO_ENV_OBSERVATION_LAYOUT_H_
 #define MALLOCMUZERO_ENV_OBSERVATION_LAYOUT_H_
@@ -19,96 +19,95 @@ v1::ObservationSpec MakeObservationSpec();
 
 namespace observation {
 
-// "memory" [2, kTimes, kAddressBins]: shares of the bytes of an address bin, for instructions
-// around the current one (offset kTimeOffsets[t]).
-//   taken: that are taken at that instruction or later: what is free there is free from then on.
-//          Before the first instruction everything is taken.
-//   held:  that are not, but hold a value that is used again at that instruction or later.
-// "capacity" [kTimes]: share of the fast memory that instructions from there to the current one
-// leave to buffers.
+// "memory" [2, kTimes, kAddressBins]: shares of the bytes of an address bin. Row t is about the
+// instruction at distance kTimeOffsets[t] from the current one.
+//   taken: bytes that are taken at that instruction or later. All bytes are taken before the first
+//          instruction.
+//   held:  bytes that are not taken, but hold a value that is used at that instruction or later.
+// "capacity" [kTimes]: 1 everywhere. Trained networks have these inputs.
 inline constexpr int32_t kTimeOffsets[] = {-128, -64, -32, -16, -8, -4, -2, -1, 0,  1,  2,   3,
                                            4,    6,   8,   12,  16, 24, 32, 48, 64, 96, 128, 192};
 inline constexpr size_t kTimes = sizeof(kTimeOffsets) / sizeof(kTimeOffsets[0]);
 inline constexpr size_t kAddressBins = 32;
 enum MemoryChannel : uint8_t { kTaken, kHeld, kMemoryChannels };
 
-// "bandwidth" [kSpans, kBandwidthFeatures]: the last, and the next, 1, 2, 4, ... 128 instructions.
+// "bandwidth" [kSpans, kBandwidthFeatures]: row s is about the last and the next 2^s instructions.
 inline constexpr size_t kSpans = 8;
 enum BandwidthFeature : uint8_t {
   kSpareBefore,  // bytes of HBM bandwidth that neither instructions nor copies in used
-  kFitsBefore,   // the same compared with the current access's buffer
-  kBusyBefore,   // share of what instructions left that copies in used
-  kIdleAfter,    // bytes that instructions will leave if they access HBM
-  kFitsAfter,    // the same compared with the buffer and the write-backs on their way
+  kFitsBefore,   // these bytes compared with the current access's buffer
+  kBusyBefore,   // share of the bandwidth left by instructions that copies in used
+  kIdleAfter,    // bytes that instructions will leave if all their accesses use HBM
+  kFitsAfter,    // these bytes compared with the buffer and the running write-backs
   kBandwidthFeatures,
 };
 
-// "decision" [kDecisionFeatures]: the current access only.
+// "decision" [kDecisionFeatures]: the current access.
 enum DecisionFeature : uint8_t {
   kMayCopy,
   kMayNotCopy,  // NoCopy is legal
   kMayDrop,
-  kCopyDistance,   // instructions since the point at which a legal Copy of a read is queued
-  kCopyHasStart,   // there is such a point
-  kSavingNow,      // with the instruction's accesses decided so far as decided, others in HBM
-  kSavingWithAll,  // the same, those to come in fast memory
+  kCopyDistance,   // instructions from the start of the copy that a legal Copy queues
+  kCopyHasStart,   // Copy is legal and queues a copy from HBM
+  kSavingNow,      // of fast memory, if the instruction's later accesses are in HBM
+  kSavingWithAll,  // of fast memory, if the later accesses that may be there are there
   kFastSoFar,      // share of the instruction's accesses decided so far that are in fast memory
   kLastWasFast,    // the buffer's last access was in fast memory
   kDecisionFeatures,
 };
 
-// "accesses" [1 + kWindow, kAccessFeatures]: the current access, then the next ones that are not in
-// HBM by rule. Rows behind the program's last one are 0.
+// "accesses" [1 + kWindow, kAccessFeatures]: the current access, then the next ones that may be in
+// fast memory. Rows after the last access of the program are 0.
 inline constexpr size_t kWindow = 32;
 enum AccessFeature : uint8_t {
   kIsRead,
   kIsWrite,
   kIsUpdate,
   kBytes,        // of the buffer
-  kBytesLinear,  // the same as plain share of the fast memory
+  kBytesLinear,  // of the buffer, as a linear share of the fast memory
   kTraffic,      // bytes accessed, share of the buffer
-  kSaving,       // in fast memory instead of HBM, the instruction's others in HBM
-  kSavingLast,   // the same, the others in fast memory
-  kSavingLater,  // what all later accesses of the same value save
+  kSaving,       // of fast memory, if the instruction's other accesses are in HBM
+  kSavingLast,   // of fast memory, if the other accesses are there, too
+  kSavingLater,  // of fast memory for all later accesses of the value
   kInstructionCycles,
   kExecutions,
   kSinceLast,  // instructions since the buffer's last access
-  kIsFirst,    // it has none
+  kIsFirst,    // the buffer has no earlier access
   kUntilNext,  // instructions until its next access
-  kIsLast,     // it has none
-  kRemaining,  // accesses of the buffer to come
+  kIsLast,     // the buffer has no later access
+  kRemaining,  // later accesses of the buffer
   kGapBefore,  // bandwidth left since the last access compared with the buffer
   kGapAfter,   // bandwidth left until the next access compared with the buffer
   kLiveIn,
   kLiveOut,
-  kMustReachHbm,  // of a write: fast memory only is not enough
-  kKeepSpan,      // of a write: instructions for which fast memory only must keep it
-  kTensors,       // that share the buffer
+  kMustReachHbm,  // for a write: the value must not be in fast memory only
+  kKeepSpan,      // for a write: instructions for which NoCopy keeps the value
+  kTensors,       // tensors that share the buffer
   kLoopDepth,
-  kFromOutside,    // the innermost loop does not make the value
-  kCarried,        // part of a loop's carried tuple that may be in fast memory
-  kFeedsGroup,     // in fast memory only it commits a carried group
-  kMayTakeOver,    // it can take a carried value over from outside the loop
-  kPrefetched,     // in the cross-program prefetch
-  kScoped,         // share of the fast memory the instruction takes for itself
+  kFromOutside,    // a loop around the innermost one makes the value, or none does
+  kCarried,        // the buffer is in a carried group that may be in fast memory
+  kFeedsGroup,     // NoCopy puts a carried group into fast memory
+  kMayTakeOver,    // NoCopy can make a carried group take over the initial value
+  kPrefetched,     // it uses the cross-program prefetch
+  kScoped,         // always 0; trained networks have this input
   kSiblings,       // accesses of the instruction
-  kHoldPrice,      // of holding the value since the access before, 0 if it cannot be (Hold)
-  kHoldLoad,       // what is taken meanwhile by holds of a higher price
-  kNextHoldPrice,  // the same until the buffer's next access
+  kHoldPrice,      // KeepValue::savings_density, 0 if no value can be kept
+  kHoldLoad,       // KeepValue::occupied
+  kNextHoldPrice,  // of the buffer's next access
   kNextHoldLoad,
-  kStaticFeatures,  // those before do not change in a game
+  kStaticFeatures,  // no decision changes the features before this one
   kIsThere = kStaticFeatures,
-  kInFastMemory,  // the buffer's value now
+  kInFastMemory,  // fast memory holds the buffer's value now
   kHbmCurrent,
-  kHbmPending,  // its write-back is on its way
+  kHbmPending,  // the value's write-back runs
   kAhead,       // instructions from now
-  kSameBuffer,  // as the current access
+  kSameBuffer,  // the buffer of the current access
   kSameInstruction,
   kAccessFeatures,
 };
 
-// "actions" [kLastActions, 3]: which action the last decisions took, latest first.
-// "recent" [kRecent, kRecentFeatures]: the last accesses not in HBM by rule, latest first.
+// "actions" [kLastActions, 3]: the actions of the last decisions, latest first.
+// "recent" [kRecent, kRecentFeatures]: the last accesses that may be in fast memory, latest first.
 inline constexpr size_t kLastActions = 8;
 inline constexpr size_t kRecent = 8;
 enum RecentFeature : uint8_t {
@@ -120,14 +119,14 @@ enum RecentFeature : uint8_t {
   kRecentFeatures,
 };
 
-// "program" [kProgramFeatures]: the whole game.
+// "program" [kProgramFeatures]: the program and the game as a whole.
 enum ProgramFeature : uint8_t {
   kProgress,       // share of the accesses that are decided
   kReturn,         // so far
   kInitialReturn,  // before the first decision
   kStalls,         // share of the all-HBM cycles waited so far
   kTakenNow,       // share of the fast memory
-  kPendingOut,     // bytes on their way to HBM
+  kPendingOut,     // bytes of write-backs that are queued and not moved
   kDefaultReturn,  // of the compiler's own placement, 0 if there is none
   kAllFastReturn,  // everything in fast memory, no copies
   kInstructions,
@@ -139,11 +138,11 @@ enum ProgramFeature : uint8_t {
   kReadRate,      // of the fast memory over the HBM's
   kWriteRate,
   kFlopsPerByte,  // peak flops over HBM rate
-  kScopedInFast,  // instructions take their own memory out of the fast memory
+  kScopedInFast,  // always 0; trained networks have this input
   kProgramFeatures,
 };
 
-// Position of each block in the row, and floats in all.
+// Position of each block in the row, and the size of the row.
 inline constexpr size_t kMemoryOffset = 0;
 inline constexpr size_t kCapacityOffset = kMemoryOffset + kMemoryChannels * kTimes * kAddressBins;
 inline constexpr size_t kBandwidthOffset = kCapacityOffset + kTimes;

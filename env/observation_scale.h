@@ -21,12 +21,12 @@ inline float CyclesScale(double share) {
 // A count, 0 or more: 0 for none, 1 for 2^`bits` - 1 and above.
 inline float CountScale(double count, double bits) { return Clamp(std::log2(1 + count) / bits); }
 
-// How much there is of something compared with what is wanted: a half for just enough.
+// An amount compared with the wanted amount: 0 for none, a half for just enough, 1 for far more.
 inline float EnoughScale(double there, double wanted) {
   return there + wanted > 0 ? Clamp(there / (there + wanted)) : 0;
 }
 
-// A ratio, positive: 0 for equal, 1 for 2^`bits` times as much, -1 for so much less.
+// A positive ratio: 0 for 1, 1 for 2^`bits`, -1 for 2^-`bits`.
 inline float RatioScale(double ratio, double bits) { return Clamp(std::log2(ratio) / bits); }
 
 }  // namespace mallocmuzero::observation

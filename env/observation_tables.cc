@@ -1,10 +1,10 @@
-// What is known of a program before a game of it begins.
+// The numbers of observations that no decision changes.
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "env/hold_market.h"
+#include "env/keep_value.h"
 #include "env/observation.h"
 #include "env/observation_scale.h"
 #include "simulator/core/simulate.h"
@@ -29,7 +29,7 @@ class ObservationTables::Builder {
     tables_.accesses_.resize(program_.access_count());
     for (uint32_t b = 0; b < program_.buffer_count(); ++b) MakeBuffer(b);
     for (uint32_t a = 0; a < program_.access_count(); ++a) MakeAccess(a);
-    MakeHolds();
+    MakeKeepValues();
     MakeProgram();
   }
 
@@ -58,8 +58,8 @@ class ObservationTables::Builder {
     }
   }
 
-  // Cycles of all executions that each access saves: first and last of its instruction's to be in
-  // fast memory.
+  // Cycles that each access saves over all executions: with the other accesses of its instruction
+  // in HBM, and with all of them in fast memory.
   void MakeSavings() {
     for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
       const Instruction& instruction = program_.instructions()[i];
@@ -95,14 +95,14 @@ class ObservationTables::Builder {
 
   uint32_t InstructionOf(uint32_t access) const { return program_.accesses()[access].instruction; }
 
-  // Bytes the instructions in [from, to) leave, compared with the buffer.
+  // Bytes that the instructions in [from, to) leave to copies, compared with the buffer.
   float Gap(int64_t from, int64_t to, uint32_t buffer) const {
     if (from >= to) return 0;
     return EnoughScale(tables_.idle_before_[to] - tables_.idle_before_[from],
                        static_cast<double>(program_.buffers()[buffer].bytes));
   }
 
-  // What the accesses of a buffer say about each other.
+  // Features that relate the accesses of a buffer to one another.
   void MakeBuffer(uint32_t b) {
     tables_.previous_access_.resize(program_.access_count(), kNone);
     const auto accesses = program_.AccessesOfBuffer(b);
@@ -170,22 +170,22 @@ class ObservationTables::Builder {
       ++depth;
     }
     row[kLoopDepth] = Clamp(depth / 4.0);
-    row[kFromOutside] = instruction.loop != rules_.buffer(access.buffer).home ? 1 : 0;
-    row[kScoped] = Clamp(static_cast<double>(instruction.scoped_fast_memory_bytes) / capacity_);
+    row[kFromOutside] = instruction.loop != rules_.buffer(access.buffer).defining_loop ? 1 : 0;
     row[kSiblings] = CountScale(instruction.access_count, 6);
   }
 
-  void MakeHolds() {
-    const std::vector<Hold> holds = FindHolds(rules_, savings_);
+  void MakeKeepValues() {
+    const std::vector<KeepValue> values = FindKeepValues(rules_, savings_);
     for (uint32_t a = 0; a < program_.access_count(); ++a) {
-      if (!holds[a].exists) continue;
-      const float price = holds[a].price > 0 ? RatioScale(holds[a].price, 12) : -1;
-      const float load = Clamp(holds[a].load);
-      tables_.accesses_[a][kHoldPrice] = price;
-      tables_.accesses_[a][kHoldLoad] = load;
+      if (!values[a].exists) continue;
+      const float density =
+          values[a].savings_density > 0 ? RatioScale(values[a].savings_density, 12) : -1;
+      const float occupied = Clamp(values[a].occupied);
+      tables_.accesses_[a][kHoldPrice] = density;
+      tables_.accesses_[a][kHoldLoad] = occupied;
       AccessRow& before = tables_.accesses_[tables_.previous_access_[a]];
-      before[kNextHoldPrice] = price;
-      before[kNextHoldLoad] = load;
+      before[kNextHoldPrice] = density;
+      before[kNextHoldLoad] = occupied;
     }
   }
 
@@ -218,7 +218,6 @@ class ObservationTables::Builder {
     row[kReadRate] = RatioScale(hardware.fast_memory_read_bytes_per_cycle() / hbm_rate, 8);
     row[kWriteRate] = RatioScale(hardware.fast_memory_write_bytes_per_cycle() / hbm_rate, 8);
     row[kFlopsPerByte] = RatioScale(hardware.flops_per_cycle() / hbm_rate, 14);
-    row[kScopedInFast] = hardware.scoped_memory_in_fast_memory() ? 1 : 0;
   }
 
   ObservationTables& tables_;

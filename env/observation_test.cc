@@ -194,24 +194,6 @@ TEST(Observation, ShowsABinThatIsTakenInPart) {
   EXPECT_EQ(Memory(row, kTaken, -1, 2), 0);
 }
 
-TEST(Observation, ShowsWhatInstructionsTakeForThemselves) {
-  ProgramBuilder builder;
-  builder.hardware().set_scoped_memory_in_fast_memory(true);
-  builder.AddBuffer(16, {.live_in = true});
-  builder.AddInstruction(10);
-  builder.AddInstruction(10, {Read(0, 2)});
-  builder.AddInstruction(10);
-  builder.SetScopedFastMemoryBytes(2, 256);
-  const Program program = builder.Build();
-  const ProgramRules rules = EverythingMatters(program);
-  const Row row = Observe(Game(rules));
-  const absl::Span<const float> capacity = absl::MakeSpan(row).subspan(kCapacityOffset, kTimes);
-  EXPECT_EQ(capacity[7], 1);      // from the instruction before
-  EXPECT_EQ(capacity[8], 1);      // now
-  EXPECT_EQ(capacity[9], 0.75);   // up to the next one
-  EXPECT_EQ(capacity[23], 0.75);  // up to the program's end
-}
-
 TEST(Observation, ShowsTheBandwidthAroundNow) {
   const Program program = TwoReads();
   const ProgramRules rules = EverythingMatters(program);
@@ -255,7 +237,7 @@ TEST(Observation, ShowsWhatHoldingPays) {
   const Program program = builder.Build();
   const ProgramRules rules = EverythingMatters(program);
   const Row row = Observe(Game(rules));
-  // All save 8 cycles in 40: 8 / (1024 * 40) a byte and cycle; the holds last 30.
+  // All save 8 cycles in 40: 8 / (1024 * 40) a byte and cycle; the values are kept for 30.
   const double unit = 8.0 / (1024 * 40);
   const auto price = [&](double saving, double bytes) {
     return static_cast<float>(std::log2(saving / (bytes * 30) / unit) / 12);
@@ -298,7 +280,7 @@ TEST(Observation, IsTheSameOnAChipOfTwiceTheSizeAndSpeed) {
   EXPECT_EQ(Observe(game), Observe(doubled_game));
 }
 
-// Plays a game and looks at each decision; calls `see` with the row.
+// Plays a game and calls `see` with the observation of each decision.
 template <typename See>
 void PlayAndLook(const ProgramRules& rules, PlayerKind kind, const See& see) {
   const ObservationTables tables(rules);

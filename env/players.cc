@@ -11,7 +11,7 @@ Action FirstLegal(ActionSet legal, std::initializer_list<Action> wishes) {
                        [legal](Action action) { return Contains(legal, action); });
 }
 
-// True if nobody has used the buffer of the current access for a while.
+// True if the buffer of the current access was not used for a while.
 bool LayIdle(const Game& game) {
   constexpr uint32_t kWhile = 8;  // instructions
   const Program& program = game.program();
@@ -51,7 +51,7 @@ Action Player::Choose(const Game& game) {
     case PlayerKind::kAdversarial:
       break;
   }
-  // Now and then something else, so that a manner does not always end in the same corner.
+  // A random action now and then leads a manner to other states of the game.
   const Action action = random_() % 16 == 0 ? Any(game.legal_actions()) : Adversarial(game);
   ++turn_;
   ++taken_[static_cast<int>(action)];

@@ -1,4 +1,4 @@
-// Players that look at what is legal and not at what it saves: they exercise the rules.
+// Players that know which actions are legal, but not what they save. They exercise the rules.
 
 #ifndef MALLOCMUZERO_ENV_PLAYERS_H_
 #define MALLOCMUZERO_ENV_PLAYERS_H_
@@ -16,7 +16,7 @@ namespace mallocmuzero {
 enum class PlayerKind : uint8_t {
   kRandom,       // any legal action
   kEager,        // fast memory whenever it is legal: NoCopy, else Copy, else Drop
-  kAdversarial,  // one of the manners below in each game, in turn: where rules meet
+  kAdversarial,  // one Manner in each game, in turn: corners of the rules
 };
 
 inline constexpr PlayerKind kPlayerKinds[] = {PlayerKind::kRandom, PlayerKind::kEager,
@@ -25,7 +25,7 @@ inline constexpr PlayerKind kPlayerKinds[] = {PlayerKind::kRandom, PlayerKind::k
 // "random", "eager" or "adversarial".
 absl::string_view PlayerName(PlayerKind kind);
 
-// Fast memory whenever it is legal. Stateless, so that a benchmark measures the game.
+// Fast memory whenever it is legal. It takes almost no time, so a benchmark measures the game.
 inline Action EagerAction(ActionSet legal) {
   if (Contains(legal, Action::kNoCopy)) return Action::kNoCopy;
   return Contains(legal, Action::kCopy) ? Action::kCopy : Action::kDrop;
@@ -43,13 +43,13 @@ class Player {
   Action Choose(const Game& game);
 
  private:
-  // What an adversarial player does for a whole game, but for some random actions.
+  // How an adversarial player plays a whole game, apart from some random actions.
   enum class Manner : uint8_t {
-    kFlood,      // Copy wherever it is legal: full queues, write-backs everywhere
-    kRefetch,    // values written are written back and not kept, but brought in again
-    kForget,     // values written stay in fast memory only; all others are dropped
-    kLateKeep,   // keeps what was not used for long, and nothing else
-    kRarest,     // what it has done least often so far
+    kFlood,      // Copy wherever it is legal: full queues, many write-backs
+    kRefetch,    // writes values back, does not keep them, and copies them in again
+    kForget,     // written values go to fast memory only; all others are dropped
+    kLateKeep,   // keeps only values that were not used for long
+    kRarest,     // the action that it has taken least often so far
     kAlternate,  // Copy, NoCopy, Drop in turn
   };
   static constexpr int kManners = 6;

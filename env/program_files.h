@@ -1,4 +1,4 @@
-// Program files, as commands and configurations name them: one by one or as folders.
+// Finds and loads program files that commands and configurations name, as files or as folders.
 
 #ifndef MALLOCMUZERO_ENV_PROGRAM_FILES_H_
 #define MALLOCMUZERO_ENV_PROGRAM_FILES_H_

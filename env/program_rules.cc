@@ -5,17 +5,16 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "env/most_savings.h"
 #include "env/program_rules_builder.h"
+#include "env/savings_bound.h"
 
 namespace mallocmuzero {
 
 ProgramRules ProgramRules::Builder::Build() {
   MarkLoops();
-  MakeCapacity();
   MakeBuffers();
-  rules_.all_hbm_cycles_ = CyclesBefore(program_).back();
-  savings_ = MostSavings(program_);
+  rules_.all_hbm_cycles_ = ElapsedCycles(program_).back();
+  savings_ = SavingsBounds(program_);
   CountRoles();
   for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) CheckGroupShape(g);
   DropBuffersBeyondTheRules();
@@ -43,18 +42,6 @@ void ProgramRules::Builder::MarkLoops() {
   }
 }
 
-void ProgramRules::Builder::MakeCapacity() {
-  const v1::Hardware& hardware = program_.hardware();
-  const int64_t alignment = hardware.fast_memory_alignment_bytes();
-  std::vector<int64_t> capacity;
-  for (const Instruction& instruction : program_.instructions()) {
-    const int64_t left = hardware.fast_memory_bytes() - instruction.scoped_fast_memory_bytes;
-    capacity.push_back(std::max<int64_t>(0, left / alignment * alignment));
-  }
-  if (capacity.empty()) capacity.push_back(0);
-  rules_.capacity_ = RangeMinimum(std::move(capacity));
-}
-
 void ProgramRules::Builder::MakeBuffers() {
   const int64_t alignment = program_.hardware().fast_memory_alignment_bytes();
   rules_.buffers_.resize(program_.buffer_count());
@@ -70,24 +57,24 @@ void ProgramRules::Builder::MakeBuffers() {
     rule.starts_in_hbm = buffer.live_in || !written_first;
     rule.available = buffer.live_in ? 0 : static_cast<int32_t>(buffer.first) + 1;
     if (!buffer.live_in) {
-      rule.home = program_.instructions()[buffer.first].loop;
-      if (written_first) rule.home = LoopOf(accesses[0]);
+      rule.defining_loop = program_.instructions()[buffer.first].loop;
+      if (written_first) rule.defining_loop = LoopOf(accesses[0]);
     }
   }
   for (const CarriedGroup& group : program_.carried_groups()) {
     const Loop& loop = program_.loops()[group.loop];
     BufferRule& parameter = rules_.buffers_[group.parameter_buffer];
     BufferRule& result = rules_.buffers_[group.result_buffer];
-    parameter.home = static_cast<int32_t>(group.loop);
+    parameter.defining_loop = static_cast<int32_t>(group.loop);
     parameter.available = static_cast<int32_t>(loop.begin) + 1;
-    result.home = loop.parent;
+    result.defining_loop = loop.parent;
     result.available = static_cast<int32_t>(loop.end) + 1;
     parameter.starts_in_hbm = result.starts_in_hbm = false;  // the loop gives them their values
   }
 }
 
-// A value is made in its home only, used there or in loops inside it, and lives as long as that
-// takes.
+// Keeps buffers in HBM whose values the rules cannot follow. A value must be made in its defining
+// loop and used only there or in loops inside. It must live up to the end of its last use.
 void ProgramRules::Builder::DropBuffersBeyondTheRules() {
   std::vector<int32_t> live_until(program_.buffer_count());
   for (uint32_t b = 0; b < live_until.size(); ++b) {
@@ -108,13 +95,13 @@ void ProgramRules::Builder::DropBuffersBeyondTheRules() {
     BufferRule& rule = rules_.buffers_[access.buffer];
     const auto user = static_cast<int32_t>(access.instruction);
     const bool used_twice = std::exchange(last_user[access.buffer], user) == user;
-    const bool inside = rules_.IsInLoop(LoopOf(a), rule.home);
+    const bool inside = rules_.IsInLoop(LoopOf(a), rule.defining_loop);
     const bool changes = access.kind != AccessKind::kRead;
-    const bool made_inside = changes && LoopOf(a) != rule.home;
-    // A value that a pass changes for the next one is carried by a group.
-    const bool carried_alone = changes && rule.home != kNone && rule.starts_in_hbm;
+    const bool made_inside = changes && LoopOf(a) != rule.defining_loop;
+    // A value that a pass changes for the next pass must be in a carried group.
+    const bool carried_alone = changes && rule.defining_loop != kNone && rule.starts_in_hbm;
     const bool dies_early =
-        rules_.SpanEnd(access.instruction, rule.home) > live_until[access.buffer];
+        rules_.SpanEnd(access.instruction, rule.defining_loop) > live_until[access.buffer];
     if (!inside || made_inside || carried_alone || dies_early || used_twice) {
       rule.stays_in_hbm = true;
     }
@@ -122,7 +109,7 @@ void ProgramRules::Builder::DropBuffersBeyondTheRules() {
 }
 
 void ProgramRules::Builder::DropNegligibleBuffers() {
-  // A group's buffers are worth what they are worth together.
+  // The buffers of a group are in fast memory together, so their savings count together.
   std::vector<double> together = savings_;
   for (const CarriedGroup& group : program_.carried_groups()) {
     const uint32_t members[] = {group.initial_buffer, group.parameter_buffer, group.root_buffer,
@@ -134,30 +121,30 @@ void ProgramRules::Builder::DropNegligibleBuffers() {
   const double least = options_.negligible_share * rules_.all_hbm_cycles_;
   for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
     if (together[b] <= least) rules_.buffers_[b].stays_in_hbm = true;
-    // Nobody asks when its values are there: all its accesses go to HBM, wherever they stand.
+    // All accesses of such a buffer use HBM, so nothing waits for its values.
     if (rules_.buffers_[b].stays_in_hbm) rules_.buffers_[b].starts_in_hbm = true;
   }
 }
 
-ProgramRules::Builder::Duty ProgramRules::Builder::DutyFrom(absl::Span<const uint32_t> accesses,
-                                                            size_t from, int32_t home) const {
-  Duty duty;
+ProgramRules::Builder::ValueUses ProgramRules::Builder::LaterUses(
+    absl::Span<const uint32_t> accesses, size_t from, int32_t defining_loop) const {
+  ValueUses uses;
   for (size_t k = from; k < accesses.size(); ++k) {
     const Access& access = program_.accesses()[accesses[k]];
     if (access.kind == AccessKind::kWrite) {
-      duty.next_write = static_cast<int32_t>(access.instruction);
+      uses.next_write = static_cast<int32_t>(access.instruction);
       break;
     }
-    const int32_t end = rules_.SpanEnd(access.instruction, home);
-    duty.last_use = std::max(duty.last_use, end);
-    if (duty.next_update != kNone) continue;
+    const int32_t end = rules_.SpanEnd(access.instruction, defining_loop);
+    uses.last_use = std::max(uses.last_use, end);
+    if (uses.next_update != kNone) continue;
     if (access.kind == AccessKind::kUpdate) {
-      duty.next_update = static_cast<int32_t>(access.instruction);
+      uses.next_update = static_cast<int32_t>(access.instruction);
     } else {
-      duty.last_read = std::max(duty.last_read, end);
+      uses.last_read = std::max(uses.last_read, end);
     }
   }
-  return duty;
+  return uses;
 }
 
 void ProgramRules::Builder::MakeAccesses() {
@@ -169,9 +156,9 @@ void ProgramRules::Builder::MakeAccesses() {
       if (k + 1 < accesses.size()) rule.next_access = static_cast<int32_t>(accesses[k + 1]);
       if (rules_.buffers_[b].stays_in_hbm) continue;
       if (KindOf(accesses[k]) != AccessKind::kRead) {
-        SetDuty(b, k, rule);
+        SetKeepUntil(b, k, rule);
       } else if (k > 0 && KindOf(accesses[k - 1]) == AccessKind::kWrite) {
-        rule.follows_write = writes_for_use();
+        rule.follows_write = true;
       }
       if (KindOf(accesses[k]) == AccessKind::kWrite) rule.copy_until = CopyUntil(b, k);
     }
@@ -184,42 +171,41 @@ void ProgramRules::Builder::MakeAccesses() {
   }
 }
 
-void ProgramRules::Builder::SetDuty(uint32_t b, size_t k, AccessRule& rule) const {
+void ProgramRules::Builder::SetKeepUntil(uint32_t b, size_t k, AccessRule& rule) const {
   const auto accesses = program_.AccessesOfBuffer(b);
   const auto made = static_cast<int32_t>(program_.accesses()[accesses[k]].instruction);
-  const Duty duty = DutyFrom(accesses, k + 1, rules_.buffers_[b].home);
-  // Where a loop begins, what it takes over is in HBM or, with its group, in fast memory.
-  const int32_t g = GroupTakingOver(b, made, duty.next_change());
+  const ValueUses uses = LaterUses(accesses, k + 1, rules_.buffers_[b].defining_loop);
+  // At the begin of a loop an initial value is in HBM, or in fast memory with its whole group.
+  const int32_t g = GroupTakingOver(b, made, uses.next_change());
   if (g != kNone) {
     const int32_t around = program_.loops()[program_.carried_groups()[g].loop].parent;
-    if (!rules_.groups_[g].may_be_fast || rules_.buffers_[b].home != around) return;
+    if (!rules_.groups_[g].may_be_fast || rules_.buffers_[b].defining_loop != around) return;
     rule.feeds_group = g;
     rule.keep_until = rules_.groups_[g].keep_until;
     return;
   }
   const bool is_write = KindOf(accesses[k]) == AccessKind::kWrite;
-  if (writes_for_use() && is_write && duty.last_use == kNone) return;
-  // Values that loops pass on inside are in HBM at the loop's end unless their group is in fast
-  // memory; the game sees to that itself.
+  if (is_write && uses.last_use == kNone) return;
+  // A parameter or root must be in HBM at the end of its loop unless its group is in fast memory.
+  // The game handles groups in fast memory itself.
   const bool must_reach_hbm =
-      duty.next_write == kNone && (program_.buffers()[b].live_out || roles_[b].inside > 0);
-  if (!must_reach_hbm && GroupTakingOver(b, made, duty.next_write) == kNone) {
-    rule.keep_until_end = std::max(made, duty.last_use);
+      uses.next_write == kNone && (program_.buffers()[b].live_out || roles_[b].inside > 0);
+  if (!must_reach_hbm && GroupTakingOver(b, made, uses.next_write) == kNone) {
+    rule.keep_until_end = std::max(made, uses.last_use);
   }
   rule.keep_until =
-      duty.next_update != kNone ? std::max(made, duty.next_update) : rule.keep_until_end;
+      uses.next_update != kNone ? std::max(made, uses.next_update) : rule.keep_until_end;
 }
 
 int32_t ProgramRules::Builder::CopyUntil(uint32_t b, size_t k) const {
   const auto accesses = program_.AccessesOfBuffer(b);
   const auto made = static_cast<int32_t>(program_.accesses()[accesses[k]].instruction);
-  if (!writes_for_use()) return made;
-  // To both memories for an update would be to the fast one for it, and then back.
+  // A value whose first use is an update goes to fast memory only: the update can write it back.
   if (k + 1 == accesses.size() || KindOf(accesses[k + 1]) != AccessKind::kRead) return kNone;
   const uint32_t read = program_.accesses()[accesses[k + 1]].instruction;
-  // A loop that begins before the read uses the value first, and from HBM.
+  // If a loop begins before the read, the loop is the first use, and it finds the value in HBM.
   if (GroupTakingOver(b, made, static_cast<int32_t>(read)) != kNone) return kNone;
-  return rules_.SpanEnd(read, rules_.buffers_[b].home);
+  return rules_.SpanEnd(read, rules_.buffers_[b].defining_loop);
 }
 
 void ProgramRules::Builder::FindPrefetch() {
@@ -231,7 +217,7 @@ void ProgramRules::Builder::FindPrefetch() {
     const BufferRule& rule = rules_.buffers_[b];
     if (program_.buffers()[b].pinned_to_hbm || !program_.buffers()[b].live_in) return;
     if (roles_[b].inside > 0 || roles_[b].result > 0) return;  // a loop changes its value
-    if (rules_.Capacity(0, interval.last()) < rule.bytes) return;
+    if (rules_.fast_memory_bytes() < rule.bytes) return;
     for (const uint32_t a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];
       if (access.instruction > interval.last()) break;

@@ -1,4 +1,4 @@
-// What a program means for the game: everything that does not change while it is played.
+// A program as the game sees it: all facts that no decision changes.
 
 #ifndef MALLOCMUZERO_ENV_PROGRAM_RULES_H_
 #define MALLOCMUZERO_ENV_PROGRAM_RULES_H_
@@ -8,56 +8,64 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "env/range_minimum.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {
 
-// Goes into everything that records games. Raised when the same actions could mean another game.
-inline constexpr uint32_t kGameRulesVersion = 3;
+// Version of the rules in recorded games. It is raised when the same actions can give another game.
+inline constexpr uint32_t kGameRulesVersion = 4;
 
 struct GameOptions {
-  // A buffer whose accesses could together save less than this share of the all-HBM cycles stays in
-  // HBM by rule.
+  // A buffer stays in HBM if all its accesses together save at most this share of the all-HBM
+  // cycles.
   double negligible_share = 1e-7;
 };
 
-// Immutable; many games on many threads share one.
+// Immutable. Games on several threads may share one.
 class ProgramRules {
  public:
-  // Sentinel for instructions, accesses and groups that are not there.
+  // Stands for an instruction, access, loop or group that does not exist.
   static constexpr int32_t kNone = -1;
 
   // Facts about one access. Instructions are indices into Program::instructions.
   struct AccessRule {
     int32_t next_access = kNone;  // to the same buffer, into Program::accesses
-    int32_t take_over = kNone;    // carried group whose value a read may take over from outside
-    // Of a write or update: the last instruction up to which a value that is in fast memory only
-    // has to stay there, kNone if it must go to HBM. An update ends the duty, since it can write
-    // back. Loops are rounded up to their ends.
+
+    // For the first access of a carried group's parameter: the group, whose parameter can take over
+    // the initial value's bytes at this access. kNone for all other accesses.
+    int32_t take_over = kNone;
+
+    // For a write or update: a value that is in fast memory only must stay there up to this
+    // instruction. kNone if the value must go to HBM. It is the next update if there is one, since
+    // the update can write the value back; else the last use, or the end of the loop around it.
     int32_t keep_until = kNone;
-    // The same if the update cannot write back.
+
+    // The same if the next update cannot write the value back.
     int32_t keep_until_end = kNone;
-    // Of a write: the last instruction up to which a value that goes to both memories has to stay
-    // in the fast one, kNone if it may not go to both.
+
+    // For a write: a value that goes to both memories must stay in fast memory up to this
+    // instruction. kNone if the value must not go to both.
     int32_t copy_until = kNone;
-    // True of a read that finds the value in fast memory if that is where it was written, because
-    // the compiler puts it there for this read.
+
+    // True for the first read after a write. The compiler writes a value to fast memory only for
+    // its first use, so this read uses fast memory if the write did.
     bool follows_write = false;
-    // Carried group that the value in fast memory would commit to fast memory: as initial value.
+
+    // For a write or update that makes a carried group's initial value: the group, which goes to
+    // fast memory if the value is in fast memory only. kNone for all other accesses.
     int32_t feeds_group = kNone;
   };
 
   // Facts about one buffer.
   struct BufferRule {
-    int64_t bytes = 0;      // rounded up to the alignment
-    int32_t home = kNone;   // innermost loop whose pass makes the value; kNone: none
-    int32_t available = 0;  // first point at which HBM may hold the value
+    int64_t bytes = 0;              // rounded up to the alignment
+    int32_t defining_loop = kNone;  // innermost loop whose passes make the values; kNone: none
+    int32_t available = 0;          // first point at which HBM can have the value
     bool starts_in_hbm = false;
-    bool stays_in_hbm = false;  // Drop by rule: pinned, too large, negligible, or beyond the rules
+    bool stays_in_hbm = false;  // pinned, too large, negligible, or nothing that the rules know
   };
 
-  // One element of a loop's carried tuple that may be carried in fast memory.
+  // Facts about one carried group.
   struct GroupRule {
     bool may_be_fast = false;
     bool writes_back = false;    // the result is written back right after the loop
@@ -84,36 +92,44 @@ class ProgramRules {
   // Carried groups of a loop.
   absl::Span<const uint32_t> GroupsOfLoop(uint32_t loop) const { return loop_groups_[loop]; }
 
-  // The group that a buffer is parameter or root of, kNone if it is of none.
+  // The group whose parameter or root is this buffer, kNone if there is none.
   int32_t GroupInside(uint32_t buffer) const { return group_inside_[buffer]; }
 
   // The loop whose marker this instruction is.
   int32_t LoopOfMarker(uint32_t instruction) const { return loop_of_marker_[instruction]; }
 
-  // True if `inner` is `outer` or lies in it. kNone is around all.
+  // True if `inner` is `outer` or lies in it. kNone stands for the whole program.
   bool IsInLoop(int32_t inner, int32_t outer) const;
 
-  // The loop that is directly in `outer` and around `inner`, which must lie in it and differ.
+  // The loop that is directly in `outer` and around `inner`. `inner` must lie in `outer` and differ
+  // from it.
   int32_t ChildLoop(int32_t inner, int32_t outer) const;
 
-  // The last instruction a value must stay for so that `instruction` finds it in every pass: the
-  // instruction, or the end of the loop around it that lies directly in `home`.
-  int32_t SpanEnd(uint32_t instruction, int32_t home) const;
+  // A value that `defining_loop` makes must stay up to this instruction so that `instruction` finds
+  // it in every pass. It is the instruction itself, or the end of the loop around it that is
+  // directly in `defining_loop`.
+  int32_t SpanEnd(uint32_t instruction, int32_t defining_loop) const;
 
-  // The latest point that is in `loop` itself and not after `point`; kNone if that is outside.
+  // The latest point up to `point` that is in `loop` and in no loop inside it; kNone if `point` is
+  // not in `loop`.
   int32_t PointInLoop(int32_t point, int32_t loop) const;
 
-  // Least capacity of the fast memory during the instructions [first, last], bytes.
-  int64_t Capacity(uint32_t first, uint32_t last) const { return capacity_.Min(first, last); }
+  // Bytes of fast memory, rounded down to the alignment.
+  int64_t fast_memory_bytes() const {
+    const v1::Hardware& hardware = program_->hardware();
+    const int64_t alignment = hardware.fast_memory_alignment_bytes();
+    return hardware.fast_memory_bytes() / alignment * alignment;
+  }
 
-  // The fixed stay of the compiler's cross-program prefetch, kNone if there is none.
+  // The stay of the compiler's cross-program prefetch, which the game does not change. `buffer` is
+  // kNone if there is none.
   struct CrossProgramPrefetch {
     int32_t buffer = kNone;
     int32_t last = 0;
   };
   const CrossProgramPrefetch& prefetch() const { return prefetch_; }
 
-  // True if the access lies in the cross-program prefetch's stay and uses it, as in the baseline.
+  // True if the access uses the cross-program prefetch in the baseline, and so in every game.
   bool UsesPrefetch(uint32_t access) const { return uses_prefetch_[access] != 0; }
 
  private:
@@ -130,7 +146,6 @@ class ProgramRules {
   std::vector<int32_t> loop_of_marker_;
   std::vector<uint8_t> uses_prefetch_;
   CrossProgramPrefetch prefetch_;
-  RangeMinimum capacity_;
 };
 
 }  // namespace mallocmuzero

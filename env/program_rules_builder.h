@@ -1,4 +1,4 @@
-// How ProgramRules come from a program; of interest to program_rules*.cc only.
+// Makes ProgramRules from a program. Only program_rules*.cc include this header.
 
 #ifndef MALLOCMUZERO_ENV_PROGRAM_RULES_BUILDER_H_
 #define MALLOCMUZERO_ENV_PROGRAM_RULES_BUILDER_H_
@@ -13,7 +13,8 @@
 
 namespace mallocmuzero {
 
-// Builds once. Both arguments must outlive it, the program the rules as well.
+// Build may be called once. Both arguments must outlive the builder. The program must outlive the
+// rules, too.
 class ProgramRules::Builder {
  public:
   Builder(const Program& program, const GameOptions& options)
@@ -24,17 +25,18 @@ class ProgramRules::Builder {
   ProgramRules Build();
 
  private:
-  // What a value needs after the access or loop that made it.
-  struct Duty {
-    int32_t last_read = kNone;    // of the value, before the next update or write
-    int32_t next_update = kNone;  // in place, of the value
-    int32_t last_use = kNone;     // read or update, before the next write
-    int32_t next_write = kNone;   // that ends the value
+  // Instructions that use a value after the access or loop that made it. A use inside a loop counts
+  // at the loop's end.
+  struct ValueUses {
+    int32_t last_read = kNone;    // before the first update and the next write
+    int32_t next_update = kNone;  // the first update in place, before the next write
+    int32_t last_use = kNone;     // the last read or update before the next write
+    int32_t next_write = kNone;   // replaces the value
 
     int32_t next_change() const { return next_update != kNone ? next_update : next_write; }
   };
 
-  // How often a buffer is part of carried groups.
+  // How many carried groups a buffer is in, by its role. `inside` counts parameters and roots.
   struct Role {
     int initial = 0;
     int inside = 0;
@@ -43,21 +45,22 @@ class ProgramRules::Builder {
 
   // program_rules.cc
   void MarkLoops();
-  void MakeCapacity();
   void MakeBuffers();
   void DropBuffersBeyondTheRules();
   void DropNegligibleBuffers();
   void MakeAccesses();
   void FindPrefetch();
 
-  // Of the value that access `k` of the buffer makes.
-  void SetDuty(uint32_t buffer, size_t k, AccessRule& rule) const;
+  // Sets keep_until, keep_until_end and feeds_group for the value that access `k` of the buffer
+  // makes.
+  void SetKeepUntil(uint32_t buffer, size_t k, AccessRule& rule) const;
 
   // AccessRule::copy_until of access `k` of the buffer, a write.
   int32_t CopyUntil(uint32_t buffer, size_t k) const;
 
-  // What happens to a value in the accesses of its buffer from index `from` on.
-  Duty DutyFrom(absl::Span<const uint32_t> accesses, size_t from, int32_t home) const;
+  // The uses among a buffer's accesses from index `from` on, up to the next write.
+  ValueUses LaterUses(absl::Span<const uint32_t> accesses, size_t from,
+                      int32_t defining_loop) const;
 
   AccessKind KindOf(uint32_t access) const { return program_.accesses()[access].kind; }
 
@@ -68,24 +71,21 @@ class ProgramRules::Builder {
   // program_rules_groups.cc
   void CountRoles();
 
-  // Groups that are not what the rules know stay in HBM, with all their buffers.
+  // Keeps the buffers of a group in HBM if the group has a shape that the rules do not know.
   void CheckGroupShape(uint32_t group);
   void MakeGroups();
   bool MayBeFast(const CarriedGroup& group) const;
-  void SetResultDuty(const CarriedGroup& group, GroupRule& rule) const;
+  void SetResultKeepUntil(const CarriedGroup& group, GroupRule& rule) const;
 
   // True if no access of the buffer is outside of the loop.
   bool LiesInLoop(uint32_t buffer, uint32_t loop) const;
 
-  // True if the root's value is made once all of the parameter's is used: they share their bytes.
+  // True if the root is written after the last use of the parameter, so that they can share bytes.
   bool RootFollowsParameter(const CarriedGroup& group) const;
 
-  // The group whose loop takes over a value of the buffer that is made at `made` and changed at
-  // `changed`, kNone if never; kNone if there is none. Of several the first.
+  // The first group whose loop takes over the buffer's value that instruction `made` makes and
+  // `changed` changes (kNone: no instruction changes it). kNone if there is no such group.
   int32_t GroupTakingOver(uint32_t buffer, int32_t made, int32_t changed) const;
-
-  // Whether the compiler makes values in fast memory only for their first use.
-  bool writes_for_use() const { return !program_.hardware().fast_writes_without_use(); }
 
   const Program& program_;
   const GameOptions& options_;

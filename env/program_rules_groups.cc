@@ -1,4 +1,4 @@
-// Which carried groups may be in fast memory, and what their results need.
+// Which carried groups may be in fast memory, and how long their results must stay there.
 
 #include <algorithm>
 
@@ -53,7 +53,7 @@ void ProgramRules::Builder::MakeGroups() {
   for (uint32_t g = 0; g < groups.size(); ++g) {
     GroupRule& rule = rules_.groups_[g];
     rule.may_be_fast = MayBeFast(groups[g]);
-    if (rule.may_be_fast) SetResultDuty(groups[g], rule);
+    if (rule.may_be_fast) SetResultKeepUntil(groups[g], rule);
   }
 }
 
@@ -73,8 +73,8 @@ bool ProgramRules::Builder::MayBeFast(const CarriedGroup& group) const {
     if (roles_[b].inside != 1 || roles_[b].initial != 0 || roles_[b].result != 0) return false;
     if (program_.buffers()[b].live_in || program_.buffers()[b].live_out) return false;
   }
-  if (rules_.buffers_[members[0]].home != loop.parent &&
-      rules_.buffers_[members[0]].home != kNone) {
+  if (rules_.buffers_[members[0]].defining_loop != loop.parent &&
+      rules_.buffers_[members[0]].defining_loop != kNone) {
     return false;
   }
   if (program_.buffers()[members[0]].live_out) return false;
@@ -87,14 +87,14 @@ bool ProgramRules::Builder::MayBeFast(const CarriedGroup& group) const {
 }
 
 bool ProgramRules::Builder::RootFollowsParameter(const CarriedGroup& group) const {
-  const auto home = static_cast<int32_t>(group.loop);
+  const auto defining_loop = static_cast<int32_t>(group.loop);
   const auto roots = program_.AccessesOfBuffer(group.root_buffer);
   if (roots.empty() || program_.accesses()[roots[0]].kind != AccessKind::kWrite) return false;
-  if (rules_.buffers_[group.root_buffer].home != home) return false;
+  if (rules_.buffers_[group.root_buffer].defining_loop != defining_loop) return false;
   const auto made = static_cast<int32_t>(program_.accesses()[roots[0]].instruction);
   const auto parameters = program_.AccessesOfBuffer(group.parameter_buffer);
-  return DutyFrom(parameters, 0, home).last_use < made &&
-         DutyFrom(parameters, 0, home).next_write == kNone;
+  return LaterUses(parameters, 0, defining_loop).last_use < made &&
+         LaterUses(parameters, 0, defining_loop).next_write == kNone;
 }
 
 int32_t ProgramRules::Builder::GroupTakingOver(uint32_t b, int32_t made, int32_t changed) const {
@@ -108,18 +108,19 @@ int32_t ProgramRules::Builder::GroupTakingOver(uint32_t b, int32_t made, int32_t
   return kNone;
 }
 
-void ProgramRules::Builder::SetResultDuty(const CarriedGroup& group, GroupRule& rule) const {
+void ProgramRules::Builder::SetResultKeepUntil(const CarriedGroup& group, GroupRule& rule) const {
   const auto end = static_cast<int32_t>(program_.loops()[group.loop].end);
   const uint32_t b = group.result_buffer;
-  const Duty duty = DutyFrom(program_.AccessesOfBuffer(b), 0, rules_.buffers_[b].home);
-  const bool taken_over = GroupTakingOver(b, end, duty.next_change()) != kNone;
-  if (!taken_over && duty.next_update != kNone) {
-    rule.keep_until = duty.next_update;
-  } else if (taken_over || (duty.next_write == kNone && program_.buffers()[b].live_out)) {
+  const ValueUses uses =
+      LaterUses(program_.AccessesOfBuffer(b), 0, rules_.buffers_[b].defining_loop);
+  const bool taken_over = GroupTakingOver(b, end, uses.next_change()) != kNone;
+  if (!taken_over && uses.next_update != kNone) {
+    rule.keep_until = uses.next_update;
+  } else if (taken_over || (uses.next_write == kNone && program_.buffers()[b].live_out)) {
     rule.writes_back = true;
     rule.keep_until = end;
   } else {
-    rule.keep_until = std::max(end, duty.last_read);
+    rule.keep_until = std::max(end, uses.last_read);
   }
 }
 

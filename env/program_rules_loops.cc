@@ -1,4 +1,4 @@
-// Questions about loops.
+// Loops that contain one another, and spans of values that cross them.
 
 #include "env/program_rules.h"
 
@@ -15,10 +15,11 @@ int32_t ProgramRules::ChildLoop(int32_t inner, int32_t outer) const {
   return inner;
 }
 
-int32_t ProgramRules::SpanEnd(uint32_t instruction, int32_t home) const {
+int32_t ProgramRules::SpanEnd(uint32_t instruction, int32_t defining_loop) const {
   const int32_t loop = program_->instructions()[instruction].loop;
-  if (loop == home || !IsInLoop(loop, home)) return static_cast<int32_t>(instruction);
-  return static_cast<int32_t>(program_->loops()[ChildLoop(loop, home)].end);
+  if (loop == defining_loop || !IsInLoop(loop, defining_loop))
+    return static_cast<int32_t>(instruction);
+  return static_cast<int32_t>(program_->loops()[ChildLoop(loop, defining_loop)].end);
 }
 
 int32_t ProgramRules::PointInLoop(int32_t point, int32_t loop) const {

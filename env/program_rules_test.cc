@@ -33,20 +33,6 @@ TEST(ProgramRules, RoundsBuffersUpToTheAlignment) {
   EXPECT_EQ(rules.buffer(1).bytes, 32);
 }
 
-TEST(ProgramRules, KnowsTheLeastCapacityOfARange) {
-  ProgramBuilder builder;
-  builder.hardware().set_scoped_memory_in_fast_memory(true);
-  for (int i = 0; i < 4; ++i) builder.AddInstruction(10);
-  builder.SetScopedFastMemoryBytes(1, 100);  // 924 are left: 57 x 16 = 912
-  builder.SetScopedFastMemoryBytes(2, 1024);
-  const Program program = builder.Build();
-  const ProgramRules rules = EverythingMatters(program);
-  EXPECT_EQ(rules.Capacity(0, 0), 1024);
-  EXPECT_EQ(rules.Capacity(0, 1), 912);
-  EXPECT_EQ(rules.Capacity(0, 3), 0);
-  EXPECT_EQ(rules.Capacity(3, 3), 1024);
-}
-
 // 0, loop 1-7 [2, loop 3-5 [4], 6], 8
 class NestedLoops : public ::testing::Test {
  protected:
@@ -102,8 +88,8 @@ TEST_F(NestedLoops, HaveTheirOwnPointsForCopies) {
   EXPECT_EQ(rules_.LoopOfMarker(4), kNone);
 }
 
-// The duty of the first of some accesses to one buffer, each in an instruction of its own.
-ProgramRules::AccessRule DutyOfFirst(testing::BufferSpec spec,
+// The rule of the first of some accesses to one buffer. Each access has its own instruction.
+ProgramRules::AccessRule RuleOfFirst(testing::BufferSpec spec,
                                      const std::vector<testing::AccessSpec>& accesses) {
   ProgramBuilder builder;
   builder.AddBuffer(16, spec);
@@ -113,38 +99,40 @@ ProgramRules::AccessRule DutyOfFirst(testing::BufferSpec spec,
 }
 
 TEST(ProgramRules, AValueInFastMemoryOnlyStaysUpToItsLastRead) {
-  const auto rule = DutyOfFirst({}, {Write(0), Read(0), Read(0)});
+  const auto rule = RuleOfFirst({}, {Write(0), Read(0), Read(0)});
   EXPECT_EQ(rule.keep_until, 2);
   EXPECT_EQ(rule.keep_until_end, 2);
   EXPECT_EQ(rule.next_access, 1);
 }
 
-TEST(ProgramRules, AnUpdateEndsTheDuty) {
-  const auto rule = DutyOfFirst({}, {Write(0), Read(0), Update(0), Read(0)});
+TEST(ProgramRules, AValueStaysUpToItsUpdate) {
+  const auto rule = RuleOfFirst({}, {Write(0), Read(0), Update(0), Read(0)});
   EXPECT_EQ(rule.keep_until, 2);
   EXPECT_EQ(rule.keep_until_end, 3);
 }
 
 TEST(ProgramRules, AWriteEndsTheValue) {
-  const auto rule = DutyOfFirst({.live_out = true}, {Write(0), Read(0), Write(0), Read(0)});
+  const auto rule = RuleOfFirst({.live_out = true}, {Write(0), Read(0), Write(0), Read(0)});
   EXPECT_EQ(rule.keep_until, 1);
   EXPECT_EQ(rule.keep_until_end, 1);
 }
 
-TEST(ProgramRules, AValueNobodyUsesStaysForTheWrite) {
-  EXPECT_EQ(DutyOfFirst({}, {Write(0), Write(0)}).keep_until, 0);
+TEST(ProgramRules, AValueWithoutUsesIsNotMadeInFastMemory) {
+  const auto rule = RuleOfFirst({}, {Write(0), Write(0)});
+  EXPECT_EQ(rule.keep_until, kNone);
+  EXPECT_EQ(rule.copy_until, kNone);
 }
 
 TEST(ProgramRules, TheLastValueOfALiveOutMustReachHbm) {
-  EXPECT_EQ(DutyOfFirst({.live_out = true}, {Write(0), Read(0)}).keep_until, kNone);
+  EXPECT_EQ(RuleOfFirst({.live_out = true}, {Write(0), Read(0)}).keep_until, kNone);
   // An update may still write it back.
-  const auto rule = DutyOfFirst({.live_out = true}, {Write(0), Update(0)});
+  const auto rule = RuleOfFirst({.live_out = true}, {Write(0), Update(0)});
   EXPECT_EQ(rule.keep_until, 1);
   EXPECT_EQ(rule.keep_until_end, kNone);
 }
 
-TEST(ProgramRules, AReadHasNoDuty) {
-  EXPECT_EQ(DutyOfFirst({.live_in = true}, {Read(0), Read(0)}).keep_until, kNone);
+TEST(ProgramRules, AReadKeepsNothing) {
+  EXPECT_EQ(RuleOfFirst({.live_in = true}, {Read(0), Read(0)}).keep_until, kNone);
 }
 
 // One loop, 1 to 4: 0 writes the initial value, 2 reads the parameter, 3 writes the root, 5 reads
@@ -201,9 +189,9 @@ TEST_F(Carried, CommitsItsInitialValueUpToTheResultsLastUse) {
   EXPECT_EQ(rules().GroupInside(kRoot), 0);
   EXPECT_EQ(rules().GroupInside(kInitial), kNone);
   EXPECT_THAT(rules().GroupsOfLoop(0), ElementsAre(0));
-  EXPECT_EQ(rules().buffer(kParameter).home, 0);
+  EXPECT_EQ(rules().buffer(kParameter).defining_loop, 0);
   EXPECT_EQ(rules().buffer(kParameter).available, 2);
-  EXPECT_EQ(rules().buffer(kResult).home, kNone);
+  EXPECT_EQ(rules().buffer(kResult).defining_loop, kNone);
   EXPECT_EQ(rules().buffer(kResult).available, 5);
 }
 

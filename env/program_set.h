@@ -1,4 +1,4 @@
-// Programs that are played and learned from together.
+// The programs that a run plays and learns from.
 
 #ifndef MALLOCMUZERO_ENV_PROGRAM_SET_H_
 #define MALLOCMUZERO_ENV_PROGRAM_SET_H_
@@ -17,7 +17,7 @@
 
 namespace mallocmuzero {
 
-// A program with all that games of it share. Immutable; does not move.
+// A program with its rules and observation tables. Immutable; it must not move in memory.
 class PlayedProgram {
  public:
   // InvalidArgument if it cannot be played (ProgramRules::Create).
@@ -32,10 +32,10 @@ class PlayedProgram {
   const ProgramRules& rules() const { return rules_; }
   const ObservationTables& tables() const { return tables_; }
 
-  // Decisions of one game, the greedy player's: how long games are, roughly.
+  // Decisions of one greedy game: about the length of all games.
   uint32_t decisions() const { return decisions_; }
 
-  // Of the compiler's own placement, share of the all-HBM cycles saved; NaN if there is none.
+  // Share of the all-HBM cycles that the compiler's own placement saves; NaN if there is none.
   double default_return() const { return default_return_; }
 
  private:
@@ -48,12 +48,12 @@ class PlayedProgram {
   double default_return_ = 0;
 };
 
-// Distinct programs, in the order they were added. Immutable once made; safe to share.
+// Distinct programs, in the order in which they were given. Immutable; threads may share it.
 class ProgramSet {
  public:
-  // Programs with nothing to decide are left out; their names are in idle().
-  // InvalidArgument if a program is there twice, has another one's name on the same chip, cannot be
-  // played, or if none is left.
+  // Leaves out programs without decisions; idle() has their names. InvalidArgument if two programs
+  // are equal, if two programs for one chip have the same name, if a program cannot be played, or
+  // if no program is left.
   static absl::StatusOr<ProgramSet> Create(std::vector<Program> programs);
 
   size_t size() const { return programs_.size(); }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kIdBytes = 16;
 
-// Of sums of float32 shares, and of rewards summed in another order.
+// Rounding errors: of sums of float32 shares, and of rewards that are summed in another order.
 constexpr double kPolicyTolerance = 1e-3;
 constexpr double kReturnTolerance = 1e-9;
 

@@ -1,4 +1,4 @@
-// Games that came from elsewhere: whether they are what they say.
+// Checks of recorded games, which may come from another process.
 
 #ifndef MALLOCMUZERO_ENV_RECORDED_GAME_H_
 #define MALLOCMUZERO_ENV_RECORDED_GAME_H_
@@ -9,13 +9,14 @@
 
 namespace mallocmuzero {
 
-// OK if a trajectory can be replayed and learned from without further looks: it is of this program
-// and these rules, has 16 bytes of id, at least one decision and as many of everything else, finite
-// numbers (but root_values, which may be NaN), and policies that are distributions or zeros.
-// InvalidArgument, naming the program and the field, if not.
+// OK if the learner can use the trajectory without further checks. It must have the fingerprint of
+// this program, the version of these rules, an id of 16 bytes and at least one decision. Every
+// other field must have one entry for each decision. Numbers must be finite (root_values may be
+// NaN), and policies must sum to 1 or be all 0. Otherwise InvalidArgument, with the program and the
+// field.
 absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory& trajectory);
 
-// And its decisions are a whole game of the program that brings what it says. As slow as a game.
+// CheckTrajectory, and plays the decisions: they must be a whole game with the recorded rewards.
 absl::Status CheckRecordedGame(const PlayedProgram& program, const v1::Trajectory& trajectory);
 
 }  // namespace mallocmuzero

@@ -17,14 +17,15 @@ struct Bytes {
 
 class Packer {
  public:
-  Packer(const std::vector<AddressBlock>& blocks, bool keep_values) {
+  Packer(const std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values)
+      : capacity_(capacity) {
     int32_t earliest = std::numeric_limits<int32_t>::max();
     for (uint32_t b = 0; b < blocks.size(); ++b) {
       if (!blocks[b].moves) continue;
-      movers_.push_back({b, blocks[b].bytes, blocks[b].limit});
+      movers_.push_back({b, blocks[b].bytes});
       earliest = std::min(earliest, blocks[b].first);
     }
-    // Most of a long game is over before any of those that move begins.
+    // In a long game most blocks end before the first block that moves begins.
     std::vector<uint32_t> fixed;
     for (uint32_t b = 0; b < blocks.size(); ++b) {
       if (!blocks[b].moves && blocks[b].kept_until >= earliest) fixed.push_back(b);
@@ -57,14 +58,14 @@ class Packer {
     }
   }
 
-  // True once all movers have a place.
+  // True if all blocks that move get a place.
   bool Pack(int attempts) {
     std::vector<size_t> order(movers_.size());
     for (size_t m = 0; m < order.size(); ++m) order[m] = m;
     for (int attempt = 0; attempt < attempts; ++attempt) {
       const size_t placed = PlaceInOrder(order);
       if (placed == order.size()) return true;
-      if (placed == 0) return false;  // nobody is in its way but those that do not move
+      if (placed == 0) return false;  // only blocks that do not move are in its way
       std::rotate(order.begin(), order.begin() + static_cast<ptrdiff_t>(placed),
                   order.begin() + static_cast<ptrdiff_t>(placed) + 1);
     }
@@ -79,13 +80,13 @@ class Packer {
   struct Mover {
     uint32_t block = 0;
     int64_t bytes = 0;
-    int64_t limit = 0;
     std::optional<int64_t> offset;     // none: not placed yet
-    std::vector<Bytes> taken;          // by blocks that do not move, ascending
-    std::vector<uint32_t> neighbours;  // movers that are there at the same time
+    std::vector<Bytes> taken;          // taken by blocks that do not move, ascending
+    std::vector<uint32_t> neighbours;  // blocks that move and are there at the same time
   };
 
-  // Returns how many found a place; the next one did not.
+  // Returns the number of blocks that found a place. If it is less than all, the next one found
+  // none.
   size_t PlaceInOrder(const std::vector<size_t>& order) {
     for (Mover& mover : movers_) mover.offset.reset();
     for (size_t k = 0; k < order.size(); ++k) {
@@ -109,19 +110,20 @@ class Packer {
       if (bytes.begin - offset >= mover.bytes) break;
       offset = std::max(offset, bytes.end);
     }
-    if (offset + mover.bytes > mover.limit) return false;
+    if (offset + mover.bytes > capacity_) return false;
     mover.offset = offset;
     return true;
   }
 
+  const int64_t capacity_;
   std::vector<Mover> movers_;
   std::vector<Bytes> taken_;
 };
 
 }  // namespace
 
-bool Repack(std::vector<AddressBlock>& blocks, bool keep_values, int attempts) {
-  Packer packer(blocks, keep_values);
+bool Repack(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values, int attempts) {
+  Packer packer(blocks, capacity, keep_values);
   if (!packer.Pack(attempts)) return false;
   packer.MoveBlocks(blocks);
   return true;

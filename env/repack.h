@@ -1,4 +1,4 @@
-// Other addresses for what is in fast memory, so that free bytes in pieces become one place.
+// New addresses for blocks of fast memory, so that scattered free bytes become one place.
 
 #ifndef MALLOCMUZERO_ENV_REPACK_H_
 #define MALLOCMUZERO_ENV_REPACK_H_
@@ -8,24 +8,25 @@
 
 namespace mallocmuzero {
 
-// Bytes that are taken for some instructions: a rectangle of time and addresses.
+// Bytes that are taken during some instructions: a rectangle of time and addresses.
 struct AddressBlock {
   int64_t offset = 0;  // bytes
   int64_t bytes = 0;
-  int64_t limit = 0;  // it must end here or below
   int32_t first = 0;  // instructions for which the bytes are taken, inclusive
   int32_t last = 0;
-  int32_t kept_until = 0;  // up to here they still hold a value that is used again; at least `last`
+  int32_t kept_until = 0;  // up to here the bytes hold a value that may be used; at least `last`
   bool moves = false;
 };
 
-// Offsets for the blocks that move, such that no two blocks have a byte at one time. The last block
-// is the one that a place is wanted for; it moves. `keep_values`: nor has the wanted block a byte
-// that is free but holds a value. One after the other, the largest first, the blocks go as low as
-// those leave room that do not move or have gone before; one that finds no place goes first in the
-// next attempt. False, with the blocks as they were, if `attempts` of them fail.
+// Finds offsets below `capacity` for the blocks that move, such that no two blocks share a byte at
+// one time. The last block is the wanted one: a place for it is the purpose, and it must move. With
+// `keep_values`, the wanted block also avoids bytes that are only kept.
+//
+// Each attempt places the blocks one after the other, the largest first, at the lowest offset that
+// blocks which do not move, and blocks placed before, leave free. A block that finds no place goes
+// first in the next attempt. Returns false and changes nothing if `attempts` attempts fail.
 // In O(moving x blocks + attempts x moving x neighbours).
-bool Repack(std::vector<AddressBlock>& blocks, bool keep_values, int attempts);
+bool Repack(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values, int attempts);
 
 }  // namespace mallocmuzero
 

@@ -20,7 +20,6 @@ constexpr int64_t kMemory = 400;
 AddressBlock Block(int64_t offset, int64_t bytes, int32_t first, int32_t last, bool moves) {
   return {.offset = offset,
           .bytes = bytes,
-          .limit = kMemory,
           .first = first,
           .last = last,
           .kept_until = last,
@@ -37,34 +36,34 @@ TEST(Repack, MovesWhatIsInTheWayToWhereItCouldHaveBeen) {
   // The first 100 bytes were taken when the second block came.
   std::vector<AddressBlock> blocks = {Block(0, 100, 0, 2, false), Block(100, 100, 1, 9, true),
                                       Block(0, 300, 5, 6, true)};
-  ASSERT_TRUE(Repack(blocks, true, kAttempts));
+  ASSERT_TRUE(Repack(blocks, kMemory, true, kAttempts));
   EXPECT_THAT(Offsets(blocks), ElementsAre(0, 300, 0));
 }
 
 TEST(Repack, TriesAnotherOrderWhereTheLargestFirstFindsNoPlace) {
-  // The larger one has a place on either side of what does not move, the wanted one only below.
-  std::vector<AddressBlock> blocks = {Block(190, 10, 0, 9, false), Block(200, 185, 3, 9, true),
-                                      Block(0, 180, 3, 9, true)};
-  blocks[2].limit = 190;
-  ASSERT_FALSE(Repack(blocks, true, 1));
-  EXPECT_THAT(Offsets(blocks), ElementsAre(190, 200, 0));
-  ASSERT_TRUE(Repack(blocks, true, 2));
-  EXPECT_THAT(Offsets(blocks), ElementsAre(190, 200, 0));
+  // The larger block that moves has a place on either side of the first one. The wanted block has
+  // one only below, since the second block takes the bytes above later.
+  std::vector<AddressBlock> blocks = {Block(190, 10, 0, 9, false), Block(200, 200, 10, 12, false),
+                                      Block(200, 185, 3, 9, true), Block(0, 180, 3, 12, true)};
+  ASSERT_FALSE(Repack(blocks, kMemory, true, 1));
+  EXPECT_THAT(Offsets(blocks), ElementsAre(190, 200, 200, 0));
+  ASSERT_TRUE(Repack(blocks, kMemory, true, 2));
+  EXPECT_THAT(Offsets(blocks), ElementsAre(190, 200, 200, 0));
 }
 
 TEST(Repack, OnlyTheWantedBlockTakesBytesThatHoldAValue) {
   std::vector<AddressBlock> blocks = {Block(0, 200, 0, 2, false), Block(200, 100, 1, 9, true),
                                       Block(0, 300, 5, 6, true)};
   blocks[0].kept_until = 5;
-  EXPECT_FALSE(Repack(blocks, true, kAttempts));
+  EXPECT_FALSE(Repack(blocks, kMemory, true, kAttempts));
   EXPECT_THAT(Offsets(blocks), ElementsAre(0, 200, 0));
-  ASSERT_TRUE(Repack(blocks, false, kAttempts));
+  ASSERT_TRUE(Repack(blocks, kMemory, false, kAttempts));
   EXPECT_THAT(Offsets(blocks), ElementsAre(0, 300, 0));
 }
 
 TEST(Repack, FailsWhereTheBytesAreNotThere) {
   std::vector<AddressBlock> blocks = {Block(100, 101, 0, 9, true), Block(0, 300, 5, 6, true)};
-  EXPECT_FALSE(Repack(blocks, true, kAttempts));
+  EXPECT_FALSE(Repack(blocks, kMemory, true, kAttempts));
   EXPECT_THAT(Offsets(blocks), ElementsAre(100, 0));
 }
 
@@ -78,27 +77,27 @@ TEST(Repack, NoTwoBlocksEverHaveAByteAtOneTime) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     std::mt19937_64 random(seed);
     std::vector<AddressBlock> blocks;
-    // Those that do not move are there already, each where nobody is.
+    // Each block begins at an offset where it meets no other block.
     while (blocks.size() < 12) {
       const auto first = static_cast<int32_t>(random() % 20);
       AddressBlock block = Block(static_cast<int64_t>(random() % 40) * 10,
                                  static_cast<int64_t>(1 + random() % 10) * 10, first,
                                  first + static_cast<int32_t>(random() % 6), random() % 2 == 0);
       block.kept_until += static_cast<int32_t>(random() % 3);
-      bool is_free = block.offset + block.bytes <= block.limit;
+      bool is_free = block.offset + block.bytes <= kMemory;
       for (const AddressBlock& other : blocks) is_free = is_free && !Meet(block, other);
       if (is_free) blocks.push_back(block);
     }
     blocks.push_back(Block(0, 200, 10, 12, true));
     const std::vector<AddressBlock> before = blocks;
-    if (!Repack(blocks, true, kAttempts)) {
+    if (!Repack(blocks, kMemory, true, kAttempts)) {
       EXPECT_EQ(Offsets(blocks), Offsets(before));
       continue;
     }
     ++packed;
     for (size_t a = 0; a < blocks.size(); ++a) {
       EXPECT_TRUE(blocks[a].moves || blocks[a].offset == before[a].offset);
-      EXPECT_LE(blocks[a].offset + blocks[a].bytes, blocks[a].limit);
+      EXPECT_LE(blocks[a].offset + blocks[a].bytes, kMemory);
       for (size_t b = 0; b < a; ++b) EXPECT_FALSE(Meet(blocks[a], blocks[b])) << seed;
     }
   }

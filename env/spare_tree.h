@@ -1,4 +1,4 @@
-// Sums of numbers by instruction, and where a sum is reached going backwards.
+// Numbers by instruction, and the latest instruction from which they add up to a given sum.
 
 #ifndef MALLOCMUZERO_ENV_SPARE_TREE_H_
 #define MALLOCMUZERO_ENV_SPARE_TREE_H_
@@ -13,7 +13,7 @@ namespace mallocmuzero {
 class SpareTree {
  public:
   explicit SpareTree(uint32_t count) {
-    while (leaves_ <= count) leaves_ *= 2;  // so that no range is the whole tree
+    while (leaves_ <= count) leaves_ *= 2;  // more leaves than numbers: no range is all
     nodes_.assign(2 * leaves_, 0);
   }
 
@@ -27,8 +27,8 @@ class SpareTree {
 
   size_t HeapBytes() const { return nodes_.capacity() * sizeof(nodes_[0]); }
 
-  // The largest index below `end` from which the numbers up to `end` (exclusive) sum to at least
-  // `wanted`, -1 if all of them do not.
+  // The largest index below `end` such that the numbers from it to before `end` sum to at least
+  // `wanted`; -1 if there is none.
   int32_t FindFromRight(uint32_t end, double wanted) const {
     for (size_t right = leaves_ + end; right > 1; right /= 2) {
       if (right % 2 == 0) continue;
@@ -45,6 +45,8 @@ class SpareTree {
     }
     return -1;
   }
+
+  friend bool operator==(const SpareTree&, const SpareTree&) = default;
 
  private:
   size_t leaves_ = 1;

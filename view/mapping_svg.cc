@@ -28,7 +28,7 @@ constexpr char kCss[] =
     "555}.l{font-size:9px;fill:#111}"
     ".k0{fill:#56b4e9}.k1{fill:#2bb38a}.k2{fill:#e69f00}.k3{fill:#cc79a7}"
     ".o{stroke:#fff;stroke-width:.5}.seen-through{pointer-events:none}"
-    ".fly{fill:url(#hatch);pointer-events:none}.scoped{fill:#ddd}"
+    ".fly{fill:url(#hatch);pointer-events:none}"
     ".xpp{fill:none;stroke:#000;stroke-width:1.2;stroke-dasharray:4 2;pointer-events:none}"
     ".stall{fill:#c1121f}.band{fill:#c1121f;fill-opacity:.2;pointer-events:none}"
     ".pale{fill:#d5d5d5}.own{fill:#8c8c8c}.copies{fill:#0072b2}"

@@ -247,24 +247,6 @@ TEST(MappingSvg, LoopsHaveABracketWithTheirTripCount) {
                     HasSubstr(absl::StrCat("H", Coordinate(frame.right()), "v"))));
 }
 
-TEST(MappingSvg, ScopedMemoryLiesOnTop) {
-  v1::Hardware hardware = mallocmuzero::testing::SmallHardware();
-  hardware.set_scoped_memory_in_fast_memory(true);
-  ProgramBuilder builder(hardware);
-  builder.AddInstruction(30);
-  builder.SetScopedFastMemoryBytes(builder.AddInstruction(10), 256);
-  const uint32_t result = builder.AddBuffer(16);
-  builder.AddInstruction(0, {Write(result)});
-  const Program program = builder.Build();
-  const Mapping mapping = {{{.buffer = result, .first = 2, .last = 2}}, {1}, "test"};
-  const Element picture = Parsed(MappingSvg(program, {{"ours", &mapping}}));
-  const Box frame = FrameOf(picture);
-  const std::string width = Coordinate(frame.width / 4);
-  EXPECT_EQ(picture.Find("path", "scoped").front()->attributes.at("d"),
-            absl::StrCat("M", Coordinate(frame.x + frame.width * 3 / 4), " ", Coordinate(frame.y),
-                         "h", width, "v", Coordinate(frame.height / 4), "h-", width, "z"));
-}
-
 TEST(MappingSvg, IsWellFormedForRandomMappings) {
   for (int seed = 0; seed < 100; ++seed) {
     std::mt19937_64 random(seed);

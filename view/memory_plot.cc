@@ -54,7 +54,6 @@ class MemoryPlot {
       : scene_(scene), field_(field), svg_(svg) {}
 
   void Draw() {
-    DrawScopedMemory();
     svg_.Open("g", {{"class", "memory"}});
     RectLayer layer;
     std::vector<Box> prefetched;
@@ -88,28 +87,6 @@ class MemoryPlot {
     box.y = Y(offset + bytes);
     box.height = Y(offset) - box.y;
     return box;
-  }
-
-  // The fast memory that instructions take for themselves is at the top.
-  void DrawScopedMemory() {
-    std::vector<Box> taken;
-    const double capacity = static_cast<double>(scene_.program.hardware().fast_memory_bytes());
-    for (uint32_t i = 0; i < scene_.program.instruction_count(); ++i) {
-      const auto scoped =
-          static_cast<double>(scene_.program.instructions()[i].scoped_fast_memory_bytes);
-      if (scoped == 0) continue;
-      const Box columns =
-          field_.Columns(scene_.timeline.Running(i), scene_.timeline.Reached(i + 1));
-      const double height = Y(capacity - scoped) - field_.box.y;
-      const bool goes_on = !taken.empty() && taken.back().height == height &&
-                           columns.x - taken.back().right() < 1e-9;
-      if (goes_on) {
-        taken.back().width = columns.right() - taken.back().x;
-      } else {
-        taken.push_back({columns.x, field_.box.y, columns.width, height});
-      }
-    }
-    svg_.Rects(taken, "scoped");
   }
 
   // Draws names where they fit, across or upwards; else shortened names; else sizes. The largest

@@ -8,8 +8,7 @@
 
 namespace mallocmuzero::view {
 
-// Draws the scoped memory of instructions and every interval. The top of `field` is the end of fast
-// memory, the bottom is address 0.
+// Draws every interval. The top of `field` is the end of fast memory, the bottom is address 0.
 void DrawMemory(const Scene& scene, const Field& field, Svg& svg);
 
 // Draws, for a mapping whose offsets are meaningless, the bytes that intervals occupy at each time,

@@ -111,16 +111,13 @@ def draw_actions() -> Svg:
     svg.text((14, top - 12), "address", size=11, fill=MUTED)
     stays: list[tuple[float, float, int, int, Paint]] = [
         (run[0], at[3], 0, 200, KEEP),
-        (run[1], at[2], 200, 300, KEEP),
-        (at[2], at[3], 200, 300, OUT),
+        (run[1], at[3], 200, 300, KEEP),
         (run[2], at[4], 300, 400, KEEP),
         (at[1], at[3], 400, 600, COPY),
         (at[3], at[5], 400, 600, KEEP),
         (run[3], at[6], 0, 300, KEEP),
         (at[4], at[5], 300, 400, COPY),
         (at[5], at[6], 300, 400, KEEP),
-        (run[5], at[6], 400, 500, KEEP),
-        (at[6], run[6], 400, 500, OUT),
     ]
     for x0, x1, low, high, paint in stays:
         svg.rect((x0, bottom - high * scale, x1 - x0, (high - low) * scale), paint)
@@ -131,18 +128,16 @@ def draw_actions() -> Svg:
     svg.text((left - 9, bottom + 20), "point", anchor="end", size=11, fill=MUTED)
     names: list[tuple[float, float, int, str]] = [
         (run[0], at[3], 100, "a: written, then kept,\nin fast memory only"),
-        (run[1], at[2], 250, "b: written"),
-        (at[2], at[3], 250, "goes to HBM"),
+        (run[1], at[3], 250, "b: written, goes to HBM,\nread meanwhile"),
         (run[2], at[4], 350, "c: written, kept"),
         (at[1], at[3], 500, "w: copied in early"),
         (at[3], at[5], 500, "w: read, kept, read"),
         (run[3], at[6], 150, "e: takes the bytes of a, now unused,\nand of b, now in HBM"),
         (at[4], at[5], 350, "b: back"),
         (at[5], at[6], 350, "b: read"),
-        (run[5], at[6], 450, "y: written"),
     ]
     for x0, x1, middle, words in names:
-        plain = (x0, middle) not in ((at[2], 250), (at[1], 500), (at[4], 350))
+        plain = (x0, middle) not in ((at[1], 500), (at[4], 350))
         lines = words.count("\n")
         y = bottom - middle * scale
         if plain:
@@ -150,7 +145,6 @@ def draw_actions() -> Svg:
         else:
             svg.label(((x0 + x1) / 2, y), words)
     _draw_choices(svg, run[:6], body, bottom + 32)
-    svg.text((run[6] + 2, bottom + 134), "wait 10", size=11, fill=STALL, bold=True)
     svg.legend(
         (left, 506),
         [
@@ -170,12 +164,12 @@ def _draw_choices(svg: Svg, columns: list[int], width: float, top: float) -> Non
     choices = [
         ["-read x: Drop", "write a: NoCopy"],
         ["-read a: NoCopy", "write b: Copy"],
-        ["-read a: NoCopy", "write c: NoCopy"],
+        ["-read a: NoCopy", "-read b: NoCopy", "write c: NoCopy"],
         ["read w: Copy", "-read c: NoCopy", "write e: NoCopy"],
-        ["read w: NoCopy", "-read e: NoCopy", "write z: Drop"],
-        ["read b: Copy", "-read e: NoCopy", "write y: Copy"],
+        ["read w: NoCopy", "-read e: NoCopy", "-write z: Drop"],
+        ["read b: Copy", "-read e: NoCopy", "-write y: Drop"],
     ]
-    cycles = ["55 → 45", "35 → 15", "40 → 20", "60 → 25", "60 → 30", "50 → 23"]
+    cycles = ["55 → 45", "35 → 15", "40 → 20", "60 → 25", "60 → 30", "50 → 35"]
     paints = {"Copy": ("#c6def1", BLUE), "NoCopy": KEEP, "Drop": PLAIN}
     for x, rows, words in zip(columns, choices, cycles, strict=True):
         for k, row in enumerate(rows):

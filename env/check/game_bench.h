@@ -1,4 +1,4 @@
-// Plays many games: how fast they are, what memory they take, and whether they tell the truth.
+// Plays many games and measures their speed, their memory and the error of their returns.
 
 #ifndef MALLOCMUZERO_ENV_CHECK_GAME_BENCH_H_
 #define MALLOCMUZERO_ENV_CHECK_GAME_BENCH_H_
@@ -17,21 +17,21 @@ struct GameBenchOptions {
   uint64_t games = 1;
   uint64_t seed = 0;
 
-  // Compares each game's return with Simulate; validates the first game, and one in
-  // kGamesPerValidation of the others.
+  // Compares the return of each game with Simulate. Validates the first game and every
+  // kGamesPerValidation-th one after it.
   bool check = false;
 };
 
 // Validate takes up to a hundred times as long as a game.
 inline constexpr uint64_t kGamesPerValidation = 100;
 
-// Plays one player's games of one program and adds them to `entry`, which is of this player;
-// faults found go to `report`, as lines that begin with `program_name`.
+// Plays games of one player on one program and adds them to `entry`, which belongs to this player.
+// Adds faults to `report`, as lines that begin with `program_name`.
 void BenchGames(const ProgramRules& rules, PlayerKind player, const GameBenchOptions& options,
                 absl::string_view program_name, v1::GameBenchReport& report,
                 v1::GameBenchReport::Entry& entry);
 
-// Fills in the fields that are ratios of others.
+// Computes the fields that are ratios of other fields.
 void FinishEntry(v1::GameBenchReport::Entry& entry);
 
 }  // namespace mallocmuzero

@@ -1,4 +1,4 @@
-// Does a game's return say what the simulator says, and could its mapping run?
+// Checks a finished game: its return against Simulate, and its mapping with Validate.
 
 #ifndef MALLOCMUZERO_ENV_CHECK_GAME_CHECK_H_
 #define MALLOCMUZERO_ENV_CHECK_GAME_CHECK_H_
@@ -11,28 +11,28 @@
 
 namespace mallocmuzero {
 
-// Largest GameCheck::return_error that rounding explains.
+// The largest GameCheck::return_error that rounding can cause.
 inline constexpr double kMaxReturnError = 1e-9;
 
-// How far the game is from the two programs that know nothing of it.
+// The differences between a game and the simulator and validator, which share no code with it.
 struct GameCheck {
   // |sum of rewards - (1 - Simulate(ToMapping()) / all-HBM cycles)|, relative to the larger of 1
-  // and the simulated share: bad games of contended programs take many times the all-HBM cycles.
+  // and the simulated share. Bad games can take many times the all-HBM cycles.
   double return_error = 0;
-  std::vector<Violation> violations;  // of Validate, if asked for
+  std::vector<Violation> violations;  // from Validate, for CheckDepth::kValidity
 
   bool ok() const { return return_error <= kMaxReturnError && violations.empty(); }
 
-  // One line a fault, empty if there is none.
+  // One line for each fault; empty if there is none.
   std::string Message() const;
 };
 
 enum class CheckDepth : uint8_t {
-  kPrice,     // Simulate
-  kValidity,  // and Validate, which takes far longer than the game
+  kPrice,     // the return only
+  kValidity,  // the return and the mapping, which takes far longer than the game
 };
 
-// Checks a finished game. `reward_sum` is initial_return() and what Apply returned, summed.
+// `reward_sum` is initial_return() plus all that Apply returned. The game must be finished.
 GameCheck CheckGame(const Game& game, double reward_sum, CheckDepth depth);
 
 }  // namespace mallocmuzero

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "env/game.h"
-#include "env/hold_market.h"
-#include "env/most_savings.h"
+#include "env/keep_value.h"
+#include "env/savings_bound.h"
 
 namespace mallocmuzero {
 namespace {
@@ -20,8 +20,8 @@ PricedPlanner::PricedPlanner(const ProgramRules& rules)
     : rules_(rules),
       values_(FindValues(rules.program())),
       savings_(FindSavings(rules.program())),
-      elapsed_before_(CyclesBefore(rules.program())),
-      memory_unit_(HoldPriceUnit(rules.program(), savings_, elapsed_before_.back())) {}
+      elapsed_before_(ElapsedCycles(rules.program())),
+      memory_unit_(SavingsDensityUnit(rules.program(), savings_, elapsed_before_.back())) {}
 
 Plan PricedPlanner::PlanFor(const Prices& prices) const {
   Plan plan(rules_.access_count(), Action::kDrop);
@@ -67,8 +67,8 @@ Action PricedPlanner::PlanWrite(const Value& value, const Prices& prices, bool a
 
 double PricedPlanner::HeldFor(const Value& value, size_t from, size_t to) const {
   const auto& accesses = rules_.program().accesses();
-  const int32_t end =
-      rules_.SpanEnd(accesses[value.accesses[to]].instruction, rules_.buffer(value.buffer).home);
+  const int32_t end = rules_.SpanEnd(accesses[value.accesses[to]].instruction,
+                                     rules_.buffer(value.buffer).defining_loop);
   return elapsed_before_[end + 1] - elapsed_before_[accesses[value.accesses[from]].instruction + 1];
 }
 

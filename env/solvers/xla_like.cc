@@ -18,11 +18,10 @@ class XlaLike {
   explicit XlaLike(const ProgramRules& rules)
       : rules_(rules),
         program_(rules.program()),
-        free_bytes_(program_.instruction_count()),
+        free_bytes_(program_.instruction_count(), rules.fast_memory_bytes()),
         in_fast_memory_(program_.access_count(), 0) {
     double elapsed = 0;
     for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
-      free_bytes_[i] = rules.Capacity(i, i);
       elapsed_before_.push_back(elapsed);
       elapsed += program_.latency().Cycles(i, 0) * program_.instructions()[i].execution_count;
     }
@@ -56,8 +55,8 @@ class XlaLike {
     for (size_t k = 0; k < value.accesses.size(); ++k) {
       const uint32_t a = value.accesses[k];
       const auto instruction = static_cast<int32_t>(program_.accesses()[a].instruction);
-      const int32_t end =
-          rules_.SpanEnd(program_.accesses()[a].instruction, rules_.buffer(value.buffer).home);
+      const int32_t end = rules_.SpanEnd(program_.accesses()[a].instruction,
+                                         rules_.buffer(value.buffer).defining_loop);
       const int32_t first = is_fast ? until + 1 : instruction;
       const bool is_definition = k == 0 && is_made_here;
       if (is_fast || is_definition) is_fast = Reserve(bytes, first, end);

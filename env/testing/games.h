@@ -1,4 +1,4 @@
-// What tests of games have in common.
+// Helpers of several tests of games.
 
 #ifndef MALLOCMUZERO_ENV_TESTING_GAMES_H_
 #define MALLOCMUZERO_ENV_TESTING_GAMES_H_

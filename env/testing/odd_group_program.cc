@@ -32,7 +32,7 @@ class Mutation {
     return *program_.mutable_carried_groups(Uniform(0, program_.carried_groups_size() - 1));
   }
 
-  // Of a group more often than not, sometimes the one of the cross-program prefetch.
+  // A random buffer: often a member of a group, sometimes the prefetched buffer.
   uint32_t OneBuffer() {
     const v1::Mapping& baseline = program_.baseline().mapping();
     if (baseline.intervals_size() > 0 && Chance(10)) return baseline.intervals(0).buffer();
@@ -132,7 +132,7 @@ class Mutation {
     }
   }
 
-  // What is made longer than its accesses stays so.
+  // Extends live ranges to all accesses. A range that is longer stays as it is.
   void CoverAccesses() {
     for (const v1::Access& access : program_.accesses()) {
       v1::Buffer& buffer = *program_.mutable_buffers(static_cast<int>(access.buffer()));

@@ -13,8 +13,8 @@ namespace mallocmuzero::testing {
 // A RandomGameProgram with up to six changes that FromProto accepts: buffers of groups exchanged
 // for others, of the same group, of other groups or of none; groups added, or moved to other loops;
 // accesses made to group members wherever they stand, of other kinds than before; members made
-// live-in or live-out; live ranges made longer. It need not make sense: where values are used that
-// nobody made, no mapping at all is valid.
+// live-in or live-out; live ranges made longer. The program need not make sense: if it uses values
+// before they are made, no mapping is valid.
 Program OddGroupProgram(std::mt19937_64& random);
 
 }  // namespace mallocmuzero::testing

@@ -19,7 +19,6 @@ class GameProgramMaker {
   explicit GameProgramMaker(std::mt19937_64& random) : random_(random) {}
 
   Program Make() {
-    builder_.hardware().set_scoped_memory_in_fast_memory(true);
     builder_.hardware().set_fast_memory_bytes(int64_t{256} << Uniform(0, 3));
     Scope top;
     for (int k = Uniform(1, 4); k > 0; --k) {
@@ -28,7 +27,6 @@ class GameProgramMaker {
       if (Chance(30)) top.own.push_back(inputs_.back());  // donated: the program may change it
     }
     Block(top, 0);
-    builder_.hardware().set_fast_writes_without_use(Chance(50));
     v1::Program program = builder_.BuildProto();
     if (Chance(50)) AddPrefetch(program);
     absl::StatusOr<Program> made = Program::FromProto(std::move(program));
@@ -80,9 +78,11 @@ class GameProgramMaker {
       access.savings = Savings();
       if (Chance(50)) access.bytes_accessed = Uniform(0, 100);
     }
-    const uint32_t index = Chance(15) ? builder_.AddModelled(1000.0 * Uniform(0, 40), accesses)
-                                      : builder_.AddInstruction(Uniform(0, 60), accesses);
-    if (Chance(20)) builder_.SetScopedFastMemoryBytes(index, int64_t{16} * Uniform(1, 14));
+    if (Chance(15)) {
+      builder_.AddModelled(1000.0 * Uniform(0, 40), accesses);
+    } else {
+      builder_.AddInstruction(Uniform(0, 60), accesses);
+    }
   }
 
   void Block(Scope& scope, int depth) {

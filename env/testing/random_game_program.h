@@ -1,4 +1,4 @@
-// Random programs that have everything the rules of the game speak of.
+// Random programs with all that the rules of the game distinguish.
 
 #ifndef MALLOCMUZERO_ENV_TESTING_RANDOM_GAME_PROGRAM_H_
 #define MALLOCMUZERO_ENV_TESTING_RANDOM_GAME_PROGRAM_H_
@@ -11,13 +11,13 @@
 namespace mallocmuzero::testing {
 
 // About 10 to 100 instructions of random cycles, savings (some negative) and traffic: buffers
-// written more than once, updates in place, scoped memory, live-ins, live-outs, a cross-program
+// written more than once, updates in place, live-ins, live-outs, a cross-program
 // prefetch, loops up to three deep that carry one to three values each, replaced or changed in
 // place, new or from an earlier loop.
 Program RandomGameProgram(std::mt19937_64& random);
 
-// A chain of `blocks` equal layers: each reads weights of its own and what came before, and some
-// values long before. Its length is all that grows.
+// A chain of `blocks` equal layers. Each reads its own weights, the result of the layer before, and
+// the result of a much earlier layer.
 Program LayeredProgram(uint32_t blocks);
 
 }  // namespace mallocmuzero::testing

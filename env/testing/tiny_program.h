@@ -11,7 +11,7 @@
 namespace mallocmuzero::testing {
 
 // Four to seven instructions with at most `max_accesses` accesses in all, over a fast memory that
-// holds two or three of the buffers; some have a loop that reads what was made before it.
+// holds two or three of the buffers; some have a loop that reads values made before it.
 Program TinyProgram(std::mt19937_64& random, uint32_t max_accesses);
 
 }  // namespace mallocmuzero::testing

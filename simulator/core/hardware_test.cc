@@ -32,7 +32,6 @@ TEST(Hardware, TpuV4iHasThePublishedRates) {
   EXPECT_EQ(chip->fast_memory_bytes(), 128 << 20);
   EXPECT_NEAR(chip->hbm_bytes_per_cycle() * chip->clock_hz(), 614e9, 1e6);
   EXPECT_NEAR(chip->flops_per_cycle() * chip->clock_hz(), 138e12, 1e9);
-  EXPECT_FALSE(chip->scoped_memory_in_fast_memory());
 }
 
 TEST(Hardware, VmemChipsSetScopedMemoryAside) {
@@ -48,7 +47,6 @@ TEST(Hardware, VmemChipsSetScopedMemoryAside) {
     ASSERT_TRUE(chip.ok()) << chip.status();
     EXPECT_EQ(chip->fast_memory_space(), 1);
     EXPECT_EQ(chip->fast_memory_bytes(), int64_t{kibibytes} << 10);
-    EXPECT_FALSE(chip->scoped_memory_in_fast_memory());
   }
 }
 

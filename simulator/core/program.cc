@@ -41,7 +41,6 @@ std::vector<Instruction> InstructionsFromProto(const v1::Program& proto) {
     Instruction& to = instructions.emplace_back();
     to.execution_count = static_cast<double>(from.execution_count());
     to.fixed_hbm_bytes = from.fixed_hbm_bytes();
-    to.scoped_fast_memory_bytes = from.scoped_fast_memory_bytes();
     to.first_access = from.first_access();
     to.access_count = from.access_count();
     to.loop = from.has_loop() ? static_cast<int32_t>(from.loop()) : -1;

@@ -163,11 +163,6 @@ absl::Status CheckInstruction(const v1::Program& program, int i, int64_t next_ac
       CheckRange(instruction.execution_count(), 0, kMaxExecutions, field("execution_count")));
   MMZ_RETURN_IF_ERROR(
       CheckRange(instruction.fixed_hbm_bytes(), 0, kMaxBytes, field("fixed_hbm_bytes")));
-  const v1::Hardware& hardware = program.hardware();
-  MMZ_RETURN_IF_ERROR(
-      CheckRange(instruction.scoped_fast_memory_bytes(), 0,
-                 hardware.scoped_memory_in_fast_memory() ? hardware.fast_memory_bytes() : 0,
-                 field("scoped_fast_memory_bytes")));
   return CheckAccessesOf(program, i);
 }
 

@@ -124,9 +124,6 @@ TEST(Program, RefusesWrongInstructions) {
             "accesses: 5 (the sum of access_count) expected, found 6");
   EXPECT_EQ(ErrorAfter([](v1::Program& p) { p.mutable_instructions(0)->set_fixed_hbm_bytes(-1); }),
             "instructions[0].fixed_hbm_bytes: 0 to 1125899906842624 expected, found -1");
-  EXPECT_EQ(ErrorAfter(
-                [](v1::Program& p) { p.mutable_instructions(0)->set_scoped_fast_memory_bytes(1); }),
-            "instructions[0].scoped_fast_memory_bytes: 0 to 0 expected, found 1");
   EXPECT_EQ(ErrorAfter([](v1::Program& p) { p.mutable_instructions(4)->set_execution_count(5); }),
             "instructions[4].execution_count: 6 expected, found 5");
   EXPECT_EQ(ErrorAfter([](v1::Program& p) { p.mutable_instructions(4)->set_loop(0); }),

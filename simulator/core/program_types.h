@@ -34,11 +34,9 @@ enum class AccessKind : uint8_t {
 struct Instruction {
   double execution_count = 1;   // executions in one run of the program
   int64_t fixed_hbm_bytes = 0;  // traffic of one execution that is always to or from HBM
-  // fast memory that the instruction takes for itself while it runs
-  int64_t scoped_fast_memory_bytes = 0;
-  uint32_t first_access = 0;  // index into Program::accesses
-  uint32_t access_count = 0;  // 0 to 64
-  int32_t loop = -1;          // index into Program::loops of the innermost loop around it; -1: none
+  uint32_t first_access = 0;    // index into Program::accesses
+  uint32_t access_count = 0;    // 0 to 64
+  int32_t loop = -1;  // index into Program::loops of the innermost loop around it; -1: none
   InstructionKind kind = InstructionKind::kEstimated;
 };
 

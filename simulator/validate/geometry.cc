@@ -42,17 +42,11 @@ class GeometryCheck {
                   absl::StrCat(report_.DescribeInterval(k), ": offset ", it.offset,
                                " is not a multiple of ", alignment, " bytes"));
     }
-    for (uint32_t i = it.first; i <= it.last; ++i) {
-      const int64_t scoped = program_.instructions()[i].scoped_fast_memory_bytes;
-      const int64_t limit = program_.hardware().fast_memory_bytes() - scoped;
-      if (it.offset >= 0 && it.offset <= limit - Bytes(it)) continue;
-      report_.Add(Rule::kCapacity, k,
-                  absl::StrCat(report_.DescribeInterval(k), ": ", Bytes(it), " bytes at offset ",
-                               it.offset, " do not fit at ", report_.DescribeInstruction(i),
-                               ", where ", limit, " of ", program_.hardware().fast_memory_bytes(),
-                               " bytes are left to buffers (scoped memory ", scoped, ")"));
-      break;
-    }
+    const int64_t capacity = program_.hardware().fast_memory_bytes();
+    if (it.offset >= 0 && it.offset <= capacity - Bytes(it)) return;
+    report_.Add(Rule::kCapacity, k,
+                absl::StrCat(report_.DescribeInterval(k), ": ", Bytes(it), " bytes at offset ",
+                             it.offset, " do not fit in ", capacity, " bytes"));
   }
 
   // An interval that hands on a group's value contains the markers even if no access does, so the

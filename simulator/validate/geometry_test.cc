@@ -29,7 +29,7 @@ class GeometryTest : public ::testing::Test {
  protected:
   GeometryTest() : program_(MakeBuilder().Build()), mapping_(ValidMapping(program_)) {}
 
-  static ProgramBuilder MakeBuilder(bool pin_middle = false, int64_t scoped_bytes = 0) {
+  static ProgramBuilder MakeBuilder(bool pin_middle = false) {
     ProgramBuilder builder;
     builder.AddBuffer(64, {.live_in = true});
     builder.AddBuffer(64, {.live_in = true});
@@ -39,8 +39,6 @@ class GeometryTest : public ::testing::Test {
     builder.AddInstruction(10);
     builder.AddInstruction(10, {Read(kWeights), Read(kMiddle), Write(kResult)});
     builder.AddInstruction(10);
-    builder.hardware().set_scoped_memory_in_fast_memory(true);
-    builder.SetScopedFastMemoryBytes(1, scoped_bytes);
     return builder;
   }
 
@@ -176,16 +174,12 @@ TEST_F(GeometryTest, ReportsBytesBelowTheMemory) {
   EXPECT_THAT(Violations(), BreaksOnly(Rule::kCapacity));
 }
 
-TEST_F(GeometryTest, TakesScopedMemoryOutOfTheCapacityOfItsInstruction) {
-  // Instruction 1 leaves 1024 - 896 bytes, which weights and middle fill completely.
-  EXPECT_THAT(Validate(MakeBuilder(false, 896).Build(), mapping_), IsEmpty());
-  const Program tighter = MakeBuilder(false, 912).Build();
-  const std::vector<Violation> violations = Validate(tighter, mapping_);
+TEST_F(GeometryTest, SaysWhatDoesNotFit) {
+  Middle().offset = 976;
+  const std::vector<Violation> violations = Violations();
   ASSERT_THAT(violations, BreaksOnly(Rule::kCapacity));
   EXPECT_THAT(violations[0].message, HasSubstr("buffer 2 ('value.2', 64 bytes) over [0, 2]"));
-  EXPECT_THAT(violations[0].message,
-              HasSubstr("64 bytes at offset 64 do not fit at instruction 1"));
-  EXPECT_THAT(violations[0].message, HasSubstr("112 of 1024 bytes"));
+  EXPECT_THAT(violations[0].message, HasSubstr("64 bytes at offset 976 do not fit in 1024 bytes"));
 }
 
 TEST_F(GeometryTest, ReportsSharedBytes) {

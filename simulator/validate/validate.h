@@ -73,9 +73,8 @@ enum class Rule : uint8_t {
   kIntervalOrder,  // intervals ascend by (first, buffer)
 
   // Geometry.
-  kAlignment,  // offsets are multiples of the hardware's alignment
-  // bytes are in fast memory, below the scoped memory of each instruction, which is at the top
-  kCapacity,
+  kAlignment,    // offsets are multiples of the hardware's alignment
+  kCapacity,     // all bytes are in fast memory
   kOverlap,      // no two intervals occupy the same byte at the same time
   kLiveRange,    // intervals are inside the live range; only a write-back may end after it
   kPinnedToHbm,  // pinned buffers have no interval

@@ -58,7 +58,6 @@ v1::Hardware SmallHardware() {
   hardware.set_fast_memory_write_bytes_per_cycle(50);
   hardware.set_flops_per_cycle(1000);
   hardware.set_clock_hz(1e9);
-  hardware.set_fast_writes_without_use(true);
   return hardware;
 }
 
@@ -181,11 +180,6 @@ ProgramBuilder& ProgramBuilder::SetName(uint32_t instruction, const std::string&
 
 ProgramBuilder& ProgramBuilder::SetFixedHbmBytes(uint32_t instruction, int64_t bytes) {
   proto_.mutable_instructions(static_cast<int>(instruction))->set_fixed_hbm_bytes(bytes);
-  return *this;
-}
-
-ProgramBuilder& ProgramBuilder::SetScopedFastMemoryBytes(uint32_t instruction, int64_t bytes) {
-  proto_.mutable_instructions(static_cast<int>(instruction))->set_scoped_fast_memory_bytes(bytes);
   return *this;
 }
 

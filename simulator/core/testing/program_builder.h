@@ -72,7 +72,6 @@ class ProgramBuilder {
   // These set details of an instruction that was added before.
   ProgramBuilder& SetName(uint32_t instruction, const std::string& name);
   ProgramBuilder& SetFixedHbmBytes(uint32_t instruction, int64_t bytes);
-  ProgramBuilder& SetScopedFastMemoryBytes(uint32_t instruction, int64_t bytes);
   ProgramBuilder& SetBounds(uint32_t instruction, double floor, double ceiling);
   // Calls for one instruction must be in ascending order of `fast_mask`.
   ProgramBuilder& AddObserved(uint32_t instruction, uint64_t fast_mask, double cycles);

@@ -27,14 +27,12 @@ struct Group {
 
 class Packer {
  public:
-  Packer(absl::Span<const Block> blocks, absl::Span<const int64_t> capacity_at, int64_t alignment)
+  Packer(absl::Span<const Block> blocks, int64_t capacity, int64_t alignment)
       : blocks_(blocks), alignment_(alignment) {
     for (int32_t b = 0; b < blocks.size(); ++b) {
       const Block& block = blocks[b];
       if (block.group >= groups_.size()) groups_.resize(block.group + 1);
       Group& group = groups_[block.group];
-      const auto begin = capacity_at.begin() + block.first;
-      const int64_t capacity = *std::min_element(begin, begin + (block.last - block.first) + 1);
       group.highest_offset = std::min(group.highest_offset, capacity - block.delta - block.bytes);
       group.blocks.push_back(b);
       group.bytes = std::max(group.bytes, block.delta + block.bytes);
@@ -141,10 +139,9 @@ std::vector<int32_t> OrderBy(const std::vector<Group>& groups,
 
 }  // namespace
 
-absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks,
-                                                absl::Span<const int64_t> capacity_at,
+absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks, int64_t capacity,
                                                 int64_t alignment, int max_attempts) {
-  Packer packer(blocks, capacity_at, alignment);
+  Packer packer(blocks, capacity, alignment);
   const auto bytes = [](const Group& g) { return static_cast<double>(g.bytes); };
   const auto duration = [](const Group& g) { return static_cast<double>(g.duration); };
   std::vector<std::vector<int32_t>> orders = {

@@ -23,12 +23,11 @@ struct Block {
 };
 
 // Finds one offset for each group, a multiple of `alignment`, such that no two blocks of different
-// groups overlap in time and address, and every block ends within the capacity at each of its
-// instructions. `capacity_at` has the bytes available at each instruction. Tries greedy best fit in
-// several orders (XLA: GlobalDecreasingSizeBestFitHeap) and changes the orders at random, from a
-// fixed seed, for up to `max_attempts` attempts. Returns nullopt if no attempt succeeds.
-absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks,
-                                                absl::Span<const int64_t> capacity_at,
+// groups overlap in time and address, and every block ends within `capacity` bytes. Tries greedy
+// best fit in several orders (XLA: GlobalDecreasingSizeBestFitHeap) and changes the orders at
+// random, from a fixed seed, for up to `max_attempts` attempts. Returns nullopt if no attempt
+// succeeds.
+absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks, int64_t capacity,
                                                 int64_t alignment, int max_attempts);
 
 }  // namespace mallocmuzero

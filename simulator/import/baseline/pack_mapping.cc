@@ -24,16 +24,6 @@ void AddBlocks(const v1::Interval& interval, int64_t bytes, int32_t group,
   }
 }
 
-// Fast memory available to buffers at each instruction, in bytes.
-std::vector<int64_t> Capacity(const v1::Program& program) {
-  std::vector<int64_t> capacity;
-  for (const v1::Instruction& instruction : program.instructions()) {
-    capacity.push_back(program.hardware().fast_memory_bytes() -
-                       instruction.scoped_fast_memory_bytes());
-  }
-  return capacity;
-}
-
 }  // namespace
 
 absl::flat_hash_map<int32_t, int32_t> CarriedBuffers(const v1::Program& program) {
@@ -74,7 +64,7 @@ bool PackMapping(const v1::Program& program, v1::Mapping& mapping) {
     AddBlocks(interval, program.buffers(buffer).bytes(), group, blocks);
     group_of_interval.push_back(group);
   }
-  const auto offsets = PackBlocks(blocks, Capacity(program),
+  const auto offsets = PackBlocks(blocks, program.hardware().fast_memory_bytes(),
                                   program.hardware().fast_memory_alignment_bytes(), kPackAttempts);
   if (!offsets) return false;
   for (int i = 0; i < mapping.intervals_size(); ++i) {

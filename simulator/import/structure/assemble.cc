@@ -244,7 +244,6 @@ class Assembler {
                                                                 : v1::Instruction::MODELLED);
       instruction.set_fixed_hbm_bytes(
           SaturatingAdd(priced.traffic.pointer_bytes, fixed_bytes_[static_cast<int32_t>(i)]));
-      instruction.set_scoped_fast_memory_bytes(ScopedFastMemory(*priced.instruction));
       AddAccesses(i, instruction);
     }
   }
@@ -262,18 +261,6 @@ class Assembler {
       for (v1::Position& position : touch.positions) *access.add_positions() = std::move(position);
     }
     instruction.set_access_count(static_cast<uint32_t>(touches_[priced].size()));
-  }
-
-  int64_t ScopedFastMemory(const hlo::Instruction& instruction) const {
-    if (!hardware_.scoped_memory_in_fast_memory()) return 0;
-    int64_t end = 0;
-    for (const hlo::ScopedMemory& scoped : instruction.scoped_memory) {
-      if (scoped.memory_space == hardware_.fast_memory_space()) {
-        end = std::max(end, SaturatingAdd(std::max<int64_t>(scoped.offset, 0),
-                                          std::max<int64_t>(scoped.size, 0)));
-      }
-    }
-    return std::clamp<int64_t>(end, 0, hardware_.fast_memory_bytes());
   }
 
   void AddTensors() {

@@ -265,27 +265,6 @@ TEST(Assemble, OfMoreThan64AccessesTheSmallestStayInHbm) {
   EXPECT_THAT(AssembleText(CallOfMany(63)).notes(), IsEmpty());
 }
 
-TEST(Assemble, ScopedMemoryCountsWhereTheHardwareSharesIt) {
-  const std::string text = hlo::EntryModule(
-      R"(%a = f32[8] parameter(0)
-ROOT %x = f32[8] negate(%a), backend_config={"used_scoped_memory_configs":[{"memory_space":"3","offset":"16","size":"100"},{"memory_space":"7","offset":"0","size":"900"}]})");
-  v1::Hardware hardware = SmallHardware();
-  EXPECT_EQ(AssembleText(text, hardware).instructions(0).scoped_fast_memory_bytes(), 0);
-  hardware.set_scoped_memory_in_fast_memory(true);
-  EXPECT_EQ(AssembleText(text, hardware).instructions(0).scoped_fast_memory_bytes(), 116);
-  hardware.set_fast_memory_bytes(64);
-  EXPECT_EQ(AssembleText(text, hardware).instructions(0).scoped_fast_memory_bytes(), 64);
-}
-
-TEST(Assemble, ScopedMemoryBeyondMeasureTakesAllFastMemory) {
-  const std::string text = hlo::EntryModule(
-      R"(%a = f32[8] parameter(0)
-ROOT %x = f32[8] negate(%a), backend_config={"used_scoped_memory_configs":[{"memory_space":"3","offset":"9223372036854775807","size":"100"},{"memory_space":"3","offset":"-9223372036854775808","size":"-1"}]})");
-  v1::Hardware hardware = SmallHardware();
-  hardware.set_scoped_memory_in_fast_memory(true);
-  EXPECT_EQ(AssembleText(text, hardware).instructions(0).scoped_fast_memory_bytes(), 1024);
-}
-
 // %n0 goes into a loop that keeps its counter in S(6), a memory that holds no tensors.
 TEST(Assemble, WhatALoopCarriesInSeveralMemoriesIsNoGroupAndStaysInHbm) {
   std::string text = LoopModule(3, "%state = f32[8] negate(%x)");

@@ -12,9 +12,8 @@
 namespace mallocmuzero::testing {
 
 // A program of about 10 to 60 instructions: chains of reads, writes and in-place updates, loops up
-// to two deep with one carried group each, live-in and live-out buffers, scoped memory. The only
-// write of a buffer is its first access. A group's parameter is not used any more when its root is
-// written.
+// to two deep with one carried group each, live-in and live-out buffers. The only write of a buffer
+// is its first access. A group's parameter is not used any more when its root is written.
 Program RandomProgram(std::mt19937_64& random);
 
 // A valid mapping. Each buffer is in fast memory for all its life, for some windows between copies,

@@ -68,12 +68,7 @@ class Placer {
 
   bool Free(const Interval& wanted) const {
     const int64_t bytes = program_.buffers()[wanted.buffer].bytes;
-    for (uint32_t i = wanted.first; i <= wanted.last; ++i) {
-      if (wanted.offset + bytes + program_.instructions()[i].scoped_fast_memory_bytes >
-          program_.hardware().fast_memory_bytes()) {
-        return false;
-      }
-    }
+    if (wanted.offset + bytes > program_.hardware().fast_memory_bytes()) return false;
     const auto last = [](const Interval& it) {
       return std::max(static_cast<int32_t>(it.last), it.copy_out_done);
     };

@@ -13,7 +13,6 @@ class ProgramMaker {
   explicit ProgramMaker(std::mt19937_64& random) : random_(random) {}
 
   Program Make() {
-    builder_.hardware().set_scoped_memory_in_fast_memory(true);
     std::vector<uint32_t> inputs;
     for (int k = Uniform(1, 4); k > 0; --k) inputs.push_back(NewBuffer({.live_in = true}));
     Block(inputs, 0);
@@ -30,8 +29,7 @@ class ProgramMaker {
   }
   uint32_t NewValue(int depth) { return NewBuffer({.live_out = depth == 0 && Chance(30)}); }
   void AddInstruction(const std::vector<AccessSpec>& accesses) {
-    const uint32_t index = builder_.AddInstruction(10, accesses);
-    if (Chance(20)) builder_.SetScopedFastMemoryBytes(index, int64_t{16} * Uniform(1, 30));
+    builder_.AddInstruction(10, accesses);
   }
 
   // Adds instructions to a block. `visible` are the buffers of this block and of those around it.

@@ -1,11 +1,11 @@
-#include "env/most_savings.h"
+#include "env/savings_bound.h"
 
 #include <algorithm>
 #include <cstdint>
 
 namespace mallocmuzero {
 
-std::vector<double> CyclesBefore(const Program& program) {
+std::vector<double> ElapsedCycles(const Program& program) {
   std::vector<double> elapsed(1, 0);
   for (uint32_t i = 0; i < program.instruction_count(); ++i) {
     elapsed.push_back(elapsed.back() +
@@ -14,7 +14,7 @@ std::vector<double> CyclesBefore(const Program& program) {
   return elapsed;
 }
 
-std::vector<double> MostSavings(const Program& program) {
+std::vector<double> SavingsBounds(const Program& program) {
   std::vector<double> savings(program.buffer_count(), 0);
   const auto& baseline = program.proto().baseline().mapping().in_fast_memory();
   for (uint32_t i = 0; i < program.instruction_count(); ++i) {

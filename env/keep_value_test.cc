@@ -1,4 +1,4 @@
-#include "env/hold_market.h"
+#include "env/keep_value.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -22,7 +22,7 @@ using testing::RandomGameProgram;
 using testing::Read;
 using testing::Write;
 
-TEST(FindHolds, FirstAccessesAndWritesHoldNothing) {
+TEST(FindKeepValues, FirstAccessesAndWritesKeepNothing) {
   ProgramBuilder builder;
   builder.AddBuffer(64, {.live_in = true});
   builder.AddBuffer(64);
@@ -30,16 +30,16 @@ TEST(FindHolds, FirstAccessesAndWritesHoldNothing) {
   builder.AddInstruction(10, {Write(1, 2)});
   builder.AddInstruction(10, {Read(0, 5), Read(1, 3)});
   const Program program = builder.Build();
-  const std::vector<Hold> holds =
-      FindHolds(EverythingMatters(program), std::vector<double>{5, 2, 2, 5, 3});
+  const std::vector<KeepValue> values =
+      FindKeepValues(EverythingMatters(program), std::vector<double>{5, 2, 2, 5, 3});
   std::vector<bool> exist;
-  for (const Hold& hold : holds) exist.push_back(hold.exists);
+  for (const KeepValue& value : values) exist.push_back(value.exists);
   EXPECT_THAT(exist, ::testing::ElementsAre(false, false, false, true, true));
 }
 
-// Fast memory of 1024 bytes, 40 cycles. Both buffers are read at 0 and at 3, and held meanwhile:
+// Fast memory of 1024 bytes, 40 cycles. Both buffers are read at 0 and at 3, and kept meanwhile:
 // over instructions 1 to 3, 30 cycles.
-TEST(FindHolds, ThePriceIsTheSavingForBytesAndCycles) {
+TEST(FindKeepValues, TheDensityIsTheSavingForBytesAndCycles) {
   ProgramBuilder builder;
   builder.AddBuffer(512, {.live_in = true});
   builder.AddBuffer(768, {.live_in = true});
@@ -48,18 +48,18 @@ TEST(FindHolds, ThePriceIsTheSavingForBytesAndCycles) {
   builder.AddInstruction(10);
   builder.AddInstruction(10, {Read(0), Read(1)});
   const Program program = builder.Build();
-  const std::vector<Hold> holds =
-      FindHolds(EverythingMatters(program), std::vector<double>{0, 0, 6, 2});
+  const std::vector<KeepValue> values =
+      FindKeepValues(EverythingMatters(program), std::vector<double>{0, 0, 6, 2});
   // All savings, 8 cycles, for all of the memory: 8 / (1024 * 40) a byte and cycle.
   const double unit = 8.0 / (1024 * 40);
-  EXPECT_DOUBLE_EQ(holds[2].price, 6.0 / (512 * 30) / unit);
-  EXPECT_DOUBLE_EQ(holds[3].price, 2.0 / (768 * 30) / unit);
-  EXPECT_DOUBLE_EQ(holds[2].load, 0);
-  EXPECT_DOUBLE_EQ(holds[3].load, 0.5);
+  EXPECT_DOUBLE_EQ(values[2].savings_density, 6.0 / (512 * 30) / unit);
+  EXPECT_DOUBLE_EQ(values[3].savings_density, 2.0 / (768 * 30) / unit);
+  EXPECT_DOUBLE_EQ(values[2].occupied, 0);
+  EXPECT_DOUBLE_EQ(values[3].occupied, 0.5);
 }
 
 // The second has no room beside the first, so it is not in the way of the third.
-TEST(FindHolds, WhatHasNoRoomTakesNone) {
+TEST(FindKeepValues, WhatHasNoRoomTakesNone) {
   ProgramBuilder builder;
   builder.AddBuffer(640, {.live_in = true});
   builder.AddBuffer(512, {.live_in = true});
@@ -67,28 +67,30 @@ TEST(FindHolds, WhatHasNoRoomTakesNone) {
   builder.AddInstruction(10, {Read(0), Read(1), Read(2)});
   builder.AddInstruction(10, {Read(0), Read(1), Read(2)});
   const Program program = builder.Build();
-  const std::vector<Hold> holds =
-      FindHolds(EverythingMatters(program), std::vector<double>{0, 0, 0, 6.4, 2.56, 0.128});
-  EXPECT_DOUBLE_EQ(holds[4].load, 0.625);
-  EXPECT_DOUBLE_EQ(holds[5].load, 0.625);
+  const std::vector<KeepValue> values =
+      FindKeepValues(EverythingMatters(program), std::vector<double>{0, 0, 0, 6.4, 2.56, 0.128});
+  EXPECT_DOUBLE_EQ(values[4].occupied, 0.625);
+  EXPECT_DOUBLE_EQ(values[5].occupied, 0.625);
 }
 
-TEST(FindHolds, WhatSavesNothingHasNoPrice) {
+TEST(FindKeepValues, WhatSavesNothingIsWorthNothing) {
   ProgramBuilder builder;
   builder.AddBuffer(64, {.live_in = true});
   builder.AddInstruction(10, {Read(0)});
   builder.AddInstruction(10, {Read(0)});
   const Program program = builder.Build();
-  const std::vector<Hold> holds = FindHolds(EverythingMatters(program), std::vector<double>{0, -1});
-  EXPECT_TRUE(holds[1].exists);
-  EXPECT_LE(holds[1].price, 0);
+  const std::vector<KeepValue> values =
+      FindKeepValues(EverythingMatters(program), std::vector<double>{0, -1});
+  EXPECT_TRUE(values[1].exists);
+  EXPECT_LE(values[1].savings_density, 0);
 }
 
-// One instruction after the other, one hold after the other.
-std::vector<double> LoadsByHand(const ProgramRules& rules, const std::vector<Hold>& holds) {
+// One instruction after the other, one value after the other.
+std::vector<double> OccupiedByHand(const ProgramRules& rules,
+                                   const std::vector<KeepValue>& values) {
   const Program& program = rules.program();
   struct Span {
-    double price;
+    double savings_density;
     uint32_t access;
     size_t first;
     size_t end;
@@ -99,35 +101,38 @@ std::vector<double> LoadsByHand(const ProgramRules& rules, const std::vector<Hol
     const auto accesses = program.AccessesOfBuffer(b);
     for (size_t k = 1; k < accesses.size(); ++k) {
       const uint32_t a = accesses[k];
-      if (!holds[a].exists) continue;
-      const uint32_t end = rules.SpanEnd(program.accesses()[a].instruction, rules.buffer(b).home);
-      spans.push_back({holds[a].price, a, program.accesses()[accesses[k - 1]].instruction + 1,
-                       end + 1, static_cast<double>(rules.buffer(b).bytes)});
+      if (!values[a].exists) continue;
+      const uint32_t end =
+          rules.SpanEnd(program.accesses()[a].instruction, rules.buffer(b).defining_loop);
+      spans.push_back({values[a].savings_density, a,
+                       program.accesses()[accesses[k - 1]].instruction + 1, end + 1,
+                       static_cast<double>(rules.buffer(b).bytes)});
     }
   }
-  std::stable_sort(spans.begin(), spans.end(),
-                   [](const Span& a, const Span& b) { return a.price > b.price; });
+  std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    return a.savings_density > b.savings_density;
+  });
   const auto capacity = static_cast<double>(program.hardware().fast_memory_bytes());
-  std::vector<double> held(program.instruction_count(), 0);
-  std::vector<double> loads(rules.access_count(), 0);
+  std::vector<double> kept(program.instruction_count(), 0);
+  std::vector<double> occupied(rules.access_count(), 0);
   for (const Span& span : spans) {
     double sum = 0;
     double cycles = 0;
     for (size_t i = span.first; i < span.end; ++i) {
       const double time =
           program.latency().Cycles(i, 0) * program.instructions()[i].execution_count;
-      sum += held[i] * time;
+      sum += kept[i] * time;
       cycles += time;
     }
     const double load = cycles > 0 ? sum / cycles / capacity : 0;
-    loads[span.access] = load;
-    if (span.price <= 0 || load + span.bytes / capacity > 1 + 1e-9) continue;
-    for (size_t i = span.first; i < span.end; ++i) held[i] += span.bytes;
+    occupied[span.access] = load;
+    if (span.savings_density <= 0 || load + span.bytes / capacity > 1 + 1e-9) continue;
+    for (size_t i = span.first; i < span.end; ++i) kept[i] += span.bytes;
   }
-  return loads;
+  return occupied;
 }
 
-TEST(FindHolds, LoadsAreThoseOfASumOverInstructions) {
+TEST(FindKeepValues, OccupancyIsThatOfASumOverInstructions) {
   std::mt19937_64 random(5);
   int compared = 0;
   for (int trial = 0; trial < 200; ++trial) {
@@ -138,11 +143,11 @@ TEST(FindHolds, LoadsAreThoseOfASumOverInstructions) {
     for (uint32_t a = 0; a < program.access_count(); ++a) {
       savings.push_back(std::uniform_real_distribution<double>(-1, 10)(random));
     }
-    const std::vector<Hold> holds = FindHolds(*rules, savings);
-    const std::vector<double> loads = LoadsByHand(*rules, holds);
+    const std::vector<KeepValue> values = FindKeepValues(*rules, savings);
+    const std::vector<double> occupied = OccupiedByHand(*rules, values);
     for (uint32_t a = 0; a < program.access_count(); ++a) {
-      ASSERT_NEAR(holds[a].load, loads[a], 1e-9) << "trial " << trial << ", access " << a;
-      if (loads[a] > 0) ++compared;
+      ASSERT_NEAR(values[a].occupied, occupied[a], 1e-9) << "trial " << trial << ", access " << a;
+      if (occupied[a] > 0) ++compared;
     }
   }
   EXPECT_GT(compared, 500);
