@@ -32,6 +32,7 @@
 #include "cli/table.h"
 #include "env/program_rules.h"
 #include "env/program_set.h"
+#include "env/solvers/solve.h"
 #include "env/solvers/solver.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/mapping.h"
@@ -45,17 +46,9 @@ namespace {
 
 constexpr int kReasonsShown = 10;
 
-// The solver that plays the checkpoint's network and polishes its games by local search.
-constexpr char kAgent[] = "agent";
-constexpr char kPortfolio[] = "portfolio";
-
-// Parts of the budget that the agent plays, before local search goes on from its games.
-constexpr double kAgentShare = 0.12;
-constexpr double kAgentShareInPortfolio = 0.1;
-
 struct MapFlags {
   std::string program;
-  std::string solver = kPortfolio;
+  std::string solver{solver_name::kPortfolio};
   std::string checkpoint;
   std::string budget = "60s";
   uint32_t threads = 0;
@@ -68,8 +61,10 @@ struct MapFlags {
 
 bool HasDefault(const Program& program) { return program.proto().baseline().has_mapping(); }
 
-std::string KnownSolvers() {
-  return absl::StrCat(absl::StrJoin(SolverNames(), ", "), ", ", kAgent);
+std::string KnownSolvers() { return absl::StrJoin(SolverNames(), ", "); }
+
+bool MayPlayAgent(const MapFlags& flags) {
+  return flags.solver == solver_name::kAgent || flags.solver == solver_name::kPortfolio;
 }
 
 // However it is written, and whether or not there is such a file.
@@ -81,12 +76,11 @@ std::filesystem::path WholePath(const std::string& path) {
 // A search may take hours: what would make its end useless is said before.
 absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   const absl::Span<const absl::string_view> solvers = SolverNames();
-  if (flags.solver != kAgent &&
-      std::find(solvers.begin(), solvers.end(), flags.solver) == solvers.end()) {
+  if (std::find(solvers.begin(), solvers.end(), flags.solver) == solvers.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--solver: expected one of ", KnownSolvers(), ", found '", flags.solver, "'"));
   }
-  if (!flags.checkpoint.empty() && flags.solver != kAgent && flags.solver != kPortfolio) {
+  if (!flags.checkpoint.empty() && !MayPlayAgent(flags)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--checkpoint: --solver ", flags.solver,
                      " plays no networks; --solver agent or portfolio expected"));
@@ -115,47 +109,14 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   return absl::OkStatus();
 }
 
-// What the agent plays within its part of the budget; nothing for solvers that do not ask for it.
-absl::Status AddProposals(const MapFlags& flags, const PlayedProgram& program, absl::Time start,
-                          absl::Duration budget, SolveOptions& options) {
-  if (flags.solver != kAgent && flags.solver != kPortfolio) return absl::OkStatus();
+// The agent for solvers that ask for it; null for others, and for a portfolio without a checkpoint.
+absl::StatusOr<std::unique_ptr<Solver>> AgentFor(const MapFlags& flags,
+                                                 const PlayedProgram& program) {
+  if (!MayPlayAgent(flags)) return nullptr;
   const std::string checkpoint = flags.checkpoint.empty() ? ShippedCheckpoint() : flags.checkpoint;
-  if (checkpoint.empty()) {
-    if (flags.solver == kPortfolio) return absl::OkStatus();
-    return absl::InvalidArgumentError("--solver agent: --checkpoint expected, none is installed");
-  }
-  const double share = flags.solver == kAgent ? kAgentShare : kAgentShareInPortfolio;
-  absl::StatusOr<std::vector<Proposal>> proposals =
-      ProposeWithAgent(program, checkpoint,
-                       {.deadline = start + share * budget,
-                        .end = start + 1.5 * share * budget,
-                        .stop = options.stop,
-                        .seed = options.seed});
-  if (!proposals.ok()) return proposals.status();
-  options.proposals = *std::move(proposals);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Solution> SolveAsAsked(const MapFlags& flags, const ProgramRules& rules,
-                                      const SolveOptions& options) {
-  if (flags.solver != kAgent) return Solve(flags.solver, rules, options);
-  absl::StatusOr<Solution> polished = Solve("local_search", rules, options);
-  if (polished.ok()) polished->solver = kAgent;
-  return polished;
-}
-
-// A portfolio's best is compared with the compiler's mapping as our simulator prices it. What
-// counts is the module as compiled: where that is cheaper, the answer is to leave it alone.
-absl::StatusOr<Solution> SolveNoWorseThanDefault(const MapFlags& flags, const ProgramRules& rules,
-                                                 const SolveOptions& options) {
-  absl::StatusOr<Solution> best = SolveAsAsked(flags, rules, options);
-  if (!best.ok() || flags.solver != kPortfolio || !HasDefault(rules.program())) return best;
-  if (best->cycles < rules.program().proto().baseline().total_cycles()) return best;
-  absl::StatusOr<Solution> standing = Solve("default", rules, options);
-  if (!standing.ok()) return standing;
-  standing->games = best->games;
-  standing->interrupted = best->interrupted;
-  return standing;
+  if (!checkpoint.empty()) return LoadAgent(program, checkpoint);
+  if (flags.solver == solver_name::kPortfolio) return nullptr;
+  return absl::InvalidArgumentError("--solver agent: --checkpoint expected, none is installed");
 }
 
 v1::MapReport MakeReport(const Program& program, const ProgramRules& rules,
@@ -205,7 +166,8 @@ std::string MapText(const MapFlags& flags, const v1::MapReport& report) {
   const std::string spent =
       absl::StrFormat(" in %.1f s (%u games)%s", report.seconds(), report.games(),
                       report.interrupted() ? ", interrupted" : "");
-  const bool kept = flags.solver == kPortfolio && report.solver() == kDefaultMappingName;
+  const bool kept =
+      flags.solver == solver_name::kPortfolio && report.solver() == kDefaultMappingName;
   std::string text = absl::StrCat(report.program(), " on ", report.hardware(), ": ",
                                   kept ? DefaultKeptText(report, spent) : FoundText(report, spent));
   if (report.violations() > 0) {
@@ -266,8 +228,10 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
     options.seed = flags.seed;
     options.stop = InterruptGuard::interrupted;
     options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
-    MMZ_RETURN_IF_ERROR(AddProposals(flags, **played, start, *budget, options));
-    solution = SolveNoWorseThanDefault(flags, rules, options);
+    const absl::StatusOr<std::unique_ptr<Solver>> agent = AgentFor(flags, **played);
+    if (!agent.ok()) return agent.status();
+    options.agent = agent->get();
+    solution = Solve(flags.solver, rules, options);
   }
   if (!solution.ok()) return solution.status();
   MMZ_RETURN_IF_ERROR(WriteOutputs(flags, program, *solution));

@@ -4,7 +4,7 @@
 #define MALLOCMUZERO_CLI_SOLVE_PROGRESS_H_
 
 #include "absl/time/time.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 
 namespace mallocmuzero::cli {
 

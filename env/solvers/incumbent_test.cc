@@ -45,7 +45,7 @@ Plan Changed(Plan plan, const std::vector<PlanChange>& changes) {
   return plan;
 }
 
-Game Played(const ProgramRules& rules, const Plan& plan) {
+Game GameOf(const ProgramRules& rules, const Plan& plan) {
   Game game(rules);
   PlayPlan(plan, game);
   return game;
@@ -53,7 +53,7 @@ Game Played(const ProgramRules& rules, const Plan& plan) {
 
 // What it says of the incumbent is what its plan plays from the beginning.
 void ExpectIsPlanPlayed(const ProgramRules& rules, const Incumbent& incumbent) {
-  const Game game = Played(rules, incumbent.plan());
+  const Game game = GameOf(rules, incumbent.plan());
   ASSERT_DOUBLE_EQ(incumbent.cycles(), game.cycles());
   ASSERT_THAT(incumbent.in_fast_memory(), ElementsAreArray(game.in_fast_memory()));
 }

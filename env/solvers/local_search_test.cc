@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "env/program_rules.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 #include "env/testing/tiny_program.h"
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"

@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "env/program_rules.h"
 #include "env/solvers/plan.h"
+#include "env/solvers/program_facts.h"
+#include "env/solvers/solver.h"
 
 namespace mallocmuzero {
 
@@ -26,8 +27,17 @@ namespace mallocmuzero {
 //     crowded memory what had room here. Then it takes the closest legal action.
 //   - A value used inside a loop that does not make it stays for the whole loop.
 //
-// The plan to play, in O(values x uses x schedule) at worst.
-Plan XlaLikePlan(const ProgramRules& rules);
+// The plan to play, in O(values x uses x schedule) at worst. Values that are not yet served when
+// the meter is spent stay in HBM.
+Plan XlaLikePlan(const ProgramFacts& facts, BudgetMeter& meter);
+
+// Proposes this plan.
+class XlaLikeSolver : public Solver {
+ public:
+  absl::string_view name() const override { return solver_name::kXlaLike; }
+  absl::StatusOr<std::vector<PlayedPlan>> Propose(const ProgramFacts& facts, uint64_t seed,
+                                                  BudgetMeter& meter) const override;
+};
 
 }  // namespace mallocmuzero
 
