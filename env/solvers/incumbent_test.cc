@@ -124,7 +124,7 @@ TEST(Incumbent, ChangesWithoutEffectPlayNothing) {
   incumbent.Reset(Plan(rules.access_count(), Action::kDrop));
   const uint64_t version = incumbent.version();
   const std::vector<PlanChange> changes = {{.access = 0, .action = Action::kNoCopy}};
-  incumbent.Try(changes, kAnything);
+  EXPECT_FALSE(incumbent.Try(changes, kAnything));
   EXPECT_EQ(incumbent.version(), version);
   EXPECT_EQ(incumbent.plan()[0], Action::kNoCopy);
   EXPECT_FALSE(incumbent.IsFast(0));

@@ -15,6 +15,10 @@ constexpr double kLeastGain = 1e-10;
 // After so many kicks in a row that find no better plan, a search looks at the others' best plan.
 constexpr int kPatience = 3;
 
+// A search ends when it has tried so many changes for each access in a row and none has played a
+// game.
+constexpr uint64_t kEmptyTries = 1000;
+
 // Distance of the seeds of threads: large, so that searches with neighbouring seeds share none.
 constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
 
@@ -49,10 +53,10 @@ LocalSearch::LocalSearch(const NeighbourhoodTables& tables, uint64_t seed, Searc
 
 PlayedPlan LocalSearch::Run(absl::Span<const PlayedPlan> starts) {
   best_ = BestOf(starts);
-  if (neighbourhood_.empty() || meter_.spent()) return best_;
+  if (neighbourhood_.empty() || IsOver()) return best_;
   Select({starts.begin(), starts.end()});
   Climb();
-  while (!meter_.spent()) {
+  while (!IsOver()) {
     DisturbAndClimb();
     Follow();
   }
@@ -69,7 +73,7 @@ void LocalSearch::Select(std::vector<PlayedPlan> climbers) {
     if (left == 1) break;
     for (PlayedPlan& climber : climbers) {
       incumbent_.Reset(std::move(climber.plan));
-      for (uint64_t k = 0; k < steps && !meter_.spent(); ++k) Step();
+      for (uint64_t k = 0; k < steps && !IsOver(); ++k) Step();
       climber = {incumbent_.plan(), incumbent_.cycles()};
     }
   }
@@ -80,8 +84,7 @@ void LocalSearch::DisturbAndClimb() {
   ++idle_kicks_;
   const double before = incumbent_.cycles();
   Plan plan = incumbent_.plan();
-  incumbent_.Try(neighbourhood_.DrawKick(incumbent_, random_),
-                 std::numeric_limits<double>::infinity());
+  Try(neighbourhood_.DrawKick(incumbent_, random_), std::numeric_limits<double>::infinity());
   Climb();
   Remember();  // the disturbance itself may have gained something, and no step after it
   if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
@@ -96,18 +99,31 @@ void LocalSearch::Follow() {
 }
 
 void LocalSearch::Climb() {
-  for (uint64_t idle = 0; idle < neighbourhood_.size() && !meter_.spent(); ++idle) {
+  for (uint64_t idle = 0; idle < neighbourhood_.size() && !IsOver(); ++idle) {
     if (Step()) idle = 0;
   }
 }
 
 bool LocalSearch::Step() {
   const double before = incumbent_.cycles();
-  incumbent_.Try(neighbourhood_.Draw(incumbent_, random_), before);
-  meter_.CountGame();
+  Try(neighbourhood_.Draw(incumbent_, random_), before);
   if (incumbent_.cycles() >= before - kLeastGain * before) return false;
   Remember();
   return true;
+}
+
+void LocalSearch::Try(absl::Span<const PlanChange> changes, double limit) {
+  if (incumbent_.Try(changes, limit)) {
+    empty_tries_ = 0;
+    meter_.CountGame();
+  } else {
+    ++empty_tries_;
+    meter_.CountStep();
+  }
+}
+
+bool LocalSearch::IsOver() const {
+  return meter_.spent() || empty_tries_ > kEmptyTries * neighbourhood_.size();
 }
 
 void LocalSearch::Remember() {

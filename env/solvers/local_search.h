@@ -35,8 +35,9 @@ class LocalSearch {
 
   // Climbs from the best few starts for a while, then longer from fewer and fewer of them. Then,
   // until the budget is spent, the search disturbs its best plan within a stretch of the program,
-  // climbs, and goes back if that lost. Returns before only if there is nothing to decide. Returns
-  // the best plan played, the starts included. `starts` must not be empty.
+  // climbs, and goes back if that lost. Returns before the end of the budget if there is nothing to
+  // decide, or if tries change no decision for long. Returns the best plan played, the starts
+  // included. `starts` must not be empty.
   PlayedPlan Run(absl::Span<const PlayedPlan> starts);
 
  private:
@@ -53,6 +54,12 @@ class LocalSearch {
   // Tries a random change; true if it gained.
   bool Step();
 
+  // Tries these changes with a limit. Counts the try as a game if it plays one.
+  void Try(absl::Span<const PlanChange> changes, double limit);
+
+  // The budget is spent, or tries play nothing any more.
+  bool IsOver() const;
+
   // Keeps the incumbent if it is the best plan so far.
   void Remember();
 
@@ -62,7 +69,8 @@ class LocalSearch {
   Neighbourhood neighbourhood_;
   Incumbent incumbent_;
   PlayedPlan best_;
-  int idle_kicks_ = 0;  // since this search found its best plan
+  uint64_t empty_tries_ = 0;  // in a row, that played nothing
+  int idle_kicks_ = 0;        // since this search found its best plan
 };
 
 }  // namespace mallocmuzero
