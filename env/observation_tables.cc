@@ -197,8 +197,10 @@ class ObservationTables::Builder {
     const v1::Hardware& hardware = program_.hardware();
     const double hbm_rate = hardware.hbm_bytes_per_cycle();
     auto& row = tables_.program_;
-    const v1::Baseline& baseline = program_.proto().baseline();
-    if (baseline.mapping_cycles() > 0) row[kDefaultReturn] = ReturnOf(baseline.mapping_cycles());
+    const Baseline* baseline = program_.baseline();
+    if (baseline != nullptr && baseline->mapped_cycles > 0) {
+      row[kDefaultReturn] = ReturnOf(baseline->mapped_cycles);
+    }
     row[kAllFastReturn] = ReturnOf(AllFastCycles(program_));
     row[kInstructions] = CountScale(program_.instruction_count(), 16);
     row[kAccesses] = CountScale(program_.access_count(), 18);

@@ -35,7 +35,8 @@ class PlayedProgram {
   // Decisions of one game, the greedy player's: how long games are, roughly.
   uint32_t decisions() const { return decisions_; }
 
-  // Of the compiler's own placement, share of the all-HBM cycles saved; NaN if there is none.
+  // Share of the all-HBM cycles that the compiler's own placement saves as compiled; NaN if there
+  // is none.
   double default_return() const { return default_return_; }
 
  private:

@@ -40,7 +40,7 @@ absl::StatusOr<Solution> DefaultSolution(const ProgramRules& rules) {
   absl::StatusOr<Mapping> mapping = BaselineMapping(rules.program());
   if (!mapping.ok()) return mapping.status();
   Solution solution = SolutionOf(rules.program(), *std::move(mapping), solver_name::kDefault);
-  solution.cycles = rules.program().proto().baseline().total_cycles();
+  solution.cycles = rules.program().baseline()->compiled_cycles;
   return solution;
 }
 

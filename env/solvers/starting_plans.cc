@@ -10,9 +10,9 @@ absl::StatusOr<std::vector<PlayedPlan>> FollowDefaultSolver::Propose(const Progr
                                                                      uint64_t /*seed*/,
                                                                      BudgetMeter& meter) const {
   std::vector<PlayedPlan> plans;
-  const absl::StatusOr<Mapping> baseline = BaselineMapping(facts.program());
-  if (!baseline.ok()) return plans;
-  plans.push_back(Played(facts.rules(), FollowPlan(facts.program(), *baseline)));
+  const Baseline* baseline = facts.program().baseline();
+  if (baseline == nullptr) return plans;
+  plans.push_back(Played(facts.rules(), FollowPlan(facts.program(), baseline->mapping)));
   meter.CountGame();
   return plans;
 }
