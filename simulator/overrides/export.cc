@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "simulator/core/simulate.h"
 #include "simulator/overrides/override_text.h"
+#include "simulator/overrides/partial_mapping.h"
 #include "simulator/overrides/positions.h"
 #include "simulator/overrides/value.h"
 
@@ -86,12 +87,11 @@ class Exporter {
     const uint32_t buffer = program_.accesses()[accesses.front()].buffer;
     item.set_buffer(buffer);
     item.set_bytes(static_cast<double>(program_.buffers()[buffer].bytes));
-    Mapping changed = baseline_;
     for (const uint32_t a : accesses) {
       item.add_accesses(a);
       item.set_bytes_moved(item.bytes_moved() + BytesMoved(a));
-      changed.in_fast_memory[a] = wanted_.in_fast_memory[a];
     }
+    const Mapping changed = WithAccessesAsWanted(program_, baseline_, wanted_, accesses);
     item.set_gain_cycles(baseline_cycles_ - Simulate(program_, changed).total_cycles);
     return item;
   }
