@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "env/most_savings.h"
 #include "simulator/core/program.h"
+#include "simulator/core/savings.h"
 
 namespace mallocmuzero {
 namespace {

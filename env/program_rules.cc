@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "env/most_savings.h"
 #include "env/program_rules_builder.h"
+#include "simulator/core/savings.h"
 
 namespace mallocmuzero {
 

@@ -5,8 +5,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "env/game.h"
+#include "env/solvers/fewest_cycles.h"
 #include "env/solvers/greedy.h"
-#include "env/solvers/values.h"
 #include "simulator/core/mapping.h"
 
 namespace mallocmuzero {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "env/solvers/fewest_cycles.h"
 #include "simulator/core/mapping.h"
 
 namespace mallocmuzero {

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "env/solvers/values.h"
+#include "simulator/core/values.h"
 
 namespace mallocmuzero {
 

@@ -1,6 +1,6 @@
 #include "env/solvers/program_facts.h"
 
-#include "env/most_savings.h"
+#include "simulator/core/savings.h"
 
 namespace mallocmuzero {
 

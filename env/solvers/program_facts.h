@@ -8,8 +8,8 @@
 
 #include "absl/types/span.h"
 #include "env/program_rules.h"
-#include "env/solvers/values.h"
 #include "simulator/core/program.h"
+#include "simulator/core/values.h"
 
 namespace mallocmuzero {
 

@@ -9,15 +9,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "simulator/core/simulate.h"
+#include "simulator/core/values.h"
 #include "simulator/overrides/override_text.h"
 #include "simulator/overrides/partial_mapping.h"
 #include "simulator/overrides/positions.h"
-#include "simulator/overrides/value.h"
 
 namespace mallocmuzero {
 namespace {
 
 using Item = v1::OverridesReport::Item;
+
+// The values that the compiler decides about, in the order of their first access.
+std::vector<Value> ValuesByFirstAccess(const Program& program) {
+  std::vector<Value> values = FindValues(program, UpdateMeaning::kMakesValue);
+  std::sort(values.begin(), values.end(),
+            [](const Value& a, const Value& b) { return a.accesses.front() < b.accesses.front(); });
+  return values;
+}
 
 class Exporter {
  public:
@@ -30,7 +38,7 @@ class Exporter {
         baseline_cycles_(Simulate(program, baseline).total_cycles) {}
 
   v1::OverridesReport Run() && {
-    for (const BufferValue& value : FindBufferValues(program_)) ExportValue(value);
+    for (const Value& value : ValuesByFirstAccess(program_)) ExportValue(value);
     v1::OverridesReport report;
     report.set_program(program_.proto().name());
     CountWhatIsLeftOut(report);
@@ -62,7 +70,7 @@ class Exporter {
   bool IsWanted(uint32_t access) const { return wanted_.in_fast_memory[access] != 0; }
   bool IsDefault(uint32_t access) const { return baseline_.in_fast_memory[access] != 0; }
 
-  void ExportValue(const BufferValue& value) {
+  void ExportValue(const Value& value) {
     std::vector<uint32_t> gained;  // accesses that are to come into fast memory
     std::vector<uint32_t> lost;    // and those that are to leave it
     for (const uint32_t a : value.accesses) {
@@ -97,7 +105,7 @@ class Exporter {
   }
 
   // The value is written to HBM, and none of its uses is given a copy.
-  void KeepValue(const BufferValue& value, const std::vector<uint32_t>& lost) {
+  void KeepValue(const Value& value, const std::vector<uint32_t>& lost) {
     std::vector<Definition> definitions = InputDefinition(program_, value.buffer);
     if (value.has_definition) definitions = DefinitionsOf(program_, value.accesses.front());
     std::vector<std::string> texts;
@@ -110,7 +118,7 @@ class Exporter {
   }
 
   // Fast memory is handed out to the value before all others.
-  void AssignValueFirst(const BufferValue& value, const std::vector<uint32_t>& gained) {
+  void AssignValueFirst(const Value& value, const std::vector<uint32_t>& gained) {
     const std::vector<Definition> definitions =
         value.has_definition ? DefinitionsOf(program_, value.accesses.front())
                              : InputDefinition(program_, value.buffer);

@@ -10,7 +10,6 @@
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/overrides/override_text.h"
-#include "simulator/overrides/value.h"
 
 namespace mallocmuzero {
 
