@@ -28,7 +28,7 @@ NeighbourhoodTables::NeighbourhoodTables(const ProgramFacts& facts) : facts_(fac
     cumulative_weight_.push_back(sum);
   }
   for (uint32_t i = 0; i < program().instruction_count(); ++i) {
-    fewest_cycles_.push_back(FewestCycles(rules(), i));
+    fewest_cycles_.push_back(FewestCyclesFound(rules(), i));
     regret_in_hbm_.push_back(Regret(i, 0));
   }
 }

@@ -30,8 +30,8 @@ class NeighbourhoodTables {
   // Sums of the weights of movable() up to each access: accesses that save much weigh more.
   absl::Span<const double> cumulative_weight() const { return cumulative_weight_; }
 
-  // Cycles of all executions of an instruction above the fewest that it can take, with these of its
-  // accesses in fast memory.
+  // Cycles of all executions of an instruction above FewestCyclesFound, with these of its accesses
+  // in fast memory.
   double Regret(uint32_t instruction, uint64_t fast_mask) const;
 
   // By instruction, with everything in HBM.
