@@ -130,7 +130,7 @@ v1::MapReport MakeReport(const Program& program, const ProgramRules& rules,
   report.set_seconds(absl::ToDoubleSeconds(spent));
   report.set_games(solution.games);
   report.set_interrupted(solution.interrupted);
-  // An unpacked default has no addresses that could be checked.
+  // A default that is not packed has no addresses to check.
   if (solution.solver == kDefaultMappingName && baseline->packed) {
     report.set_violations(static_cast<uint32_t>(Validate(program, solution.mapping).size()));
   }

@@ -46,7 +46,8 @@ class Search {
   const std::vector<Action>& best() const { return best_; }
 
  private:
-  // By how much the instruction could take less than with the set `fast_mask`, all executions.
+  // Cycles of all executions that the instruction could save beyond those that the accesses in
+  // `fast_mask` save.
   double MostSaved(uint32_t instruction, uint64_t fast_mask, double fewest) const {
     const Program& program = rules_.program();
     return (program.latency().Cycles(instruction, fast_mask) - fewest) *
@@ -71,7 +72,7 @@ class Search {
   const ProgramRules& rules_;
   BudgetMeter& meter_;
   std::vector<double> fewest_cycles_;     // by instruction, one execution
-  std::vector<double> most_saved_after_;  // by instruction, of it and all after it
+  std::vector<double> most_saved_after_;  // by instruction: the sum over it and all later ones
   double best_cycles_ = 0;
   std::vector<Action> best_;
 };

@@ -1,5 +1,5 @@
-// The game that local search improves. Snapshots of it let a changed plan be played from the change
-// on.
+// The game that local search improves. The incumbent keeps snapshots of the game, so that a changed
+// plan is played only from its first change.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_INCUMBENT_H_
 #define MALLOCMUZERO_ENV_SOLVERS_INCUMBENT_H_
@@ -32,7 +32,7 @@ class Incumbent {
   const Plan& plan() const { return plan_; }
   double cycles() const { return cycles_; }
 
-  // Rises with every game that becomes the incumbent.
+  // Grows by one with every game that becomes the incumbent.
   uint64_t version() const { return version_; }
 
   // Whether the access is in fast memory in the incumbent's game.
@@ -63,7 +63,7 @@ class Incumbent {
   // Sets game_ to the incumbent's game just before the decision of an access.
   void GoTo(uint32_t access);
 
-  // Takes those snapshots up to the k-th again that are not valid any more.
+  // Makes the snapshots up to the k-th valid again.
   void RenewSnapshots(size_t k);
 
   // Plays game_ to its end by plan_ and fills trial_. False if the game was given up or takes more

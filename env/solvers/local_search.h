@@ -47,11 +47,10 @@ class LocalSearch {
   // Goes on from the best plan of another search if that plan is better and this search is stuck.
   void Follow();
 
-  // Takes steps until none has gained anything in a row of as many steps as there are accesses to
-  // change.
+  // Takes steps until so many in a row have gained nothing as there are movable accesses.
   void Climb();
 
-  // Tries a random change; true if it gained.
+  // Tries a random change. Returns whether the change gained.
   bool Step();
 
   // Tries these changes with a limit. Counts the try as a game if it plays one.
@@ -69,8 +68,8 @@ class LocalSearch {
   Neighbourhood neighbourhood_;
   Incumbent incumbent_;
   PlayedPlan best_;
-  uint64_t empty_tries_ = 0;  // in a row, that played nothing
-  int idle_kicks_ = 0;        // since this search found its best plan
+  uint64_t empty_tries_ = 0;  // the last tries in a row that played nothing
+  int idle_kicks_ = 0;        // kicks since this search found its best plan
 };
 
 }  // namespace mallocmuzero

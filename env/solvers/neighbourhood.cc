@@ -126,7 +126,7 @@ void Neighbourhood::UpdateRegret(const Incumbent& incumbent) {
   double sum = 0;
   for (uint32_t i = 0; i < program.instruction_count(); ++i) {
     const uint64_t mask = FastMask(program, i, incumbent.in_fast_memory());
-    if (mask != regret_mask_[i]) {  // of few instructions
+    if (mask != regret_mask_[i]) {  // few change between two versions
       regret_[i] = tables_.Regret(i, mask);
       regret_mask_[i] = mask;
     }
@@ -189,7 +189,7 @@ void Neighbourhood::MakeRoom(const Incumbent& incumbent, uint32_t access, Random
 void Neighbourhood::Displace(const Incumbent& incumbent, uint32_t access, Random& random) {
   const Value& value = facts_.values()[facts_.ValueOf(access)];
   const auto [first, last] = DrawStretch(access, random);
-  // A value that is in fast memory meanwhile may have its accesses before and after.
+  // Values that occupy fast memory in this stretch may have their accesses before and after it.
   const uint32_t from = value.accesses[first] - std::min(value.accesses[first], kReach);
   const uint32_t end = value.accesses[last] + 1 + kReach;
   Evict(incumbent, facts_.ValueOf(access), {from, end}, kMostVictims,

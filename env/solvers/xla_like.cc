@@ -79,8 +79,8 @@ class XlaLike {
     return least;
   }
 
-  // Copies a buffer in after `after` and before its use in [use, end]. Tries the starts by how
-  // close they are to the preferred one.
+  // Reserves room for a copy that starts after `after` and for the use in [use, end]. Of the starts
+  // with room it takes the one closest to the preferred overlap.
   bool Prefetch(uint32_t buffer, int32_t after, int32_t use, int32_t end) {
     const int64_t bytes = rules_.buffer(buffer).bytes;
     const int32_t loop = program_.instructions()[use].loop;

@@ -71,8 +71,8 @@ class BaselineMaker {
     return storage < 0 ? -1 : buffer_of_storage_[storage];
   }
 
-  // By priced step of the default module: its instruction of the program, or that of the next step
-  // that has one.
+  // Sets time_of_, by priced step of the default module: the instruction of the program that the
+  // step matches, or that the next matched step matches.
   void MapTimes() {
     time_of_.resize(other_.priced.size());
     int32_t next = program_.instructions_size() - 1;
@@ -92,7 +92,7 @@ class BaselineMaker {
     return value;
   }
 
-  // The buffer a stay belongs to: that of a value computed into it, else that of what was copied.
+  // Finds the buffer of each stay: that of a value computed or else of one copied into it.
   void FindStays() {
     for (ValueId v = 0; v < flow_.values().size(); ++v) {
       const HloValue& value = flow_.values()[v];
@@ -117,8 +117,9 @@ class BaselineMaker {
     }
   }
 
-  // A copy of the program that the compiler turned into one into fast memory leaves a value there
-  // that the program does not know. If a loop begins with it, it is what that loop begins with.
+  // The compiler may turn a copy of the program into a copy into fast memory. Its result is a value
+  // that the program does not have. If a loop begins with that value, its stay belongs to the
+  // loop's initial buffer.
   void FindStaysOfInitialValues() {
     absl::flat_hash_map<int32_t, int32_t> initial_of;  // by the buffer of the parameter
     for (const v1::CarriedGroup& group : program_.carried_groups()) {
@@ -168,7 +169,7 @@ class BaselineMaker {
     }
   }
 
-  // By step: the step of the done that belongs to an asynchronous start, or -1.
+  // By step: the step of the done of an asynchronous start, or -1.
   std::vector<int32_t> FindDoneSteps() const {
     const Schedule& schedule = other_.schedule;
     std::vector<int32_t> done_of(schedule.steps.size(), -1);
@@ -181,7 +182,7 @@ class BaselineMaker {
       const auto start = start_of.find({step.instance, instruction.operands[0]});
       if (start == start_of.end()) continue;
       done_of[start->second] = s;
-      start_of[{step.instance, step.instruction}] = start->second;  // an update is followed on
+      start_of[{step.instance, step.instruction}] = start->second;  // an update continues the start
     }
     return done_of;
   }
@@ -199,7 +200,8 @@ class BaselineMaker {
     return step_of;
   }
 
-  // Which stay serves an access, by the operand or output it was read from; -1: HBM.
+  // The storage whose stay serves an access, by the operand or output that the access is about; -1:
+  // HBM.
   int32_t StayOf(const PricedStep& priced, const v1::Access& access) const {
     const Step& step = other_.StepOf(priced);
     for (const v1::Position& position : access.positions()) {
@@ -237,7 +239,7 @@ class BaselineMaker {
       Stay& stay = stays_[storage];
       if (stay.buffer != static_cast<int32_t>(access.buffer())) {
         ++foreign;
-        in_fast_memory_[a] = true;  // priced as it was, though no interval can show it
+        in_fast_memory_[a] = true;  // keeps the price right, though no interval can show it
         continue;
       }
       Serve(a, stay);
@@ -248,8 +250,8 @@ class BaselineMaker {
     }
   }
 
-  // Instructions the default does not have (a copy it made asynchronous): they use fast memory
-  // where a stay of the buffer begins or ends at them.
+  // The default lacks some instructions, such as a copy that it made asynchronous. Their accesses
+  // are in fast memory where a stay of the buffer begins or ends at them.
   void PlaceUnmatchedAccesses() {
     std::vector<std::vector<int32_t>> stays_of(program_.buffers_size());
     for (int32_t s = 0; s < stays_.size(); ++s) {
@@ -283,7 +285,7 @@ class BaselineMaker {
     return false;
   }
 
-  // Whether the stay serves an access or hands a loop's value on.
+  // Whether the mapping shows the stay: it serves an access or hands a loop's value on.
   bool IsShown(const Stay& stay) const {
     return stay.buffer >= 0 && (stay.used || carried_.contains(stay.buffer));
   }
@@ -324,7 +326,7 @@ class BaselineMaker {
       const int32_t done = std::max(stay.copy_out_done, start);
       interval.set_copy_out_start(static_cast<uint32_t>(start));
       interval.set_copy_out_done(static_cast<uint32_t>(done));
-      // One piece may be on its way out before another is copied in.
+      // One piece may be copied out before another piece is copied in.
       last = std::max({LastUse(stay, start), done - 1, copied_in});
     }
     interval.set_cross_program_prefetch(stay.cross_program_prefetch);
@@ -333,7 +335,7 @@ class BaselineMaker {
     return interval;
   }
 
-  // A copy in several pieces that fill the buffer exactly keeps them.
+  // Adds the pieces of a copy in if they fill the buffer exactly.
   static void AddSlices(const Stay& stay, int64_t buffer_bytes, v1::Interval& interval) {
     std::vector<std::pair<int32_t, int64_t>> slices = stay.slices;
     std::stable_sort(slices.begin(), slices.end(),
@@ -349,8 +351,8 @@ class BaselineMaker {
     }
   }
 
-  // The last access the stay serves, at or behind which its bytes may be given away once the copy
-  // out has finished.
+  // The last access that the stay serves. The bytes are free after this access and the end of the
+  // copy out.
   int32_t LastUse(const Stay& stay, int32_t not_before) const {
     int32_t last = not_before;
     for (int32_t a = 0; a < program_.accesses_size(); ++a) {

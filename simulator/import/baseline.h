@@ -12,7 +12,7 @@ namespace mallocmuzero {
 
 // Intervals, addresses, placement of each access, and the price of the default module as it stands.
 // mapping_cycles and the program's hash are left to the caller, who can simulate the whole program.
-// What had to be assumed stands in `notes`.
+// `notes` lists the assumptions.
 v1::Baseline MakeBaseline(const Assembly& assembly, const AnalyzedModule& all_hbm,
                           const AnalyzedModule& default_module, const Match& match);
 

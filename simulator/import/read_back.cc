@@ -17,7 +17,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Mismatches listed in a report: the largest ones.
+// A report lists so many mismatches, the largest ones.
 constexpr size_t kMaxMismatches = 200;
 
 void AddMismatches(const Program& program, const Mapping& wanted, std::vector<uint32_t> accesses,
@@ -40,7 +40,7 @@ void AddMismatches(const Program& program, const Mapping& wanted, std::vector<ui
   }
 }
 
-// A share of nothing is all of it: nothing was refused.
+// The share of nothing is 1: nothing was refused.
 double Share(double part, double whole) { return whole > 0 ? part / whole : 1; }
 
 }  // namespace

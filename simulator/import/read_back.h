@@ -1,5 +1,5 @@
-// What the compiler made of a mapping: the placement of a recompiled module, in terms of the
-// program that the mapping was for.
+// Reads the placement of a recompiled module back as a mapping of the program that the module was
+// compiled from.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_READ_BACK_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_READ_BACK_H_
@@ -16,20 +16,21 @@
 namespace mallocmuzero {
 
 struct ReadBack {
-  // Accesses of instructions without a match are placed as the intervals around them say.
+  // Accesses of instructions without a match are in the memory that the intervals around them
+  // imply.
   Mapping mapping;
 
   // False if the intervals could not be packed into addresses; all offsets are then 0.
   bool packed = false;
 
-  // By instruction of the program: the recompiled module has it.
+  // By instruction of the program: whether the recompiled module has the instruction.
   std::vector<bool> matched;
 
   // Price of the recompiled module as it stands, cycles. Absent if its text has no estimates, as
   // the schedules that the compiler dumps before it generates code.
   absl::optional<double> compiled_cycles;
 
-  // What had to be assumed, one line each, for people.
+  // Assumptions that were made, one line each, for people.
   std::vector<std::string> notes;
 };
 

@@ -71,8 +71,8 @@ class Exporter {
   bool IsDefault(uint32_t access) const { return baseline_.in_fast_memory[access] != 0; }
 
   void ExportValue(const Value& value) {
-    std::vector<uint32_t> gained;  // accesses that are to come into fast memory
-    std::vector<uint32_t> lost;    // and those that are to leave it
+    std::vector<uint32_t> gained;  // accesses that only the wanted mapping has in fast memory
+    std::vector<uint32_t> lost;    // accesses that only the default has in fast memory
     for (const uint32_t a : value.accesses) {
       if (IsWanted(a) && !IsDefault(a)) gained.push_back(a);
       if (!IsWanted(a) && IsDefault(a)) lost.push_back(a);
@@ -104,12 +104,12 @@ class Exporter {
     return item;
   }
 
-  // The value is written to HBM, and none of its uses is given a copy.
+  // Keeps the value in HBM where it is written, and gives none of its uses a copy.
   void KeepValue(const Value& value, const std::vector<uint32_t>& lost) {
     std::vector<Definition> definitions = InputDefinition(program_, value.buffer);
     if (value.has_definition) definitions = DefinitionsOf(program_, value.accesses.front());
     std::vector<std::string> texts;
-    // Only the uses of a program input can be kept: the input itself is in HBM anyhow.
+    // A program input is in HBM anyhow, so that only its uses need overrides.
     if (value.has_definition) AppendKept(definitions, texts);
     for (const uint32_t a : value.accesses) AppendKept(UsesOf(program_, a, wanted_), texts);
     if (texts.empty()) return;
@@ -117,23 +117,23 @@ class Exporter {
     for (std::string& text : texts) item.add_tensor_overrides(std::move(text));
   }
 
-  // Fast memory is handed out to the value before all others.
+  // Lets the compiler assign fast memory to the value before all others.
   void AssignValueFirst(const Value& value, const std::vector<uint32_t>& gained) {
     const std::vector<Definition> definitions =
         value.has_definition ? DefinitionsOf(program_, value.accesses.front())
                              : InputDefinition(program_, value.buffer);
-    // What a loop hands to its body and to what follows is assigned with what goes into the loop.
+    // The compiler assigns a value that a loop hands on together with the loop's initial value.
     if (definitions.empty()) return;
     Item& item = AddItem("assign_first", definitions.front().instruction, gained);
     for (const Definition& definition : definitions) {
       item.add_sort_overrides(AssignFirst(definition));
     }
-    // Pinning a program input would move the input itself: a copy is asked for instead.
+    // Pinning a program input would move the input itself, so the strict text asks for a copy.
     item.set_strict(value.has_definition ? PinInFastMemory(definitions.front())
                                          : PrefetchText(gained.front()));
   }
 
-  // One access of a value that stays in fast memory elsewhere.
+  // Keeps one access in HBM of a value that is in fast memory at other accesses.
   void KeepAccess(uint32_t access) {
     std::vector<std::string> texts;
     AppendKept(DefinitionsOf(program_, access), texts);
@@ -143,7 +143,7 @@ class Exporter {
     for (std::string& text : texts) item.add_tensor_overrides(std::move(text));
   }
 
-  // One copy for all accesses that the same interval serves.
+  // Asks for one copy for all accesses that the same interval serves.
   void PrefetchAccesses(const std::vector<uint32_t>& gained) {
     std::map<const Interval*, std::vector<uint32_t>> served;
     for (const uint32_t a : gained) {
@@ -162,15 +162,15 @@ class Exporter {
     for (const Position& position : positions) texts.push_back(KeepInHbm(position));
   }
 
-  // The instruction an item is about.
+  // Name of the instruction that an item reports.
   std::string NameOf(const std::vector<Definition>& definitions,
                      const std::vector<uint32_t>& accesses) const {
     if (!definitions.empty()) return definitions.front().instruction;
     return InstructionName(program_, program_.accesses()[accesses.front()].instruction);
   }
 
-  // The override that asks for the copy an access needs; empty if it needs none, or if that cannot
-  // be said.
+  // The override that asks for the copy that an access needs. Empty if the access needs none, or if
+  // no override can name its use.
   std::string PrefetchText(uint32_t access) const {
     const Interval* copy = CopyInFor(access);
     const std::vector<Use> uses = UsesOf(program_, access, wanted_);
@@ -178,7 +178,8 @@ class Exporter {
     return Prefetch(uses.front(), TimeOfCopy(static_cast<uint32_t>(copy->copy_in_start)));
   }
 
-  // The interval of the wanted mapping that serves the access, if a copy from HBM starts it.
+  // The interval of the wanted mapping that serves the access, if the interval begins with a copy
+  // from HBM; otherwise null.
   const Interval* CopyInFor(uint32_t access) const {
     const Access& use = program_.accesses()[access];
     for (const Interval& interval : wanted_.intervals) {
