@@ -102,9 +102,11 @@ absl::StatusOr<Solution> RunPortfolio(const ProgramFacts& facts, uint64_t seed,
   Solution best = AllHbmSolution(facts.rules());
   std::optional<Solution> played = BestValid(facts, std::move(candidates));
   if (played && played->cycles < best.cycles) best = *std::move(played);
-  absl::StatusOr<Solution> standing = DefaultSolution(facts.rules());
-  if (standing.ok() && standing->cycles <= best.cycles) return standing;
-  return best;
+  const Baseline* baseline = facts.program().baseline();
+  if (baseline == nullptr || best.cycles < baseline->compiled_cycles) return best;
+  absl::StatusOr<Solution> kept = DefaultSolution(facts.rules());
+  if (kept.ok()) kept->cycles = baseline->compiled_cycles;
+  return kept;
 }
 
 }  // namespace mallocmuzero

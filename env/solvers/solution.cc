@@ -39,9 +39,7 @@ Solution AllHbmSolution(const ProgramRules& rules) {
 absl::StatusOr<Solution> DefaultSolution(const ProgramRules& rules) {
   absl::StatusOr<Mapping> mapping = BaselineMapping(rules.program());
   if (!mapping.ok()) return mapping.status();
-  Solution solution = SolutionOf(rules.program(), *std::move(mapping), solver_name::kDefault);
-  solution.cycles = rules.program().baseline()->compiled_cycles;
-  return solution;
+  return SolutionOf(rules.program(), *std::move(mapping), solver_name::kDefault);
 }
 
 }  // namespace mallocmuzero

@@ -20,8 +20,7 @@ Solution SolutionOf(const ProgramRules& rules, const Plan& plan, absl::string_vi
 
 Solution AllHbmSolution(const ProgramRules& rules);
 
-// The compiler's own mapping, with the price of the default as compiled. NotFound if the program
-// has no baseline.
+// The compiler's own mapping. NotFound if the program has no baseline.
 absl::StatusOr<Solution> DefaultSolution(const ProgramRules& rules);
 
 }  // namespace mallocmuzero

@@ -67,8 +67,9 @@ struct SolveOptions {
 struct Solution {
   Mapping mapping;
 
-  // Simulate(program, mapping).total_cycles. The compiler's default is the exception: its price is
-  // that of the module as compiled, because keeping the default means keeping that module.
+  // Simulate(program, mapping).total_cycles. The default that a portfolio keeps is the exception:
+  // it has the price of the module as compiled, because keeping the default means keeping that
+  // module.
   double cycles = 0;
 
   // The game that gives the mapping, one action a decision. Empty for all_hbm and default: there
