@@ -19,16 +19,16 @@
 namespace mallocmuzero {
 namespace {
 
-// Decisions explored in a game of a round, on average, by turns.
+// Mean number of explored decisions of a game; the games of a round take these by turns.
 constexpr float kExplored[] = {2, 4, 8, 1};
 
-// What a searched decision takes, in decisions without search, by the arithmetic in them.
+// Time of a decision with search in decisions without search, estimated by their arithmetic.
 double SearchCost(const v1::NetworkConfig& config, uint32_t simulations) {
   const NetworkCost cost = CostOf(config);
   return 1 + simulations * static_cast<double>(cost.step_flops) / cost.root_flops;
 }
 
-// One game of the round without exploration, the others with.
+// The first game of a round does not explore, and the others do.
 std::vector<GameTask> MakeTasks(const PlayedProgram& program, const AgentRound& round,
                                 uint64_t played, Random& seeds) {
   std::vector<GameTask> tasks;

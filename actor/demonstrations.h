@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "env/program_set.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 
 namespace mallocmuzero {

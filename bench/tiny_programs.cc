@@ -19,7 +19,7 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "env/program_set.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 #include "env/testing/tiny_program.h"
 #include "simulator/core/fingerprint.h"
 

@@ -5,13 +5,9 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "actor/agent.h"
+#include "actor/agent_solver.h"
 #include "actor/self_play.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
@@ -28,28 +24,15 @@ std::string ShippedCheckpoint() {
   return std::filesystem::exists(path, error) ? path.string() : "";
 }
 
-absl::StatusOr<std::vector<Proposal>> ProposeWithAgent(const PlayedProgram& program,
-                                                       const std::string& checkpoint,
-                                                       const AgentLimits& limits) {
+absl::StatusOr<std::unique_ptr<Solver>> LoadAgent(const PlayedProgram& program,
+                                                  const std::string& checkpoint) {
   const absl::StatusOr<std::unique_ptr<Network>> network = LoadNetwork(checkpoint);
   if (!network.ok()) return network.status();
-  std::vector<Proposal> proposals;
-  if (program.decisions() == 0) return proposals;
-  const auto snapshot = (*network)->Snapshot({});
+  auto snapshot = (*network)->Snapshot({});
   if (!snapshot.ok()) return snapshot.status();
-  AgentOptions options;
   const absl::StatusOr<SearchConfig> search = MakeSearchConfig(DefaultSearchOptions());
   if (!search.ok()) return search.status();
-  options.search = *search;
-  options.deadline = limits.deadline;
-  options.stop = [&] { return absl::Now() >= limits.end || (limits.stop && limits.stop()); };
-  options.seed = limits.seed;
-  absl::StatusOr<AgentGames> played = PlayAgent(program, *snapshot, options);
-  if (!played.ok()) return played.status();
-  for (std::vector<Action>& game : played->games) {
-    proposals.push_back({.player = "agent", .actions = std::move(game)});
-  }
-  return proposals;
+  return std::make_unique<AgentSolver>(program, *std::move(snapshot), *search);
 }
 
 }  // namespace mallocmuzero::cli

@@ -23,6 +23,7 @@
 #include "env/game.h"
 #include "env/program_set.h"
 #include "env/solvers/greedy.h"
+#include "env/solvers/program_facts.h"
 #include "mallocmuzero/v1/bench.pb.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
@@ -74,7 +75,7 @@ absl::StatusOr<PlayedGames> PlayOneOfEach(const ProgramSet& programs, const Netw
 void Describe(const PlayedProgram& program, const v1::Trajectory& game,
               v1::PlayBenchReport::Program& entry) {
   const double all_hbm = program.rules().all_hbm_cycles();
-  const double greedy = PlayGreedy(program.rules()).total_return();
+  const double greedy = PlayGreedy(ProgramFacts(program.rules())).total_return();
   entry.set_program(program.name());
   entry.set_hardware(program.program().hardware().name());
   entry.set_decisions(static_cast<uint32_t>(game.actions().size()));

@@ -32,6 +32,7 @@
 #include "cli/table.h"
 #include "env/program_rules.h"
 #include "env/program_set.h"
+#include "env/solvers/solve.h"
 #include "env/solvers/solver.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/mapping.h"
@@ -45,17 +46,9 @@ namespace {
 
 constexpr int kReasonsShown = 10;
 
-// The solver that plays the checkpoint's network and polishes its games by local search.
-constexpr char kAgent[] = "agent";
-constexpr char kPortfolio[] = "portfolio";
-
-// Parts of the budget that the agent plays, before local search goes on from its games.
-constexpr double kAgentShare = 0.12;
-constexpr double kAgentShareInPortfolio = 0.1;
-
 struct MapFlags {
   std::string program;
-  std::string solver = kPortfolio;
+  std::string solver{solver_name::kPortfolio};
   std::string checkpoint;
   std::string budget = "60s";
   uint32_t threads = 0;
@@ -66,27 +59,26 @@ struct MapFlags {
   bool json = false;
 };
 
-bool HasDefault(const Program& program) { return program.proto().baseline().has_mapping(); }
+std::string KnownSolvers() { return absl::StrJoin(SolverNames(), ", "); }
 
-std::string KnownSolvers() {
-  return absl::StrCat(absl::StrJoin(SolverNames(), ", "), ", ", kAgent);
+bool MayPlayAgent(const MapFlags& flags) {
+  return flags.solver == solver_name::kAgent || flags.solver == solver_name::kPortfolio;
 }
 
-// However it is written, and whether or not there is such a file.
+// The same path for two ways to write it, whether or not there is such a file.
 std::filesystem::path WholePath(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
 }
 
-// A search may take hours: what would make its end useless is said before.
+// A search may take hours: errors that would make its result useless are reported before it.
 absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   const absl::Span<const absl::string_view> solvers = SolverNames();
-  if (flags.solver != kAgent &&
-      std::find(solvers.begin(), solvers.end(), flags.solver) == solvers.end()) {
+  if (std::find(solvers.begin(), solvers.end(), flags.solver) == solvers.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--solver: expected one of ", KnownSolvers(), ", found '", flags.solver, "'"));
   }
-  if (!flags.checkpoint.empty() && flags.solver != kAgent && flags.solver != kPortfolio) {
+  if (!flags.checkpoint.empty() && !MayPlayAgent(flags)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--checkpoint: --solver ", flags.solver,
                      " plays no networks; --solver agent or portfolio expected"));
@@ -95,7 +87,7 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
     return absl::InvalidArgumentError(
         absl::StrCat("--plot: ", flags.plot, ": another file than that of --output expected"));
   }
-  if (flags.explain && !HasDefault(program)) {
+  if (flags.explain && program.baseline() == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("--explain: ", flags.program, " has no default mapping to compare with"));
   }
@@ -115,47 +107,14 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   return absl::OkStatus();
 }
 
-// What the agent plays within its part of the budget; nothing for solvers that do not ask for it.
-absl::Status AddProposals(const MapFlags& flags, const PlayedProgram& program, absl::Time start,
-                          absl::Duration budget, SolveOptions& options) {
-  if (flags.solver != kAgent && flags.solver != kPortfolio) return absl::OkStatus();
+// The agent for solvers that ask for it; null for others, and for a portfolio without a checkpoint.
+absl::StatusOr<std::unique_ptr<Solver>> AgentFor(const MapFlags& flags,
+                                                 const PlayedProgram& program) {
+  if (!MayPlayAgent(flags)) return nullptr;
   const std::string checkpoint = flags.checkpoint.empty() ? ShippedCheckpoint() : flags.checkpoint;
-  if (checkpoint.empty()) {
-    if (flags.solver == kPortfolio) return absl::OkStatus();
-    return absl::InvalidArgumentError("--solver agent: --checkpoint expected, none is installed");
-  }
-  const double share = flags.solver == kAgent ? kAgentShare : kAgentShareInPortfolio;
-  absl::StatusOr<std::vector<Proposal>> proposals =
-      ProposeWithAgent(program, checkpoint,
-                       {.deadline = start + share * budget,
-                        .end = start + 1.5 * share * budget,
-                        .stop = options.stop,
-                        .seed = options.seed});
-  if (!proposals.ok()) return proposals.status();
-  options.proposals = *std::move(proposals);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Solution> SolveAsAsked(const MapFlags& flags, const ProgramRules& rules,
-                                      const SolveOptions& options) {
-  if (flags.solver != kAgent) return Solve(flags.solver, rules, options);
-  absl::StatusOr<Solution> polished = Solve("local_search", rules, options);
-  if (polished.ok()) polished->solver = kAgent;
-  return polished;
-}
-
-// A portfolio's best is compared with the compiler's mapping as our simulator prices it. What
-// counts is the module as compiled: where that is cheaper, the answer is to leave it alone.
-absl::StatusOr<Solution> SolveNoWorseThanDefault(const MapFlags& flags, const ProgramRules& rules,
-                                                 const SolveOptions& options) {
-  absl::StatusOr<Solution> best = SolveAsAsked(flags, rules, options);
-  if (!best.ok() || flags.solver != kPortfolio || !HasDefault(rules.program())) return best;
-  if (best->cycles < rules.program().proto().baseline().total_cycles()) return best;
-  absl::StatusOr<Solution> standing = Solve("default", rules, options);
-  if (!standing.ok()) return standing;
-  standing->games = best->games;
-  standing->interrupted = best->interrupted;
-  return standing;
+  if (!checkpoint.empty()) return LoadAgent(program, checkpoint);
+  if (flags.solver == solver_name::kPortfolio) return nullptr;
+  return absl::InvalidArgumentError("--solver agent: --checkpoint expected, none is installed");
 }
 
 v1::MapReport MakeReport(const Program& program, const ProgramRules& rules,
@@ -166,18 +125,20 @@ v1::MapReport MakeReport(const Program& program, const ProgramRules& rules,
   report.set_solver(solution.solver);
   report.set_total_cycles(solution.cycles);
   report.set_all_hbm_cycles(rules.all_hbm_cycles());
-  if (HasDefault(program)) report.set_default_cycles(program.proto().baseline().total_cycles());
+  const Baseline* baseline = program.baseline();
+  if (baseline != nullptr) report.set_default_cycles(baseline->compiled_cycles);
   report.set_seconds(absl::ToDoubleSeconds(spent));
   report.set_games(solution.games);
   report.set_interrupted(solution.interrupted);
-  // An unpacked default has no addresses that could be checked.
-  if (solution.solver == kDefaultMappingName && program.proto().baseline().packed()) {
+  // A default that is not packed has no addresses to check.
+  if (solution.solver == kDefaultMappingName && baseline->packed) {
     report.set_violations(static_cast<uint32_t>(Validate(program, solution.mapping).size()));
   }
   return report;
 }
 
-// "SOLVER found 1.234 Mcycles in 2.0 s (5 games)" and how that compares.
+// "SOLVER found 1.234 Mcycles in 2.0 s (5 games)", and a comparison with the default and with
+// everything in HBM.
 std::string FoundText(const v1::MapReport& report, absl::string_view spent) {
   std::string text = absl::StrFormat("%s found %.3f Mcycles%s\n", report.solver(),
                                      report.total_cycles() / 1e6, spent);
@@ -191,23 +152,26 @@ std::string FoundText(const v1::MapReport& report, absl::string_view spent) {
   return text;
 }
 
-// The compiler's placement costs what its module costs, and as a mapping at times more.
-std::string DefaultKeptText(const v1::MapReport& report, absl::string_view spent) {
+// With both prices of the default: `simulate` prints that of the mapping.
+std::string DefaultKeptText(const Baseline& baseline, const v1::MapReport& report,
+                            absl::string_view spent) {
   return absl::StrFormat(
       "nothing found%s that costs less than the compiler's own placement, which is kept\n"
       "  as compiled %.3f Mcycles, as a mapping %.3f\n"
       "  all in HBM  %.3f Mcycles\n",
-      spent, report.default_cycles() / 1e6, report.total_cycles() / 1e6,
+      spent, baseline.compiled_cycles / 1e6, baseline.mapped_cycles / 1e6,
       report.all_hbm_cycles() / 1e6);
 }
 
-std::string MapText(const MapFlags& flags, const v1::MapReport& report) {
+std::string MapText(const MapFlags& flags, const Program& program, const v1::MapReport& report) {
   const std::string spent =
       absl::StrFormat(" in %.1f s (%u games)%s", report.seconds(), report.games(),
                       report.interrupted() ? ", interrupted" : "");
-  const bool kept = flags.solver == kPortfolio && report.solver() == kDefaultMappingName;
-  std::string text = absl::StrCat(report.program(), " on ", report.hardware(), ": ",
-                                  kept ? DefaultKeptText(report, spent) : FoundText(report, spent));
+  const bool kept =
+      flags.solver == solver_name::kPortfolio && report.solver() == kDefaultMappingName;
+  std::string text = absl::StrCat(
+      report.program(), " on ", report.hardware(), ": ",
+      kept ? DefaultKeptText(*program.baseline(), report, spent) : FoundText(report, spent));
   if (report.violations() > 0) {
     absl::StrAppend(&text, "  as imported it breaks rules of the game, ",
                     FormatCount(report.violations()),
@@ -218,18 +182,17 @@ std::string MapText(const MapFlags& flags, const v1::MapReport& report) {
 }
 
 absl::Status WritePlot(const Program& program, const Solution& solution, const std::string& path) {
-  const v1::Baseline& baseline = program.proto().baseline();
+  const Baseline* baseline = program.baseline();
   std::vector<view::Panel> panels = {
       {.title = solution.solver,
        .mapping = &solution.mapping,
-       .has_addresses = solution.solver != kDefaultMappingName || baseline.packed()}};
-  const absl::StatusOr<Mapping> standing = BaselineMapping(program);
+       .has_addresses = solution.solver != kDefaultMappingName || baseline->packed}};
   view::PlotOptions options;
-  if (standing.ok()) {
+  if (baseline != nullptr) {
     panels.push_back({.title = "default (the compiler's own)",
-                      .mapping = &*standing,
-                      .has_addresses = baseline.packed()});
-    options.default_cycles = baseline.total_cycles();
+                      .mapping = &baseline->mapping,
+                      .has_addresses = baseline->packed});
+    options.default_cycles = baseline->compiled_cycles;
   }
   return WriteFileAtomically(path, view::MappingSvg(program, panels, options));
 }
@@ -259,28 +222,28 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
   {
     const InterruptGuard guard;
     SolveProgressBar bar(start, *budget,
-                         HasDefault(program) ? program.proto().baseline().total_cycles() : 0);
+                         program.baseline() != nullptr ? program.baseline()->compiled_cycles : 0);
     SolveOptions options;
     options.deadline = start + *budget;
     options.threads = ThreadCount(flags.threads);
     options.seed = flags.seed;
     options.stop = InterruptGuard::interrupted;
     options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
-    MMZ_RETURN_IF_ERROR(AddProposals(flags, **played, start, *budget, options));
-    solution = SolveNoWorseThanDefault(flags, rules, options);
+    const absl::StatusOr<std::unique_ptr<Solver>> agent = AgentFor(flags, **played);
+    if (!agent.ok()) return agent.status();
+    options.agent = agent->get();
+    solution = Solve(flags.solver, rules, options);
   }
   if (!solution.ok()) return solution.status();
   MMZ_RETURN_IF_ERROR(WriteOutputs(flags, program, *solution));
   v1::MapReport report = MakeReport(program, rules, *solution, absl::Now() - start);
   if (flags.explain) {
-    const absl::StatusOr<Mapping> standing = BaselineMapping(program);
-    if (!standing.ok()) return standing.status();
     *report.mutable_explanation() =
         MakeExplainReport(program, {solution->solver, solution->mapping},
-                          {kDefaultMappingName, *standing}, kReasonsShown);
+                          {kDefaultMappingName, program.baseline()->mapping}, kReasonsShown);
   }
   if (!flags.json) {
-    std::fputs(MapText(flags, report).c_str(), stdout);
+    std::fputs(MapText(flags, program, report).c_str(), stdout);
     return ExitCode::kSuccess;
   }
   return PrintJson(report);

@@ -56,8 +56,8 @@ v1::PlaceReport MakeReport(const Program& program, const Mapping& mapping,
   report.set_live_bytes(static_cast<double>(placed.live_bytes));
   report.set_fast_memory_bytes(static_cast<double>(program.hardware().fast_memory_bytes()));
   report.set_mapping_cycles(Simulate(program, mapping).total_cycles);
-  if (program.proto().has_baseline()) {
-    report.set_default_cycles(program.proto().baseline().total_cycles());
+  if (program.baseline() != nullptr) {
+    report.set_default_cycles(program.baseline()->compiled_cycles);
   }
   return report;
 }

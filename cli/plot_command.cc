@@ -41,7 +41,7 @@ std::string TitleOf(const std::string& name, const Mapping& mapping) {
 std::vector<std::string> PanelNames(const PlotFlags& flags, const Program& program) {
   std::vector<std::string> names = flags.mappings;
   const bool asked = std::find(names.begin(), names.end(), kDefaultMappingName) != names.end();
-  if (!asked && program.proto().baseline().has_mapping()) names.push_back(kDefaultMappingName);
+  if (!asked && program.baseline() != nullptr) names.push_back(kDefaultMappingName);
   return names;
 }
 
@@ -50,14 +50,14 @@ absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, flags.mappings));
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
-  const v1::Baseline& baseline = program->proto().baseline();
+  const Baseline* baseline = program->baseline();
   std::vector<Mapping> mappings;
   std::vector<view::Panel> panels;
   for (const std::string& name : PanelNames(flags, *program)) {
     absl::StatusOr<Mapping> mapping = LoadMappingByName(name, *program);
     if (!mapping.ok()) return mapping.status();
     panels.push_back({.title = TitleOf(name, *mapping),
-                      .has_addresses = name != kDefaultMappingName || baseline.packed()});
+                      .has_addresses = name != kDefaultMappingName || baseline->packed});
     mappings.push_back(*std::move(mapping));
   }
   if (panels.empty()) {
@@ -68,7 +68,7 @@ absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
   view::PlotOptions options;
   options.axis = flags.by_instruction ? view::Axis::kInstructions : view::Axis::kCycles;
   options.stacked = flags.stacked;
-  if (program->proto().has_baseline()) options.default_cycles = baseline.total_cycles();
+  if (baseline != nullptr) options.default_cycles = baseline->compiled_cycles;
   const absl::Status written =
       WriteFileAtomically(flags.output, view::MappingSvg(*program, panels, options));
   if (!written.ok()) return OutputError(written);

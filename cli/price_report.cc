@@ -58,8 +58,8 @@ v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping) 
   report.set_stall_cycles(price.stall_cycles);
   report.set_seconds(price.total_cycles / program.hardware().clock_hz());
   report.set_all_hbm_cycles(SimulateAllHbm(program).total_cycles);
-  if (program.proto().has_baseline()) {
-    report.set_default_cycles(program.proto().baseline().total_cycles());
+  if (program.baseline() != nullptr) {
+    report.set_default_cycles(program.baseline()->compiled_cycles);
   }
   report.set_bytes_accessed(traffic.bytes_accessed);
   if (traffic.bytes_accessed > 0) {

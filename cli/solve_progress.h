@@ -4,15 +4,15 @@
 #define MALLOCMUZERO_CLI_SOLVE_PROGRESS_H_
 
 #include "absl/time/time.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 
 namespace mallocmuzero::cli {
 
-// On a terminal one line that is written over, with a bar for the time; otherwise a line now and
-// then.
+// On a terminal: one line that is written again and again, with a bar for the time. Otherwise: a
+// new line every few seconds.
 class SolveProgressBar {
  public:
-  // `reference_cycles` is what the best is compared with; 0: nothing.
+  // The best is compared with `reference_cycles`; 0: with nothing.
   SolveProgressBar(absl::Time start, absl::Duration budget, double reference_cycles);
 
   // Ends the line on a terminal.
@@ -32,8 +32,9 @@ class SolveProgressBar {
   bool shown_ = false;
 };
 
-// While it lives, SIGINT, SIGTERM and SIGHUP (unless that was ignored, as by nohup) are noted
-// instead of ending the process. One at a time.
+// While the guard lives, SIGINT, SIGTERM and SIGHUP set interrupted() instead of ending the
+// process. A SIGHUP that was ignored before, as under nohup, stays ignored. Only one guard may live
+// at a time.
 class InterruptGuard {
  public:
   InterruptGuard();

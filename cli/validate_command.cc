@@ -65,7 +65,7 @@ absl::StatusOr<ExitCode> RunValidate(const ValidateFlags& flags) {
   if (!program.ok()) return program.status();
   const absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);
   if (!mapping.ok()) return mapping.status();
-  if (flags.mapping == kDefaultMappingName && !program->proto().baseline().packed()) {
+  if (flags.mapping == kDefaultMappingName && !program->baseline()->packed) {
     return absl::FailedPreconditionError(
         absl::StrCat(flags.program,
                      ": the default has no addresses (its intervals could not be "

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "env/savings_bound.h"
 #include "simulator/core/program.h"
+#include "simulator/core/savings.h"
 
 namespace mallocmuzero {
 namespace {
@@ -19,7 +19,7 @@ constexpr double kRounding = 1e-9;
 // bytes, and one of the changes times the cycles before them.
 class KeptBytes {
  public:
-  // `elapsed` is what ElapsedCycles returns; it must outlive this object.
+  // `elapsed` is what CyclesBefore returns; it must outlive this object.
   explicit KeptBytes(absl::Span<const double> elapsed)
       : elapsed_(elapsed), changes_(elapsed.size() + 1), moments_(elapsed.size() + 1) {}
 
@@ -100,7 +100,7 @@ double SavingsDensityUnit(const Program& program, absl::Span<const double> savin
 }
 
 std::vector<KeepValue> FindKeepValues(const ProgramRules& rules, absl::Span<const double> savings) {
-  const std::vector<double> elapsed = ElapsedCycles(rules.program());
+  const std::vector<double> elapsed = CyclesBefore(rules.program());
   std::vector<Candidate> candidates = FindCandidates(rules, savings, elapsed);
   std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
     return a.savings_density > b.savings_density;

@@ -7,6 +7,7 @@
 #include "env/keep_value.h"
 #include "env/observation.h"
 #include "env/observation_scale.h"
+#include "simulator/core/savings.h"
 #include "simulator/core/simulate.h"
 
 namespace mallocmuzero {
@@ -19,12 +20,13 @@ class ObservationTables::Builder {
       : tables_(tables),
         rules_(*tables.rules_),
         program_(rules_.program()),
-        capacity_(static_cast<double>(program_.hardware().fast_memory_bytes())) {}
+        capacity_(static_cast<double>(program_.hardware().fast_memory_bytes())),
+        savings_(FindSavings(program_)),
+        last_savings_(FindLastSavings(program_)) {}
 
   void Build() {
     MakeInstructions();
     MakeCandidates();
-    MakeSavings();
     MakeCarried();
     tables_.accesses_.resize(program_.access_count());
     for (uint32_t b = 0; b < program_.buffer_count(); ++b) MakeBuffer(b);
@@ -55,27 +57,6 @@ class ObservationTables::Builder {
         tables_.candidates_.push_back(a);
       }
       tables_.first_candidate_.push_back(static_cast<uint32_t>(tables_.candidates_.size()));
-    }
-  }
-
-  // Cycles that each access saves over all executions: with the other accesses of its instruction
-  // in HBM, and with all of them in fast memory.
-  void MakeSavings() {
-    for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
-      const Instruction& instruction = program_.instructions()[i];
-      const uint64_t all = instruction.access_count == kMaxAccessesPerInstruction
-                               ? ~uint64_t{0}
-                               : (uint64_t{1} << instruction.access_count) - 1;
-      for (uint32_t k = 0; k < instruction.access_count; ++k) {
-        const uint64_t bit = uint64_t{1} << k;
-        const auto saving = [&](uint64_t others) {
-          return (program_.latency().Cycles(i, others) -
-                  program_.latency().Cycles(i, others | bit)) *
-                 instruction.execution_count;
-        };
-        savings_.push_back(saving(0));
-        last_savings_.push_back(saving(all & ~bit));
-      }
     }
   }
 
@@ -197,8 +178,10 @@ class ObservationTables::Builder {
     const v1::Hardware& hardware = program_.hardware();
     const double hbm_rate = hardware.hbm_bytes_per_cycle();
     auto& row = tables_.program_;
-    const v1::Baseline& baseline = program_.proto().baseline();
-    if (baseline.mapping_cycles() > 0) row[kDefaultReturn] = ReturnOf(baseline.mapping_cycles());
+    const Baseline* baseline = program_.baseline();
+    if (baseline != nullptr && baseline->mapped_cycles > 0) {
+      row[kDefaultReturn] = ReturnOf(baseline->mapped_cycles);
+    }
     row[kAllFastReturn] = ReturnOf(AllFastCycles(program_));
     row[kInstructions] = CountScale(program_.instruction_count(), 16);
     row[kAccesses] = CountScale(program_.access_count(), 18);
@@ -224,8 +207,9 @@ class ObservationTables::Builder {
   const ProgramRules& rules_;
   const Program& program_;
   const double capacity_;
-  std::vector<double> savings_;  // by access, cycles
-  std::vector<double> last_savings_;
+  // By access, cycles: as the first and as the last of its instruction in fast memory.
+  const std::vector<double> savings_;
+  const std::vector<double> last_savings_;
   std::vector<bool> carried_;  // by buffer
   std::vector<int> tensors_;   // by buffer
 };

@@ -7,13 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "env/program_rules_builder.h"
 #include "env/savings_bound.h"
+#include "simulator/core/savings.h"
 
 namespace mallocmuzero {
 
 ProgramRules ProgramRules::Builder::Build() {
   MarkLoops();
   MakeBuffers();
-  rules_.all_hbm_cycles_ = ElapsedCycles(program_).back();
+  rules_.all_hbm_cycles_ = CyclesBefore(program_).back();
   savings_ = SavingsBounds(program_);
   CountRoles();
   for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) CheckGroupShape(g);

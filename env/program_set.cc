@@ -26,11 +26,10 @@ PlayedProgram::PlayedProgram(std::unique_ptr<const Program> program, ProgramRule
   Game game(rules_);
   while (!game.finished()) game.Apply(EagerAction(game.legal_actions()));
   decisions_ = static_cast<uint32_t>(game.history().size());
-  const v1::Program& proto = program_->proto();
-  default_return_ =
-      proto.has_baseline()
-          ? rules_.ShareOfAllHbm(rules_.all_hbm_cycles() - proto.baseline().total_cycles())
-          : std::numeric_limits<double>::quiet_NaN();
+  const Baseline* baseline = program_->baseline();
+  default_return_ = baseline != nullptr
+                        ? rules_.ShareOfAllHbm(rules_.all_hbm_cycles() - baseline->compiled_cycles)
+                        : std::numeric_limits<double>::quiet_NaN();
 }
 
 absl::StatusOr<ProgramSet> ProgramSet::Create(std::vector<Program> programs) {

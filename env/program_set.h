@@ -35,7 +35,8 @@ class PlayedProgram {
   // Decisions of one greedy game: about the length of all games.
   uint32_t decisions() const { return decisions_; }
 
-  // Share of the all-HBM cycles that the compiler's own placement saves; NaN if there is none.
+  // Share of the all-HBM cycles that the compiler's own placement saves as compiled; NaN if there
+  // is none.
   double default_return() const { return default_return_; }
 
  private:

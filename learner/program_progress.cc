@@ -14,7 +14,7 @@
 #include "env/game.h"
 #include "env/program_rules.h"
 #include "env/solvers/plan.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 #include "replay/trajectory_buffer.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/simulate.h"

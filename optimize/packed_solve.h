@@ -8,7 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/place/place.h"

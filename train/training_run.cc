@@ -22,7 +22,7 @@
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "env/recorded_game.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 #include "train/update_phase.h"
 
 namespace mallocmuzero {

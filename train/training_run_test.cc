@@ -12,7 +12,7 @@
 #include "env/game.h"
 #include "env/program_rules.h"
 #include "env/program_set.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/run_directory.h"

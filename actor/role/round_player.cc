@@ -21,7 +21,7 @@
 #include "actor/game_recorder.h"
 #include "base/status_macros.h"
 #include "env/recorded_game.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 
 namespace mallocmuzero {
 namespace {

@@ -32,6 +32,14 @@ constexpr uint64_t kGamesOfSearch = 512;
 // Share of the time that is spent on orders compared by their crowding alone.
 constexpr double kShareForCrowding = 0.1;
 
+// Local search from these plans.
+PlayedPlan Improve(const PlayableOrder& playable, const std::vector<PlayedPlan>& starts,
+                   uint64_t seed, const SolveOptions& options) {
+  SearchBudget budget(options);
+  // Local search has no errors.
+  return *LocalSearchSolver().Improve(ProgramFacts(playable.rules), starts, seed, budget);
+}
+
 class OrderSearch {
  public:
   OrderSearch(Reorderer& reorderer, const OrderSearchOptions& options)
@@ -136,8 +144,7 @@ class OrderSearch {
     if (cycles > (1 + kHopeless) * current.cycles) return absl::OkStatus();
     if (!moved || cycles > limit) {
       const SolveOptions options = {.max_games = games};
-      SearchBudget budget(options);
-      PricedPlan found = SearchLocally((*playable)->rules, {plan}, random_.Next(), budget);
+      PlayedPlan found = Improve(**playable, {{std::move(plan), cycles}}, random_.Next(), options);
       plan = std::move(found.plan);
       cycles = found.cycles;
     }
@@ -176,10 +183,13 @@ Plan SolvePlacement(const PlayableOrder& playable, const Plan& proposal, uint64_
                     double cpu_seconds) {
   const double end = CpuSeconds() + cpu_seconds;
   const SolveOptions options = {.stop = [end] { return CpuSeconds() >= end; }, .seed = seed};
+  const ProgramFacts facts(playable.rules);
   SearchBudget budget(options);
-  std::vector<Plan> starts = StartingPlans(playable.rules, budget);
-  if (!proposal.empty()) starts.insert(starts.begin(), proposal);
-  return SearchLocally(playable.rules, starts, seed, budget).plan;
+  // The proposers of these plans have no errors.
+  std::vector<PlayedPlan> starts =
+      UsualStartingPlans(facts, /*agent_share=*/0, seed, budget)->plans;
+  if (!proposal.empty()) starts.insert(starts.begin(), Played(playable.rules, proposal));
+  return LocalSearchSolver().Improve(facts, starts, seed, budget)->plan;
 }
 
 double CyclesOf(const PlayableOrder& playable, const Plan& plan) {

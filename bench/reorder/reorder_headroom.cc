@@ -24,8 +24,8 @@
 #include "base/status_macros.h"
 #include "bench/reorder/order_search.h"
 #include "bench/reorder/reordered_program.h"
+#include "env/solvers/fewest_cycles.h"
 #include "env/solvers/solution.h"
-#include "env/solvers/values.h"
 #include "simulator/validate/validate.h"
 
 namespace mallocmuzero::reorder {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "env/solvers/values.h"
+#include "simulator/core/savings.h"
 
 namespace mallocmuzero::reorder {
 namespace {

@@ -5,8 +5,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "env/game.h"
+#include "env/solvers/fewest_cycles.h"
 #include "env/solvers/greedy.h"
-#include "env/solvers/values.h"
 #include "simulator/core/mapping.h"
 
 namespace mallocmuzero {
@@ -14,29 +14,29 @@ namespace {
 
 class Search {
  public:
-  Search(const ProgramRules& rules, SearchBudget& budget) : rules_(rules), budget_(budget) {
-    const Program& program = rules.program();
+  Search(const ProgramFacts& facts, BudgetMeter& meter) : rules_(facts.rules()), meter_(meter) {
+    const Program& program = facts.program();
     most_saved_after_.assign(program.instruction_count() + 1, 0);
     for (uint32_t i = program.instruction_count(); i-- > 0;) {
-      fewest_cycles_.push_back(FewestCycles(rules, i));
+      fewest_cycles_.push_back(FewestCycles(rules_, i));
       most_saved_after_[i] = most_saved_after_[i + 1] + MostSaved(i, 0, fewest_cycles_.back());
     }
     std::reverse(fewest_cycles_.begin(), fewest_cycles_.end());
-    Keep(PlayGreedy(rules));
+    Keep(PlayGreedy(facts));
   }
 
   void Run(const Game& game) {
     if (game.finished()) {
       Keep(game);
-      budget_.CountGame();
+      meter_.CountGame();
       return;
     }
     if (LeastPossible(game) >= best_cycles_) {
-      budget_.CountGame();
+      meter_.CountGame();
       return;
     }
     for (const Action action : {Action::kNoCopy, Action::kCopy, Action::kDrop}) {
-      if (!game.IsLegal(action) || budget_.spent()) continue;
+      if (!game.IsLegal(action) || meter_.spent()) continue;
       Game next = game;
       next.Apply(action);
       Run(next);
@@ -46,14 +46,15 @@ class Search {
   const std::vector<Action>& best() const { return best_; }
 
  private:
-  // By how much the instruction could take less than with the set `fast_mask`, all executions.
+  // Cycles of all executions that the instruction could save beyond those that the accesses in
+  // `fast_mask` save.
   double MostSaved(uint32_t instruction, uint64_t fast_mask, double fewest) const {
     const Program& program = rules_.program();
     return (program.latency().Cycles(instruction, fast_mask) - fewest) *
            program.instructions()[instruction].execution_count;
   }
 
-  // Stalls never get shorter, and instructions behind the current one stay as they are.
+  // A lower bound: stalls never get shorter, and instructions before the current one do not change.
   double LeastPossible(const Game& game) const {
     const uint32_t i = rules_.program().accesses()[game.access()].instruction;
     const double saved_now =
@@ -65,35 +66,34 @@ class Search {
     if (!best_.empty() && game.cycles() >= best_cycles_) return;
     best_cycles_ = game.cycles();
     best_.assign(game.history().begin(), game.history().end());
-    budget_.Found(best_cycles_);
+    meter_.budget().Found(best_cycles_);
   }
 
   const ProgramRules& rules_;
-  SearchBudget& budget_;
+  BudgetMeter& meter_;
   std::vector<double> fewest_cycles_;     // by instruction, one execution
-  std::vector<double> most_saved_after_;  // by instruction, of it and all after it
+  std::vector<double> most_saved_after_;  // by instruction: the sum over it and all later ones
   double best_cycles_ = 0;
   std::vector<Action> best_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<Action>> SearchExhaustively(const ProgramRules& rules,
-                                                       SearchBudget& budget) {
-  const Program& program = rules.program();
+absl::StatusOr<std::vector<PlayedPlan>> ExhaustiveSolver::Propose(const ProgramFacts& facts,
+                                                                  uint64_t /*seed*/,
+                                                                  BudgetMeter& meter) const {
   uint32_t decidable = 0;
-  for (const Access& access : program.accesses()) {
-    if (!rules.buffer(access.buffer).stays_in_hbm) ++decidable;
-  }
+  for (uint32_t a = 0; a < facts.program().access_count(); ++a) decidable += facts.IsMovable(a);
   if (decidable > kMaxExhaustiveAccesses) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "program '", program.proto().name(), "': ", decidable,
+        "program '", facts.program().proto().name(), "': ", decidable,
         " accesses may be decided, too many for the solver exhaustive, which takes at most ",
         kMaxExhaustiveAccesses, "; local_search takes any number"));
   }
-  Search search(rules, budget);
-  search.Run(Game(rules));
-  return search.best();
+  Search search(facts, meter);
+  search.Run(Game(facts.rules()));
+  const Game best = PlayActions(facts.rules(), search.best());
+  return std::vector<PlayedPlan>{{.plan = PlanOf(best), .cycles = best.cycles()}};
 }
 
 }  // namespace mallocmuzero

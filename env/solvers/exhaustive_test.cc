@@ -8,7 +8,7 @@
 #include <random>
 
 #include "env/game.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 #include "env/testing/random_game_program.h"
 #include "env/testing/tiny_program.h"
 #include "gtest/gtest.h"

@@ -2,26 +2,23 @@
 
 #include <algorithm>
 
-#include "env/solvers/plan.h"
-#include "env/solvers/values.h"
 #include "simulator/core/mapping.h"
 
 namespace mallocmuzero {
 
-GreedyPlayer::GreedyPlayer(const ProgramRules& rules)
-    : rules_(rules), later_savings_(rules.access_count(), 0) {
-  const std::vector<double> savings = FindSavings(rules.program());
-  for (const Value& value : FindValues(rules.program())) {
+GreedyPlayer::GreedyPlayer(const ProgramFacts& facts)
+    : facts_(facts), later_savings_(facts.program().access_count(), 0) {
+  for (const Value& value : facts.values()) {
     double later = 0;
     for (size_t k = value.accesses.size(); k-- > 0;) {
       later_savings_[value.accesses[k]] = later;
-      later += std::max(0.0, savings[value.accesses[k]]);
+      later += std::max(0.0, facts.savings()[value.accesses[k]]);
     }
   }
 }
 
 Action GreedyPlayer::Choose(const Game& game) const {
-  const Program& program = rules_.program();
+  const Program& program = facts_.program();
   const uint32_t a = game.access();
   const Access& access = program.accesses()[a];
   const Instruction& instruction = program.instructions()[access.instruction];
@@ -34,11 +31,19 @@ Action GreedyPlayer::Choose(const Game& game) const {
   return mallocmuzero::Choose(saving > 0 ? Action::kNoCopy : Action::kDrop, game.legal_actions());
 }
 
-Game PlayGreedy(const ProgramRules& rules) {
-  const GreedyPlayer player(rules);
-  Game game(rules);
+Game PlayGreedy(const ProgramFacts& facts) {
+  const GreedyPlayer player(facts);
+  Game game(facts.rules());
   while (!game.finished()) game.Apply(player.Choose(game));
   return game;
+}
+
+absl::StatusOr<std::vector<PlayedPlan>> GreedySolver::Propose(const ProgramFacts& facts,
+                                                              uint64_t /*seed*/,
+                                                              BudgetMeter& meter) const {
+  const Game game = PlayGreedy(facts);
+  meter.CountGame();
+  return std::vector<PlayedPlan>{{.plan = PlanOf(game), .cycles = game.cycles()}};
 }
 
 }  // namespace mallocmuzero

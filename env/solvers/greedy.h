@@ -8,27 +8,37 @@
 
 #include "env/action.h"
 #include "env/game.h"
-#include "env/program_rules.h"
+#include "env/solvers/program_facts.h"
+#include "env/solvers/solver.h"
 
 namespace mallocmuzero {
 
-// Thread-compatible; `rules` must outlive it.
+// Thread-compatible; `facts` must outlive it.
 class GreedyPlayer {
  public:
-  explicit GreedyPlayer(const ProgramRules& rules);
+  explicit GreedyPlayer(const ProgramFacts& facts);
 
   // NoCopy if it is legal and saves, else Copy if it is legal and saves, else Drop. A read saves
-  // what its instruction takes less with it in fast memory, given what of the instruction is there
-  // already; a write or an update saves this and what the value's later reads would save.
+  // the cycles that its instruction takes less with it in fast memory, given the instruction's
+  // accesses that are there already. A write or an update saves this and the savings of the value's
+  // later reads.
   Action Choose(const Game& game) const;
 
  private:
-  const ProgramRules& rules_;
-  std::vector<double> later_savings_;  // by access, of the same value's accesses after it, cycles
+  const ProgramFacts& facts_;
+  std::vector<double> later_savings_;  // by access, of the same value's later accesses, cycles
 };
 
 // A finished game.
-Game PlayGreedy(const ProgramRules& rules);
+Game PlayGreedy(const ProgramFacts& facts);
+
+// Proposes the greedy player's game, whatever the budget.
+class GreedySolver : public Solver {
+ public:
+  absl::string_view name() const override { return solver_name::kGreedy; }
+  absl::StatusOr<std::vector<PlayedPlan>> Propose(const ProgramFacts& facts, uint64_t seed,
+                                                  BudgetMeter& meter) const override;
+};
 
 }  // namespace mallocmuzero
 

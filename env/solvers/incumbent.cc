@@ -8,17 +8,17 @@
 namespace mallocmuzero {
 namespace {
 
-// Cycles of equal games differ by no more than this share of them.
+// Cycles of equal games differ by rounding only, by no more than this share of them.
 constexpr double kRounding = 1e-11;
 
-// Bytes of a game that are copied in the time that a decision takes, and the share of tries that
-// become the incumbent, most of them games of equal cycles; about.
+// Rough measurements: the bytes of a game that are copied in the time of one decision, and the
+// share of tries that are accepted, most of them games of equal cycles.
 constexpr double kBytesPerDecision = 5000;
 constexpr double kAcceptedShare = 0.15;
 
-// Accesses between snapshots for which tries take the least time: each plays half as many to get
-// from a snapshot to its first change, and each new incumbent has snapshots taken again, on average
-// of half the program.
+// The distance of snapshots, in accesses, at which tries take the least time. Each try plays half a
+// distance to get from a snapshot to its first change. Each accepted one has snapshots taken again,
+// on average those of half the program.
 uint32_t SnapshotDistance(uint32_t accesses, size_t game_bytes) {
   const double copy = static_cast<double>(game_bytes) / kBytesPerDecision;
   return static_cast<uint32_t>(
@@ -45,7 +45,7 @@ void Incumbent::Reset(Plan plan) {
   Accept(0);
 }
 
-void Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
+bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
   const uint32_t first = FirstEffect(changes);
   undo_.clear();
   if (first < rules_.access_count()) GoTo(first);
@@ -53,12 +53,13 @@ void Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
     undo_.push_back({change.access, plan_[change.access]});
     plan_[change.access] = change.action;
   }
-  if (first == rules_.access_count()) return;
+  if (first == rules_.access_count()) return false;
   if (Play(changes.back().access, limit)) {
     Accept(first);
-    return;
+  } else {
+    for (const PlanChange& change : undo_) plan_[change.access] = change.action;
   }
-  for (const PlanChange& change : undo_) plan_[change.access] = change.action;
+  return true;
 }
 
 uint32_t Incumbent::FirstEffect(absl::Span<const PlanChange> changes) const {

@@ -1,4 +1,5 @@
-// The game that local search improves, kept so that a changed one is played from the change on.
+// The game that local search improves. The incumbent keeps snapshots of the game, so that a changed
+// plan is played only from its first change.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_INCUMBENT_H_
 #define MALLOCMUZERO_ENV_SOLVERS_INCUMBENT_H_
@@ -14,7 +15,7 @@
 
 namespace mallocmuzero {
 
-// One intention of a plan changed.
+// Another action for one access of a plan.
 struct PlanChange {
   uint32_t access = 0;
   Action action = Action::kDrop;
@@ -31,41 +32,42 @@ class Incumbent {
   const Plan& plan() const { return plan_; }
   double cycles() const { return cycles_; }
 
-  // Rises with every game that becomes the incumbent.
+  // Grows by one with every game that becomes the incumbent.
   uint64_t version() const { return version_; }
 
-  // Whether the game's access went to fast memory.
+  // Whether the access is in fast memory in the incumbent's game.
   bool IsFast(uint32_t access) const { return in_fast_memory_[access] != 0; }
   absl::Span<const uint8_t> in_fast_memory() const { return in_fast_memory_; }
 
-  // Changes the plan, and keeps it so if the game's cycles are at most `limit`. `changes` ascend by
-  // access. Plays nothing if the changes change nothing; a game above the limit that has done for a
-  // while what the incumbent did is not played to its end: what it would gain later it would gain
-  // by chance.
-  void Try(absl::Span<const PlanChange> changes, double limit);
+  // Changes the plan, and keeps the change if the game's cycles are at most `limit`. `changes`
+  // ascend by access. Returns whether a game was played: changes that leave every decision as it is
+  // play nothing. A game above the limit is given up once it has cost as much as the incumbent's
+  // for a while: the decisions are the same again, and a later gain would be chance.
+  bool Try(absl::Span<const PlanChange> changes, double limit);
 
  private:
-  // A decision.
+  // One decision of a game.
   struct Step {
     double cycles = 0;             // Game::cycles before it
     ActionSet legal = 0;           // 0: not a decision
     Action taken = Action::kDrop;  // if it is one
   };
 
-  // Decisions in a row that are the incumbent's and cost as much, after which a worse game is
-  // given up.
+  // A worse game is given up after so many decisions in a row that are the incumbent's and cost as
+  // much as they cost there.
   static constexpr int kDecisionsInStep = 8;
 
-  // The first access at which the changes change the game; access_count if they do not.
+  // The first access at which the changes change a decision; access_count if there is none.
   uint32_t FirstEffect(absl::Span<const PlanChange> changes) const;
 
-  // Sets game_ to the incumbent just before a decision.
+  // Sets game_ to the incumbent's game just before the decision of an access.
   void GoTo(uint32_t access);
 
-  // Takes the snapshots up to the k-th that are not valid any more.
+  // Makes the snapshots up to the k-th valid again.
   void RenewSnapshots(size_t k);
 
-  // Plays game_ to its end under plan_ and fills trial_. False if it was given up.
+  // Plays game_ to its end by plan_ and fills trial_. False if the game was given up or takes more
+  // than `limit`.
   bool Play(uint32_t last_change, double limit);
 
   // Makes the game played from `first` on the incumbent.
@@ -78,10 +80,10 @@ class Incumbent {
   std::vector<Step> steps_;  // by access
   std::vector<uint8_t> in_fast_memory_;
   Game game_;
-  std::vector<Step> trial_;         // of game_, from where it was played
+  std::vector<Step> trial_;         // of game_, from the first changed decision on
   uint32_t snapshot_distance_ = 1;  // accesses
-  std::vector<Game> snapshots_;  // k: at the first decision from access k x snapshot_distance_ on
-  size_t valid_snapshots_ = 1;   // that are the incumbent's
+  std::vector<Game> snapshots_;     // k: at the first decision at or after k x snapshot_distance_
+  size_t valid_snapshots_ = 1;      // the first ones, which are of the incumbent's game
   std::vector<PlanChange> undo_;
 };
 

@@ -45,7 +45,7 @@ Plan Changed(Plan plan, const std::vector<PlanChange>& changes) {
   return plan;
 }
 
-Game Played(const ProgramRules& rules, const Plan& plan) {
+Game GameOf(const ProgramRules& rules, const Plan& plan) {
   Game game(rules);
   PlayPlan(plan, game);
   return game;
@@ -53,7 +53,7 @@ Game Played(const ProgramRules& rules, const Plan& plan) {
 
 // What it says of the incumbent is what its plan plays from the beginning.
 void ExpectIsPlanPlayed(const ProgramRules& rules, const Incumbent& incumbent) {
-  const Game game = Played(rules, incumbent.plan());
+  const Game game = GameOf(rules, incumbent.plan());
   ASSERT_DOUBLE_EQ(incumbent.cycles(), game.cycles());
   ASSERT_THAT(incumbent.in_fast_memory(), ElementsAreArray(game.in_fast_memory()));
 }
@@ -124,7 +124,7 @@ TEST(Incumbent, ChangesWithoutEffectPlayNothing) {
   incumbent.Reset(Plan(rules.access_count(), Action::kDrop));
   const uint64_t version = incumbent.version();
   const std::vector<PlanChange> changes = {{.access = 0, .action = Action::kNoCopy}};
-  incumbent.Try(changes, kAnything);
+  EXPECT_FALSE(incumbent.Try(changes, kAnything));
   EXPECT_EQ(incumbent.version(), version);
   EXPECT_EQ(incumbent.plan()[0], Action::kNoCopy);
   EXPECT_FALSE(incumbent.IsFast(0));

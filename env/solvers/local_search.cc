@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -10,65 +9,61 @@
 namespace mallocmuzero {
 namespace {
 
-// A share of the cycles. What gains less is rounding.
+// Share of the cycles. A smaller gain may be rounding.
 constexpr double kLeastGain = 1e-10;
 
-// Kicks in a row that bring no better plan, and make a search look at what the others have.
+// After so many kicks in a row that find no better plan, a search looks at the others' best plan.
 constexpr int kPatience = 3;
 
-// Of the seeds of threads: far apart, so that neighbouring seeds share none.
+// A search ends when it has tried so many changes for each access in a row and none has played a
+// game.
+constexpr uint64_t kEmptyTries = 1000;
+
+// Distance of the seeds of threads: large, so that searches with neighbouring seeds share none.
 constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
 
 }  // namespace
 
-PricedPlan SearchLocally(const ProgramRules& rules, const std::vector<Plan>& starts, uint64_t seed,
-                         SearchBudget& budget) {
+absl::StatusOr<PlayedPlan> LocalSearchSolver::Improve(const ProgramFacts& facts,
+                                                      absl::Span<const PlayedPlan> starts,
+                                                      uint64_t seed, SearchBudget& budget) const {
+  if (budget.spent()) return BestOf(starts);
+  const NeighbourhoodTables tables(facts);
   const uint32_t count = std::max(1U, budget.options().threads);
   PlanExchange exchange;
-  std::vector<std::unique_ptr<LocalSearch>> searches;
-  for (uint32_t k = 0; k < count; ++k) {
-    searches.push_back(std::make_unique<LocalSearch>(rules, seed + k * kSeedStride, budget,
-                                                     count > 1 ? &exchange : nullptr));
-  }
+  std::vector<PlayedPlan> found(count);
+  const auto search = [&](uint32_t k) {
+    found[k] = LocalSearch(tables, seed + k * kSeedStride, budget, count > 1 ? &exchange : nullptr)
+                   .Run(starts);
+  };
   std::vector<std::thread> threads;
-  for (uint32_t k = 1; k < count; ++k) {
-    threads.emplace_back([&, k] { searches[k]->Run(starts); });
-  }
-  searches[0]->Run(starts);
+  for (uint32_t k = 1; k < count; ++k) threads.emplace_back(search, k);
+  search(0);
   for (std::thread& thread : threads) thread.join();
-  const auto best = std::min_element(searches.begin(), searches.end(), [](auto& a, auto& b) {
-    return a->best().cycles < b->best().cycles;
-  });
-  return (*best)->best();
+  return BestOf(found);
 }
 
-LocalSearch::LocalSearch(const ProgramRules& rules, uint64_t seed, SearchBudget& budget,
+LocalSearch::LocalSearch(const NeighbourhoodTables& tables, uint64_t seed, SearchBudget& budget,
                          PlanExchange* exchange)
-    : budget_(budget),
+    : meter_(budget),
       exchange_(exchange),
       random_(seed),
-      neighbourhood_(rules),
-      incumbent_(rules),
-      best_({{}, std::numeric_limits<double>::infinity()}) {}
+      neighbourhood_(tables),
+      incumbent_(tables.rules()) {}
 
-void LocalSearch::Run(const std::vector<Plan>& starts) {
-  std::vector<PricedPlan> climbers;
-  for (const Plan& start : starts) {
-    incumbent_.Reset(start);
-    Remember();
-    climbers.push_back({start, incumbent_.cycles()});
-    if (budget_.CountGame()) return;
-  }
-  if (neighbourhood_.empty()) return;
-  Select(climbers);
+PlayedPlan LocalSearch::Run(absl::Span<const PlayedPlan> starts) {
+  best_ = BestOf(starts);
+  if (neighbourhood_.empty() || IsOver()) return best_;
+  Select({starts.begin(), starts.end()});
   Climb();
-  while (!budget_.spent()) {
+  while (!IsOver()) {
     DisturbAndClimb();
     Follow();
   }
+  return best_;
 }
 
-void LocalSearch::Select(std::vector<PricedPlan>& climbers) {
+void LocalSearch::Select(std::vector<PlayedPlan> climbers) {
   constexpr size_t kClimbers = 4;
   uint64_t steps = neighbourhood_.size() / 4 + 1;
   for (size_t left = kClimbers; left > 0; left /= 2, steps *= 2) {
@@ -76,9 +71,9 @@ void LocalSearch::Select(std::vector<PricedPlan>& climbers) {
                      [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
     climbers.resize(std::min(left, climbers.size()));
     if (left == 1) break;
-    for (PricedPlan& climber : climbers) {
+    for (PlayedPlan& climber : climbers) {
       incumbent_.Reset(std::move(climber.plan));
-      for (uint64_t k = 0; k < steps && !budget_.spent(); ++k) Step();
+      for (uint64_t k = 0; k < steps && !IsOver(); ++k) Step();
       climber = {incumbent_.plan(), incumbent_.cycles()};
     }
   }
@@ -89,10 +84,9 @@ void LocalSearch::DisturbAndClimb() {
   ++idle_kicks_;
   const double before = incumbent_.cycles();
   Plan plan = incumbent_.plan();
-  incumbent_.Try(neighbourhood_.DrawKick(incumbent_, random_),
-                 std::numeric_limits<double>::infinity());
+  Try(neighbourhood_.DrawKick(incumbent_, random_), std::numeric_limits<double>::infinity());
   Climb();
-  Remember();  // what no step after the disturbance gained, itself may have
+  Remember();  // the disturbance itself may have gained something, and no step after it
   if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
 }
 
@@ -105,25 +99,38 @@ void LocalSearch::Follow() {
 }
 
 void LocalSearch::Climb() {
-  for (uint64_t idle = 0; idle < neighbourhood_.size() && !budget_.spent(); ++idle) {
+  for (uint64_t idle = 0; idle < neighbourhood_.size() && !IsOver(); ++idle) {
     if (Step()) idle = 0;
   }
 }
 
 bool LocalSearch::Step() {
   const double before = incumbent_.cycles();
-  incumbent_.Try(neighbourhood_.Draw(incumbent_, random_), before);
-  budget_.CountGame();
+  Try(neighbourhood_.Draw(incumbent_, random_), before);
   if (incumbent_.cycles() >= before - kLeastGain * before) return false;
   Remember();
   return true;
+}
+
+void LocalSearch::Try(absl::Span<const PlanChange> changes, double limit) {
+  if (incumbent_.Try(changes, limit)) {
+    empty_tries_ = 0;
+    meter_.CountGame();
+  } else {
+    ++empty_tries_;
+    meter_.CountStep();
+  }
+}
+
+bool LocalSearch::IsOver() const {
+  return meter_.spent() || empty_tries_ > kEmptyTries * neighbourhood_.size();
 }
 
 void LocalSearch::Remember() {
   if (incumbent_.cycles() >= best_.cycles) return;
   best_ = {incumbent_.plan(), incumbent_.cycles()};
   idle_kicks_ = 0;
-  budget_.Found(best_.cycles);
+  meter_.budget().Found(best_.cycles);
   if (exchange_ != nullptr) exchange_->Offer(best_.plan, best_.cycles);
 }
 

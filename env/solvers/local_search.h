@@ -6,66 +6,70 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "base/random.h"
-#include "env/program_rules.h"
 #include "env/solvers/incumbent.h"
 #include "env/solvers/neighbourhood.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/plan_exchange.h"
+#include "env/solvers/program_facts.h"
 #include "env/solvers/search_budget.h"
+#include "env/solvers/solver.h"
 
 namespace mallocmuzero {
 
-// A plan and what it costs.
-struct PricedPlan {
-  Plan plan;
-  double cycles = 0;
+// Climbs on as many threads as SolveOptions::threads says, each with random choices of its own.
+class LocalSearchSolver : public Solver {
+ public:
+  absl::string_view name() const override { return solver_name::kLocalSearch; }
+  absl::StatusOr<PlayedPlan> Improve(const ProgramFacts& facts, absl::Span<const PlayedPlan> starts,
+                                     uint64_t seed, SearchBudget& budget) const override;
 };
-
-// Climbs on as many threads as `budget.options()` says, each with random choices of its own, and
-// returns the best plan that was played. `starts` must not be empty. Blocks until the budget is
-// spent, or there is nothing to decide.
-PricedPlan SearchLocally(const ProgramRules& rules, const std::vector<Plan>& starts, uint64_t seed,
-                         SearchBudget& budget);
 
 // One thread's search. Thread-compatible; the arguments must outlive it.
 class LocalSearch {
  public:
   // Searches with the same `exchange` go on from each other's best plans; null: alone.
-  LocalSearch(const ProgramRules& rules, uint64_t seed, SearchBudget& budget,
+  LocalSearch(const NeighbourhoodTables& tables, uint64_t seed, SearchBudget& budget,
               PlanExchange* exchange);
 
-  // Climbs from the best few plans for a while, longer from fewer and fewer of them; then, until
-  // the budget is spent, disturbs the best one within a stretch of the program, climbs, and goes
-  // back if that lost. Returns before only if there is nothing to decide. Plays at least the first
-  // plan, spent budget or not.
-  void Run(const std::vector<Plan>& starts);
-
-  // The best plan played, after Run.
-  const PricedPlan& best() const { return best_; }
+  // Climbs from the best few starts for a while, then longer from fewer and fewer of them. Then,
+  // until the budget is spent, the search disturbs its best plan within a stretch of the program,
+  // climbs, and goes back if that lost. Returns before the end of the budget if there is nothing to
+  // decide, or if tries change no decision for long. Returns the best plan played, the starts
+  // included. `starts` must not be empty.
+  PlayedPlan Run(absl::Span<const PlayedPlan> starts);
 
  private:
-  void Select(std::vector<PricedPlan>& climbers);
+  void Select(std::vector<PlayedPlan> climbers);
   void DisturbAndClimb();
 
-  // Goes on from the best plan of another search, if it is better and this one is stuck.
+  // Goes on from the best plan of another search if that plan is better and this search is stuck.
   void Follow();
 
-  // Takes steps until as many in a row as there are accesses to change have gained nothing.
+  // Takes steps until so many in a row have gained nothing as there are movable accesses.
   void Climb();
 
-  // Tries a random change; true if it gained.
+  // Tries a random change. Returns whether the change gained.
   bool Step();
 
+  // Tries these changes with a limit. Counts the try as a game if it plays one.
+  void Try(absl::Span<const PlanChange> changes, double limit);
+
+  // The budget is spent, or tries play nothing any more.
+  bool IsOver() const;
+
+  // Keeps the incumbent if it is the best plan so far.
   void Remember();
 
-  SearchBudget& budget_;
+  BudgetMeter meter_;
   PlanExchange* exchange_;
   Random random_;
   Neighbourhood neighbourhood_;
   Incumbent incumbent_;
-  PricedPlan best_;
-  int idle_kicks_ = 0;  // since this search found its best plan
+  PlayedPlan best_;
+  uint64_t empty_tries_ = 0;  // the last tries in a row that played nothing
+  int idle_kicks_ = 0;        // kicks since this search found its best plan
 };
 
 }  // namespace mallocmuzero

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "env/program_rules.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/program_facts.h"
+#include "env/solvers/solve.h"
 #include "env/testing/tiny_program.h"
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
@@ -61,6 +62,20 @@ TEST(LocalSearch, GivesManySmallValuesUpForALargeOne) {
   options.max_games = 20'000;
   // The small ones save 240 cycles together, the large one 300.
   EXPECT_LE(Solve("local_search", rules, options)->cycles, rules.all_hbm_cycles() - 300);
+}
+
+// The rules allow nothing but HBM for the only access, because no copy can be done before it. Tries
+// play nothing, so that no number of games would end the search.
+TEST(LocalSearch, EndsWithoutABudgetIfNothingIsLeftToPlay) {
+  testing::ProgramBuilder builder;
+  const uint32_t value = builder.AddBuffer(64, {.live_in = true});
+  builder.AddInstruction(100, {testing::Read(value, 10)});
+  const Program program = builder.Build();
+  const ProgramRules rules = *ProgramRules::Create(program);
+  ASSERT_TRUE(ProgramFacts(rules).IsMovable(0));
+  const Solution solution = *Solve("local_search", rules, {});
+  EXPECT_EQ(solution.cycles, 100);
+  EXPECT_LT(solution.games, 100);
 }
 
 }  // namespace

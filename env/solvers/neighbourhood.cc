@@ -5,51 +5,51 @@
 #include <limits>
 #include <utility>
 
+#include "env/solvers/fewest_cycles.h"
 #include "simulator/core/mapping.h"
 
 namespace mallocmuzero {
 namespace {
 
-// Values that make room for one, and accesses around its own at which they are looked for.
+// Values that may make room for one value, and the distance in accesses up to which they are
+// searched for.
 constexpr uint32_t kMostVictims = 16;
 constexpr uint32_t kReach = 20;
 constexpr int64_t kAnyBytes = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
-Neighbourhood::Neighbourhood(const ProgramRules& rules)
-    : rules_(rules),
-      values_(FindValues(rules.program())),
-      value_of_(rules.access_count()),
-      position_of_(rules.access_count()) {
-  const Program& program = rules.program();
-  for (uint32_t v = 0; v < values_.size(); ++v) {
-    for (uint32_t k = 0; k < values_[v].accesses.size(); ++k) {
-      value_of_[values_[v].accesses[k]] = v;
-      position_of_[values_[v].accesses[k]] = k;
-    }
-  }
-  const std::vector<double> savings = FindSavings(program);
+NeighbourhoodTables::NeighbourhoodTables(const ProgramFacts& facts) : facts_(facts) {
   double sum = 0;
-  for (uint32_t a = 0; a < rules.access_count(); ++a) {
-    if (rules.buffer(program.accesses()[a].buffer).stays_in_hbm) continue;
+  for (uint32_t a = 0; a < program().access_count(); ++a) {
+    if (!facts.IsMovable(a)) continue;
     movable_.push_back(a);
-    sum += std::sqrt(std::abs(savings[a]) + 1e-6 * rules.all_hbm_cycles());
+    sum += std::sqrt(std::abs(facts.savings()[a]) + 1e-6 * rules().all_hbm_cycles());
     cumulative_weight_.push_back(sum);
   }
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
-    fewest_cycles_.push_back(FewestCycles(rules, i));
+  for (uint32_t i = 0; i < program().instruction_count(); ++i) {
+    fewest_cycles_.push_back(FewestCyclesFound(rules(), i));
+    regret_in_hbm_.push_back(Regret(i, 0));
   }
-  regret_.resize(program.instruction_count());
-  regret_mask_.resize(program.instruction_count());
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) PriceRegret(i, 0);
 }
+
+double NeighbourhoodTables::Regret(uint32_t instruction, uint64_t fast_mask) const {
+  const double regret =
+      program().latency().Cycles(instruction, fast_mask) - fewest_cycles_[instruction];
+  return std::max(0.0, regret) * program().instructions()[instruction].execution_count;
+}
+
+Neighbourhood::Neighbourhood(const NeighbourhoodTables& tables)
+    : tables_(tables),
+      facts_(tables.facts()),
+      regret_(tables.regret_in_hbm().begin(), tables.regret_in_hbm().end()),
+      regret_mask_(regret_.size(), 0) {}
 
 absl::Span<const PlanChange> Neighbourhood::Draw(const Incumbent& incumbent, Random& random) {
   changes_.clear();
   const bool costly = random.Below(2) == 0;
   const uint32_t access = costly ? DrawCostlyAccess(incumbent, random) : DrawAccess(random);
-  // By what they have gained for the time they take.
+  // The shares follow what each kind gained for the time it takes.
   const uint32_t kind = random.Below(100);
   if (kind < 30) {
     FlipOne(incumbent, access, random);
@@ -78,23 +78,27 @@ absl::Span<const PlanChange> Neighbourhood::DrawKick(const Incumbent& incumbent,
 
 void Neighbourhood::Scatter(Random& random) {
   const auto center = static_cast<uint32_t>(
-      std::lower_bound(movable_.begin(), movable_.end(), DrawAccess(random)) - movable_.begin());
-  const auto count = static_cast<uint32_t>(movable_.size());
+      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), DrawAccess(random)) -
+      tables_.movable().begin());
+  const auto count = static_cast<uint32_t>(tables_.movable().size());
   const uint32_t reach = std::min<uint32_t>(count, 40);
   const uint32_t first = std::min(center, count - reach);
   const uint32_t moves = 2 + random.Below(6);
   for (uint32_t m = 0; m < moves; ++m) {
-    const uint32_t access = movable_[first + random.Below(reach)];
+    const uint32_t access = tables_.movable()[first + random.Below(reach)];
     MoveStretch(access, random.Below(2) == 0 ? Space::kFast : Space::kHbm, random);
   }
 }
 
 uint32_t Neighbourhood::DrawAccess(Random& random) const {
-  if (random.Below(2) == 0) return movable_[random.Below(static_cast<uint32_t>(movable_.size()))];
-  const double at = random.Unit() * cumulative_weight_.back();
-  const auto found = std::upper_bound(cumulative_weight_.begin(), cumulative_weight_.end(), at);
-  const auto index = std::min<size_t>(found - cumulative_weight_.begin(), movable_.size() - 1);
-  return movable_[index];
+  if (random.Below(2) == 0)
+    return tables_.movable()[random.Below(static_cast<uint32_t>(tables_.movable().size()))];
+  const double at = random.Unit() * tables_.cumulative_weight().back();
+  const auto found =
+      std::upper_bound(tables_.cumulative_weight().begin(), tables_.cumulative_weight().end(), at);
+  const auto index =
+      std::min<size_t>(found - tables_.cumulative_weight().begin(), tables_.movable().size() - 1);
+  return tables_.movable()[index];
 }
 
 uint32_t Neighbourhood::DrawCostlyAccess(const Incumbent& incumbent, Random& random) {
@@ -104,10 +108,11 @@ uint32_t Neighbourhood::DrawCostlyAccess(const Incumbent& incumbent, Random& ran
   const auto found = std::upper_bound(cumulative_regret_.begin(), cumulative_regret_.end(), at);
   const auto index =
       std::min<size_t>(found - cumulative_regret_.begin(), cumulative_regret_.size() - 1);
-  const Instruction& instruction = rules_.program().instructions()[index];
+  const Instruction& instruction = tables_.program().instructions()[index];
   for (int attempt = 0; attempt < kAttempts && instruction.access_count > 0; ++attempt) {
     const uint32_t a = instruction.first_access + random.Below(instruction.access_count);
-    const bool may_be_fast = !rules_.buffer(rules_.program().accesses()[a].buffer).stays_in_hbm;
+    const bool may_be_fast =
+        !tables_.rules().buffer(tables_.program().accesses()[a].buffer).stays_in_hbm;
     if (may_be_fast && !incumbent.IsFast(a)) return a;
   }
   return DrawAccess(random);
@@ -117,22 +122,17 @@ void Neighbourhood::UpdateRegret(const Incumbent& incumbent) {
   if (regret_version_ == incumbent.version()) return;
   regret_version_ = incumbent.version();
   cumulative_regret_.clear();
-  const Program& program = rules_.program();
+  const Program& program = tables_.program();
   double sum = 0;
   for (uint32_t i = 0; i < program.instruction_count(); ++i) {
     const uint64_t mask = FastMask(program, i, incumbent.in_fast_memory());
-    if (mask != regret_mask_[i]) PriceRegret(i, mask);  // most are as they were
+    if (mask != regret_mask_[i]) {  // few change between two versions
+      regret_[i] = tables_.Regret(i, mask);
+      regret_mask_[i] = mask;
+    }
     sum += regret_[i];
     cumulative_regret_.push_back(sum);
   }
-}
-
-void Neighbourhood::PriceRegret(uint32_t instruction, uint64_t mask) {
-  const Program& program = rules_.program();
-  const double regret = program.latency().Cycles(instruction, mask) - fewest_cycles_[instruction];
-  regret_[instruction] =
-      std::max(0.0, regret) * program.instructions()[instruction].execution_count;
-  regret_mask_[instruction] = mask;
 }
 
 void Neighbourhood::FlipOne(const Incumbent& incumbent, uint32_t access, Random& random) {
@@ -142,12 +142,12 @@ void Neighbourhood::FlipOne(const Incumbent& incumbent, uint32_t access, Random&
 
 void Neighbourhood::MoveStretch(uint32_t access, Space space, Random& random) {
   const auto [first, last] = DrawStretch(access, random);
-  Move(values_[value_of_[access]], first, last, space, random);
+  Move(facts_.values()[facts_.ValueOf(access)], first, last, space, random);
 }
 
 std::pair<size_t, size_t> Neighbourhood::DrawStretch(uint32_t access, Random& random) const {
-  const size_t end = values_[value_of_[access]].accesses.size();
-  const size_t at = position_of_[access];
+  const size_t end = facts_.values()[facts_.ValueOf(access)].accesses.size();
+  const size_t at = facts_.PositionOf(access);
   switch (random.Below(4)) {
     case 0:
       return {0, end - 1};
@@ -168,7 +168,7 @@ void Neighbourhood::Move(const Value& value, size_t first, size_t last, Space sp
     Action action = Action::kDrop;
     if (space == Space::kFast) {
       action = Action::kNoCopy;
-      const bool is_read = rules_.program().accesses()[a].kind == AccessKind::kRead;
+      const bool is_read = tables_.program().accesses()[a].kind == AccessKind::kRead;
       if (!is_read && (!to_the_end || random.Below(4) == 0)) action = Action::kCopy;
     }
     changes_.push_back({a, action});
@@ -176,38 +176,41 @@ void Neighbourhood::Move(const Value& value, size_t first, size_t last, Space sp
 }
 
 void Neighbourhood::MakeRoom(const Incumbent& incumbent, uint32_t access, Random& random) {
-  const Value& value = values_[value_of_[access]];
-  const size_t at = position_of_[access];
+  const Value& value = facts_.values()[facts_.ValueOf(access)];
+  const size_t at = facts_.PositionOf(access);
   const size_t from = at == 0 ? 0 : at - 1;
-  // Whoever got room between the two accesses may be in the way.
+  // The values that are in fast memory between the two accesses may take the room.
   const uint32_t victims = 1 + random.Below(2);
-  Evict(incumbent, value_of_[access], {value.accesses[from], access}, victims, kAnyBytes, random);
+  Evict(incumbent, facts_.ValueOf(access), {value.accesses[from], access}, victims, kAnyBytes,
+        random);
   Move(value, from, random.Below(2) == 0 ? at : value.accesses.size() - 1, Space::kFast, random);
 }
 
 void Neighbourhood::Displace(const Incumbent& incumbent, uint32_t access, Random& random) {
-  const Value& value = values_[value_of_[access]];
+  const Value& value = facts_.values()[facts_.ValueOf(access)];
   const auto [first, last] = DrawStretch(access, random);
-  // Who has fast memory meanwhile may have used it before, and use it again later.
+  // Values that occupy fast memory in this stretch may have their accesses before and after it.
   const uint32_t from = value.accesses[first] - std::min(value.accesses[first], kReach);
   const uint32_t end = value.accesses[last] + 1 + kReach;
-  Evict(incumbent, value_of_[access], {from, end}, kMostVictims, rules_.buffer(value.buffer).bytes,
-        random);
+  Evict(incumbent, facts_.ValueOf(access), {from, end}, kMostVictims,
+        tables_.rules().buffer(value.buffer).bytes, random);
   Move(value, first, last, Space::kFast, random);
 }
 
 void Neighbourhood::Evict(const Incumbent& incumbent, uint32_t spared,
                           std::pair<uint32_t, uint32_t> accesses, uint32_t victims, int64_t bytes,
                           Random& random) {
-  const auto from = std::lower_bound(movable_.begin(), movable_.end(), accesses.first);
-  const auto to = std::lower_bound(movable_.begin(), movable_.end(), accesses.second);
+  const auto from =
+      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), accesses.first);
+  const auto to =
+      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), accesses.second);
   const auto width = static_cast<uint32_t>(to - from);
   for (uint32_t v = 0; v < victims && width > 0 && bytes > 0; ++v) {
     for (int attempt = 0; attempt < 8; ++attempt) {
       const uint32_t other = *(from + random.Below(width));
-      if (value_of_[other] == spared || !incumbent.IsFast(other)) continue;
+      if (facts_.ValueOf(other) == spared || !incumbent.IsFast(other)) continue;
       MoveStretch(other, Space::kHbm, random);
-      bytes -= rules_.buffer(values_[value_of_[other]].buffer).bytes;
+      bytes -= tables_.rules().buffer(facts_.values()[facts_.ValueOf(other)].buffer).bytes;
       break;
     }
   }
@@ -216,20 +219,21 @@ void Neighbourhood::Evict(const Incumbent& incumbent, uint32_t spared,
 void Neighbourhood::Swap(const Incumbent& incumbent, uint32_t access, Random& random) {
   const bool was_fast = incumbent.IsFast(access);
   MoveStretch(access, was_fast ? Space::kHbm : Space::kFast, random);
-  const auto at = static_cast<int64_t>(std::lower_bound(movable_.begin(), movable_.end(), access) -
-                                       movable_.begin());
-  const auto count = static_cast<int64_t>(movable_.size());
+  const auto at = static_cast<int64_t>(
+      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), access) -
+      tables_.movable().begin());
+  const auto count = static_cast<int64_t>(tables_.movable().size());
   for (int attempt = 0; attempt < 16; ++attempt) {
     const int64_t near = at - 20 + random.Below(41);
     if (near < 0 || near >= count) continue;
-    const uint32_t other = movable_[near];
-    if (value_of_[other] == value_of_[access] || incumbent.IsFast(other) == was_fast) continue;
+    const uint32_t other = tables_.movable()[near];
+    if (facts_.ValueOf(other) == facts_.ValueOf(access) || incumbent.IsFast(other) == was_fast)
+      continue;
     MoveStretch(other, was_fast ? Space::kFast : Space::kHbm, random);
     return;
   }
 }
 
-// The last change of an access counts.
 void Neighbourhood::Tidy() {
   std::stable_sort(changes_.begin(), changes_.end(),
                    [](const auto& a, const auto& b) { return a.access < b.access; });

@@ -3,41 +3,72 @@
 #ifndef MALLOCMUZERO_ENV_SOLVERS_NEIGHBOURHOOD_H_
 #define MALLOCMUZERO_ENV_SOLVERS_NEIGHBOURHOOD_H_
 
-#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "base/random.h"
-#include "env/program_rules.h"
 #include "env/solvers/incumbent.h"
-#include "env/solvers/values.h"
+#include "env/solvers/program_facts.h"
 
 namespace mallocmuzero {
 
-// Random changes of an incumbent. Thread-compatible; `rules` must outlive it.
+// The part of a neighbourhood that does not depend on the incumbent. Immutable; the threads of a
+// search share one. `facts` must outlive it.
+class NeighbourhoodTables {
+ public:
+  explicit NeighbourhoodTables(const ProgramFacts& facts);
+
+  const ProgramFacts& facts() const { return facts_; }
+  const ProgramRules& rules() const { return facts_.rules(); }
+  const Program& program() const { return facts_.program(); }
+
+  // Accesses that may be decisions, ascending.
+  absl::Span<const uint32_t> movable() const { return movable_; }
+
+  // Sums of the weights of movable() up to each access: accesses that save much weigh more.
+  absl::Span<const double> cumulative_weight() const { return cumulative_weight_; }
+
+  // Cycles of all executions of an instruction above FewestCyclesFound, with these of its accesses
+  // in fast memory.
+  double Regret(uint32_t instruction, uint64_t fast_mask) const;
+
+  // By instruction, with everything in HBM.
+  absl::Span<const double> regret_in_hbm() const { return regret_in_hbm_; }
+
+ private:
+  const ProgramFacts& facts_;
+  std::vector<uint32_t> movable_;
+  std::vector<double> cumulative_weight_;
+  std::vector<double> fewest_cycles_;  // by instruction, one execution
+  std::vector<double> regret_in_hbm_;
+};
+
+// Random changes of an incumbent. Thread-compatible; `tables` must outlive it.
 class Neighbourhood {
  public:
-  explicit Neighbourhood(const ProgramRules& rules);
+  explicit Neighbourhood(const NeighbourhoodTables& tables);
 
   // True if the program has no access that could be a decision.
-  bool empty() const { return movable_.empty(); }
+  bool empty() const { return tables_.movable().empty(); }
 
   // Accesses that may be decisions.
-  uint64_t size() const { return movable_.size(); }
+  uint64_t size() const { return tables_.movable().size(); }
 
-  // Changes ascending by access, none twice; valid until the next call. Half of them are where an
-  // instruction takes longer than it could. One of:
-  //   - one access does something else;
+  // Changes ascending by access, none twice; valid until the next call. Half of the draws are about
+  // an instruction that takes longer than it could. A draw is one of:
+  //   - one access takes another action;
   //   - some accesses of a value in a row go to fast memory, or to HBM;
-  //   - a value goes to fast memory for an access that takes longer than it could, and others make
-  //     room: values that were given fast memory since its last access go to HBM;
-  //   - accesses of one value go to fast memory and of another, used at the same time, to HBM.
+  //   - a value goes to fast memory for an access, and other values make room: values that are in
+  //     fast memory between the value's access before and this one go to HBM;
+  //   - accesses of one value go to fast memory, and accesses of another value that is used at the
+  //     same time go to HBM.
   absl::Span<const PlanChange> Draw(const Incumbent& incumbent, Random& random);
 
-  // To get away from where none of these gains: several of them at once, all within a stretch of
-  // the program; or a value goes to fast memory and as many others to HBM as have its bytes.
+  // A larger change, to leave an incumbent that no single draw improves: several draws at once, all
+  // within a stretch of the program; or a value goes to fast memory, and so many other values go to
+  // HBM that they have as many bytes.
   absl::Span<const PlanChange> DrawKick(const Incumbent& incumbent, Random& random);
 
  private:
@@ -45,7 +76,8 @@ class Neighbourhood {
 
   uint32_t DrawAccess(Random& random) const;
 
-  // An access in HBM of an instruction that takes longer than it could, if there is one.
+  // An access in HBM of an instruction that takes longer than it could; any access if the draw
+  // finds none.
   uint32_t DrawCostlyAccess(const Incumbent& incumbent, Random& random);
 
   void UpdateRegret(const Incumbent& incumbent);
@@ -57,31 +89,26 @@ class Neighbourhood {
   void Displace(const Incumbent& incumbent, uint32_t access, Random& random);
   void Swap(const Incumbent& incumbent, uint32_t access, Random& random);
 
-  // Sends values that are in fast memory at `accesses`, from the first up to the second, to HBM,
-  // but not the one to be `spared`: `victims` of them, or fewer if these have `bytes`.
+  // Sends values that are in fast memory at `accesses` (from the first up to the second) to HBM,
+  // but not the value `spared`: `victims` values, or fewer if they have `bytes` together.
   void Evict(const Incumbent& incumbent, uint32_t spared, std::pair<uint32_t, uint32_t> accesses,
              uint32_t victims, int64_t bytes, Random& random);
 
-  // Positions first to last of the value's accesses.
+  // Sends the accesses at positions first to last of the value to a memory.
   void Move(const Value& value, size_t first, size_t last, Space space, Random& random);
 
-  // Positions of accesses around one: it, or up to the end of the value, or some.
+  // The first and last position of a stretch of the value's accesses around `access`: all, up to
+  // the value's end, or a few.
   std::pair<size_t, size_t> DrawStretch(uint32_t access, Random& random) const;
 
-  void PriceRegret(uint32_t instruction, uint64_t mask);
-
+  // Sorts the changes; the last change of an access counts.
   void Tidy();
 
-  const ProgramRules& rules_;
-  std::vector<Value> values_;
-  std::vector<uint32_t> value_of_;         // by access, into values_
-  std::vector<uint32_t> position_of_;      // by access, in its value
-  std::vector<uint32_t> movable_;          // accesses that may be decisions, ascending
-  std::vector<double> cumulative_weight_;  // of movable_
-  std::vector<double> fewest_cycles_;      // by instruction, one execution
+  const NeighbourhoodTables& tables_;
+  const ProgramFacts& facts_;
 
-  // By instruction: cycles above the fewest, all executions, with these accesses in fast memory;
-  // and their sums, of this version of the incumbent.
+  // By instruction: the regret, the accesses in fast memory that it was computed for, and the sum
+  // of the regrets up to the instruction, for one version of the incumbent.
   std::vector<double> regret_;
   std::vector<uint64_t> regret_mask_;
   std::vector<double> cumulative_regret_;

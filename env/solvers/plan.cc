@@ -1,8 +1,10 @@
 #include "env/solvers/plan.h"
 
+#include <algorithm>
 #include <cassert>
+#include <utility>
 
-#include "env/solvers/values.h"
+#include "simulator/core/values.h"
 
 namespace mallocmuzero {
 
@@ -18,6 +20,17 @@ Action Choose(Action intended, ActionSet legal) {
 
 void PlayPlan(const Plan& plan, Game& game) {
   while (!game.finished()) game.Apply(Choose(plan[game.access()], game.legal_actions()));
+}
+
+PlayedPlan Played(const ProgramRules& rules, Plan plan) {
+  Game game(rules);
+  PlayPlan(plan, game);
+  return {std::move(plan), game.cycles()};
+}
+
+const PlayedPlan& BestOf(absl::Span<const PlayedPlan> plans) {
+  return *std::min_element(plans.begin(), plans.end(),
+                           [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
 }
 
 Game PlayActions(const ProgramRules& rules, absl::Span<const Action> actions) {

@@ -1,4 +1,4 @@
-// What a player intends to do with every access, whether or not the game will ask or allow it.
+// The intention of a player for every access, whether or not the game will ask for or allow it.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_PLAN_H_
 #define MALLOCMUZERO_ENV_SOLVERS_PLAN_H_
@@ -15,30 +15,43 @@
 
 namespace mallocmuzero {
 
-// One action an access of the program. Which accesses are decisions differs from game to game, and
-// so does what is legal; a plan means something for all of them.
+// One action for each access of the program. Games of one program differ in which accesses are
+// decisions and in which actions are legal; a plan can be played in all of them.
 using Plan = std::vector<Action>;
 
-// The intended action if it is legal, else the one closest to it: fast memory before HBM if fast
-// memory was intended, and if HBM was, the fast one that leaves the value in HBM as well. `legal`
-// must not be empty.
+// The intended action if it is legal, else the closest legal one. For Copy and NoCopy the other of
+// the two is the closest, then Drop. For Drop it is Copy, which leaves the value in HBM as well,
+// then NoCopy. `legal` must not be empty.
 Action Choose(Action intended, ActionSet legal);
 
 // Plays the plan from the game's current decision to its end.
 void PlayPlan(const Plan& plan, Game& game);
 
-// The game that these actions play. Each must be legal, and the last one end it.
+// A plan and the cycles of the game that it plays.
+struct PlayedPlan {
+  Plan plan;
+  double cycles = 0;
+};
+
+PlayedPlan Played(const ProgramRules& rules, Plan plan);
+
+// The plan of fewest cycles, the first of several such. There must be one.
+const PlayedPlan& BestOf(absl::Span<const PlayedPlan> plans);
+
+// The game that these actions play. Each must be legal, and the last one must end the game.
 Game PlayActions(const ProgramRules& rules, absl::Span<const Action> actions);
 
-// A plan that plays `game` again: its actions where it decided, what the rules did where they did.
-// The game must be finished.
+// A plan that plays `game` again: the game's action for each decision, and the memory that the
+// rules chose for each other access. The game must be finished.
 Plan PlanOf(const Game& game);
 
-// A plan that imitates a placement, such as the compiler's: one flag an access, nonzero for fast
-// memory. A value goes to fast memory only if all its reads are there, else to HBM as well.
+// A plan that imitates a placement, such as the compiler's: one flag for each access, nonzero for
+// fast memory. A value that is written to fast memory goes to HBM as well unless all its later
+// accesses are in fast memory.
 Plan FollowPlan(const Program& program, absl::Span<const uint8_t> in_fast_memory);
 
-// The same, and a value is copied when the mapping copies it, also where it could stay.
+// The same for a mapping. The plan copies a value where the mapping copies it, even if the value
+// could stay in fast memory.
 Plan FollowPlan(const Program& program, const Mapping& mapping);
 
 }  // namespace mallocmuzero

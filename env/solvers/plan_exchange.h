@@ -1,4 +1,4 @@
-// What searches that run side by side know of each other.
+// The best plan of searches that run side by side.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_PLAN_EXCHANGE_H_
 #define MALLOCMUZERO_ENV_SOLVERS_PLAN_EXCHANGE_H_
@@ -12,7 +12,7 @@
 
 namespace mallocmuzero {
 
-// The best plan that any of them has found. Thread-safe.
+// Holds the best plan that any of the searches has found. Thread-safe.
 class PlanExchange {
  public:
   void Offer(const Plan& plan, double cycles) ABSL_LOCKS_EXCLUDED(mutex_) {

@@ -1,54 +1,112 @@
 #include "env/solvers/portfolio.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "env/solvers/greedy.h"
 #include "env/solvers/local_search.h"
-#include "env/solvers/priced.h"
+#include "env/solvers/rent_plans.h"
 #include "env/solvers/solution.h"
 #include "env/solvers/xla_like.h"
 #include "simulator/validate/validate.h"
 
 namespace mallocmuzero {
+namespace {
 
-std::vector<Plan> StartingPlans(const ProgramRules& rules, SearchBudget& budget) {
-  constexpr size_t kPricedPlans = 3;
-  std::vector<Plan> plans = {PlanOf(PlayGreedy(rules)), XlaLikePlan(rules)};
-  const absl::StatusOr<Mapping> baseline = BaselineMapping(rules.program());
-  if (baseline.ok()) plans.push_back(FollowPlan(rules.program(), *baseline));
-  for (const Proposal& proposal : budget.options().proposals) {
-    plans.push_back(PlanOf(PlayActions(rules, proposal.actions)));
-  }
-  for (Plan& plan : BestPricedPlans(rules, kPricedPlans, budget)) plans.push_back(std::move(plan));
-  return plans;
+// Shares of the time that is left when a proposer begins. They bind in programs whose games take
+// long; local search has the rest. The agent uses its share up.
+constexpr double kXlaLikeShare = 0.1;
+constexpr double kRentShare = 0.2;
+constexpr double kAgentShare = 0.12;
+constexpr double kAgentShareInPortfolio = 0.1;
+
+// A played plan with the name of the solver that found it.
+struct Candidate {
+  const PlayedPlan* plan;
+  absl::string_view solver;
+};
+
+absl::StatusOr<Solution> SolveByLocalSearch(const ProgramFacts& facts, double agent_share,
+                                            absl::string_view name, uint64_t seed,
+                                            SearchBudget& budget) {
+  const absl::StatusOr<StartingPlans> starts = UsualStartingPlans(facts, agent_share, seed, budget);
+  if (!starts.ok()) return starts.status();
+  const absl::StatusOr<PlayedPlan> found =
+      LocalSearchSolver().Improve(facts, starts->plans, seed, budget);
+  if (!found.ok()) return found.status();
+  return SolutionOf(facts.rules(), found->plan, name);
 }
 
-Solution RunPortfolio(const ProgramRules& rules, uint64_t seed, SearchBudget& budget) {
-  std::vector<Solution> solutions;
-  absl::StatusOr<Solution> baseline = DefaultSolution(rules);
-  if (baseline.ok()) solutions.push_back(*std::move(baseline));
-  solutions.push_back(AllHbmSolution(rules));
-  solutions.push_back(SolutionOf(PlayGreedy(rules), "greedy"));
-  solutions.push_back(SolutionOf(rules, XlaLikePlan(rules), "xla_like"));
-  for (const Proposal& proposal : budget.options().proposals) {
-    solutions.push_back(SolutionOf(PlayActions(rules, proposal.actions), proposal.player));
+// The valid mapping of fewest cycles, the first of several such.
+std::optional<Solution> BestValid(const ProgramFacts& facts, std::vector<Candidate> candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& a, const auto& b) { return a.plan->cycles < b.plan->cycles; });
+  for (const Candidate& candidate : candidates) {
+    Solution solution = SolutionOf(facts.rules(), candidate.plan->plan, candidate.solver);
+    if (Validate(facts.program(), solution.mapping).empty()) return solution;
   }
-  for (const Solution& solution : solutions) budget.Found(solution.cycles);
-  const PricedPlan found = SearchLocally(rules, StartingPlans(rules, budget), seed, budget);
-  solutions.push_back(SolutionOf(rules, found.plan, "local_search"));
+  return std::nullopt;
+}
 
-  // Of equally good ones the first: nothing to change, and the simpler before the longer search.
-  std::stable_sort(solutions.begin(), solutions.end(),
-                   [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
-  for (Solution& solution : solutions) {
-    const bool is_default = solution.solver == "default";
-    if (is_default || Validate(rules.program(), solution.mapping).empty()) {
-      return std::move(solution);
-    }
+}  // namespace
+
+absl::StatusOr<StartingPlans> UsualStartingPlans(const ProgramFacts& facts, double agent_share,
+                                                 uint64_t seed, SearchBudget& budget) {
+  static const GreedySolver greedy;
+  static const XlaLikeSolver xla_like;
+  static const FollowDefaultSolver follow_default;
+  static const RentSolver rent;
+  std::vector<Proposer> proposers = {
+      {&greedy, 1}, {&xla_like, kXlaLikeShare}, {&follow_default, 1}};
+  const Solver* agent = budget.options().agent;
+  if (agent != nullptr && agent_share > 0) proposers.push_back({agent, agent_share});
+  proposers.push_back({&rent, kRentShare});
+  return MakeStartingPlans(facts, proposers, seed, budget);
+}
+
+absl::StatusOr<Solution> SolveByLocalSearch(const ProgramFacts& facts, uint64_t seed,
+                                            SearchBudget& budget) {
+  return SolveByLocalSearch(facts, 0, solver_name::kLocalSearch, seed, budget);
+}
+
+absl::StatusOr<Solution> SolveByAgent(const ProgramFacts& facts, uint64_t seed,
+                                      SearchBudget& budget) {
+  if (budget.options().agent == nullptr) {
+    return absl::InvalidArgumentError("the solver agent needs a network to play");
   }
-  return AllHbmSolution(rules);
+  return SolveByLocalSearch(facts, kAgentShare, solver_name::kAgent, seed, budget);
+}
+
+absl::StatusOr<Solution> RunPortfolio(const ProgramFacts& facts, uint64_t seed,
+                                      SearchBudget& budget) {
+  const absl::StatusOr<StartingPlans> starts =
+      UsualStartingPlans(facts, kAgentShareInPortfolio, seed, budget);
+  if (!starts.ok()) return starts.status();
+  const absl::StatusOr<PlayedPlan> found =
+      LocalSearchSolver().Improve(facts, starts->plans, seed, budget);
+  if (!found.ok()) return found.status();
+
+  // Of equally good answers the first one counts, so that the simpler solver goes before the longer
+  // search, everything in HBM before a game, and the default before all.
+  std::vector<Candidate> candidates;
+  for (size_t k = 0; k < starts->plans.size(); ++k) {
+    const absl::string_view solver = starts->solvers[k];
+    const bool has_answers = solver == solver_name::kGreedy || solver == solver_name::kXlaLike ||
+                             solver == solver_name::kAgent;
+    if (has_answers) candidates.push_back({&starts->plans[k], solver});
+  }
+  candidates.push_back({&*found, solver_name::kLocalSearch});
+  Solution best = AllHbmSolution(facts.rules());
+  std::optional<Solution> played = BestValid(facts, std::move(candidates));
+  if (played && played->cycles < best.cycles) best = *std::move(played);
+  const Baseline* baseline = facts.program().baseline();
+  if (baseline == nullptr || best.cycles < baseline->compiled_cycles) return best;
+  absl::StatusOr<Solution> kept = DefaultSolution(facts.rules());
+  if (kept.ok()) kept->cycles = baseline->compiled_cycles;
+  return kept;
 }
 
 }  // namespace mallocmuzero

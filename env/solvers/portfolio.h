@@ -1,23 +1,41 @@
-// Several solvers, and the best of what they find.
+// Several solvers, the time that each may take, and the best of their answers.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_PORTFOLIO_H_
 #define MALLOCMUZERO_ENV_SOLVERS_PORTFOLIO_H_
 
-#include <vector>
+#include <cstdint>
 
-#include "env/program_rules.h"
-#include "env/solvers/plan.h"
+#include "absl/status/statusor.h"
+#include "env/solvers/program_facts.h"
 #include "env/solvers/search_budget.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
+#include "env/solvers/starting_plans.h"
 
 namespace mallocmuzero {
 
-// Where local search starts: greedy, xla_like, a game like the compiler's own placement if the
-// program has one, and the best of some priced plans.
-std::vector<Plan> StartingPlans(const ProgramRules& rules, SearchBudget& budget);
+// The starting plans of local search: greedy, xla_like, an imitation of the compiler's own
+// placement if the program has one, the games of SolveOptions::agent if it has a share, and the
+// best plans that pay rent (rent_plans.h).
+absl::StatusOr<StartingPlans> UsualStartingPlans(const ProgramFacts& facts, double agent_share,
+                                                 uint64_t seed, SearchBudget& budget);
 
-// The solver "portfolio"; see solver.h.
-Solution RunPortfolio(const ProgramRules& rules, uint64_t seed, SearchBudget& budget);
+// The solver "local_search".
+absl::StatusOr<Solution> SolveByLocalSearch(const ProgramFacts& facts, uint64_t seed,
+                                            SearchBudget& budget);
+
+// The solver "agent": the agent's games, and local search from them and the other starting plans.
+// InvalidArgument if there is no agent.
+absl::StatusOr<Solution> SolveByAgent(const ProgramFacts& facts, uint64_t seed,
+                                      SearchBudget& budget);
+
+// The solver "portfolio": the best of everything in HBM, the proposals of greedy, xla_like and the
+// agent, and local search from the starting plans. Validate has accepted the answer, or the answer
+// is the compiler's default.
+//
+// The answer is the default unless another one takes fewer cycles than the default takes as
+// compiled (docs/cost-model.md tells that price from the default's price as a mapping).
+absl::StatusOr<Solution> RunPortfolio(const ProgramFacts& facts, uint64_t seed,
+                                      SearchBudget& budget);
 
 }  // namespace mallocmuzero
 

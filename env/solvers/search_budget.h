@@ -1,77 +1,135 @@
-// When a search has to end, and who wants to know how it does.
+// The limits of a search, and the count of its games, shared by the threads of the search.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_SEARCH_BUDGET_H_
 #define MALLOCMUZERO_ENV_SOLVERS_SEARCH_BUDGET_H_
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 
 namespace mallocmuzero {
 
-// Counts games against SolveOptions, of one search or of several at once. Thread-safe; `options`
-// must outlive it.
+// What all threads of a search share. Thread-safe; `options` must outlive it. A thread counts its
+// games in a BudgetMeter of its own.
 class SearchBudget {
  public:
   explicit SearchBudget(const SolveOptions& options) : options_(options) {}
 
-  // Counts a game. True if the search must end now; once true, always true.
-  bool CountGame() ABSL_LOCKS_EXCLUDED(mutex_) {
-    const absl::MutexLock lock(&mutex_);
-    ++games_;
-    if (spent_) return true;
-    interrupted_ = options_.stop && options_.stop();
-    spent_ = interrupted_ || games_ >= options_.max_games ||
-             (options_.deadline != absl::InfiniteFuture() && absl::Now() >= options_.deadline);
-    if (games_ % kGamesBetweenReports == 0) Report();
-    return spent_;
-  }
-
   const SolveOptions& options() const { return options_; }
 
-  bool spent() const ABSL_LOCKS_EXCLUDED(mutex_) {
-    const absl::MutexLock lock(&mutex_);
-    return spent_;
-  }
-  bool interrupted() const ABSL_LOCKS_EXCLUDED(mutex_) {
-    const absl::MutexLock lock(&mutex_);
-    return interrupted_;
-  }
-  uint64_t games() const ABSL_LOCKS_EXCLUDED(mutex_) {
-    const absl::MutexLock lock(&mutex_);
-    return games_;
-  }
+  // Whether the search must end: `stop` or the deadline ended it at the last Check, or no game is
+  // left. Once true, always true while no meter is alive. Takes no lock.
+  bool spent() const { return is_over() || taken_.load(std::memory_order_relaxed) >= max_games(); }
 
-  // Tells of a game that was played to its end.
-  void Found(double cycles) ABSL_LOCKS_EXCLUDED(mutex_) {
-    const absl::MutexLock lock(&mutex_);
-    if (cycles >= best_cycles_) return;
-    best_cycles_ = cycles;
-    Report();
+  // The same without the games.
+  bool is_over() const { return over_.load(std::memory_order_relaxed); }
+
+  // Asks `stop`, compares the deadline with `now`, and reports progress. Returns is_over(). Does
+  // not wait for another thread that is doing so.
+  bool Check(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Notes a game that was played to its end. Takes no lock.
+  void Found(double cycles);
+
+  // Reports the end of the search.
+  void Finish() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // `stop` ended the search.
+  bool interrupted() const { return interrupted_.load(std::memory_order_relaxed); }
+
+  // Games counted by meters that are gone, and games set aside for those that are not.
+  uint64_t games() const {
+    return taken_.load(std::memory_order_relaxed) + beyond_.load(std::memory_order_relaxed);
   }
 
  private:
-  static constexpr uint64_t kGamesBetweenReports = 1024;
-
-  void Report() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (options_.progress && best_cycles_ < kNothing) {
-      options_.progress({.best_cycles = best_cycles_, .games = games_});
-    }
-  }
+  friend class BudgetMeter;
 
   static constexpr double kNothing = std::numeric_limits<double>::infinity();
 
+  uint64_t max_games() const { return options_.max_games; }
+
+  // Sets up to `wanted` of the games that are left aside for a meter.
+  uint64_t Take(uint64_t wanted);
+
+  void Report() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const SolveOptions& options_;
-  mutable absl::Mutex mutex_;
-  uint64_t games_ ABSL_GUARDED_BY(mutex_) = 0;
-  double best_cycles_ ABSL_GUARDED_BY(mutex_) = kNothing;
-  bool spent_ ABSL_GUARDED_BY(mutex_) = false;
-  bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<uint64_t> taken_ = 0;   // at most max_games
+  std::atomic<uint64_t> beyond_ = 0;  // games played after the last one that was left
+  std::atomic<double> best_cycles_ = kNothing;
+  std::atomic<bool> over_ = false;
+  std::atomic<bool> interrupted_ = false;
+  absl::Mutex mutex_;  // held while the functions of `options_` run
+  double reported_cycles_ ABSL_GUARDED_BY(mutex_) = kNothing;
+  absl::Time next_report_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+};
+
+// One thread's count of its games, and its view of the limits: the budget's, and a deadline of its
+// own. It looks at the clock and asks the budget about once a millisecond. Thread-compatible; the
+// budget must outlive it.
+class BudgetMeter {
+ public:
+  // With the budget's own deadline.
+  explicit BudgetMeter(SearchBudget& budget);
+
+  // With this share of the time that the budget has left.
+  BudgetMeter(SearchBudget& budget, double share);
+
+  // Gives back the games that were set aside and not played.
+  ~BudgetMeter();
+
+  BudgetMeter(const BudgetMeter&) = delete;
+  BudgetMeter& operator=(const BudgetMeter&) = delete;
+
+  // Counts a game that was played, at least in part. Returns spent().
+  bool CountGame() {
+    if (left_ > 0)
+      --left_;
+    else
+      ++beyond_;
+    if (left_ == 0) left_ = budget_.Take(kGamesSetAside);
+    return CountStep();
+  }
+
+  // Counts a step of work that is no game: a try that played nothing, or a part of a long
+  // computation. Returns spent().
+  bool CountStep() {
+    if (--steps_to_check_ == 0) Check();
+    return spent();
+  }
+
+  // Whether the work must end. Once true, always true.
+  bool spent() const { return late_ || left_ == 0 || budget_.is_over(); }
+
+  // Of this meter.
+  absl::Time deadline() const { return deadline_; }
+
+  // Games that the search may still play.
+  uint64_t games_left() const;
+
+  SearchBudget& budget() { return budget_; }
+
+ private:
+  static constexpr uint64_t kGamesSetAside = 64;
+
+  BudgetMeter(SearchBudget& budget, absl::Time now, double share);
+
+  void Check();
+
+  SearchBudget& budget_;
+  const absl::Time deadline_;
+  uint64_t left_;        // games set aside for this meter; 0: none is left
+  uint64_t beyond_ = 0;  // games played after that
+  bool late_;
+  absl::Time last_check_;
+  uint32_t steps_between_checks_ = 1;
+  uint32_t steps_to_check_ = 1;
 };
 
 }  // namespace mallocmuzero

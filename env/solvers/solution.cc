@@ -33,13 +33,13 @@ Solution SolutionOf(const ProgramRules& rules, const Plan& plan, absl::string_vi
 }
 
 Solution AllHbmSolution(const ProgramRules& rules) {
-  return SolutionOf(rules.program(), AllHbmMapping(rules.program()), "all_hbm");
+  return SolutionOf(rules.program(), AllHbmMapping(rules.program()), solver_name::kAllHbm);
 }
 
 absl::StatusOr<Solution> DefaultSolution(const ProgramRules& rules) {
   absl::StatusOr<Mapping> mapping = BaselineMapping(rules.program());
   if (!mapping.ok()) return mapping.status();
-  return SolutionOf(rules.program(), *std::move(mapping), "default");
+  return SolutionOf(rules.program(), *std::move(mapping), solver_name::kDefault);
 }
 
 }  // namespace mallocmuzero

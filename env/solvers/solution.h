@@ -1,4 +1,4 @@
-// Solutions from games and from mappings that need none.
+// Solutions from games, and the two that need no game.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_SOLUTION_H_
 #define MALLOCMUZERO_ENV_SOLVERS_SOLUTION_H_
@@ -8,19 +8,19 @@
 #include "env/game.h"
 #include "env/program_rules.h"
 #include "env/solvers/plan.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 
 namespace mallocmuzero {
 
-// Of a finished game. `name` is the solver's.
+// The mapping of a finished game, found by the solver `name`.
 Solution SolutionOf(const Game& game, absl::string_view name);
 
-// Of the game that the plan plays.
+// The mapping of the game that the plan plays.
 Solution SolutionOf(const ProgramRules& rules, const Plan& plan, absl::string_view name);
 
 Solution AllHbmSolution(const ProgramRules& rules);
 
-// NotFound if the program has no baseline.
+// The compiler's own mapping. NotFound if the program has no baseline.
 absl::StatusOr<Solution> DefaultSolution(const ProgramRules& rules);
 
 }  // namespace mallocmuzero

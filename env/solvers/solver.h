@@ -1,87 +1,40 @@
-// Players of mallocGame that need no learning: opponents of the agent, and its teachers.
+// The interface of everything that searches plans: players of mallocGame that need no learning, and
+// the agent.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_SOLVER_H_
 #define MALLOCMUZERO_ENV_SOLVERS_SOLVER_H_
 
 #include <cstdint>
-#include <functional>
-#include <limits>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "env/action.h"
-#include "env/program_rules.h"
-#include "simulator/core/mapping.h"
+#include "env/solvers/plan.h"
+#include "env/solvers/program_facts.h"
+#include "env/solvers/search_budget.h"
 
 namespace mallocmuzero {
 
-// What a search has found so far.
-struct SolveProgress {
-  double best_cycles = 0;
-  uint64_t games = 0;
+// A solver proposes plans, improves plans, or does both. Immutable; safe to share between threads.
+class Solver {
+ public:
+  virtual ~Solver() = default;
+
+  virtual absl::string_view name() const = 0;
+
+  // Plans made from the program alone, each played once. Counts its games in `meter` and returns
+  // soon after the meter is spent. The default proposes none.
+  virtual absl::StatusOr<std::vector<PlayedPlan>> Propose(const ProgramFacts& facts, uint64_t seed,
+                                                          BudgetMeter& meter) const;
+
+  // The best plan that a search from `starts` plays, the starts included; there must be one.
+  // Returns when the budget is spent or the search can play nothing new. The default returns the
+  // best start.
+  virtual absl::StatusOr<PlayedPlan> Improve(const ProgramFacts& facts,
+                                             absl::Span<const PlayedPlan> starts, uint64_t seed,
+                                             SearchBudget& budget) const;
 };
-
-// A game that someone else played, to start from.
-struct Proposal {
-  std::string player;  // "agent"
-  std::vector<Action> actions;
-};
-
-struct SolveOptions {
-  // The search ends at the first of these; whatever has been found by then is the answer, and there
-  // always is one. Without any, local_search and portfolio do not end.
-  absl::Time deadline = absl::InfiniteFuture();
-  uint64_t max_games = std::numeric_limits<uint64_t>::max();
-  std::function<bool()> stop;  // asked after every game: true to end, as after Ctrl-C
-
-  // On which local_search climbs. The functions here are called on any of them, one at a time.
-  uint32_t threads = 1;
-
-  // Searches on one thread that `deadline` and `stop` do not cut short give the same answer for the
-  // same seed.
-  uint64_t seed = 0;
-
-  // What local_search and portfolio start from beside their own, legal games all. A portfolio's
-  // answer may be one of them, with its player as the solver.
-  std::vector<Proposal> proposals;
-
-  // Called now and then, whenever something better is found at least.
-  std::function<void(const SolveProgress&)> progress;
-};
-
-// A valid mapping and its price.
-struct Solution {
-  Mapping mapping;
-  double cycles = 0;  // Simulate(program, mapping).total_cycles
-
-  // The game that gives the mapping, one a decision. Empty for all_hbm and default, which no game
-  // need be able to give.
-  std::vector<Action> actions;
-
-  std::string solver;        // that found it; of a portfolio, the one that won
-  uint64_t games = 0;        // played in the search, also in part
-  bool interrupted = false;  // `stop` ended the search
-};
-
-// "all_hbm"       everything in HBM.
-// "default"       the compiler's own mapping, Program's baseline. Its addresses may be missing
-//                 (Baseline.packed); then it has a price but is not valid.
-// "greedy"        program order, fast memory wherever it saves.
-// "xla_like"      the published heuristic of XLA's memory space assignment; see xla_like.h.
-// "local_search"  hill climbing from all of the above that can be played; see local_search.h.
-// "exhaustive"    the best of all games, for tiny programs.
-// "portfolio"     the best of all but exhaustive, in the order above.
-absl::Span<const absl::string_view> SolverNames();
-
-// InvalidArgument for an unknown name and for a program that is too large for "exhaustive",
-// NotFound for "default" if the program has no baseline. A portfolio's answer is never worse than
-// the compiler's own mapping, and Validate has accepted it unless it is that mapping.
-absl::StatusOr<Solution> Solve(absl::string_view name, const ProgramRules& rules,
-                               const SolveOptions& options);
 
 }  // namespace mallocmuzero
 

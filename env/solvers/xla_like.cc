@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-
-#include "env/solvers/values.h"
+#include <utility>
+#include <vector>
 
 namespace mallocmuzero {
 namespace {
@@ -15,35 +15,31 @@ constexpr double kMinOverlap = 0.8;
 
 class XlaLike {
  public:
-  explicit XlaLike(const ProgramRules& rules)
-      : rules_(rules),
-        program_(rules.program()),
-        free_bytes_(program_.instruction_count(), rules.fast_memory_bytes()),
-        in_fast_memory_(program_.access_count(), 0) {
-    double elapsed = 0;
-    for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
-      elapsed_before_.push_back(elapsed);
-      elapsed += program_.latency().Cycles(i, 0) * program_.instructions()[i].execution_count;
-    }
-  }
+  explicit XlaLike(const ProgramFacts& facts)
+      : facts_(facts),
+        rules_(facts.rules()),
+        program_(facts.program()),
+        free_bytes_(program_.instruction_count(), facts.rules().fast_memory_bytes()),
+        in_fast_memory_(program_.access_count(), 0) {}
 
-  Plan Run() {
-    std::vector<Value> values = FindValues(program_);
-    const std::vector<double> savings = FindSavings(program_);
+  Plan Run(BudgetMeter& meter) {
     std::vector<std::pair<double, size_t>> order;
-    for (size_t v = 0; v < values.size(); ++v) {
-      if (rules_.buffer(values[v].buffer).stays_in_hbm) continue;
-      order.push_back({-Priority(values[v], savings), v});
+    for (size_t v = 0; v < facts_.values().size(); ++v) {
+      const Value& value = facts_.values()[v];
+      if (!rules_.buffer(value.buffer).stays_in_hbm) order.push_back({-Priority(value), v});
     }
     std::sort(order.begin(), order.end());
-    for (const auto& [priority, v] : order) Allocate(values[v]);
+    for (const auto& [priority, v] : order) {
+      if (meter.CountStep()) break;
+      Allocate(facts_.values()[v]);
+    }
     return FollowPlan(program_, in_fast_memory_);
   }
 
  private:
-  double Priority(const Value& value, const std::vector<double>& savings) const {
+  double Priority(const Value& value) const {
     double benefit = 0;
-    for (const uint32_t a : value.accesses) benefit += std::max(0.0, savings[a]);
+    for (const uint32_t a : value.accesses) benefit += std::max(0.0, facts_.savings()[a]);
     return benefit / std::sqrt(static_cast<double>(program_.buffers()[value.buffer].bytes));
   }
 
@@ -79,8 +75,8 @@ class XlaLike {
     return least;
   }
 
-  // Copies a buffer in after `after` and before its use in [use, end]. Tries the starts by how
-  // close they are to the preferred one.
+  // Reserves room for a copy that starts after `after` and for the use in [use, end]. Of the starts
+  // with room it takes the one closest to the preferred overlap.
   bool Prefetch(uint32_t buffer, int32_t after, int32_t use, int32_t end) {
     const int64_t bytes = rules_.buffer(buffer).bytes;
     const int32_t loop = program_.instructions()[use].loop;
@@ -93,7 +89,7 @@ class XlaLike {
       least = std::min(least, free_bytes_[start]);
       if (least < bytes) break;
       if (program_.instructions()[start].loop != loop) continue;
-      const double overlap = elapsed_before_[use] - elapsed_before_[start];
+      const double overlap = facts_.cycles_before()[use] - facts_.cycles_before()[start];
       if (overlap < kMinOverlap * copy_cycles) continue;
       const double distance = std::abs(overlap - kPreferredOverlap * copy_cycles);
       if (best && distance >= best_distance) break;
@@ -103,15 +99,25 @@ class XlaLike {
     return best && Reserve(bytes, *best, end);
   }
 
+  const ProgramFacts& facts_;
   const ProgramRules& rules_;
   const Program& program_;
   std::vector<int64_t> free_bytes_;      // by instruction
-  std::vector<double> elapsed_before_;   // by instruction, cycles with everything in HBM
   std::vector<uint8_t> in_fast_memory_;  // by access
 };
 
 }  // namespace
 
-Plan XlaLikePlan(const ProgramRules& rules) { return XlaLike(rules).Run(); }
+Plan XlaLikePlan(const ProgramFacts& facts, BudgetMeter& meter) {
+  return XlaLike(facts).Run(meter);
+}
+
+absl::StatusOr<std::vector<PlayedPlan>> XlaLikeSolver::Propose(const ProgramFacts& facts,
+                                                               uint64_t /*seed*/,
+                                                               BudgetMeter& meter) const {
+  PlayedPlan plan = Played(facts.rules(), XlaLikePlan(facts, meter));
+  meter.CountGame();
+  return std::vector<PlayedPlan>{std::move(plan)};
+}
 
 }  // namespace mallocmuzero

@@ -4,7 +4,7 @@
 #include "env/solvers/xla_like.h"
 
 #include "env/program_rules.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "simulator/core/pair_index.h"
+#include "simulator/core/roofline.h"
 
 namespace mallocmuzero {
 namespace {
@@ -211,31 +212,25 @@ class LatencyTable::Builder {
     return formula;
   }
 
+  // Bytes of an access in fast memory. Half of an update's are read and half are written.
+  static MovedBytes FastBytes(AccessKind kind, double bytes) {
+    if (kind == AccessKind::kRead) return {.fast_read = bytes};
+    if (kind == AccessKind::kWrite) return {.fast_written = bytes};
+    return {.fast_read = bytes / 2, .fast_written = bytes / 2};
+  }
+
   void MakeRoofline(const Instruction& instruction, double flops, Formula& formula) {
     formula.first_saving = static_cast<uint32_t>(table_.savings_.size());
-    const double hbm_rate = hardware_.hbm_bytes_per_cycle();
-    const double read_rate = hardware_.fast_memory_read_bytes_per_cycle();
-    const double write_rate = hardware_.fast_memory_write_bytes_per_cycle();
-    formula.base = instruction.fixed_hbm_bytes / hbm_rate;
+    const auto fixed = static_cast<double>(instruction.fixed_hbm_bytes);
+    formula.base = CyclesToMove({.hbm = fixed}, hardware_);
     for (const Access& access :
          accesses_.subspan(instruction.first_access, instruction.access_count)) {
-      const double bytes = static_cast<double>(access.bytes_accessed);
-      double fast = 0;
-      switch (access.kind) {
-        case AccessKind::kRead:
-          fast = bytes / read_rate;
-          break;
-        case AccessKind::kWrite:
-          fast = bytes / write_rate;
-          break;
-        case AccessKind::kUpdate:
-          fast = bytes / 2 / read_rate + bytes / 2 / write_rate;
-          break;
-      }
-      formula.base += bytes / hbm_rate;
-      table_.savings_.push_back(bytes / hbm_rate - fast);
+      const auto bytes = static_cast<double>(access.bytes_accessed);
+      const double in_hbm = CyclesToMove({.hbm = bytes}, hardware_);
+      formula.base += in_hbm;
+      table_.savings_.push_back(in_hbm - CyclesToMove(FastBytes(access.kind, bytes), hardware_));
     }
-    formula.floor = flops / hardware_.flops_per_cycle();
+    formula.floor = CyclesToCompute(flops, hardware_);
     formula.ceiling = std::numeric_limits<double>::infinity();
   }
 

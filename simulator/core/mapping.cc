@@ -13,34 +13,6 @@
 namespace mallocmuzero {
 namespace {
 
-// `proto` must have passed CheckMappingIndices.
-Mapping ConvertMapping(const v1::Mapping& proto) {
-  Mapping mapping;
-  mapping.intervals.reserve(proto.intervals_size());
-  for (const v1::Interval& from : proto.intervals()) {
-    Interval& to = mapping.intervals.emplace_back();
-    to.buffer = from.buffer();
-    to.first = from.first();
-    to.last = from.last();
-    to.offset = from.offset();
-    if (from.has_copy_in_start()) {
-      to.copy_in_start = static_cast<int32_t>(from.copy_in_start());
-      to.copy_in_done = static_cast<int32_t>(from.copy_in_done());
-    }
-    if (from.has_copy_out_start()) {
-      to.copy_out_start = static_cast<int32_t>(from.copy_out_start());
-      to.copy_out_done = static_cast<int32_t>(from.copy_out_done());
-    }
-    to.cross_program_prefetch = from.cross_program_prefetch();
-    for (const v1::CopySlice& slice : from.copy_in_slices()) {
-      to.copy_in_slices.push_back({slice.start(), slice.bytes()});
-    }
-  }
-  mapping.in_fast_memory.assign(proto.in_fast_memory().begin(), proto.in_fast_memory().end());
-  mapping.solver = proto.solver();
-  return mapping;
-}
-
 void IntervalToProto(const Interval& from, v1::Interval& to) {
   to.set_buffer(from.buffer);
   to.set_first(from.first);
@@ -92,7 +64,34 @@ absl::StatusOr<Mapping> MappingFromProto(const v1::Mapping& proto, const Program
                      "... expected, found ", ShortHash(proto.program_sha256()), "..."));
   }
   MMZ_RETURN_IF_ERROR(CheckMappingIndices(proto, program.proto(), ""));
-  return ConvertMapping(proto);
+  return MappingFromCheckedProto(proto);
+}
+
+Mapping MappingFromCheckedProto(const v1::Mapping& proto) {
+  Mapping mapping;
+  mapping.intervals.reserve(proto.intervals_size());
+  for (const v1::Interval& from : proto.intervals()) {
+    Interval& to = mapping.intervals.emplace_back();
+    to.buffer = from.buffer();
+    to.first = from.first();
+    to.last = from.last();
+    to.offset = from.offset();
+    if (from.has_copy_in_start()) {
+      to.copy_in_start = static_cast<int32_t>(from.copy_in_start());
+      to.copy_in_done = static_cast<int32_t>(from.copy_in_done());
+    }
+    if (from.has_copy_out_start()) {
+      to.copy_out_start = static_cast<int32_t>(from.copy_out_start());
+      to.copy_out_done = static_cast<int32_t>(from.copy_out_done());
+    }
+    to.cross_program_prefetch = from.cross_program_prefetch();
+    for (const v1::CopySlice& slice : from.copy_in_slices()) {
+      to.copy_in_slices.push_back({slice.start(), slice.bytes()});
+    }
+  }
+  mapping.in_fast_memory.assign(proto.in_fast_memory().begin(), proto.in_fast_memory().end());
+  mapping.solver = proto.solver();
+  return mapping;
 }
 
 v1::Mapping MappingToProto(const Mapping& mapping, const Program& program) {
@@ -126,11 +125,11 @@ Mapping AllHbmMapping(const Program& program) {
 }
 
 absl::StatusOr<Mapping> BaselineMapping(const Program& program) {
-  if (!program.proto().has_baseline() || !program.proto().baseline().has_mapping()) {
+  if (program.baseline() == nullptr) {
     return absl::NotFoundError(
         absl::StrCat(program.proto().name(), ": the program has no default mapping"));
   }
-  return ConvertMapping(program.proto().baseline().mapping());  // FromProto has checked it
+  return program.baseline()->mapping;
 }
 
 }  // namespace mallocmuzero

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/message_file.h"
 #include "base/status_macros.h"
+#include "simulator/core/mapping.h"
 #include "simulator/core/program_checks.h"
 
 namespace mallocmuzero {
@@ -90,6 +91,15 @@ std::vector<Loop> LoopsFromProto(const v1::Program& proto) {
   return loops;
 }
 
+std::optional<Baseline> BaselineFromProto(const v1::Program& proto) {
+  if (!proto.has_baseline() || !proto.baseline().has_mapping()) return std::nullopt;
+  const v1::Baseline& from = proto.baseline();
+  return Baseline{.compiled_cycles = from.total_cycles(),
+                  .mapped_cycles = from.mapping_cycles(),
+                  .packed = from.packed(),
+                  .mapping = MappingFromCheckedProto(from.mapping())};
+}
+
 // Sets `loop` and `execution_count` of loop markers: the begin belongs outside its loop, the end
 // inside (see Instruction).
 void PlaceMarkers(absl::Span<const Loop> loops, std::vector<Instruction>& instructions) {
@@ -121,6 +131,7 @@ absl::StatusOr<Program> Program::FromProto(v1::Program proto) {
       checked.latency(), program.instructions_, program.accesses_, checked.hardware());
   if (!latency.ok()) return latency.status();
   program.latency_ = *std::move(latency);
+  program.baseline_ = BaselineFromProto(checked);
   program.IndexAccessesByBuffer();
   return program;
 }

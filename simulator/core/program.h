@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "simulator/core/latency_table.h"
+#include "simulator/core/mapping_types.h"
 #include "simulator/core/program_types.h"
 
 namespace mallocmuzero {
@@ -41,6 +43,9 @@ class Program {
   absl::Span<const CarriedGroup> carried_groups() const { return carried_groups_; }
   absl::Span<const Loop> loops() const { return loops_; }
   const LatencyTable& latency() const { return latency_; }
+
+  // The compiler's own placement; null if the program has none.
+  const Baseline* baseline() const { return baseline_ ? &*baseline_ : nullptr; }
 
   uint32_t instruction_count() const { return static_cast<uint32_t>(instructions_.size()); }
   uint32_t access_count() const { return static_cast<uint32_t>(accesses_.size()); }
@@ -79,6 +84,7 @@ class Program {
   std::vector<uint32_t> buffer_access_starts_;  // buffer_count() + 1 positions in buffer_accesses_
   std::vector<uint32_t> buffer_accesses_;
   LatencyTable latency_;
+  std::optional<Baseline> baseline_;
 };
 
 // Reads a program file and checks it as Program::FromProto does. Error messages start with the

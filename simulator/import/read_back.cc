@@ -84,9 +84,9 @@ v1::ReadBackReport MakeReadBackReport(const Program& program, const ReadBack& re
   report.set_program(program.proto().name());
   if (read_back.compiled_cycles) report.set_compiled_cycles(*read_back.compiled_cycles);
   report.set_mapped_cycles(Simulate(program, read_back.mapping).total_cycles);
-  if (program.proto().has_baseline()) {
-    report.set_default_cycles(program.proto().baseline().total_cycles());
-    report.set_default_mapped_cycles(program.proto().baseline().mapping_cycles());
+  if (program.baseline() != nullptr) {
+    report.set_default_cycles(program.baseline()->compiled_cycles);
+    report.set_default_mapped_cycles(program.baseline()->mapped_cycles);
   }
   report.set_packed(read_back.packed);
   report.set_fast_memory_bytes(static_cast<double>(program.hardware().fast_memory_bytes()));

@@ -9,14 +9,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "simulator/core/simulate.h"
+#include "simulator/core/values.h"
 #include "simulator/overrides/override_text.h"
+#include "simulator/overrides/partial_mapping.h"
 #include "simulator/overrides/positions.h"
-#include "simulator/overrides/value.h"
 
 namespace mallocmuzero {
 namespace {
 
 using Item = v1::OverridesReport::Item;
+
+// The values that the compiler decides about, in the order of their first access.
+std::vector<Value> ValuesByFirstAccess(const Program& program) {
+  std::vector<Value> values = FindValues(program, UpdateMeaning::kMakesValue);
+  std::sort(values.begin(), values.end(),
+            [](const Value& a, const Value& b) { return a.accesses.front() < b.accesses.front(); });
+  return values;
+}
 
 class Exporter {
  public:
@@ -29,7 +38,7 @@ class Exporter {
         baseline_cycles_(Simulate(program, baseline).total_cycles) {}
 
   v1::OverridesReport Run() && {
-    for (const BufferValue& value : FindBufferValues(program_)) ExportValue(value);
+    for (const Value& value : ValuesByFirstAccess(program_)) ExportValue(value);
     v1::OverridesReport report;
     report.set_program(program_.proto().name());
     CountWhatIsLeftOut(report);
@@ -61,9 +70,9 @@ class Exporter {
   bool IsWanted(uint32_t access) const { return wanted_.in_fast_memory[access] != 0; }
   bool IsDefault(uint32_t access) const { return baseline_.in_fast_memory[access] != 0; }
 
-  void ExportValue(const BufferValue& value) {
-    std::vector<uint32_t> gained;  // accesses that are to come into fast memory
-    std::vector<uint32_t> lost;    // and those that are to leave it
+  void ExportValue(const Value& value) {
+    std::vector<uint32_t> gained;  // accesses that only the wanted mapping has in fast memory
+    std::vector<uint32_t> lost;    // accesses that only the default has in fast memory
     for (const uint32_t a : value.accesses) {
       if (IsWanted(a) && !IsDefault(a)) gained.push_back(a);
       if (!IsWanted(a) && IsDefault(a)) lost.push_back(a);
@@ -86,22 +95,21 @@ class Exporter {
     const uint32_t buffer = program_.accesses()[accesses.front()].buffer;
     item.set_buffer(buffer);
     item.set_bytes(static_cast<double>(program_.buffers()[buffer].bytes));
-    Mapping changed = baseline_;
     for (const uint32_t a : accesses) {
       item.add_accesses(a);
       item.set_bytes_moved(item.bytes_moved() + BytesMoved(a));
-      changed.in_fast_memory[a] = wanted_.in_fast_memory[a];
     }
+    const Mapping changed = WithAccessesAsWanted(program_, baseline_, wanted_, accesses);
     item.set_gain_cycles(baseline_cycles_ - Simulate(program_, changed).total_cycles);
     return item;
   }
 
-  // The value is written to HBM, and none of its uses is given a copy.
-  void KeepValue(const BufferValue& value, const std::vector<uint32_t>& lost) {
+  // Keeps the value in HBM where it is written, and gives none of its uses a copy.
+  void KeepValue(const Value& value, const std::vector<uint32_t>& lost) {
     std::vector<Definition> definitions = InputDefinition(program_, value.buffer);
     if (value.has_definition) definitions = DefinitionsOf(program_, value.accesses.front());
     std::vector<std::string> texts;
-    // Only the uses of a program input can be kept: the input itself is in HBM anyhow.
+    // A program input is in HBM anyhow, so that only its uses need overrides.
     if (value.has_definition) AppendKept(definitions, texts);
     for (const uint32_t a : value.accesses) AppendKept(UsesOf(program_, a, wanted_), texts);
     if (texts.empty()) return;
@@ -109,23 +117,23 @@ class Exporter {
     for (std::string& text : texts) item.add_tensor_overrides(std::move(text));
   }
 
-  // Fast memory is handed out to the value before all others.
-  void AssignValueFirst(const BufferValue& value, const std::vector<uint32_t>& gained) {
+  // Lets the compiler assign fast memory to the value before all others.
+  void AssignValueFirst(const Value& value, const std::vector<uint32_t>& gained) {
     const std::vector<Definition> definitions =
         value.has_definition ? DefinitionsOf(program_, value.accesses.front())
                              : InputDefinition(program_, value.buffer);
-    // What a loop hands to its body and to what follows is assigned with what goes into the loop.
+    // The compiler assigns a value that a loop hands on together with the loop's initial value.
     if (definitions.empty()) return;
     Item& item = AddItem("assign_first", definitions.front().instruction, gained);
     for (const Definition& definition : definitions) {
       item.add_sort_overrides(AssignFirst(definition));
     }
-    // Pinning a program input would move the input itself: a copy is asked for instead.
+    // Pinning a program input would move the input itself, so the strict text asks for a copy.
     item.set_strict(value.has_definition ? PinInFastMemory(definitions.front())
                                          : PrefetchText(gained.front()));
   }
 
-  // One access of a value that stays in fast memory elsewhere.
+  // Keeps one access in HBM of a value that is in fast memory at other accesses.
   void KeepAccess(uint32_t access) {
     std::vector<std::string> texts;
     AppendKept(DefinitionsOf(program_, access), texts);
@@ -135,7 +143,7 @@ class Exporter {
     for (std::string& text : texts) item.add_tensor_overrides(std::move(text));
   }
 
-  // One copy for all accesses that the same interval serves.
+  // Asks for one copy for all accesses that the same interval serves.
   void PrefetchAccesses(const std::vector<uint32_t>& gained) {
     std::map<const Interval*, std::vector<uint32_t>> served;
     for (const uint32_t a : gained) {
@@ -154,15 +162,15 @@ class Exporter {
     for (const Position& position : positions) texts.push_back(KeepInHbm(position));
   }
 
-  // The instruction an item is about.
+  // Name of the instruction that an item reports.
   std::string NameOf(const std::vector<Definition>& definitions,
                      const std::vector<uint32_t>& accesses) const {
     if (!definitions.empty()) return definitions.front().instruction;
     return InstructionName(program_, program_.accesses()[accesses.front()].instruction);
   }
 
-  // The override that asks for the copy an access needs; empty if it needs none, or if that cannot
-  // be said.
+  // The override that asks for the copy that an access needs. Empty if the access needs none, or if
+  // no override can name its use.
   std::string PrefetchText(uint32_t access) const {
     const Interval* copy = CopyInFor(access);
     const std::vector<Use> uses = UsesOf(program_, access, wanted_);
@@ -170,7 +178,8 @@ class Exporter {
     return Prefetch(uses.front(), TimeOfCopy(static_cast<uint32_t>(copy->copy_in_start)));
   }
 
-  // The interval of the wanted mapping that serves the access, if a copy from HBM starts it.
+  // The interval of the wanted mapping that serves the access, if the interval begins with a copy
+  // from HBM; otherwise null.
   const Interval* CopyInFor(uint32_t access) const {
     const Access& use = program_.accesses()[access];
     for (const Interval& interval : wanted_.intervals) {

@@ -1,4 +1,4 @@
-// A mapping as options for the real compiler: what it asks for beyond the compiler's default.
+// The differences of a mapping from the compiler's default, as options for the real compiler.
 
 #ifndef MALLOCMUZERO_SIMULATOR_OVERRIDES_EXPORT_H_
 #define MALLOCMUZERO_SIMULATOR_OVERRIDES_EXPORT_H_
@@ -22,12 +22,12 @@ enum class OverrideScope : uint8_t {
   kUses,    // also single uses of values that differ from the default in part
 };
 
-// Options that move the compiler from its default (Program.baseline, which must exist: NotFound)
-// towards `wanted`. Only differences are exported; docs/overrides.md says which and why.
+// Options that move the compiler from its default towards `wanted`. Only differences are exported;
+// docs/overrides.md says which ones and why. NotFound if the program has no baseline.
 absl::StatusOr<v1::OverridesReport> ExportOverrides(const Program& program, const Mapping& wanted,
                                                     OverrideScope scope);
 
-// "name=value" lines, one an option; empty if there is none.
+// A "name=value" line for each option; empty if there is none.
 std::string OptionLines(const v1::OverridesReport& report);
 
 }  // namespace mallocmuzero

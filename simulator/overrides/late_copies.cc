@@ -15,7 +15,7 @@ namespace {
 
 using LateCopy = v1::ReadBackReport::LateCopy;
 
-// Starting a copy at the earliest can delay others: less is tried, too.
+// The earliest start of a copy can delay other copies, so that later starts are offered, too.
 constexpr double kEagerness[] = {0, 0.5, 0.75};
 
 // The first access in fast memory that the copy at the start of an interval serves.
@@ -33,7 +33,7 @@ std::optional<uint32_t> FirstServed(const Program& program, const Mapping& mappi
 }  // namespace
 
 void AddLateCopies(const Program& program, const Mapping& read_back, v1::ReadBackReport& report) {
-  std::map<uint32_t, double> waits;  // by interval: a sliced copy is several in the trace
+  std::map<uint32_t, double> waits;  // by interval: the trace has a copy for each slice
   for (const TraceCopy& copy : SimulateTrace(program, read_back).copies) {
     if (copy.direction != CopyDirection::kIn || copy.wait_cycles <= 0) continue;
     const auto done = static_cast<uint32_t>(read_back.intervals[copy.interval].copy_in_done);

@@ -9,8 +9,8 @@
 
 namespace mallocmuzero {
 
-// Adds late_copies to the report of a placement that was read back. MSA starts a copy as late as
-// its own idea of the bandwidth left allows; where that was too late the program waits.
+// Adds late_copies to the report of a placement that was read back. The compiler starts a copy as
+// late as its own estimate of the free bandwidth allows. Where that is too late the program waits.
 void AddLateCopies(const Program& program, const Mapping& read_back, v1::ReadBackReport& report);
 
 }  // namespace mallocmuzero

@@ -7,7 +7,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Without a tuple index a filter matches every one; an empty one matches arrays only.
+// A filter without a tuple index matches every index; one with an empty index matches arrays only.
 std::string TupleIndex(const std::vector<uint32_t>& tuple_index) {
   if (tuple_index.empty()) return " tuple_index {}";
   std::string text = " tuple_index {";
@@ -28,7 +28,8 @@ void AppendBounds(absl::optional<int64_t> size_gte, absl::optional<int64_t> size
 std::string Override(const Definition& definition, absl::string_view what) {
   std::string matcher =
       absl::StrCat(NameMatcher(definition.instruction), TupleIndex(definition.tuple_index));
-  // One byte to either side: no other size lies there, be the bounds part of the range or not.
+  // One byte to either side: no other size lies there, whether or not the range includes its
+  // bounds.
   if (definition.bytes) AppendBounds(*definition.bytes - 1, *definition.bytes + 1, matcher);
   return absl::StrCat("overrides { hlo_position_matcher { ", matcher, " } ", what, " }");
 }

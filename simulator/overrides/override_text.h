@@ -14,42 +14,42 @@
 
 namespace mallocmuzero {
 
-// Where an instruction defines a value: its output, or one array of it.
+// A place at which an instruction defines a value: its output, or one array of the output.
 struct Definition {
   std::string instruction;            // HLO name without '%'
   std::vector<uint32_t> tuple_index;  // into the output's tuple shape; empty for an array
 
-  // Size as laid out, if known, bytes. The compiler compares it before it matches names, which
-  // takes it most of the time that overrides cost.
+  // Size as laid out, if known, bytes. The compiler compares the size before it matches names, and
+  // matching names is most of the time that overrides cost.
   absl::optional<int64_t> bytes;
 };
 
-// Where an instruction uses a value: an operand, or one array of it.
+// A place at which an instruction uses a value: an operand, or one array of the operand.
 struct Use {
   std::string instruction;            // HLO name without '%'
   int32_t operand = 0;                // operand number
   std::vector<uint32_t> tuple_index;  // into the operand's tuple shape; empty for an array
 
-  // Bounds on the size as laid out, bytes. The compiler applies an override of a use to outputs of
-  // the instruction too if tuple index and size fit, whatever their number (docs/overrides.md): a
-  // bound between the two sizes makes it mean the operand alone.
+  // Bounds on the size as laid out, bytes. The compiler also applies an override of a use to
+  // outputs of the instruction whose tuple index and size fit (docs/overrides.md). A bound between
+  // the two sizes restricts the override to the operand.
   absl::optional<int64_t> size_gte;
   absl::optional<int64_t> size_lte;
 };
 
-// When a copy from HBM is to start.
+// The time at which a copy from HBM should start.
 struct PrefetchTime {
   enum class Kind : uint8_t { kEagerness, kBefore, kAfter };
 
   Kind kind = Kind::kEagerness;
   std::string instruction;  // HLO name; unused for kEagerness
-  // Where between the earliest start that there is room for, 0, and the compiler's own choice, 1;
-  // for kEagerness only. The name is the compiler's.
+  // 0 is the earliest start that there is room for, 1 is the compiler's own choice; for kEagerness
+  // only. The name is the compiler's.
   double eagerness = 0;
 };
 
-// Regular expression that matches this name and no other, quoted for text format: a dot in it has
-// two backslashes there.
+// A regular expression that matches this name and no other, quoted for text format: a dot has two
+// backslashes.
 std::string QuotedNameRegex(absl::string_view name);
 
 // Keeps a value in HBM where it is written; its uses may still be given a copy.
@@ -65,8 +65,8 @@ std::string Prefetch(const Use& use, const PrefetchTime& time);
 // no room, so the value should be assigned first too.
 std::string PinInFastMemory(const Definition& definition);
 
-// Hands out fast memory to a value before all those without such an override; between those with
-// one, in the order of the list.
+// Assigns fast memory to a value before all values without such an override. Values with one are
+// assigned in the order of the list.
 std::string AssignFirst(const Definition& definition);
 
 }  // namespace mallocmuzero

@@ -31,7 +31,8 @@ int64_t OtherOutput(const Program& program, uint32_t access,
   return -1;
 }
 
-// False if the override would also move an output that is wanted elsewhere.
+// Bounds the use's size to tell it from an output. False if there is no such bound and the override
+// would move an output that is wanted in the other memory.
 bool TellFromOutput(const Program& program, uint32_t access, const Mapping& wanted, Use& use) {
   const int64_t output = OtherOutput(program, access, use.tuple_index);
   if (output < 0) return true;
@@ -49,7 +50,7 @@ bool TellFromOutput(const Program& program, uint32_t access, const Mapping& want
   return true;
 }
 
-// Where there is no bound, one that the operand just keeps.
+// Adds the closest bounds around the operand's size where there are none.
 void BoundSize(int64_t bytes, Use& use) {
   if (!use.size_gte) use.size_gte = bytes - 1;
   if (!use.size_lte) use.size_lte = bytes + 1;
@@ -69,7 +70,7 @@ std::vector<Definition> DefinitionsOf(const Program& program, uint32_t access) {
     definitions.push_back({.instruction = InstructionName(program, proto.instruction()),
                            .tuple_index = TupleIndexOf(position)});
   }
-  // Of several the sizes may differ: an access has one.
+  // Several definitions may differ in size, and an access has one size.
   if (definitions.size() == 1) definitions[0].bytes = program.accesses()[access].bytes;
   return definitions;
 }

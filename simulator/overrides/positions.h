@@ -10,22 +10,22 @@
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/overrides/override_text.h"
-#include "simulator/overrides/value.h"
 
 namespace mallocmuzero {
 
 // HLO name of an instruction of the program.
 const std::string& InstructionName(const Program& program, uint32_t instruction);
 
-// Where the instruction of a writing access defines the value: mostly one place.
+// The places at which the instruction of a writing access defines the value, mostly one.
 std::vector<Definition> DefinitionsOf(const Program& program, uint32_t access);
 
 // The parameter or constant that a program input comes from; none for other buffers.
 std::vector<Definition> InputDefinition(const Program& program, uint32_t buffer);
 
-// Operands by which an access reads, each bounded in size where it takes that to tell it from an
-// output of the instruction. Where no bound can, as operand and output are equally long, the
-// operand is left out unless `wanted` has the output in the same memory as the access.
+// The operands by which an access reads. An override of an operand also applies to an output of the
+// instruction with the same tuple index, so that each operand has bounds on its size that tell it
+// from such an output. If the output is equally long, no bound can do that, and the operand is left
+// out unless `wanted` has the output in the same memory as the access.
 std::vector<Use> UsesOf(const Program& program, uint32_t access, const Mapping& wanted);
 
 }  // namespace mallocmuzero

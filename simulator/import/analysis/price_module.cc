@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "simulator/core/copy_queue.h"
+#include "simulator/core/roofline.h"
 #include "simulator/import/analysis/saturate.h"
 
 namespace mallocmuzero {
@@ -103,17 +104,14 @@ class SchedulePricer {
     return bytes;
   }
 
-  // max(compute time, memory time), as in XLA's cost analysis for memory-space assignment
-  // (xla/service/memory_space_assignment/cost_analysis.cc).
   double Roofline(const PricedStep& priced, const MemoryBytes& bytes) const {
     const Step& step = analyzed_.StepOf(priced);
     const double flops = CountFlops(
         analyzed_.module, analyzed_.schedule.ComputationOf(step.instance), *priced.instruction);
-    const double memory =
-        static_cast<double>(bytes.hbm) / hardware_.hbm_bytes_per_cycle() +
-        static_cast<double>(bytes.fast_read) / hardware_.fast_memory_read_bytes_per_cycle() +
-        static_cast<double>(bytes.fast_write) / hardware_.fast_memory_write_bytes_per_cycle();
-    return std::max(flops / hardware_.flops_per_cycle(), memory);
+    const MovedBytes moved = {.hbm = static_cast<double>(bytes.hbm),
+                              .fast_read = static_cast<double>(bytes.fast_read),
+                              .fast_written = static_cast<double>(bytes.fast_write)};
+    return std::max(CyclesToCompute(flops, hardware_), CyclesToMove(moved, hardware_));
   }
 
   void Execute(const PricedStep& priced) {

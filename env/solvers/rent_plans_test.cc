@@ -1,4 +1,4 @@
-#include "env/solvers/priced.h"
+#include "env/solvers/rent_plans.h"
 
 #include <cstdint>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "env/program_rules.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/search_budget.h"
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 #include "env/testing/games.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -37,29 +37,30 @@ Program WeightsReadThrice() {
   return builder.Build();
 }
 
-TEST(PricedPlanner, KeepsWhatSavesSomethingIfMemoryIsFree) {
+TEST(RentPlanner, KeepsWhatSavesSomethingIfMemoryIsFree) {
   const Program program = WeightsReadThrice();
   const ProgramRules rules = EverythingMatters(program);
-  EXPECT_THAT(PricedPlanner(rules).PlanFor({}), ElementsAre(kCopy, kNoCopy, kNoCopy));
+  EXPECT_THAT(RentPlanner(ProgramFacts(rules)).PlanFor({}), ElementsAre(kCopy, kNoCopy, kNoCopy));
 }
 
-TEST(PricedPlanner, CopiesCostTimeOnHbm) {
+TEST(RentPlanner, CopiesCostTimeOnHbm) {
   const Program program = WeightsReadThrice();
   const ProgramRules rules = EverythingMatters(program);
   // Copying 1000 bytes takes 100 cycles, which at that price the first read does not save.
-  EXPECT_THAT(PricedPlanner(rules).PlanFor({.copy = 0.1}), ElementsAre(kDrop, kNoCopy, kNoCopy));
+  EXPECT_THAT(RentPlanner(ProgramFacts(rules)).PlanFor({.copy = 0.1}),
+              ElementsAre(kDrop, kNoCopy, kNoCopy));
 }
 
-TEST(PricedPlanner, DearMemoryIsNotHeldForLong) {
+TEST(RentPlanner, DearMemoryIsNotHeldForLong) {
   const Program program = WeightsReadThrice();
   const ProgramRules rules = EverythingMatters(program);
-  const Plan plan = PricedPlanner(rules).PlanFor({.memory = 5});
+  const Plan plan = RentPlanner(ProgramFacts(rules)).PlanFor({.memory = 5});
   EXPECT_EQ(plan[1], kNoCopy);
   EXPECT_NE(plan[2], kNoCopy);
-  EXPECT_THAT(PricedPlanner(rules).PlanFor({.memory = 1e6}), Each(kDrop));
+  EXPECT_THAT(RentPlanner(ProgramFacts(rules)).PlanFor({.memory = 1e6}), Each(kDrop));
 }
 
-TEST(PricedPlanner, AValueThatIsKeptToItsEndIsNotWrittenToHbm) {
+TEST(RentPlanner, AValueThatIsKeptToItsEndIsNotWrittenToHbm) {
   ProgramBuilder builder;
   const uint32_t value = builder.AddBuffer(1000);
   builder.AddInstruction(50, {Write(value, 20)});
@@ -68,36 +69,38 @@ TEST(PricedPlanner, AValueThatIsKeptToItsEndIsNotWrittenToHbm) {
   builder.AddInstruction(50, {Read(value, 1)});
   const Program program = builder.Build();
   const ProgramRules rules = EverythingMatters(program);
-  const PricedPlanner planner(rules);
+  const ProgramFacts facts(rules);
+  const RentPlanner planner(facts);
   EXPECT_THAT(planner.PlanFor({}), ElementsAre(kNoCopy, kNoCopy, kNoCopy));
   // The last read does not pay for 2,000 cycles: from then on HBM must have it.
   EXPECT_THAT(planner.PlanFor({.memory = 1}), ElementsAre(kCopy, kNoCopy, kDrop));
 }
 
-TEST(BestPricedPlans, AreDifferentGamesBestFirst) {
+TEST(RentSolver, ProposesDifferentGamesTheBestFirst) {
   const Program program = WeightsReadThrice();
   const ProgramRules rules = EverythingMatters(program);
   const SolveOptions options;
   SearchBudget budget(options);
-  const std::vector<Plan> plans = BestPricedPlans(rules, 3, budget);
+  BudgetMeter meter(budget);
+  const std::vector<PlayedPlan> plans = *RentSolver().Propose(ProgramFacts(rules), 0, meter);
   ASSERT_GE(plans.size(), 2);
-  ASSERT_LE(plans.size(), 3);
+  ASSERT_LE(plans.size(), RentSolver::kBestRentPlans);
   double last = 0;
-  for (const Plan& plan : plans) {
-    Game game(rules);
-    PlayPlan(plan, game);
-    EXPECT_GT(game.cycles(), last);
-    last = game.cycles();
+  for (const PlayedPlan& plan : plans) {
+    EXPECT_EQ(Played(rules, plan.plan).cycles, plan.cycles);
+    EXPECT_GT(plan.cycles, last);
+    last = plan.cycles;
   }
 }
 
-TEST(BestPricedPlans, EndWithTheBudget) {
+TEST(RentSolver, EndsWithTheBudget) {
   const Program program = WeightsReadThrice();
   const ProgramRules rules = EverythingMatters(program);
   SolveOptions options;
   options.max_games = 1;
   SearchBudget budget(options);
-  EXPECT_THAT(BestPricedPlans(rules, 3, budget), SizeIs(1));
+  BudgetMeter meter(budget);
+  EXPECT_THAT(*RentSolver().Propose(ProgramFacts(rules), 0, meter), SizeIs(1));
 }
 
 }  // namespace

@@ -1,15 +1,20 @@
 // Solvers against each other and against the truth, on random programs.
 
-#include "env/solvers/solver.h"
+#include "env/solvers/solve.h"
 
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "env/solvers/plan.h"
+#include "env/solvers/program_facts.h"
+#include "env/solvers/search_budget.h"
+#include "env/solvers/solver.h"
 #include "env/testing/corpus_programs.h"
 #include "env/testing/random_game_program.h"
 #include "env/testing/tiny_program.h"
@@ -64,7 +69,7 @@ TEST(Solve, TheSameSeedGivesTheSameAnswer) {
     const Program program = testing::TinyProgram(random, 16);
     const ProgramRules rules = *ProgramRules::Create(program);
     for (const absl::string_view name : SolverNames()) {
-      if (name == "default") continue;
+      if (name == "default" || name == "agent") continue;
       const absl::StatusOr<Solution> one = Solve(name, rules, Games(300));
       const absl::StatusOr<Solution> two = Solve(name, rules, Games(300));
       ASSERT_TRUE(one.ok() && two.ok()) << one.status();
@@ -96,10 +101,10 @@ TEST(Solve, ThePortfolioIsNoWorseThanTheCompiler) {
     const absl::StatusOr<Program> program = LoadProgram(paths[k]);
     ASSERT_TRUE(program.ok()) << program.status();
     const ProgramRules rules = *ProgramRules::Create(*program);
-    const absl::StatusOr<Solution> compiler = Solve("default", rules, Games(1));
+    ASSERT_NE(program->baseline(), nullptr);
     const absl::StatusOr<Solution> portfolio = Solve("portfolio", rules, Games(1));
-    ASSERT_TRUE(compiler.ok() && portfolio.ok()) << compiler.status() << portfolio.status();
-    EXPECT_LE(portfolio->cycles, compiler->cycles) << paths[k];
+    ASSERT_TRUE(portfolio.ok()) << portfolio.status();
+    EXPECT_LE(portfolio->cycles, program->baseline()->compiled_cycles) << paths[k];
   }
 }
 
@@ -123,6 +128,9 @@ TEST(Solve, SearchesOnSeveralThreadsFindAValidMappingNoWorseThanOne) {
   }
 }
 
+// A search plays no more than the game at hand and a start or two.
+constexpr uint64_t kGamesAfterTheEnd = 4;
+
 TEST(Solve, AllThreadsEndWhenOneIsToldToStop) {
   std::mt19937_64 random(6);
   const Program program = testing::RandomGameProgram(random);
@@ -130,29 +138,30 @@ TEST(Solve, AllThreadsEndWhenOneIsToldToStop) {
   SolveOptions options;
   options.threads = 4;
   uint64_t asked = 0;  // by one thread at a time
-  options.stop = [&asked] { return ++asked >= 500; };
+  options.stop = [&asked] { return ++asked >= 20; };
   const absl::StatusOr<Solution> stopped = Solve("local_search", rules, options);
   ASSERT_TRUE(stopped.ok()) << stopped.status();
-  EXPECT_EQ(asked, 500);
+  EXPECT_EQ(asked, 20);
   EXPECT_TRUE(stopped->interrupted);
 }
-
-// A search plays no more than the game at hand and a start or two.
-constexpr uint64_t kGamesAfterTheEnd = 4;
 
 TEST(Solve, EndsSoonAfterItIsToldToStop) {
   std::mt19937_64 random(6);
   const Program program = testing::TinyProgram(random, 16);
   const ProgramRules rules = *ProgramRules::Create(program);
-  for (const absl::string_view name : {"local_search", "exhaustive", "portfolio"}) {
-    for (const uint64_t games : {1, 2, 9, 30}) {
+  for (const absl::string_view name : {"local_search", "portfolio"}) {
+    for (const uint64_t calls : {1, 2, 5, 20}) {
       uint64_t asked = 0;
+      absl::Time told;
       SolveOptions options;
-      options.stop = [&asked, games] { return ++asked >= games; };
+      options.stop = [&] {
+        told = absl::Now();
+        return ++asked >= calls;
+      };
       const absl::StatusOr<Solution> stopped = Solve(name, rules, options);
+      EXPECT_LT(absl::Now() - told, absl::Seconds(1)) << name;
       ASSERT_TRUE(stopped.ok()) << stopped.status();
-      EXPECT_EQ(asked, games) << name;  // after every game, and not again once it said so
-      EXPECT_LE(stopped->games, games + kGamesAfterTheEnd) << name;
+      EXPECT_EQ(asked, calls) << name;  // and not again once it said so
       EXPECT_TRUE(stopped->interrupted) << name;
       EXPECT_THAT(Validate(program, stopped->mapping), IsEmpty()) << name;
     }
@@ -198,6 +207,70 @@ TEST(Solve, SearchesUpToTheDeadline) {
   const absl::StatusOr<Solution> solution = Solve("local_search", rules, options);
   EXPECT_GE(absl::Now(), options.deadline);
   EXPECT_GT(solution->games, 1);
+}
+
+// A solver of whole games that are given to it.
+class Player : public Solver {
+ public:
+  explicit Player(Plan plan) : plan_(std::move(plan)) {}
+
+  absl::string_view name() const override { return "agent"; }
+  absl::StatusOr<std::vector<PlayedPlan>> Propose(const ProgramFacts& facts, uint64_t /*seed*/,
+                                                  BudgetMeter& meter) const override {
+    meter.CountGame();
+    deadline_ = meter.deadline();
+    return std::vector<PlayedPlan>{Played(facts.rules(), plan_)};
+  }
+
+  absl::Time deadline() const { return deadline_; }
+
+ private:
+  const Plan plan_;
+  mutable absl::Time deadline_;
+};
+
+TEST(Solve, TheAgentsGamesAreStartsOfTheAgentAndThePortfolio) {
+  int programs = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = testing::TinyProgram(random, 16);
+    const ProgramRules rules = *ProgramRules::Create(program);
+    const double optimum = Solve("exhaustive", rules, {})->cycles;
+    // Greedy, xla_like and one more game; programs for which these find the optimum say nothing.
+    SolveOptions options = Games(3);
+    if (Solve("portfolio", rules, options)->cycles <= optimum * (1 + 1e-9)) continue;
+    ++programs;
+    const Player agent(PlanOf(PlayActions(rules, Solve("exhaustive", rules, {})->actions)));
+    options.agent = &agent;
+    for (const absl::string_view name : {"agent", "portfolio"}) {
+      const absl::StatusOr<Solution> solution = Solve(name, rules, options);
+      ASSERT_TRUE(solution.ok()) << solution.status();
+      EXPECT_EQ(solution->solver, "agent");
+      EXPECT_EQ(solution->cycles, optimum);
+    }
+    EXPECT_GT(Solve("local_search", rules, options)->cycles, optimum);
+  }
+  EXPECT_GE(programs, 5);
+}
+
+TEST(Solve, TheAgentPlaysForAShareOfTheTime) {
+  std::mt19937_64 random(1000);
+  const Program program = testing::TinyProgram(random, 16);
+  const ProgramRules rules = *ProgramRules::Create(program);
+  const Player agent(Plan(rules.access_count(), Action::kDrop));
+  SolveOptions options = Games(100);
+  options.agent = &agent;
+  options.deadline = absl::Now() + absl::Seconds(1000);
+  ASSERT_TRUE(Solve("portfolio", rules, options).ok());
+  EXPECT_LT(agent.deadline(), options.deadline - absl::Seconds(800));
+  EXPECT_GT(agent.deadline(), options.deadline - absl::Seconds(950));
+}
+
+TEST(Solve, TheAgentIsRefusedWithoutANetwork) {
+  std::mt19937_64 random(7);
+  const Program program = testing::RandomGameProgram(random);
+  const ProgramRules rules = *ProgramRules::Create(program);
+  EXPECT_EQ(Solve("agent", rules, Games(1)).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(Solve, AnUnknownNameIsRefused) {

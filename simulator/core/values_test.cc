@@ -1,4 +1,4 @@
-#include "simulator/overrides/value.h"
+#include "simulator/core/values.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,14 +13,15 @@ using testing::Read;
 using testing::Update;
 using testing::Write;
 
-TEST(FindBufferValues, AWriteStartsAValueThatLastsUntilTheNextWrite) {
+TEST(FindValues, AWriteStartsAValueThatLastsUntilTheNextWrite) {
   ProgramBuilder builder;
   const uint32_t x = builder.AddBuffer(16);
   builder.AddInstruction(1, {Write(x)});  // access 0
   builder.AddInstruction(1, {Read(x)});   // 1
   builder.AddInstruction(1, {Write(x)});  // 2
   builder.AddInstruction(1, {Read(x)});   // 3
-  const auto values = FindBufferValues(builder.Build());
+  const Program program = builder.Build();
+  const auto values = FindValues(program, UpdateMeaning::kMakesValue);
   ASSERT_EQ(values.size(), 2);
   EXPECT_TRUE(values[0].has_definition);
   EXPECT_THAT(values[0].accesses, ElementsAre(0, 1));
@@ -28,26 +29,31 @@ TEST(FindBufferValues, AWriteStartsAValueThatLastsUntilTheNextWrite) {
   EXPECT_THAT(values[1].accesses, ElementsAre(2, 3));
 }
 
-TEST(FindBufferValues, AnUpdateStartsAValue) {
+TEST(FindValues, AnUpdateMakesAValueForTheCompilerAndContinuesItForTheGame) {
   ProgramBuilder builder;
   const uint32_t x = builder.AddBuffer(16);
   builder.AddInstruction(1, {Write(x)});   // access 0
   builder.AddInstruction(1, {Update(x)});  // 1
   builder.AddInstruction(1, {Read(x)});    // 2
-  const auto values = FindBufferValues(builder.Build());
+  const Program program = builder.Build();
+  const auto values = FindValues(program, UpdateMeaning::kMakesValue);
   ASSERT_EQ(values.size(), 2);
   EXPECT_THAT(values[0].accesses, ElementsAre(0));
   EXPECT_TRUE(values[1].has_definition);
   EXPECT_THAT(values[1].accesses, ElementsAre(1, 2));
+  const auto of_the_game = FindValues(program, UpdateMeaning::kContinuesValue);
+  ASSERT_EQ(of_the_game.size(), 1);
+  EXPECT_THAT(of_the_game[0].accesses, ElementsAre(0, 1, 2));
 }
 
-TEST(FindBufferValues, AnInputHasAValueWithoutADefinition) {
+TEST(FindValues, AnInputHasAValueWithoutADefinition) {
   ProgramBuilder builder;
   const uint32_t in = builder.AddBuffer(16, {.live_in = true});
   const uint32_t x = builder.AddBuffer(16);
   builder.AddInstruction(1, {Read(in), Write(x)});  // accesses 0, 1
   builder.AddInstruction(1, {Read(x), Read(in)});   // 2, 3
-  const auto values = FindBufferValues(builder.Build());
+  const Program program = builder.Build();
+  const auto values = FindValues(program, UpdateMeaning::kMakesValue);
   ASSERT_EQ(values.size(), 2);
   EXPECT_EQ(values[0].buffer, in);
   EXPECT_FALSE(values[0].has_definition);

@@ -1,0 +1,22 @@
+#include "env/solvers/program_facts.h"
+
+#include "simulator/core/savings.h"
+
+namespace mallocmuzero {
+
+ProgramFacts::ProgramFacts(const ProgramRules& rules)
+    : rules_(rules),
+      values_(FindValues(rules.program())),
+      value_of_(rules.access_count()),
+      position_of_(rules.access_count()),
+      savings_(FindSavings(rules.program())),
+      cycles_before_(CyclesBefore(rules.program())) {
+  for (uint32_t v = 0; v < values_.size(); ++v) {
+    for (uint32_t k = 0; k < values_[v].accesses.size(); ++k) {
+      value_of_[values_[v].accesses[k]] = v;
+      position_of_[values_[v].accesses[k]] = k;
+    }
+  }
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,101 @@
+#include "env/solvers/search_budget.h"
+
+#include <algorithm>
+
+#include "absl/time/clock.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr absl::Duration kReportInterval = absl::Milliseconds(50);
+
+// A meter checks so often, unless a step takes longer; and after this many steps at most.
+constexpr absl::Duration kCheckInterval = absl::Milliseconds(1);
+constexpr uint32_t kMostStepsBetweenChecks = 1 << 14;
+
+absl::Time PartOf(absl::Time now, absl::Time deadline, double share) {
+  if (deadline == absl::InfiniteFuture() || deadline <= now) return deadline;
+  return now + share * (deadline - now);
+}
+
+}  // namespace
+
+bool SearchBudget::Check(absl::Time now) {
+  if (now >= options_.deadline) over_.store(true, std::memory_order_relaxed);
+  if (!mutex_.TryLock()) return is_over();
+  if (!interrupted() && options_.stop && options_.stop()) {
+    interrupted_.store(true, std::memory_order_relaxed);
+    over_.store(true, std::memory_order_relaxed);
+  }
+  const double best = best_cycles_.load(std::memory_order_relaxed);
+  if (best < reported_cycles_ || now >= next_report_) {
+    next_report_ = now + kReportInterval;
+    Report();
+  }
+  mutex_.Unlock();
+  return is_over();
+}
+
+void SearchBudget::Found(double cycles) {
+  double best = best_cycles_.load(std::memory_order_relaxed);
+  while (cycles < best && !best_cycles_.compare_exchange_weak(best, cycles)) {
+  }
+}
+
+void SearchBudget::Finish() {
+  const absl::MutexLock lock(&mutex_);
+  Report();
+}
+
+void SearchBudget::Report() {
+  const double best = best_cycles_.load(std::memory_order_relaxed);
+  if (!options_.progress || best == kNothing) return;
+  reported_cycles_ = best;
+  options_.progress({.best_cycles = best, .games = games()});
+}
+
+uint64_t SearchBudget::Take(uint64_t wanted) {
+  uint64_t taken = taken_.load(std::memory_order_relaxed);
+  uint64_t given = std::min(wanted, max_games() - taken);
+  while (given > 0 && !taken_.compare_exchange_weak(taken, taken + given)) {
+    given = std::min(wanted, max_games() - taken);
+  }
+  return given;
+}
+
+BudgetMeter::BudgetMeter(SearchBudget& budget) : BudgetMeter(budget, 1) {}
+
+BudgetMeter::BudgetMeter(SearchBudget& budget, double share)
+    : BudgetMeter(budget, absl::Now(), share) {}
+
+BudgetMeter::BudgetMeter(SearchBudget& budget, absl::Time now, double share)
+    : budget_(budget),
+      deadline_(PartOf(now, budget.options().deadline, share)),
+      left_(budget.Take(kGamesSetAside)),
+      late_(now >= deadline_),
+      last_check_(now) {}
+
+BudgetMeter::~BudgetMeter() {
+  budget_.taken_.fetch_sub(left_, std::memory_order_relaxed);
+  budget_.beyond_.fetch_add(beyond_, std::memory_order_relaxed);
+}
+
+uint64_t BudgetMeter::games_left() const {
+  return left_ + budget_.max_games() - budget_.taken_.load(std::memory_order_relaxed);
+}
+
+void BudgetMeter::Check() {
+  const absl::Time now = absl::Now();
+  const absl::Duration taken = now - last_check_;
+  if (taken < kCheckInterval / 2) {
+    steps_between_checks_ = std::min(2 * steps_between_checks_, kMostStepsBetweenChecks);
+  } else if (taken > 2 * kCheckInterval) {
+    steps_between_checks_ = std::max(1U, steps_between_checks_ / 4);
+  }
+  last_check_ = now;
+  steps_to_check_ = steps_between_checks_;
+  late_ = late_ || now >= deadline_;
+  budget_.Check(now);
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,129 @@
+#include "env/solvers/search_budget.h"
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "env/solvers/solve.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(BudgetMeter, IsSpentAfterTheLastGame) {
+  SolveOptions options;
+  options.max_games = 100;
+  SearchBudget budget(options);
+  BudgetMeter meter(budget);
+  for (int game = 1; game < 100; ++game) ASSERT_FALSE(meter.CountGame()) << game;
+  EXPECT_EQ(meter.games_left(), 1);
+  EXPECT_TRUE(meter.CountGame());
+  EXPECT_TRUE(meter.CountGame());
+}
+
+TEST(BudgetMeter, LeavesTheGamesThatItDidNotPlayToTheNextOne) {
+  SolveOptions options;
+  options.max_games = 10;
+  SearchBudget budget(options);
+  {
+    BudgetMeter meter(budget);
+    for (int game = 0; game < 7; ++game) meter.CountGame();
+  }
+  EXPECT_EQ(budget.games(), 7);
+  EXPECT_FALSE(budget.spent());
+  {
+    BudgetMeter meter(budget);
+    EXPECT_FALSE(meter.CountGame());
+    EXPECT_FALSE(meter.CountGame());
+    EXPECT_TRUE(meter.CountGame());
+    meter.CountGame();  // one game too many is counted as well
+  }
+  EXPECT_EQ(budget.games(), 11);
+  EXPECT_TRUE(budget.spent());
+  EXPECT_TRUE(BudgetMeter(budget).spent());
+}
+
+TEST(BudgetMeter, ThreadsPlayAsManyGamesAsThereAreTogether) {
+  SolveOptions options;
+  options.max_games = 100'000;
+  SearchBudget budget(options);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&budget] {
+      BudgetMeter meter(budget);
+      while (!meter.spent()) meter.CountGame();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(budget.games(), 100'000);
+}
+
+TEST(BudgetMeter, AShareOfTheTimeEndsBeforeTheSearchDoes) {
+  SolveOptions options;
+  options.deadline = absl::Now() + absl::Seconds(1000);
+  SearchBudget budget(options);
+  BudgetMeter none(budget, 0);
+  EXPECT_TRUE(none.spent());
+  EXPECT_FALSE(budget.spent());
+  BudgetMeter half(budget, 0.5);
+  EXPECT_FALSE(half.CountStep());
+  EXPECT_LT(half.deadline(), options.deadline - absl::Seconds(400));
+}
+
+TEST(SearchBudget, AsksWhetherToStopAboutOnceAMillisecond) {
+  uint64_t asked = 0;
+  SolveOptions options;
+  options.stop = [&asked] {
+    ++asked;
+    return false;
+  };
+  SearchBudget budget(options);
+  BudgetMeter meter(budget);
+  const absl::Time end = absl::Now() + absl::Milliseconds(100);
+  uint64_t steps = 0;
+  for (; absl::Now() < end; ++steps) meter.CountStep();
+  EXPECT_GE(asked, 10);
+  EXPECT_LE(asked, 1000);
+  EXPECT_GT(steps, 20 * asked);
+}
+
+TEST(SearchBudget, TheDeadlineIsNotMissedWhileAnotherThreadIsAskedToStop) {
+  SolveOptions options;
+  options.deadline = absl::InfinitePast();
+  SearchBudget* other = nullptr;
+  bool ended = false;
+  options.stop = [&] {
+    std::thread([&] { ended = other->Check(absl::Now()); }).join();
+    return false;
+  };
+  SearchBudget budget(options);
+  other = &budget;
+  budget.Check(absl::InfinitePast());
+  EXPECT_TRUE(ended);
+}
+
+TEST(SearchBudget, ReportsWhatIsBetterAndTheEnd) {
+  std::vector<double> reported;
+  SolveOptions options;
+  options.progress = [&](const SolveProgress& p) { reported.push_back(p.best_cycles); };
+  SearchBudget budget(options);
+  const absl::Time now = absl::Now();
+  budget.Check(now);  // nothing was found yet
+  budget.Found(20);
+  budget.Check(now);
+  budget.Check(now);
+  budget.Found(30);
+  budget.Check(now);
+  budget.Found(10);
+  budget.Check(now);
+  budget.Finish();
+  EXPECT_THAT(reported, ElementsAre(20, 10, 10));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

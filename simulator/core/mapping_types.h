@@ -1,0 +1,66 @@
+// The memory of every access of a program, and the copies that this takes.
+
+#ifndef MALLOCMUZERO_SIMULATOR_CORE_MAPPING_TYPES_H_
+#define MALLOCMUZERO_SIMULATOR_CORE_MAPPING_TYPES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mallocmuzero {
+
+// One piece of a sliced copy from HBM. It is queued just before instruction `start`, behind the
+// pieces before it.
+struct CopySlice {
+  uint32_t start = 0;
+  int64_t bytes = 0;
+
+  friend bool operator==(const CopySlice&, const CopySlice&) = default;
+};
+
+// A time that one buffer is in fast memory at one address; see Interval in mapping.proto. Positions
+// of copies are instructions; -1 means that there is no copy. The start and the done of a copy are
+// both set or both -1.
+struct Interval {
+  uint32_t buffer = 0;
+  uint32_t first = 0;  // the bytes are occupied from instruction `first` to `last`, inclusive
+  uint32_t last = 0;
+  int64_t offset = 0;  // bytes
+  int32_t copy_in_start = -1;
+  int32_t copy_in_done = -1;
+  int32_t copy_out_start = -1;
+  int32_t copy_out_done = -1;  // may be the number of instructions: after the last one
+  bool cross_program_prefetch = false;
+  std::vector<CopySlice> copy_in_slices;  // empty if the copy in is one piece
+
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+// A mapping of one program; see Mapping in mapping.proto.
+struct Mapping {
+  std::vector<Interval> intervals;      // ascending by (first, buffer)
+  std::vector<uint8_t> in_fast_memory;  // one for each access: 1 in fast memory, 0 in HBM
+  std::string solver;                   // what made the mapping, for people
+
+  friend bool operator==(const Mapping&, const Mapping&) = default;
+};
+
+// The compiler's own placement of a program, the default. It has two prices. They differ where a
+// mapping cannot express the compiler's module; docs/cost-model.md says how.
+struct Baseline {
+  // Price of the compiler's module as it stands, cycles: the price of a program that is left alone.
+  // A mapping is better than the default if it takes fewer cycles than this.
+  double compiled_cycles = 0;
+
+  // Price of `mapping` by the simulator, cycles; 0 if the program's file does not say.
+  double mapped_cycles = 0;
+
+  // False if `mapping` has no addresses: its offsets mean nothing, and it is not valid.
+  bool packed = false;
+
+  Mapping mapping;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_CORE_MAPPING_TYPES_H_

@@ -1,0 +1,50 @@
+#include "simulator/core/savings.h"
+
+namespace mallocmuzero {
+namespace {
+
+template <typename OthersOf>
+std::vector<double> SavingsAmong(const Program& program, const OthersOf& others_of) {
+  std::vector<double> savings;
+  savings.reserve(program.access_count());
+  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+    const Instruction& instruction = program.instructions()[i];
+    for (uint32_t k = 0; k < instruction.access_count; ++k) {
+      savings.push_back(SavingAmong(program, i, k, others_of(instruction)));
+    }
+  }
+  return savings;
+}
+
+}  // namespace
+
+uint64_t AllAccesses(const Instruction& instruction) {
+  if (instruction.access_count == kMaxAccessesPerInstruction) return ~uint64_t{0};
+  return (uint64_t{1} << instruction.access_count) - 1;
+}
+
+double SavingAmong(const Program& program, uint32_t instruction, uint32_t k, uint64_t others) {
+  const uint64_t bit = uint64_t{1} << k;
+  return (program.latency().Cycles(instruction, others & ~bit) -
+          program.latency().Cycles(instruction, others | bit)) *
+         program.instructions()[instruction].execution_count;
+}
+
+std::vector<double> FindSavings(const Program& program) {
+  return SavingsAmong(program, [](const Instruction&) { return uint64_t{0}; });
+}
+
+std::vector<double> FindLastSavings(const Program& program) {
+  return SavingsAmong(program, AllAccesses);
+}
+
+std::vector<double> CyclesBefore(const Program& program) {
+  std::vector<double> elapsed(1, 0);
+  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+    elapsed.push_back(elapsed.back() +
+                      program.latency().Cycles(i, 0) * program.instructions()[i].execution_count);
+  }
+  return elapsed;
+}
+
+}  // namespace mallocmuzero

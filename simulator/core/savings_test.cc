@@ -1,0 +1,45 @@
+#include "simulator/core/savings.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::ProgramBuilder;
+using testing::Read;
+using testing::Write;
+
+// 100 cycles that accesses reduce by 10 and 30, but not below 70, and 50 cycles.
+Program TwoInstructions() {
+  ProgramBuilder builder;
+  const uint32_t x = builder.AddBuffer(16, {.live_in = true});
+  const uint32_t y = builder.AddBuffer(16);
+  builder.AddInstruction(100, {Read(x, 10), Write(y, 30)});
+  builder.AddInstruction(50, {Read(y, 20)});
+  v1::Program proto = builder.BuildProto();
+  proto.mutable_latency()->mutable_classes(0)->set_floor_cycles(70);
+  SealProgram(proto);
+  return *Program::FromProto(std::move(proto));
+}
+
+TEST(Savings, DependOnTheOtherAccessesOfTheInstruction) {
+  const Program program = TwoInstructions();
+  EXPECT_THAT(FindSavings(program), ElementsAre(10, 30, 20));
+  EXPECT_THAT(FindLastSavings(program), ElementsAre(0, 20, 20));  // 90 and 70, not 60
+  EXPECT_EQ(SavingAmong(program, 0, 1, 0b01), 20);
+  EXPECT_EQ(SavingAmong(program, 0, 1, 0b11), 20);  // its own bit is ignored
+}
+
+TEST(Savings, CyclesBeforeEndWithAllCycles) {
+  EXPECT_THAT(CyclesBefore(TwoInstructions()), ElementsAre(0, 100, 150));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
