@@ -1,5 +1,3 @@
-#include "cli/actor_command.h"
-
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -13,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "actor/role/actor_role.h"
 #include "actor/role/synthetic_actor.h"
+#include "cli/commands.h"
 #include "cli/number_flag.h"
 #include "cli/run_role.h"
 #include "cli/table.h"
@@ -106,7 +105,7 @@ absl::StatusOr<ExitCode> RunActor(const ActorFlags& flags) {
 
 }  // namespace
 
-void AddActorCommand(CLI::App& app, Action& action) {
+void AddActorCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "actor", "Run an actor of a cluster: play with the learner's newest weights");
   const auto flags = std::make_shared<ActorFlags>();
@@ -132,7 +131,7 @@ void AddActorCommand(CLI::App& app, Action& action) {
       ->type_name("R")
       ->check(ZeroOrMore())
       ->needs(synthetic);
-  command->callback([flags, &action] { action = [flags] { return RunActor(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunActor(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/bench_command.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +17,7 @@
 #include "cli/bench_self_play.h"
 #include "cli/bench_values.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/corpus.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
@@ -132,7 +131,7 @@ absl::StatusOr<ExitCode> RunGame(const GameFlags& flags) {
   return verdict;
 }
 
-void AddGame(CLI::App& bench, Action& action) {
+void AddGame(CLI::App& bench, CommandBody& body) {
   CLI::App* command =
       bench.add_subcommand("game", "Play many games: speed, memory, truth of the return");
   const auto flags = std::make_shared<GameFlags>();
@@ -157,20 +156,20 @@ void AddGame(CLI::App& bench, Action& action) {
       ->capture_default_str();
   command->add_flag("--json", flags->json, "print one JSON object (GameBenchReport)");
   command->footer("With --check, exits 1 if a return or a mapping is wrong.");
-  command->callback([flags, &action] { action = [flags] { return RunGame(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunGame(*flags); }; });
 }
 
 }  // namespace
 
-void AddBenchCommand(CLI::App& app, Action& action) {
+void AddBenchCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand("bench", "Measure a part of the software");
   command->require_subcommand(1);
-  AddGame(*command, action);
-  AddBenchReplay(*command, action);
-  AddBenchSearch(*command, action);
-  AddBenchSelfPlay(*command, action);
-  AddBenchPlay(*command, action);
-  AddBenchValues(*command, action);
+  AddGame(*command, body);
+  AddBenchReplay(*command, body);
+  AddBenchSearch(*command, body);
+  AddBenchSelfPlay(*command, body);
+  AddBenchPlay(*command, body);
+  AddBenchValues(*command, body);
 }
 
 }  // namespace mallocmuzero::cli

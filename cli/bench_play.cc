@@ -131,7 +131,7 @@ absl::StatusOr<ExitCode> RunPlay(const PlayFlags& flags) {
 
 }  // namespace
 
-void AddBenchPlay(CLI::App& bench, Action& action) {
+void AddBenchPlay(CLI::App& bench, CommandBody& body) {
   CLI::App* command = bench.add_subcommand(
       "play", "One game of each program by a network alone: what it has learned, without solvers");
   const auto flags = std::make_shared<PlayFlags>();
@@ -154,7 +154,7 @@ void AddBenchPlay(CLI::App& bench, Action& action) {
       ->check(CLI::Range(0U, 1U << 16))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "print one JSON object (PlayBenchReport)");
-  command->callback([flags, &action] { action = [flags] { return RunPlay(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunPlay(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -9,7 +9,7 @@
 namespace mallocmuzero::cli {
 
 // Adds it to `bench`.
-void AddBenchPlay(CLI::App& bench, Action& action);
+void AddBenchPlay(CLI::App& bench, CommandBody& body);
 
 }  // namespace mallocmuzero::cli
 

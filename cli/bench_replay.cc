@@ -132,7 +132,7 @@ absl::StatusOr<std::string> FolderForItems(const std::string& data_dir) {
                    error.message()));
 }
 
-void AddBenchReplay(CLI::App& bench, Action& action) {
+void AddBenchReplay(CLI::App& bench, CommandBody& body) {
   CLI::App* command = bench.add_subcommand(
       "replay", "Insert into and sample from a replay shard, over loopback, with random items");
   const auto flags = std::make_shared<ReplayFlags>();
@@ -162,7 +162,7 @@ void AddBenchReplay(CLI::App& bench, Action& action) {
       ->type_name("FOLDER");
   command->add_flag("--json", flags->json, "print one JSON object (ReplayBenchReport)");
   command->footer("Ctrl-C ends it without a result; its files are removed.");
-  command->callback([flags, &action] { action = [flags] { return RunReplay(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunReplay(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

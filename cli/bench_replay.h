@@ -12,7 +12,7 @@
 namespace mallocmuzero::cli {
 
 // Adds it to `bench`.
-void AddBenchReplay(CLI::App& bench, Action& action);
+void AddBenchReplay(CLI::App& bench, CommandBody& body);
 
 // `data_dir`, or the system's folder for temporary files if that is empty; InvalidArgument if there
 // is none.

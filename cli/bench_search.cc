@@ -128,7 +128,7 @@ CLI::Option* AddCount(CLI::App& command, const std::string& flag, uint32_t& coun
 
 }  // namespace
 
-void AddBenchSearch(CLI::App& bench, Action& action) {
+void AddBenchSearch(CLI::App& bench, CommandBody& body) {
   const CLI::Range large(1U, 1U << 20);
   CLI::App* command = bench.add_subcommand(
       "search", "Search with random weights: simulations a second, and where the time goes");
@@ -155,9 +155,9 @@ void AddBenchSearch(CLI::App& bench, Action& action) {
       ->type_name("SECONDS")
       ->capture_default_str();
   command->add_flag("--json", flags->json, "print one JSON object (SearchBenchReport)");
-  command->callback([flags, sizes, &action] {
+  command->callback([flags, sizes, &body] {
     for (const CLI::Option* option : sizes) flags->has_size |= option->count() > 0;
-    action = [flags] { return RunSearch(*flags); };
+    body = [flags] { return RunSearch(*flags); };
   });
 }
 

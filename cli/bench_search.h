@@ -9,7 +9,7 @@
 namespace mallocmuzero::cli {
 
 // Adds it to `bench`.
-void AddBenchSearch(CLI::App& bench, Action& action);
+void AddBenchSearch(CLI::App& bench, CommandBody& body);
 
 }  // namespace mallocmuzero::cli
 

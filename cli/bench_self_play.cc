@@ -155,7 +155,7 @@ uint64_t GamesToHaveReady(double seconds, uint32_t threads, uint32_t batch, uint
          uint64_t{batch} * threads;
 }
 
-void AddBenchSelfPlay(CLI::App& bench, Action& action) {
+void AddBenchSelfPlay(CLI::App& bench, CommandBody& body) {
   const CLI::Range large(1U, 1U << 16);
   CLI::App* command = bench.add_subcommand(
       "self-play", "Whole games against the search alone: what rules and observations cost");
@@ -181,7 +181,7 @@ void AddBenchSelfPlay(CLI::App& bench, Action& action) {
   command->add_option("--seconds", flags->seconds, "for self-play, and three times for the search")
       ->capture_default_str();
   command->add_flag("--json", flags->json, "print one JSON object (SelfPlayBenchReport)");
-  command->callback([flags, &action] { action = [flags] { return RunSelfPlay(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunSelfPlay(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -11,7 +11,7 @@
 namespace mallocmuzero::cli {
 
 // Adds it to `bench`.
-void AddBenchSelfPlay(CLI::App& bench, Action& action);
+void AddBenchSelfPlay(CLI::App& bench, CommandBody& body);
 
 // Games to have ready, of so many decisions each: more than can be played in the time, but no more
 // than a million besides those in flight, as each takes memory.

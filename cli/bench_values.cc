@@ -126,7 +126,7 @@ absl::StatusOr<ExitCode> RunValues(const ValuesFlags& flags) {
 
 }  // namespace
 
-void AddBenchValues(CLI::App& bench, Action& action) {
+void AddBenchValues(CLI::App& bench, CommandBody& body) {
   CLI::App* command = bench.add_subcommand(
       "values", "How well a checkpoint's values rank games that it has not seen");
   const auto flags = std::make_shared<ValuesFlags>();
@@ -153,7 +153,7 @@ void AddBenchValues(CLI::App& bench, Action& action) {
       ->check(WholeNumber(0))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "print one JSON object (ValueBenchReport)");
-  command->callback([flags, &action] { action = [flags] { return RunValues(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunValues(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

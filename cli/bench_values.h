@@ -9,7 +9,7 @@
 namespace mallocmuzero::cli {
 
 // Adds it to `bench`.
-void AddBenchValues(CLI::App& bench, Action& action);
+void AddBenchValues(CLI::App& bench, CommandBody& body);
 
 }  // namespace mallocmuzero::cli
 

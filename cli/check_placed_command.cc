@@ -1,5 +1,3 @@
-#include "cli/check_placed_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/file_io.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
 #include "google/protobuf/stubs/logging.h"
@@ -97,7 +96,7 @@ absl::StatusOr<ExitCode> RunCheckPlaced(const CheckPlacedFlags& flags) {
 
 }  // namespace
 
-void AddCheckPlacedCommand(CLI::App& app, Action& action) {
+void AddCheckPlacedCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "check-placed", "Check that a placed module computes what the original does");
   const auto flags = std::make_shared<CheckPlacedFlags>();
@@ -114,7 +113,7 @@ void AddCheckPlacedCommand(CLI::App& app, Action& action) {
                     "instructions may stand in another order that respects what they need");
   command->add_flag("--json", flags->json, "print one JSON object (PlacedCheckReport)");
   command->footer("Prints one line for each violation; exits 1 if there is one.");
-  command->callback([flags, &action] { action = [flags] { return RunCheckPlaced(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunCheckPlaced(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -13,28 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "build_info.h"
-#include "cli/actor_command.h"
-#include "cli/bench_command.h"
-#include "cli/check_placed_command.h"
-#include "cli/compile_command.h"
-#include "cli/corpus_command.h"
-#include "cli/explain_command.h"
-#include "cli/import_command.h"
-#include "cli/learner_command.h"
-#include "cli/map_command.h"
-#include "cli/optimize_command.h"
-#include "cli/overrides_command.h"
-#include "cli/place_command.h"
-#include "cli/plot_command.h"
-#include "cli/readback_command.h"
-#include "cli/replay_command.h"
-#include "cli/report_command.h"
-#include "cli/simulate_command.h"
-#include "cli/status_command.h"
-#include "cli/train_command.h"
-#include "cli/up_command.h"
-#include "cli/validate_command.h"
-#include "cli/variant_command.h"
+#include "cli/commands.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -88,15 +67,15 @@ ExitCode ParseAndRun(int argc, const char* const* argv) {
   app.set_version_flag("--version", Version());
   app.require_subcommand(1);
   app.footer("Exit codes: 0 success, 1 failure or an invalid mapping, 2 bad usage or input.");
-  Action action;
-  for (const AddCommand add : kCommands) add(app, action);
+  CommandBody body;
+  for (const AddCommand add : kCommands) add(app, body);
   RefuseEmptyValues(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return ReportParseError(app, error);
   }
-  const absl::StatusOr<ExitCode> code = action();
+  const absl::StatusOr<ExitCode> code = body();
   if (code.ok()) return *code;
   PrintError(std::string_view(code.status().message().data(), code.status().message().size()));
   return ExitCodeOf(code.status());

@@ -22,11 +22,11 @@ enum class ExitCode : uint8_t {
 };
 
 // What the chosen subcommand does once its flags are parsed. Prints its result to stdout.
-using Action = std::function<absl::StatusOr<ExitCode>()>;
+using CommandBody = std::function<absl::StatusOr<ExitCode>()>;
 
-// Each subcommand has a function AddXCommand(app, action): it adds itself to `app` and, when chosen
-// on the command line, stores what to do in `action`. Both must outlive the parsing.
-using AddCommand = void (*)(CLI::App& app, Action& action);
+// Each subcommand has a function AddXCommand(app, body): it adds itself to `app` and, when chosen
+// on the command line, stores what to do in `body`. Both must outlive the parsing.
+using AddCommand = void (*)(CLI::App& app, CommandBody& body);
 
 // Marks an error of writing output, which is a failure and not bad input. `status` must not be OK.
 absl::Status OutputError(const absl::Status& status);

@@ -1,5 +1,3 @@
-#include "cli/compile_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -17,6 +15,7 @@
 #include "base/status_macros.h"
 #include "base/stop_signal.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
@@ -229,20 +228,20 @@ void AddOptions(CLI::App& command, CompileFlags& flags) {
 
 }  // namespace
 
-void AddCompileCommand(CLI::App& app, Action& action) {
+void AddCompileCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "compile", "Compile a module with the TPU compiler (libtpu); no TPU is needed");
   const auto flags = std::make_shared<CompileFlags>();
   AddOptions(*command, *flags);
-  command->callback([flags, &action] { action = [flags] { return RunCompile(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunCompile(*flags); }; });
 }
 
-void AddCompileChildCommand(CLI::App& app, Action& action) {
+void AddCompileChildCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand("compile-child", "what `compile` starts")->group("");
   const auto files = std::make_shared<std::vector<std::string>>();
   command->add_option("files", *files, "request and response")->required()->expected(2);
-  command->callback([files, &action] {
-    action = [files]() -> absl::StatusOr<ExitCode> { RunCompileChild((*files)[0], (*files)[1]); };
+  command->callback([files, &body] {
+    body = [files]() -> absl::StatusOr<ExitCode> { RunCompileChild((*files)[0], (*files)[1]); };
   });
 }
 

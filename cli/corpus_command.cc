@@ -1,5 +1,3 @@
-#include "cli/corpus_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/corpus.h"
 #include "cli/print_json.h"
 
@@ -45,7 +44,7 @@ absl::StatusOr<ExitCode> RunCorpus(const CorpusFlags& flags) {
 
 }  // namespace
 
-void AddCorpusCommand(CLI::App& app, Action& action) {
+void AddCorpusCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "corpus", "Describe every captured program of a folder in a Markdown table");
   const auto flags = std::make_shared<CorpusFlags>();
@@ -60,7 +59,7 @@ void AddCorpusCommand(CLI::App& app, Action& action) {
                        "Markdown file to update between its corpus markers, instead of printing")
           ->type_name("FILE");
   command->add_flag("--json", flags->json, "print one JSON object (CorpusReport)")->excludes(write);
-  command->callback([flags, &action] { action = [flags] { return RunCorpus(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunCorpus(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/explain_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -8,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/explain_report.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
@@ -46,7 +45,7 @@ absl::StatusOr<ExitCode> RunExplain(const ExplainFlags& flags) {
 
 }  // namespace
 
-void AddExplainCommand(CLI::App& app, Action& action) {
+void AddExplainCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "explain", "Say which decisions make a mapping faster or slower than another");
   const auto flags = std::make_shared<ExplainFlags>();
@@ -63,7 +62,7 @@ void AddExplainCommand(CLI::App& app, Action& action) {
   command->add_option("--limit", flags->limit, "tensors to list; default: 10")
       ->check(CLI::Range(0, kMostReasons));
   command->add_flag("--json", flags->json, "print one JSON object (ExplainReport)");
-  command->callback([flags, &action] { action = [flags] { return RunExplain(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunExplain(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/import_command.h"
-
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -16,6 +14,7 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/import_text.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
@@ -88,7 +87,7 @@ absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
 
 }  // namespace
 
-void AddImportCommand(CLI::App& app, Action& action) {
+void AddImportCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "import", "Turn the HLO of one program, compiled under several placements, into a program");
   const auto flags = std::make_shared<ImportFlags>();
@@ -126,7 +125,7 @@ void AddImportCommand(CLI::App& app, Action& action) {
       ->required();
   command->add_flag("--json", flags->json, "print one JSON object (ImportReport)");
   command->footer("Every input may be zstd-compressed.");
-  command->callback([flags, &action] { action = [flags] { return RunImport(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunImport(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/learner_command.h"
-
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -9,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "cli/commands.h"
 #include "cli/number_flag.h"
 #include "cli/run_role.h"
 #include "learner/role/learner_role.h"
@@ -55,7 +54,7 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
 
 }  // namespace
 
-void AddLearnerCommand(CLI::App& app, Action& action) {
+void AddLearnerCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "learner", "Run the learner of a cluster; it goes on from its last checkpoint");
   const auto flags = std::make_shared<LearnerFlags>();
@@ -63,7 +62,7 @@ void AddLearnerCommand(CLI::App& app, Action& action) {
   command->add_option("--rank", flags->rank, "which one of learner.processes this is; default: 0")
       ->type_name("N")
       ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
-  command->callback([flags, &action] { action = [flags] { return RunLearner(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunLearner(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

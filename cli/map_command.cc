@@ -1,5 +1,3 @@
-#include "cli/map_command.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -23,6 +21,7 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/agent_player.h"
+#include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/explain_report.h"
 #include "cli/number_flag.h"
@@ -288,7 +287,7 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
 
 }  // namespace
 
-void AddMapCommand(CLI::App& app, Action& action) {
+void AddMapCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "map", "Play the game within a time budget and write the best mapping found");
   const auto flags = std::make_shared<MapFlags>();
@@ -324,7 +323,7 @@ void AddMapCommand(CLI::App& app, Action& action) {
                     "say which decisions gain most against the compiler's default");
   command->add_flag("--json", flags->json, "print one JSON object (MapReport)");
   command->footer("Ctrl-C ends the search and keeps the best.");
-  command->callback([flags, &action] { action = [flags] { return RunMap(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunMap(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/optimize_command.h"
-
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -20,6 +18,7 @@
 #include "base/status_macros.h"
 #include "base/stop_signal.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
@@ -273,7 +272,7 @@ void AddInputs(CLI::App& command, OptimizeFlags& flags) {
 
 }  // namespace
 
-void AddOptimizeCommand(CLI::App& app, Action& action) {
+void AddOptimizeCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "optimize", "Search for a placement, have it compiled as it stands, and keep the fastest");
   const auto flags = std::make_shared<OptimizeFlags>();
@@ -302,7 +301,7 @@ void AddOptimizeCommand(CLI::App& app, Action& action) {
   command->add_option("--seed", flags->seed, "of local search's random choices; default: 0")
       ->check(WholeNumber(0));
   command->add_flag("--json", flags->json, "print one JSON object (OptimizeReport)");
-  command->callback([flags, &action] { action = [flags] { return RunOptimize(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunOptimize(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/overrides_command.h"
-
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
@@ -96,7 +95,7 @@ absl::StatusOr<ExitCode> RunOverrides(const OverridesFlags& flags) {
 
 }  // namespace
 
-void AddOverridesCommand(CLI::App& app, Action& action) {
+void AddOverridesCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "overrides", "Write the compiler options that ask for a mapping instead of the default");
   const auto flags = std::make_shared<OverridesFlags>();
@@ -120,7 +119,7 @@ void AddOverridesCommand(CLI::App& app, Action& action) {
       ->type_name("values|uses")
       ->check(CLI::IsMember({"values", "uses"}));
   command->add_flag("--json", flags->json, "print one JSON object (OverridesReport)");
-  command->callback([flags, &action] { action = [flags] { return RunOverrides(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunOverrides(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/place_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -14,6 +12,7 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
@@ -105,7 +104,7 @@ absl::StatusOr<ExitCode> RunPlace(const PlaceFlags& flags) {
 
 }  // namespace
 
-void AddPlaceCommand(CLI::App& app, Action& action) {
+void AddPlaceCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "place", "Write a mapping into the compiled module, for the compiler to take as it stands");
   const auto flags = std::make_shared<PlaceFlags>();
@@ -128,7 +127,7 @@ void AddPlaceCommand(CLI::App& app, Action& action) {
       ->type_name("FILE")
       ->required();
   command->add_flag("--json", flags->json, "print one JSON object (PlaceReport)");
-  command->callback([flags, &action] { action = [flags] { return RunPlace(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunPlace(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/plot_command.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/program_inputs.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
@@ -77,7 +76,7 @@ absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
 
 }  // namespace
 
-void AddPlotCommand(CLI::App& app, Action& action) {
+void AddPlotCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "plot", "Draw mappings and the compiler's default: fast memory, copies, HBM bandwidth");
   const auto flags = std::make_shared<PlotFlags>();
@@ -92,7 +91,7 @@ void AddPlotCommand(CLI::App& app, Action& action) {
   command->add_flag("--by-instruction", flags->by_instruction,
                     "give every instruction the same width instead of the time it takes");
   command->add_flag("--stacked", flags->stacked, "put panels one below the other");
-  command->callback([flags, &action] { action = [flags] { return RunPlot(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunPlot(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

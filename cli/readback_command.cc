@@ -1,5 +1,3 @@
-#include "cli/readback_command.h"
-
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -16,6 +14,7 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
@@ -166,7 +165,7 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
 
 }  // namespace
 
-void AddReadbackCommand(CLI::App& app, Action& action) {
+void AddReadbackCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "readback", "Read the placement of a recompiled module in terms of its program");
   const auto flags = std::make_shared<ReadbackFlags>();
@@ -192,7 +191,7 @@ void AddReadbackCommand(CLI::App& app, Action& action) {
   command->add_option("--output", flags->output, "mapping file to write: the placement read back")
       ->type_name("FILE");
   command->add_flag("--json", flags->json, "print one JSON object (ReadBackReport)");
-  command->callback([flags, &action] { action = [flags] { return RunReadback(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunReadback(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/replay_command.h"
-
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
 
@@ -15,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
+#include "cli/commands.h"
 #include "cli/run_role.h"
 #include "cluster/replay_admin.h"
 #include "replay/service/replay_shard.h"
@@ -118,7 +117,7 @@ absl::StatusOr<ExitCode> RunReplay(const ReplayFlags& flags) {
 
 }  // namespace
 
-void AddReplayCommand(CLI::App& app, Action& action) {
+void AddReplayCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "replay", "Run a shard of a cluster's replay, or ask something of running ones");
   const auto flags = std::make_shared<ReplayFlags>();
@@ -144,7 +143,7 @@ void AddReplayCommand(CLI::App& app, Action& action) {
   list->excludes(checkpoint, drain, limit);
   checkpoint->excludes(drain, limit);
   drain->excludes(limit);
-  command->callback([flags, &action] { action = [flags] { return RunReplay(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunReplay(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/report_command.h"
-
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -12,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/run_report.h"
 #include "learner/run_directory.h"
@@ -76,7 +75,7 @@ absl::StatusOr<ExitCode> RunReportCommand(const ReportFlags& flags) {
 
 }  // namespace
 
-void AddReportCommand(CLI::App& app, Action& action) {
+void AddReportCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "report", "Draw the learning curves of a training run: returns, losses, speed");
   const auto flags = std::make_shared<ReportFlags>();
@@ -89,7 +88,7 @@ void AddReportCommand(CLI::App& app, Action& action) {
       ->type_name("DIR")
       ->required();
   command->add_flag("--json", flags->json, "print one JSON object (RunReport)");
-  command->callback([flags, &action] { action = [flags] { return RunReportCommand(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunReportCommand(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/simulate_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -9,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/price_report.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
@@ -61,7 +60,7 @@ absl::StatusOr<ExitCode> SimulateProgram(const SimulateFlags& flags) {
 
 }  // namespace
 
-void AddSimulateCommand(CLI::App& app, Action& action) {
+void AddSimulateCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "simulate", "Price a compiled module as it stands, or a program under a mapping");
   const auto flags = std::make_shared<SimulateFlags>();
@@ -80,11 +79,11 @@ void AddSimulateCommand(CLI::App& app, Action& action) {
   command->add_flag("--json", flags->json, "print one JSON object (PriceReport)");
   hlo->needs(hardware)->excludes(program);
   hardware->needs(hlo);
-  command->callback([flags, hlo, program, &action] {
+  command->callback([flags, hlo, program, &body] {
     if (hlo->empty() && program->empty()) {
       throw CLI::ValidationError("simulate", "one of --hlo and --program is required");
     }
-    action = [flags, from_module = !hlo->empty()] {
+    body = [flags, from_module = !hlo->empty()] {
       return from_module ? SimulateModule(*flags) : SimulateProgram(*flags);
     };
   });

@@ -1,5 +1,3 @@
-#include "cli/status_command.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -14,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/run_role.h"
 #include "cli/table.h"
@@ -95,7 +94,7 @@ absl::StatusOr<ExitCode> RunStatus(const StatusFlags& flags) {
 
 }  // namespace
 
-void AddStatusCommand(CLI::App& app, Action& action) {
+void AddStatusCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "status", "Ask every role of a cluster how it fares and what it waits for");
   const auto flags = std::make_shared<StatusFlags>();
@@ -104,7 +103,7 @@ void AddStatusCommand(CLI::App& app, Action& action) {
   command->footer(
       "Exit code 1: a role is away, blocked or degraded, or there are fewer actors than "
       "actor.count.");
-  command->callback([flags, &action] { action = [flags] { return RunStatus(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunStatus(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

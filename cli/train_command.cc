@@ -1,5 +1,3 @@
-#include "cli/train_command.h"
-
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -17,6 +15,7 @@
 #include "absl/time/time.h"
 #include "actor/thread_count.h"
 #include "base/message_file.h"
+#include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
@@ -189,7 +188,7 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
 
 }  // namespace
 
-void AddTrainCommand(CLI::App& app, Action& action) {
+void AddTrainCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "train", "Learn to place tensors by playing: self-play and learning on real programs");
   const auto flags = std::make_shared<TrainFlags>();
@@ -250,7 +249,7 @@ void AddTrainCommand(CLI::App& app, Action& action) {
       ->type_name("HOST:PORT");
   command->add_flag("--json", flags->json, "print one JSON object (TrainReport)");
   command->footer("Ctrl-C saves the run and ends it; --resume goes on.");
-  command->callback([flags, &action] { action = [flags] { return RunTrain(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunTrain(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

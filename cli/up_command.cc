@@ -1,5 +1,3 @@
-#include "cli/up_command.h"
-
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -17,6 +15,7 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "base/stop_signal.h"
+#include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/run_role.h"
 #include "cluster/cluster_status.h"
@@ -148,7 +147,7 @@ absl::StatusOr<ExitCode> RunUp(const UpFlags& flags) {
 
 }  // namespace
 
-void AddUpCommand(CLI::App& app, Action& action) {
+void AddUpCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "up", "Run a whole cluster on this machine: start every role, keep them running");
   const auto flags = std::make_shared<UpFlags>();
@@ -164,7 +163,7 @@ void AddUpCommand(CLI::App& app, Action& action) {
                    "time between two lines on how the cluster fares; default: 10s")
       ->type_name("TIME");
   command->footer("Ctrl-C stops actors, learner and replay in that order; again: at once.");
-  command->callback([flags, &action] { action = [flags] { return RunUp(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunUp(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

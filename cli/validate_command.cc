@@ -1,5 +1,3 @@
-#include "cli/validate_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -10,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
@@ -82,7 +81,7 @@ absl::StatusOr<ExitCode> RunValidate(const ValidateFlags& flags) {
 
 }  // namespace
 
-void AddValidateCommand(CLI::App& app, Action& action) {
+void AddValidateCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command =
       app.add_subcommand("validate", "Check a mapping against every rule of its program");
   const auto flags = std::make_shared<ValidateFlags>();
@@ -94,7 +93,7 @@ void AddValidateCommand(CLI::App& app, Action& action) {
       ->required();
   command->add_flag("--json", flags->json, "print one JSON object (ValidationReport)");
   command->footer("Exits 1 if the mapping is invalid.");
-  command->callback([flags, &action] { action = [flags] { return RunValidate(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunValidate(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/variant_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,6 +9,7 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/number_flag.h"
 #include "cli/table.h"
 #include "simulator/core/program.h"
@@ -48,7 +47,7 @@ absl::StatusOr<ExitCode> RunVariant(const VariantFlags& flags) {
 
 }  // namespace
 
-void AddVariantCommand(CLI::App& app, Action& action) {
+void AddVariantCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command =
       app.add_subcommand("variant", "Write a program as it would be with more or less fast memory");
   const auto flags = std::make_shared<VariantFlags>();
@@ -65,7 +64,7 @@ void AddVariantCommand(CLI::App& app, Action& action) {
       ->type_name("FILE")
       ->required();
   command->footer("The compiler has not been asked about it: there is no default to compare with.");
-  command->callback([flags, &action] { action = [flags] { return RunVariant(*flags); }; });
+  command->callback([flags, &body] { body = [flags] { return RunVariant(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli
