@@ -11,12 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/bench_play.h"
-#include "cli/bench_replay.h"
-#include "cli/bench_search.h"
-#include "cli/bench_self_play.h"
-#include "cli/bench_values.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/corpus.h"
 #include "cli/number_flag.h"
@@ -131,9 +127,10 @@ absl::StatusOr<ExitCode> RunGame(const GameFlags& flags) {
   return verdict;
 }
 
-void AddGame(CLI::App& bench, CommandBody& body) {
-  CLI::App* command =
-      bench.add_subcommand("game", "Play many games: speed, memory, truth of the return");
+}  // namespace
+
+void AddBenchGameCommand(CLI::App& bench, CommandBody& body) {
+  CLI::App* command = AddSubcommand(bench, "game");
   const auto flags = std::make_shared<GameFlags>();
   CLI::Option_group* programs = command->add_option_group("programs");
   programs->add_option("--program", flags->program, "program that `import` wrote")
@@ -156,20 +153,13 @@ void AddGame(CLI::App& bench, CommandBody& body) {
       ->capture_default_str();
   command->add_flag("--json", flags->json, "print one JSON object (GameBenchReport)");
   command->footer("With --check, exits 1 if a return or a mapping is wrong.");
-  command->callback([flags, &body] { body = [flags] { return RunGame(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunGame(*flags); }; });
 }
 
-}  // namespace
-
 void AddBenchCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand("bench", "Measure a part of the software");
+  CLI::App* command = AddSubcommand(app, "bench");
   command->require_subcommand(1);
-  AddGame(*command, body);
-  AddBenchReplay(*command, body);
-  AddBenchSearch(*command, body);
-  AddBenchSelfPlay(*command, body);
-  AddBenchPlay(*command, body);
-  AddBenchValues(*command, body);
+  AddTableCommands(*command, body);
 }
 
 }  // namespace mallocmuzero::cli

@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/file_io.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
@@ -97,8 +98,7 @@ absl::StatusOr<ExitCode> RunCheckPlaced(const CheckPlacedFlags& flags) {
 }  // namespace
 
 void AddCheckPlacedCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "check-placed", "Check that a placed module computes what the original does");
+  CLI::App* command = AddSubcommand(app, "check-placed");
   const auto flags = std::make_shared<CheckPlacedFlags>();
   command->add_option("--original", flags->original, "module with everything in HBM, as a message")
       ->type_name("FILE")
@@ -113,7 +113,7 @@ void AddCheckPlacedCommand(CLI::App& app, CommandBody& body) {
                     "instructions may stand in another order that respects what they need");
   command->add_flag("--json", flags->json, "print one JSON object (PlacedCheckReport)");
   command->footer("Prints one line for each violation; exits 1 if there is one.");
-  command->callback([flags, &body] { body = [flags] { return RunCheckPlaced(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunCheckPlaced(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -21,8 +21,15 @@ enum class ExitCode : uint8_t {
   kBadInput = 2,  // bad usage, or input that cannot be read
 };
 
-// What the chosen subcommand does once its flags are parsed. Prints its result to stdout.
-using CommandBody = std::function<absl::StatusOr<ExitCode>()>;
+// What the chosen subcommand does once its flags are parsed.
+struct CommandBody {
+  // Whether another executable should do the work, where there is one; see cli/agent_executable.h.
+  enum class Agent : uint8_t { kNotNeeded, kPreferred, kRequired };
+  Agent agent = Agent::kNotNeeded;
+
+  // Prints the command's result to stdout. Empty only if `agent` is kRequired.
+  std::function<absl::StatusOr<ExitCode>()> run;
+};
 
 // Each subcommand has a function AddXCommand(app, body): it adds itself to `app` and, when chosen
 // on the command line, stores what to do in `body`. Both must outlive the parsing.
@@ -38,8 +45,18 @@ absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const st
 // kBadInput for errors that name something the caller gave, kFailure for all others.
 ExitCode ExitCodeOf(const absl::Status& status);
 
+// Which subcommands a binary has, and what it does with those that another executable should run.
+struct CommandLine {
+  AddCommand add_commands = nullptr;
+
+  // Null in the binary that has every command itself. Otherwise NotFound if there is no other
+  // executable, and does not return if it has taken over.
+  absl::Status (*hand_over)(const char* const* argv) = nullptr;
+};
+
 // Parses the command line and runs the chosen subcommand. Errors are one line each on stderr.
-int RunCommandLine(int argc, const char* const* argv);
+// `argv` ends with a null.
+int RunCommandLine(const CommandLine& line, int argc, const char* const* argv);
 
 }  // namespace mallocmuzero::cli
 

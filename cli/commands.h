@@ -1,4 +1,5 @@
-// The subcommands. Each function adds one to `app`; see AddCommand in cli/command.h.
+// The subcommands of the executable mallocmuzero. Each function adds one to `app`; see AddCommand
+// in cli/command.h.
 
 #ifndef MALLOCMUZERO_CLI_COMMANDS_H_
 #define MALLOCMUZERO_CLI_COMMANDS_H_
@@ -8,8 +9,8 @@
 
 namespace mallocmuzero::cli {
 
-void AddActorCommand(CLI::App& app, CommandBody& body);
 void AddBenchCommand(CLI::App& app, CommandBody& body);
+void AddBenchGameCommand(CLI::App& bench, CommandBody& body);
 void AddCheckPlacedCommand(CLI::App& app, CommandBody& body);
 void AddCompileCommand(CLI::App& app, CommandBody& body);
 
@@ -20,19 +21,13 @@ void AddCompileChildCommand(CLI::App& app, CommandBody& body);
 void AddCorpusCommand(CLI::App& app, CommandBody& body);
 void AddExplainCommand(CLI::App& app, CommandBody& body);
 void AddImportCommand(CLI::App& app, CommandBody& body);
-void AddLearnerCommand(CLI::App& app, CommandBody& body);
 void AddMapCommand(CLI::App& app, CommandBody& body);
 void AddOptimizeCommand(CLI::App& app, CommandBody& body);
 void AddOverridesCommand(CLI::App& app, CommandBody& body);
 void AddPlaceCommand(CLI::App& app, CommandBody& body);
 void AddPlotCommand(CLI::App& app, CommandBody& body);
 void AddReadbackCommand(CLI::App& app, CommandBody& body);
-void AddReplayCommand(CLI::App& app, CommandBody& body);
-void AddReportCommand(CLI::App& app, CommandBody& body);
 void AddSimulateCommand(CLI::App& app, CommandBody& body);
-void AddStatusCommand(CLI::App& app, CommandBody& body);
-void AddTrainCommand(CLI::App& app, CommandBody& body);
-void AddUpCommand(CLI::App& app, CommandBody& body);
 void AddValidateCommand(CLI::App& app, CommandBody& body);
 void AddVariantCommand(CLI::App& app, CommandBody& body);
 

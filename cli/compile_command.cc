@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "base/stop_signal.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/print_json.h"
@@ -229,11 +230,10 @@ void AddOptions(CLI::App& command, CompileFlags& flags) {
 }  // namespace
 
 void AddCompileCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "compile", "Compile a module with the TPU compiler (libtpu); no TPU is needed");
+  CLI::App* command = AddSubcommand(app, "compile");
   const auto flags = std::make_shared<CompileFlags>();
   AddOptions(*command, *flags);
-  command->callback([flags, &body] { body = [flags] { return RunCompile(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunCompile(*flags); }; });
 }
 
 void AddCompileChildCommand(CLI::App& app, CommandBody& body) {
@@ -241,7 +241,7 @@ void AddCompileChildCommand(CLI::App& app, CommandBody& body) {
   const auto files = std::make_shared<std::vector<std::string>>();
   command->add_option("files", *files, "request and response")->required()->expected(2);
   command->callback([files, &body] {
-    body = [files]() -> absl::StatusOr<ExitCode> { RunCompileChild((*files)[0], (*files)[1]); };
+    body.run = [files]() -> absl::StatusOr<ExitCode> { RunCompileChild((*files)[0], (*files)[1]); };
   });
 }
 

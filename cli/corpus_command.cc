@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/corpus.h"
 #include "cli/print_json.h"
@@ -45,8 +46,7 @@ absl::StatusOr<ExitCode> RunCorpus(const CorpusFlags& flags) {
 }  // namespace
 
 void AddCorpusCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "corpus", "Describe every captured program of a folder in a Markdown table");
+  CLI::App* command = AddSubcommand(app, "corpus");
   const auto flags = std::make_shared<CorpusFlags>();
   command
       ->add_option("--workloads", flags->workloads,
@@ -59,7 +59,7 @@ void AddCorpusCommand(CLI::App& app, CommandBody& body) {
                        "Markdown file to update between its corpus markers, instead of printing")
           ->type_name("FILE");
   command->add_flag("--json", flags->json, "print one JSON object (CorpusReport)")->excludes(write);
-  command->callback([flags, &body] { body = [flags] { return RunCorpus(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunCorpus(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

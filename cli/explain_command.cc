@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/explain_report.h"
 #include "cli/print_json.h"
@@ -46,8 +47,7 @@ absl::StatusOr<ExitCode> RunExplain(const ExplainFlags& flags) {
 }  // namespace
 
 void AddExplainCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "explain", "Say which decisions make a mapping faster or slower than another");
+  CLI::App* command = AddSubcommand(app, "explain");
   const auto flags = std::make_shared<ExplainFlags>();
   command->add_option("--program", flags->program, "program that `import` wrote")
       ->type_name("FILE")
@@ -62,7 +62,7 @@ void AddExplainCommand(CLI::App& app, CommandBody& body) {
   command->add_option("--limit", flags->limit, "tensors to list; default: 10")
       ->check(CLI::Range(0, kMostReasons));
   command->add_flag("--json", flags->json, "print one JSON object (ExplainReport)");
-  command->callback([flags, &body] { body = [flags] { return RunExplain(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunExplain(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -14,6 +14,7 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/import_text.h"
 #include "cli/number_flag.h"
@@ -88,8 +89,7 @@ absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
 }  // namespace
 
 void AddImportCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "import", "Turn the HLO of one program, compiled under several placements, into a program");
+  CLI::App* command = AddSubcommand(app, "import");
   const auto flags = std::make_shared<ImportFlags>();
   command
       ->add_option("--all-hbm", flags->inputs.all_hbm_path,
@@ -125,7 +125,7 @@ void AddImportCommand(CLI::App& app, CommandBody& body) {
       ->required();
   command->add_flag("--json", flags->json, "print one JSON object (ImportReport)");
   command->footer("Every input may be zstd-compressed.");
-  command->callback([flags, &body] { body = [flags] { return RunImport(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunImport(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,3 +1,5 @@
+#include "cli/map_command.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,11 +18,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "actor/thread_count.h"
 #include "base/file_io.h"
+#include "base/log.h"
 #include "base/message_file.h"
 #include "base/status_macros.h"
-#include "cli/agent_player.h"
+#include "base/thread_count.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/explain_report.h"
@@ -65,6 +68,10 @@ struct MapFlags {
   bool json = false;
 };
 
+bool PlaysNetworks(const MapFlags& flags) {
+  return flags.solver == kAgent || flags.solver == kPortfolio;
+}
+
 bool HasDefault(const Program& program) { return program.proto().baseline().has_mapping(); }
 
 std::string KnownSolvers() {
@@ -85,7 +92,7 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
     return absl::InvalidArgumentError(
         absl::StrCat("--solver: expected one of ", KnownSolvers(), ", found '", flags.solver, "'"));
   }
-  if (!flags.checkpoint.empty() && flags.solver != kAgent && flags.solver != kPortfolio) {
+  if (!flags.checkpoint.empty() && !PlaysNetworks(flags)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--checkpoint: --solver ", flags.solver,
                      " plays no networks; --solver agent or portfolio expected"));
@@ -114,22 +121,24 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   return absl::OkStatus();
 }
 
-// What the agent plays within its part of the budget; nothing for solvers that do not ask for it.
-absl::Status AddProposals(const MapFlags& flags, const PlayedProgram& program, absl::Time start,
-                          absl::Duration budget, SolveOptions& options) {
-  if (flags.solver != kAgent && flags.solver != kPortfolio) return absl::OkStatus();
-  const std::string checkpoint = flags.checkpoint.empty() ? ShippedCheckpoint() : flags.checkpoint;
+// Adds the games that the agent plays within its part of the budget, for solvers that use them.
+absl::Status AddProposals(const MapFlags& flags, const AgentPlayer& agent,
+                          const PlayedProgram& program, absl::Time start, absl::Duration budget,
+                          SolveOptions& options) {
+  if (!PlaysNetworks(flags)) return absl::OkStatus();
+  const std::string checkpoint =
+      flags.checkpoint.empty() ? agent.shipped_checkpoint() : flags.checkpoint;
   if (checkpoint.empty()) {
     if (flags.solver == kPortfolio) return absl::OkStatus();
     return absl::InvalidArgumentError("--solver agent: --checkpoint expected, none is installed");
   }
   const double share = flags.solver == kAgent ? kAgentShare : kAgentShareInPortfolio;
   absl::StatusOr<std::vector<Proposal>> proposals =
-      ProposeWithAgent(program, checkpoint,
-                       {.deadline = start + share * budget,
-                        .end = start + 1.5 * share * budget,
-                        .stop = options.stop,
-                        .seed = options.seed});
+      agent.propose(program, checkpoint,
+                    {.deadline = start + share * budget,
+                     .end = start + 1.5 * share * budget,
+                     .stop = options.stop,
+                     .seed = options.seed});
   if (!proposals.ok()) return proposals.status();
   options.proposals = *std::move(proposals);
   return absl::OkStatus();
@@ -239,7 +248,8 @@ absl::Status WriteOutputs(const MapFlags& flags, const Program& program, const S
   return status.ok() ? status : OutputError(status);
 }
 
-absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
+// `agent` is null where no networks can be played.
+absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent) {
   const absl::StatusOr<absl::Duration> budget = ParseDuration("--budget", flags.budget);
   if (!budget.ok()) return budget.status();
   absl::StatusOr<Program> loaded = LoadProgram(flags.program);
@@ -265,7 +275,13 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
     options.seed = flags.seed;
     options.stop = InterruptGuard::interrupted;
     options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
-    MMZ_RETURN_IF_ERROR(AddProposals(flags, **played, start, *budget, options));
+    if (agent != nullptr) {
+      MMZ_RETURN_IF_ERROR(AddProposals(flags, *agent, **played, start, *budget, options));
+    } else if (PlaysNetworks(flags)) {
+      WriteToStderr(
+          "mallocmuzero: map: mallocmuzero-agent is not installed, so the solvers search without a "
+          "network\n");
+    }
     solution = SolveNoWorseThanDefault(flags, rules, options);
   }
   if (!solution.ok()) return solution.status();
@@ -285,12 +301,14 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
   return PrintJson(report);
 }
 
-}  // namespace
+// Whether the executable that plays networks should do the work.
+CommandBody::Agent NeedsAgent(const MapFlags& flags) {
+  if (flags.solver == kAgent || !flags.checkpoint.empty()) return CommandBody::Agent::kRequired;
+  return PlaysNetworks(flags) ? CommandBody::Agent::kPreferred : CommandBody::Agent::kNotNeeded;
+}
 
-void AddMapCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "map", "Play the game within a time budget and write the best mapping found");
-  const auto flags = std::make_shared<MapFlags>();
+CLI::App* AddMap(CLI::App& app, const std::shared_ptr<MapFlags>& flags) {
+  CLI::App* command = AddSubcommand(app, "map");
   command->add_option("--program", flags->program, "program that `import` wrote")
       ->type_name("FILE")
       ->required();
@@ -323,7 +341,24 @@ void AddMapCommand(CLI::App& app, CommandBody& body) {
                     "say which decisions gain most against the compiler's default");
   command->add_flag("--json", flags->json, "print one JSON object (MapReport)");
   command->footer("Ctrl-C ends the search and keeps the best.");
-  command->callback([flags, &body] { body = [flags] { return RunMap(*flags); }; });
+  return command;
+}
+
+}  // namespace
+
+void AddMapCommand(CLI::App& app, CommandBody& body) {
+  const auto flags = std::make_shared<MapFlags>();
+  AddMap(app, flags)->callback([flags, &body] {
+    body.agent = NeedsAgent(*flags);
+    body.run = [flags] { return RunMap(*flags, nullptr); };
+  });
+}
+
+void AddMapCommandWithAgent(CLI::App& app, CommandBody& body, const AgentPlayer& agent) {
+  const auto flags = std::make_shared<MapFlags>();
+  AddMap(app, flags)->callback([flags, agent, &body] {
+    body.run = [flags, agent] { return RunMap(*flags, &agent); };
+  });
 }
 
 }  // namespace mallocmuzero::cli

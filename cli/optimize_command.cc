@@ -13,11 +13,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "actor/thread_count.h"
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "base/stop_signal.h"
+#include "base/thread_count.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
@@ -273,8 +274,7 @@ void AddInputs(CLI::App& command, OptimizeFlags& flags) {
 }  // namespace
 
 void AddOptimizeCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "optimize", "Search for a placement, have it compiled as it stands, and keep the fastest");
+  CLI::App* command = AddSubcommand(app, "optimize");
   const auto flags = std::make_shared<OptimizeFlags>();
   AddInputs(*command, *flags);
   command
@@ -301,7 +301,7 @@ void AddOptimizeCommand(CLI::App& app, CommandBody& body) {
   command->add_option("--seed", flags->seed, "of local search's random choices; default: 0")
       ->check(WholeNumber(0));
   command->add_flag("--json", flags->json, "print one JSON object (OptimizeReport)");
-  command->callback([flags, &body] { body = [flags] { return RunOptimize(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunOptimize(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

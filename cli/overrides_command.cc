@@ -11,6 +11,7 @@
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
@@ -96,8 +97,7 @@ absl::StatusOr<ExitCode> RunOverrides(const OverridesFlags& flags) {
 }  // namespace
 
 void AddOverridesCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "overrides", "Write the compiler options that ask for a mapping instead of the default");
+  CLI::App* command = AddSubcommand(app, "overrides");
   const auto flags = std::make_shared<OverridesFlags>();
   command->add_option("--program", flags->program, "program that `import` wrote")
       ->type_name("FILE")
@@ -119,7 +119,7 @@ void AddOverridesCommand(CLI::App& app, CommandBody& body) {
       ->type_name("values|uses")
       ->check(CLI::IsMember({"values", "uses"}));
   command->add_flag("--json", flags->json, "print one JSON object (OverridesReport)");
-  command->callback([flags, &body] { body = [flags] { return RunOverrides(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunOverrides(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -12,6 +12,7 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
@@ -105,8 +106,7 @@ absl::StatusOr<ExitCode> RunPlace(const PlaceFlags& flags) {
 }  // namespace
 
 void AddPlaceCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "place", "Write a mapping into the compiled module, for the compiler to take as it stands");
+  CLI::App* command = AddSubcommand(app, "place");
   const auto flags = std::make_shared<PlaceFlags>();
   command->add_option("--program", flags->program, "program that `import` wrote")
       ->type_name("FILE")
@@ -127,7 +127,7 @@ void AddPlaceCommand(CLI::App& app, CommandBody& body) {
       ->type_name("FILE")
       ->required();
   command->add_flag("--json", flags->json, "print one JSON object (PlaceReport)");
-  command->callback([flags, &body] { body = [flags] { return RunPlace(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunPlace(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

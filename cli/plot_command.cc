@@ -11,6 +11,7 @@
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/program_inputs.h"
 #include "simulator/core/mapping.h"
@@ -77,8 +78,7 @@ absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
 }  // namespace
 
 void AddPlotCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "plot", "Draw mappings and the compiler's default: fast memory, copies, HBM bandwidth");
+  CLI::App* command = AddSubcommand(app, "plot");
   const auto flags = std::make_shared<PlotFlags>();
   command->add_option("--program", flags->program, "program that `import` wrote")
       ->type_name("FILE")
@@ -91,7 +91,7 @@ void AddPlotCommand(CLI::App& app, CommandBody& body) {
   command->add_flag("--by-instruction", flags->by_instruction,
                     "give every instruction the same width instead of the time it takes");
   command->add_flag("--stacked", flags->stacked, "put panels one below the other");
-  command->callback([flags, &body] { body = [flags] { return RunPlot(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunPlot(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

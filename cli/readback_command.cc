@@ -14,6 +14,7 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
@@ -166,8 +167,7 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
 }  // namespace
 
 void AddReadbackCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "readback", "Read the placement of a recompiled module in terms of its program");
+  CLI::App* command = AddSubcommand(app, "readback");
   const auto flags = std::make_shared<ReadbackFlags>();
   command->add_option("--program", flags->program, "program that `import` wrote")
       ->type_name("FILE")
@@ -191,7 +191,7 @@ void AddReadbackCommand(CLI::App& app, CommandBody& body) {
   command->add_option("--output", flags->output, "mapping file to write: the placement read back")
       ->type_name("FILE");
   command->add_flag("--json", flags->json, "print one JSON object (ReadBackReport)");
-  command->callback([flags, &body] { body = [flags] { return RunReadback(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunReadback(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

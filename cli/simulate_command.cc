@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/price_report.h"
 #include "cli/print_json.h"
@@ -61,8 +62,7 @@ absl::StatusOr<ExitCode> SimulateProgram(const SimulateFlags& flags) {
 }  // namespace
 
 void AddSimulateCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand(
-      "simulate", "Price a compiled module as it stands, or a program under a mapping");
+  CLI::App* command = AddSubcommand(app, "simulate");
   const auto flags = std::make_shared<SimulateFlags>();
   CLI::Option* hlo =
       command->add_option("--hlo", flags->hlo, "HLO of a compiled module, text or protobuf")
@@ -83,7 +83,7 @@ void AddSimulateCommand(CLI::App& app, CommandBody& body) {
     if (hlo->empty() && program->empty()) {
       throw CLI::ValidationError("simulate", "one of --hlo and --program is required");
     }
-    body = [flags, from_module = !hlo->empty()] {
+    body.run = [flags, from_module = !hlo->empty()] {
       return from_module ? SimulateModule(*flags) : SimulateProgram(*flags);
     };
   });

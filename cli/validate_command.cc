@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
@@ -82,8 +83,7 @@ absl::StatusOr<ExitCode> RunValidate(const ValidateFlags& flags) {
 }  // namespace
 
 void AddValidateCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command =
-      app.add_subcommand("validate", "Check a mapping against every rule of its program");
+  CLI::App* command = AddSubcommand(app, "validate");
   const auto flags = std::make_shared<ValidateFlags>();
   command->add_option("--program", flags->program, "program that `import` wrote")
       ->type_name("FILE")
@@ -93,7 +93,7 @@ void AddValidateCommand(CLI::App& app, CommandBody& body) {
       ->required();
   command->add_flag("--json", flags->json, "print one JSON object (ValidationReport)");
   command->footer("Exits 1 if the mapping is invalid.");
-  command->callback([flags, &body] { body = [flags] { return RunValidate(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunValidate(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

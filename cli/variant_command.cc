@@ -9,6 +9,7 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/number_flag.h"
 #include "cli/table.h"
@@ -48,8 +49,7 @@ absl::StatusOr<ExitCode> RunVariant(const VariantFlags& flags) {
 }  // namespace
 
 void AddVariantCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command =
-      app.add_subcommand("variant", "Write a program as it would be with more or less fast memory");
+  CLI::App* command = AddSubcommand(app, "variant");
   const auto flags = std::make_shared<VariantFlags>();
   command->add_option("--program", flags->program, "program that `import` wrote")
       ->type_name("FILE")
@@ -64,7 +64,7 @@ void AddVariantCommand(CLI::App& app, CommandBody& body) {
       ->type_name("FILE")
       ->required();
   command->footer("The compiler has not been asked about it: there is no default to compare with.");
-  command->callback([flags, &body] { body = [flags] { return RunVariant(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunVariant(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

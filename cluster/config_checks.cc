@@ -14,7 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "actor/self_play.h"
-#include "actor/thread_count.h"
+#include "base/thread_count.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
 #include "replay/client/replay_writer.h"

@@ -1,0 +1,16 @@
+// `mallocmuzero bench play`.
+
+#ifndef MALLOCMUZERO_CLI_AGENT_BENCH_PLAY_H_
+#define MALLOCMUZERO_CLI_AGENT_BENCH_PLAY_H_
+
+#include "CLI/CLI.hpp"
+#include "cli/command.h"
+
+namespace mallocmuzero::cli {
+
+// Adds it to `bench`.
+void AddBenchPlay(CLI::App& bench, CommandBody& body);
+
+}  // namespace mallocmuzero::cli
+
+#endif  // MALLOCMUZERO_CLI_AGENT_BENCH_PLAY_H_

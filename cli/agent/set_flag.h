@@ -1,0 +1,19 @@
+// Flags that set a field of a message by its name.
+
+#ifndef MALLOCMUZERO_CLI_AGENT_SET_FLAG_H_
+#define MALLOCMUZERO_CLI_AGENT_SET_FLAG_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+
+namespace mallocmuzero::cli {
+
+// Sets one field: "search.simulations=4" that of a message within the message. Values are written
+// as in text protos. InvalidArgument says which field there is not and which there are, or which
+// value the field cannot have.
+absl::Status SetField(absl::string_view assignment, google::protobuf::Message& message);
+
+}  // namespace mallocmuzero::cli
+
+#endif  // MALLOCMUZERO_CLI_AGENT_SET_FLAG_H_
