@@ -133,25 +133,33 @@ void AddBenchGameCommand(CLI::App& bench, CommandBody& body) {
   CLI::App* command = AddSubcommand(bench, "game");
   const auto flags = std::make_shared<GameFlags>();
   CLI::Option_group* programs = command->add_option_group("programs");
-  programs->add_option("--program", flags->program, "program that `import` wrote")
+  programs->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE");
-  programs->add_option("--workloads", flags->workloads, "all programs below this folder, in turn")
+  programs
+      ->add_option("--workloads", flags->workloads,
+                   "The folder of the programs. All programs in its subfolders are played.")
       ->type_name("FOLDER");
   programs->require_option(1);
-  command->add_option("--games", flags->games, "games in all, shared out to programs and players")
+  command
+      ->add_option("--games", flags->games,
+                   "The number of games in total. Programs and players share them evenly.")
       ->type_name("COUNT")
       ->check(WholeNumber(1))
       ->required();
-  command->add_option("--player", flags->player, "who plays")
+  command
+      ->add_option("--player", flags->player,
+                   "The player of the games. The player all stands for each of the others in turn.")
       ->check(CLI::IsMember({"random", "eager", "adversarial", kAllPlayers}))
       ->capture_default_str();
   command->add_flag("--check", flags->check,
-                    "compare every return with Simulate and a sample of mappings with Validate");
-  command->add_option("--seed", flags->seed, "of the players")
+                    "Compares every return with the simulator, and has the validator check a "
+                    "sample of the mappings.");
+  command->add_option("--seed", flags->seed, "The seed of the players' random choices.")
       ->type_name("NUMBER")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  command->add_flag("--json", flags->json, "print one JSON object (GameBenchReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (GameBenchReport) instead of text.");
   command->footer("With --check, exits 1 if a return or a mapping is wrong.");
   command->callback([flags, &body] { body.run = [flags] { return RunGame(*flags); }; });
 }

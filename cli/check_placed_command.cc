@@ -100,18 +100,24 @@ absl::StatusOr<ExitCode> RunCheckPlaced(const CheckPlacedFlags& flags) {
 void AddCheckPlacedCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "check-placed");
   const auto flags = std::make_shared<CheckPlacedFlags>();
-  command->add_option("--original", flags->original, "module with everything in HBM, as a message")
+  command
+      ->add_option("--original", flags->original,
+                   "The module with everything in HBM, a serialised HloModuleProto.")
       ->type_name("FILE")
       ->required();
-  command->add_option("--placed", flags->placed, "the same module, placed")
+  command->add_option("--placed", flags->placed, "The placed module, a serialised HloModuleProto.")
       ->type_name("FILE")
       ->required();
-  command->add_option("--hardware", flags->hardware, "chip, such as tpu_v6e, or its file")
+  command
+      ->add_option("--hardware", flags->hardware,
+                   "The name of the chip, such as tpu_v6e, or a hardware file.")
       ->type_name("NAME|FILE")
       ->required();
   command->add_flag("--allow-reordering", flags->allow_reordering,
-                    "instructions may stand in another order that respects what they need");
-  command->add_flag("--json", flags->json, "print one JSON object (PlacedCheckReport)");
+                    "Accepts another order of instructions if each still comes after the "
+                    "instructions that it needs. By default the order must be the same.");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (PlacedCheckReport) instead of text.");
   command->footer("Prints one line for each violation; exits 1 if there is one.");
   command->callback([flags, &body] { body.run = [flags] { return RunCheckPlaced(*flags); }; });
 }

@@ -43,6 +43,7 @@ constexpr CommandInfo kCommands[] = {
     {"bench play", "Play one game of each program with a network alone, without solvers", nullptr},
     {"bench values", "Measure how well a checkpoint's values rank games that it has not seen",
      nullptr},
+    {"bench actors", "Load a running cluster as many actors would, without networks", nullptr},
     {"map", "Play the game within a time budget and write the best mapping found", AddMapCommand},
     {"train", "Learn to place tensors by playing: self-play and learning on real programs",
      nullptr},

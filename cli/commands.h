@@ -10,7 +10,7 @@
 namespace mallocmuzero::cli {
 
 void AddBenchCommand(CLI::App& app, CommandBody& body);
-void AddBenchGameCommand(CLI::App& bench, CommandBody& body);
+void AddBenchGameCommand(CLI::App& parent, CommandBody& body);
 void AddCheckPlacedCommand(CLI::App& app, CommandBody& body);
 void AddCompileCommand(CLI::App& app, CommandBody& body);
 

@@ -50,15 +50,16 @@ void AddCorpusCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<CorpusFlags>();
   command
       ->add_option("--workloads", flags->workloads,
-                   "folder with split.csv and a folder of programs for each chip")
+                   "The folder of split.csv and of one folder of programs for each chip.")
       ->type_name("FOLDER")
       ->capture_default_str();
-  CLI::Option* write =
-      command
-          ->add_option("--write", flags->write,
-                       "Markdown file to update between its corpus markers, instead of printing")
-          ->type_name("FILE");
-  command->add_flag("--json", flags->json, "print one JSON object (CorpusReport)")->excludes(write);
+  CLI::Option* write = command
+                           ->add_option("--write", flags->write,
+                                        "Replaces the text between the corpus markers in this "
+                                        "Markdown file. By default the table is printed.")
+                           ->type_name("FILE");
+  command->add_flag("--json", flags->json, "Prints one JSON object (CorpusReport) instead of text.")
+      ->excludes(write);
   command->callback([flags, &body] { body.run = [flags] { return RunCorpus(*flags); }; });
 }
 

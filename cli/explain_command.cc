@@ -49,7 +49,7 @@ absl::StatusOr<ExitCode> RunExplain(const ExplainFlags& flags) {
 void AddExplainCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "explain");
   const auto flags = std::make_shared<ExplainFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command->add_option("--mapping", flags->mapping, kMappingHelp)
@@ -57,11 +57,14 @@ void AddExplainCommand(CLI::App& app, CommandBody& body) {
       ->required();
   command
       ->add_option("--against", flags->against,
-                   "mapping to compare it with, as for --mapping; default: default")
+                   "The mapping to compare with, given as for --mapping. The default is `default`.")
       ->type_name("NAME|FILE");
-  command->add_option("--limit", flags->limit, "tensors to list; default: 10")
+  command
+      ->add_option("--limit", flags->limit,
+                   "Lists at most this number of tensors. The default is 10.")
       ->check(CLI::Range(0, kMostReasons));
-  command->add_flag("--json", flags->json, "print one JSON object (ExplainReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (ExplainReport) instead of text.");
   command->callback([flags, &body] { body.run = [flags] { return RunExplain(*flags); }; });
 }
 

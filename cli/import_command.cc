@@ -93,37 +93,42 @@ void AddImportCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<ImportFlags>();
   command
       ->add_option("--all-hbm", flags->inputs.all_hbm_path,
-                   "HLO, text or protobuf, of the compile with everything in HBM")
+                   "The HLO, text or protobuf, of the compile with everything in HBM.")
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--default", flags->inputs.default_path,
-                   "HLO of the compile as the compiler would do it: the baseline")
+      ->add_option(
+          "--default", flags->inputs.default_path,
+          "The HLO of the compile with the compiler's own placement. It becomes the baseline.")
       ->type_name("FILE");
   command
       ->add_option("--sample", flags->inputs.sample_paths,
-                   "HLO of a compile under another placement, repeatable; more samples make a "
-                   "better latency table")
+                   "The HLO of a compile under another placement. May be repeated. More samples "
+                   "improve the latency table.")
       ->type_name("FILE");
   command
-      ->add_option("--placed", flags->inputs.placed_paths,
-                   "HLO of a compile of a module that `place` wrote, repeatable; where it has a "
-                   "placement that other compiles have, too, its estimates count")
+      ->add_option(
+          "--placed", flags->inputs.placed_paths,
+          "The HLO of a compile of a module that `place` wrote. May be repeated. Its estimates "
+          "take precedence over those of other compiles with the same placement.")
       ->type_name("FILE");
-  command->add_option("--hardware", flags->hardware, "chip name or hardware file")
+  command
+      ->add_option("--hardware", flags->hardware,
+                   "The name of the chip, such as tpu_v6e, or a hardware file.")
       ->type_name("NAME|FILE")
       ->required();
   command
       ->add_option(
           "--fast-memory-bytes", flags->fast_memory_bytes,
-          "what the compiler had for tensors, where that is not what the hardware says, as "
-          "under another xla_tpu_scoped_vmem_limit_kib")
+          "The bytes of fast memory that the compiler had for tensors, such as under another "
+          "xla_tpu_scoped_vmem_limit_kib. The default is the size in the hardware file.")
       ->type_name("BYTES")
       ->check(WholeNumber(1, std::numeric_limits<int64_t>::max()));
-  command->add_option("--output", flags->output, "program file to write")
+  command->add_option("--output", flags->output, "The program file to write.")
       ->type_name("FILE")
       ->required();
-  command->add_flag("--json", flags->json, "print one JSON object (ImportReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (ImportReport) instead of text.");
   command->footer("Every input may be zstd-compressed.");
   command->callback([flags, &body] { body.run = [flags] { return RunImport(*flags); }; });
 }

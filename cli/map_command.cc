@@ -309,37 +309,40 @@ CommandBody::Agent NeedsAgent(const MapFlags& flags) {
 
 CLI::App* AddMap(CLI::App& app, const std::shared_ptr<MapFlags>& flags) {
   CLI::App* command = AddSubcommand(app, "map");
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--solver", flags->solver,
-                   absl::StrCat("one of ", KnownSolvers(), "; default: portfolio"))
+                   absl::StrCat("The solver: ", KnownSolvers(), ". The default is portfolio."))
       ->type_name("NAME");
   command
       ->add_option("--checkpoint", flags->checkpoint,
-                   "network of the agent, which plays a part of the budget in agent and portfolio; "
-                   "default: the one that comes with the software")
+                   "The network of the agent, which plays a part of the budget in agent and "
+                   "portfolio. The default is the network that comes with the software.")
       ->type_name("FILE");
   command
       ->add_option("--budget", flags->budget,
-                   "time to search, such as 500ms, 60s or 5m; default: 60s")
+                   "The time of the search, such as 500ms, 60s or 5m. The default is 60s.")
       ->type_name("TIME");
   command
       ->add_option("--threads", flags->threads,
-                   "that climb in local_search, portfolio and agent; default: one a core")
+                   "The number of threads of local search in local_search, portfolio and agent. "
+                   "The default is one thread per core.")
       ->type_name("N")
       ->check(WholeNumber(1, kMostThreads));
-  command->add_option("--seed", flags->seed, "of the solver's random choices; default: 0")
+  command->add_option("--seed", flags->seed, "The seed of all random choices. The default is 0.")
       ->check(WholeNumber(0));
-  command->add_option("--output", flags->output, "mapping file to write")
+  command->add_option("--output", flags->output, "The mapping file to write.")
       ->type_name("FILE")
       ->required();
-  command->add_option("--plot", flags->plot, "draw it beside the compiler's default, as SVG")
+  command
+      ->add_option("--plot", flags->plot,
+                   "Draws the mapping beside the compiler's default in this SVG file.")
       ->type_name("FILE");
   command->add_flag("--explain", flags->explain,
-                    "say which decisions gain most against the compiler's default");
-  command->add_flag("--json", flags->json, "print one JSON object (MapReport)");
+                    "Prints the decisions that gain most against the compiler's default.");
+  command->add_flag("--json", flags->json, "Prints one JSON object (MapReport) instead of text.");
   command->footer("Ctrl-C ends the search and keeps the best.");
   return command;
 }

@@ -99,26 +99,30 @@ absl::StatusOr<ExitCode> RunOverrides(const OverridesFlags& flags) {
 void AddOverridesCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "overrides");
   const auto flags = std::make_shared<OverridesFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--mapping", flags->mapping,
-                   absl::StrCat(kMappingHelp, ", or ", kAllFastName,
-                                " (no mapping: everything that is not in fast memory by default)"))
+      ->add_option(
+          "--mapping", flags->mapping,
+          absl::StrCat(kMappingHelp, " The name ", kAllFastName,
+                       " asks for everything in fast memory that is not there by default."))
       ->type_name("NAME|FILE")
       ->required();
   command
       ->add_option("--output", flags->output,
-                   "file to write: one compiler option a line, name=value; empty: keep the default")
+                   "The file to write: one compiler option on each line, as name=value. An empty "
+                   "file keeps the default.")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--scope", flags->scope,
-                   "values: whole values only (default); uses: also single uses of a value")
+                   "With values the options ask for whole values. With uses they also ask for "
+                   "single uses of a value. The default is values.")
       ->type_name("values|uses")
       ->check(CLI::IsMember({"values", "uses"}));
-  command->add_flag("--json", flags->json, "print one JSON object (OverridesReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (OverridesReport) instead of text.");
   command->callback([flags, &body] { body.run = [flags] { return RunOverrides(*flags); }; });
 }
 

@@ -108,7 +108,7 @@ absl::StatusOr<ExitCode> RunPlace(const PlaceFlags& flags) {
 void AddPlaceCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "place");
   const auto flags = std::make_shared<PlaceFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command->add_option("--mapping", flags->mapping, kMappingHelp)
@@ -116,17 +116,17 @@ void AddPlaceCommand(CLI::App& app, CommandBody& body) {
       ->required();
   command
       ->add_option("--module", flags->module,
-                   "the compile with everything in HBM that the program was imported from, as a "
-                   "serialised HloModuleProto")
+                   "The compile with everything in HBM that the program was imported from, a "
+                   "serialised HloModuleProto.")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--output", flags->output,
-                   "file to write: the placed module, a serialised HloModuleProto (compressed if "
-                   "it ends in .zst)")
+                   "The file to write: the placed module, a serialised HloModuleProto. It is "
+                   "compressed if its name ends in .zst.")
       ->type_name("FILE")
       ->required();
-  command->add_flag("--json", flags->json, "print one JSON object (PlaceReport)");
+  command->add_flag("--json", flags->json, "Prints one JSON object (PlaceReport) instead of text.");
   command->callback([flags, &body] { body.run = [flags] { return RunPlace(*flags); }; });
 }
 

@@ -80,17 +80,18 @@ absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
 void AddPlotCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "plot");
   const auto flags = std::make_shared<PlotFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
-  command->add_option("--mapping", flags->mappings, absl::StrCat(kMappingHelp, "; may be repeated"))
+  command->add_option("--mapping", flags->mappings, absl::StrCat(kMappingHelp, " May be repeated."))
       ->type_name("NAME|FILE");
-  command->add_option("--output", flags->output, "SVG file to write")
+  command->add_option("--output", flags->output, "The SVG file to write.")
       ->type_name("FILE")
       ->required();
   command->add_flag("--by-instruction", flags->by_instruction,
-                    "give every instruction the same width instead of the time it takes");
-  command->add_flag("--stacked", flags->stacked, "put panels one below the other");
+                    "Gives every instruction the same width. By default its width is its time.");
+  command->add_flag("--stacked", flags->stacked,
+                    "Puts the panels one below the other. By default they are side by side.");
   command->callback([flags, &body] { body.run = [flags] { return RunPlot(*flags); }; });
 }
 

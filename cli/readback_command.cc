@@ -169,28 +169,31 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
 void AddReadbackCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "readback");
   const auto flags = std::make_shared<ReadbackFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--all-hbm", flags->all_hbm,
-                   "HLO, text or protobuf, of the compile with everything in HBM that the program "
-                   "was imported from")
+                   "The HLO, text or protobuf, of the compile with everything in HBM that the "
+                   "program was imported from.")
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--hlo", flags->hlo,
-                   "HLO of the recompiled module; a dumped schedule without estimates will "
-                   "do; -: names of such files on standard input, one a line")
+      ->add_option(
+          "--hlo", flags->hlo,
+          "The HLO of the recompiled module. A dumped schedule without estimates is enough. With - "
+          "the command reads file names from standard input, one on each line.")
       ->type_name("FILE|-")
       ->required();
   command
-      ->add_option("--mapping", flags->mapping,
-                   absl::StrCat("compare with what was wanted: ", kMappingHelp))
+      ->add_option(
+          "--mapping", flags->mapping,
+          absl::StrCat("Compares the placement with the mapping that was wanted. ", kMappingHelp))
       ->type_name("NAME|FILE");
-  command->add_option("--output", flags->output, "mapping file to write: the placement read back")
+  command->add_option("--output", flags->output, "Writes the placement to this mapping file.")
       ->type_name("FILE");
-  command->add_flag("--json", flags->json, "print one JSON object (ReadBackReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (ReadBackReport) instead of text.");
   command->callback([flags, &body] { body.run = [flags] { return RunReadback(*flags); }; });
 }
 

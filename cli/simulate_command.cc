@@ -65,18 +65,23 @@ void AddSimulateCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "simulate");
   const auto flags = std::make_shared<SimulateFlags>();
   CLI::Option* hlo =
-      command->add_option("--hlo", flags->hlo, "HLO of a compiled module, text or protobuf")
+      command->add_option("--hlo", flags->hlo, "The HLO of a compiled module, text or protobuf.")
           ->type_name("FILE");
   CLI::Option* hardware =
-      command->add_option("--hardware", flags->hardware, "chip name or hardware file; with --hlo")
+      command
+          ->add_option(
+              "--hardware", flags->hardware,
+              "The name of the chip, such as tpu_v6e, or a hardware file. It goes with --hlo.")
           ->type_name("NAME|FILE");
   CLI::Option* program =
-      command->add_option("--program", flags->program, "program that `import` wrote")
+      command->add_option("--program", flags->program, "The program file, which `import` wrote.")
           ->type_name("FILE");
-  command->add_option("--mapping", flags->mapping, absl::StrCat(kMappingHelp, "; default: all_hbm"))
+  command
+      ->add_option("--mapping", flags->mapping,
+                   absl::StrCat(kMappingHelp, " The default is all_hbm."))
       ->type_name("NAME|FILE")
       ->needs(program);
-  command->add_flag("--json", flags->json, "print one JSON object (PriceReport)");
+  command->add_flag("--json", flags->json, "Prints one JSON object (PriceReport) instead of text.");
   hlo->needs(hardware)->excludes(program);
   hardware->needs(hlo);
   command->callback([flags, hlo, program, &body] {

@@ -85,13 +85,14 @@ absl::StatusOr<ExitCode> RunValidate(const ValidateFlags& flags) {
 void AddValidateCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "validate");
   const auto flags = std::make_shared<ValidateFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command->add_option("--mapping", flags->mapping, kMappingHelp)
       ->type_name("NAME|FILE")
       ->required();
-  command->add_flag("--json", flags->json, "print one JSON object (ValidationReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (ValidationReport) instead of text.");
   command->footer("Exits 1 if the mapping is invalid.");
   command->callback([flags, &body] { body.run = [flags] { return RunValidate(*flags); }; });
 }

@@ -51,16 +51,16 @@ absl::StatusOr<ExitCode> RunVariant(const VariantFlags& flags) {
 void AddVariantCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "variant");
   const auto flags = std::make_shared<VariantFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--fast-memory", flags->fast_memory,
-                   "its size as a share of what the chip has, such as 0.25")
+                   "The size of fast memory as a share of the chip's own, such as 0.25.")
       ->type_name("SHARE")
       ->check(AboveZero())
       ->required();
-  command->add_option("--output", flags->output, "program file to write")
+  command->add_option("--output", flags->output, "The program file to write.")
       ->type_name("FILE")
       ->required();
   command->footer("The compiler has not been asked about it: there is no default to compare with.");

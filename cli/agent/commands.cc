@@ -19,8 +19,8 @@ void AddAgentCommands(CLI::App& app, CommandBody& body) {
   CLI::App* bench = AddSubcommand(app, "bench");
   bench->require_subcommand(1);
   for (const AddCommand add :
-       {AddBenchReplayCommand, AddBenchSearchCommand, AddBenchSelfPlayCommand, AddBenchPlayCommand,
-        AddBenchValuesCommand}) {
+       {AddBenchActorsCommand, AddBenchReplayCommand, AddBenchSearchCommand,
+        AddBenchSelfPlayCommand, AddBenchPlayCommand, AddBenchValuesCommand}) {
     add(*bench, body);
   }
 }

@@ -21,11 +21,12 @@ void AddTrainCommand(CLI::App& app, CommandBody& body);
 void AddUpCommand(CLI::App& app, CommandBody& body);
 
 // Subcommands of `bench`.
-void AddBenchPlayCommand(CLI::App& bench, CommandBody& body);
-void AddBenchReplayCommand(CLI::App& bench, CommandBody& body);
-void AddBenchSearchCommand(CLI::App& bench, CommandBody& body);
-void AddBenchSelfPlayCommand(CLI::App& bench, CommandBody& body);
-void AddBenchValuesCommand(CLI::App& bench, CommandBody& body);
+void AddBenchActorsCommand(CLI::App& parent, CommandBody& body);
+void AddBenchPlayCommand(CLI::App& parent, CommandBody& body);
+void AddBenchReplayCommand(CLI::App& parent, CommandBody& body);
+void AddBenchSearchCommand(CLI::App& parent, CommandBody& body);
+void AddBenchSelfPlayCommand(CLI::App& parent, CommandBody& body);
+void AddBenchValuesCommand(CLI::App& parent, CommandBody& body);
 
 }  // namespace mallocmuzero::cli
 

@@ -59,7 +59,9 @@ void AddLearnerCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "learner");
   const auto flags = std::make_shared<LearnerFlags>();
   AddConfigOption(*command, flags->config);
-  command->add_option("--rank", flags->rank, "which one of learner.processes this is; default: 0")
+  command
+      ->add_option("--rank", flags->rank,
+                   "The number of this process among learner.processes. The default is 0.")
       ->type_name("N")
       ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
   command->callback([flags, &body] { body.run = [flags] { return RunLearner(*flags); }; });

@@ -124,22 +124,26 @@ void AddReplayCommand(CLI::App& app, CommandBody& body) {
   AddConfigOption(*command, flags->config);
   command
       ->add_option("--shard", flags->shard,
-                   "which one; default: the only one, or all that are asked something")
+                   "The name of the shard. By default the command runs the only shard, or "
+                   "administers all shards.")
       ->type_name("NAME");
-  auto* list = command->add_flag("--list-ids", flags->list_ids,
-                                 "print the id of every trajectory that is stored or was evicted");
-  auto* checkpoint = command->add_flag("--checkpoint", flags->checkpoint,
-                                       "write a consistent copy beside the data, print its path");
-  auto* drain =
+  auto* list =
+      command->add_flag("--list-ids", flags->list_ids,
+                        "Prints the id of every trajectory that the shard stores or has evicted.");
+  auto* checkpoint =
+      command->add_flag("--checkpoint", flags->checkpoint,
+                        "Writes a consistent copy of the data beside them and prints its path.");
+  auto* drain = command
+                    ->add_option("--drain", flags->drain,
+                                 "With on the shard refuses inserts from now on and still serves "
+                                 "draws. With off it accepts inserts again.")
+                    ->type_name("on|off")
+                    ->check(CLI::IsMember({"on", "off"}));
+  auto* limit =
       command
-          ->add_option("--drain", flags->drain,
-                       "on: refuse inserts from now on, draws go on; off: take them again")
-          ->type_name("on|off")
-          ->check(CLI::IsMember({"on", "off"}));
-  auto* limit = command
-                    ->add_option("--rate-limit", flags->rate_limit,
-                                 "the rate limiter (RateLimit, text) until the next start")
-                    ->type_name("TEXT");
+          ->add_option("--rate-limit", flags->rate_limit,
+                       "Sets the rate limiter (RateLimit, text) until the shard starts again.")
+          ->type_name("TEXT");
   list->excludes(checkpoint, drain, limit);
   checkpoint->excludes(drain, limit);
   drain->excludes(limit);

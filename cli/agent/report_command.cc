@@ -79,15 +79,19 @@ absl::StatusOr<ExitCode> RunReportCommand(const ReportFlags& flags) {
 void AddReportCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "report");
   const auto flags = std::make_shared<ReportFlags>();
-  command->add_option("--run", flags->run, "folder that `train` wrote; it may still be training")
+  command
+      ->add_option(
+          "--run", flags->run,
+          "The folder of a training run, which `train` wrote. The run may still be training.")
       ->type_name("RUN")
       ->required();
   command
-      ->add_option("--output", flags->output,
-                   "folder for report.md, returns.svg, losses.svg and speed.svg")
+      ->add_option(
+          "--output", flags->output,
+          "The folder that report.md, returns.svg, losses.svg and speed.svg are written to.")
       ->type_name("DIR")
       ->required();
-  command->add_flag("--json", flags->json, "print one JSON object (RunReport)");
+  command->add_flag("--json", flags->json, "Prints one JSON object (RunReport) instead of text.");
   command->callback([flags, &body] { body.run = [flags] { return RunReportCommand(*flags); }; });
 }
 

@@ -63,7 +63,7 @@ absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigSc
 }
 
 void AddConfigOption(CLI::App& command, std::string& path) {
-  command.add_option("--config", path, "the cluster's configuration (ClusterConfig, text)")
+  command.add_option("--config", path, "The configuration of the cluster (ClusterConfig, text).")
       ->type_name("FILE")
       ->required();
 }

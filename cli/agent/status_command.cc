@@ -99,7 +99,8 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "status");
   const auto flags = std::make_shared<StatusFlags>();
   AddConfigOption(*command, flags->config);
-  command->add_flag("--json", flags->json, "print one JSON object (ClusterStatus)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (ClusterStatus) instead of text.");
   command->footer(
       "Exit code 1: a role is away, blocked or degraded, or there are fewer actors than "
       "actor.count.");

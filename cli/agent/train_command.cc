@@ -194,60 +194,66 @@ void AddTrainCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<TrainFlags>();
   AddProgramSetFlags(*command, "train on", flags->programs);
   command
-      ->add_option("--output", flags->output, "folder of the run: checkpoints, metrics, mappings")
+      ->add_option("--output", flags->output,
+                   "The folder of the run: its checkpoints, metrics and mappings.")
       ->type_name("RUN")
       ->required();
   command
       ->add_option("--budget", flags->budget,
-                   "time to train in this sitting, such as 10m; default: until Ctrl-C")
+                   "Training ends after this time, such as 10m. By default it ends at Ctrl-C.")
       ->type_name("TIME");
   command
-      ->add_option("--iterations", flags->iterations,
-                   "iterations to train, those of earlier sittings counted")
+      ->add_option(
+          "--iterations", flags->iterations,
+          "Training ends after this number of iterations. Iterations before a --resume count too.")
       ->check(WholeNumber(1));
-  CLI::Option* resume = command->add_flag("--resume", flags->resume, "go on with the run in RUN");
+  CLI::Option* resume = command->add_flag("--resume", flags->resume, "Continues the run in RUN.");
   CLI::Option* config =
-      command->add_option("--config", flags->config, "TrainConfig to start a run with")
+      command->add_option("--config", flags->config, "The settings of a new run (TrainConfig).")
           ->type_name("FILE");
   command
       ->add_option("--set", flags->settings,
-                   "a setting of the run, such as search.simulations=8; may be repeated; "
-                   "docs/training.md lists them all")
+                   "Sets one setting of the run, such as search.simulations=8. May be repeated. "
+                   "docs/training.md lists all settings.")
       ->type_name("FIELD=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::Option* network =
       command
           ->add_option("--network", flags->network,
-                       "size of the networks: tiny, small or base; default: tiny")
+                       "The size of the networks: tiny, small or base. The default is tiny.")
           ->excludes(config);
   command
       ->add_option("--from", flags->from,
-                   "checkpoint whose networks a new run trains further; default: fresh ones")
+                   "The checkpoint whose networks a new run trains further. By default a run "
+                   "starts with untrained networks.")
       ->type_name("CHECKPOINT")
       ->excludes(network)
       ->excludes(resume);
   command->add_option("--device", flags->device,
-                      "cpu, cuda or auto (a GPU if there is one); default: auto");
+                      "The device that trains: cpu, cuda, or auto, which takes a GPU if there is "
+                      "one. The default is auto.");
   flags->demonstrations_option =
       command
-          ->add_option(
-              "--demonstrations", flags->demonstrations,
-              "seconds that solvers get, for each program, to show games first; default: 0")
+          ->add_option("--demonstrations", flags->demonstrations,
+                       "Solvers get this number of seconds for each program to play games that the "
+                       "run learns from first. The default is 0.")
           ->check(ZeroOrMore());
-  flags->threads_option =
-      command
-          ->add_option("--threads", flags->threads,
-                       "threads that play and learn; 1 makes runs repeatable; default: one a core")
-          ->check(WholeNumber(0, kMostThreads));
+  flags->threads_option = command
+                              ->add_option("--threads", flags->threads,
+                                           "The number of threads that play and learn. Runs with 1 "
+                                           "are repeatable. The default is one thread per core.")
+                              ->check(WholeNumber(0, kMostThreads));
   flags->seed_option =
-      command->add_option("--seed", flags->seed, "of everything random; default: 0")
+      command
+          ->add_option("--seed", flags->seed, "The seed of all random choices. The default is 0.")
           ->check(WholeNumber(0));
   command
       ->add_option("--metrics", flags->metrics_address,
-                   "serve Prometheus metrics here, such as 127.0.0.1:9464")
+                   "Serves metrics for Prometheus at this address, such as 127.0.0.1:9464. By "
+                   "default none are served.")
       ->type_name("HOST:PORT");
-  command->add_flag("--json", flags->json, "print one JSON object (TrainReport)");
+  command->add_flag("--json", flags->json, "Prints one JSON object (TrainReport) instead of text.");
   command->footer("Ctrl-C saves the run and ends it; --resume goes on.");
   command->callback([flags, &body] { body.run = [flags] { return RunTrain(*flags); }; });
 }

@@ -152,15 +152,19 @@ void AddUpCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "up");
   const auto flags = std::make_shared<UpFlags>();
   AddConfigOption(*command, flags->config);
-  command->add_option("--for", flags->duration, "stop after that time; default: at Ctrl-C")
+  command
+      ->add_option("--for", flags->duration,
+                   "Stops the cluster after this time. By default it stops at Ctrl-C.")
       ->type_name("TIME");
   command
       ->add_option("--logs", flags->logs,
-                   "folder of a log file for each process; default: logs beside FILE")
+                   "The folder of the log files, one for each process. The default is the folder "
+                   "logs beside FILE.")
       ->type_name("DIR");
   command
       ->add_option("--status-every", flags->status_interval,
-                   "time between two lines on how the cluster fares; default: 10s")
+                   "Prints a line about the cluster's state each time this time has passed. The "
+                   "default is 10s.")
       ->type_name("TIME");
   command->footer("Ctrl-C stops actors, learner and replay in that order; again: at once.");
   command->callback([flags, &body] { body.run = [flags] { return RunUp(*flags); }; });

@@ -1,4 +1,4 @@
-#include "cli/agent/replay_load_client.h"
+#include "bench/replay/replay_load_client.h"
 
 #include <algorithm>
 #include <atomic>
@@ -20,7 +20,7 @@
 #include "replay/client/replay_sampler.h"
 #include "rpc/security.h"
 
-namespace mallocmuzero::cli {
+namespace mallocmuzero::bench {
 namespace {
 
 constexpr absl::Duration kWarmUp = absl::Seconds(1);
@@ -148,4 +148,4 @@ absl::StatusOr<ClientResult> MeasureSamples(const std::string& address, size_t i
   return result;
 }
 
-}  // namespace mallocmuzero::cli
+}  // namespace mallocmuzero::bench

@@ -1,8 +1,8 @@
-#include "cli/agent/bench_self_play.h"
+#include "bench/networks/self_play_bench.h"
 
 #include "gtest/gtest.h"
 
-namespace mallocmuzero::cli {
+namespace mallocmuzero::bench {
 namespace {
 
 TEST(GamesToHaveReady, AreMoreThanCanBePlayedButNoMoreThanMemoryHolds) {
@@ -12,4 +12,4 @@ TEST(GamesToHaveReady, AreMoreThanCanBePlayedButNoMoreThanMemoryHolds) {
 }
 
 }  // namespace
-}  // namespace mallocmuzero::cli
+}  // namespace mallocmuzero::bench

@@ -1,4 +1,4 @@
-#include "cli/agent/replay_load.h"
+#include "bench/replay/replay_load.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -31,13 +31,13 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "cli/agent/replay_load_client.h"
+#include "bench/replay/replay_load_client.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "metrics/process_usage.h"
 #include "replay/service/replay_shard.h"
 #include "rpc/security.h"
 
-namespace mallocmuzero::cli {
+namespace mallocmuzero::bench {
 namespace {
 
 // How often the first process looks whether it is to stop.
@@ -258,4 +258,4 @@ absl::StatusOr<ReplayLoad> MeasureReplayLoad(const ReplayLoadOptions& options) {
   return load;
 }
 
-}  // namespace mallocmuzero::cli
+}  // namespace mallocmuzero::bench

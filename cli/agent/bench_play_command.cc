@@ -1,42 +1,29 @@
-#include "cli/agent/bench_play.h"
-
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
-#include "actor/game_recorder.h"
-#include "actor/self_play.h"
+#include "bench/networks/play_bench.h"
+#include "cli/agent/commands.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "cli/program_set_flags.h"
 #include "cli/table.h"
-#include "env/game.h"
 #include "env/program_set.h"
-#include "env/solvers/greedy.h"
 #include "mallocmuzero/v1/bench.pb.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
 #include "model/network_config.h"
-#include "replay/trajectory_buffer.h"
-#include "train/player_pool.h"
-#include "train/train_config.h"
 #include "view/learning_curves.h"
 
 namespace mallocmuzero::cli {
 namespace {
-
-constexpr uint32_t kMostInFlight = 256;
 
 struct PlayFlags {
   ProgramSetFlags programs;
@@ -54,54 +41,14 @@ absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const PlayFlags& flags) {
   return Network::Create(*config, flags.seed);
 }
 
-// One game of each program, nothing explored, every decision searched.
-absl::StatusOr<PlayedGames> PlayOneOfEach(const ProgramSet& programs, const Network& network,
-                                          uint32_t simulations) {
-  v1::SearchOptions options = DefaultSearchOptions();
-  options.set_simulations(simulations);
-  const absl::StatusOr<SearchConfig> search = MakeSearchConfig(options);
-  if (!search.ok()) return search.status();
-  const absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> snapshot = network.Snapshot({});
-  if (!snapshot.ok()) return snapshot.status();
-  std::vector<GameTask> tasks;
-  for (size_t p = 0; p < programs.size(); ++p) {
-    tasks.push_back({.program = &programs[p],
-                     .id = TrajectoryId(0, 0, p),
-                     .searched = simulations > 0 ? 1.0F : 0.0F});
-  }
-  return PlayOnThreads(tasks, *search, 1, kMostInFlight, *snapshot, 0, nullptr);
-}
-
-void Describe(const PlayedProgram& program, const v1::Trajectory& game,
-              v1::PlayBenchReport::Program& entry) {
-  const double all_hbm = program.rules().all_hbm_cycles();
-  const double greedy = PlayGreedy(program.rules()).total_return();
-  entry.set_program(program.name());
-  entry.set_hardware(program.program().hardware().name());
-  entry.set_decisions(static_cast<uint32_t>(game.actions().size()));
-  entry.set_all_hbm_cycles(all_hbm);
-  entry.set_greedy_cycles(all_hbm * (1 - greedy));
-  entry.set_total_cycles(all_hbm * (1 - TotalReturn(game)));
-  if (!std::isnan(program.default_return())) {
-    entry.set_default_cycles(all_hbm * (1 - program.default_return()));
-  }
-}
-
 absl::StatusOr<v1::PlayBenchReport> MakeReport(const PlayFlags& flags) {
   const absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(flags);
   if (!network.ok()) return network.status();
   const absl::StatusOr<ProgramSet> programs = LoadProgramSet(flags.programs);
   if (!programs.ok()) return programs.status();
-  const absl::Time start = absl::Now();
-  const absl::StatusOr<PlayedGames> played = PlayOneOfEach(*programs, **network, flags.simulations);
-  if (!played.ok()) return played.status();
-  v1::PlayBenchReport report;
-  report.set_checkpoint(flags.checkpoint);
-  report.set_simulations(flags.simulations);
-  report.set_seconds(absl::ToDoubleSeconds(absl::Now() - start));
-  for (size_t p = 0; p < programs->size(); ++p) {
-    Describe((*programs)[p], played->games[p], *report.add_programs());
-  }
+  absl::StatusOr<v1::PlayBenchReport> report =
+      bench::BenchPlay(*programs, **network, flags.simulations);
+  if (report.ok()) report->set_checkpoint(flags.checkpoint);
   return report;
 }
 
@@ -132,28 +79,32 @@ absl::StatusOr<ExitCode> RunPlay(const PlayFlags& flags) {
 
 }  // namespace
 
-void AddBenchPlayCommand(CLI::App& bench, CommandBody& body) {
-  CLI::App* command = AddSubcommand(bench, "play");
+void AddBenchPlayCommand(CLI::App& parent, CommandBody& body) {
+  CLI::App* command = AddSubcommand(parent, "play");
   const auto flags = std::make_shared<PlayFlags>();
   AddProgramSetFlags(*command, "play", flags->programs);
-  auto* checkpoint = command
-                         ->add_option("--checkpoint", flags->checkpoint,
-                                      "network to play with; default: one that has learned nothing")
-                         ->type_name("FILE");
-  command->add_option("--network", flags->network, "size of a network that has learned nothing")
+  auto* checkpoint =
+      command
+          ->add_option(
+              "--checkpoint", flags->checkpoint,
+              "The checkpoint of the network that plays. By default an untrained network plays.")
+          ->type_name("FILE");
+  command->add_option("--network", flags->network, "The size of the untrained network.")
       ->check(CLI::IsMember({"tiny", "small", "base"}))
       ->capture_default_str()
       ->excludes(checkpoint);
-  command->add_option("--seed", flags->seed, "of its weights")
+  command->add_option("--seed", flags->seed, "The seed of the untrained network's weights.")
       ->check(WholeNumber(0))
       ->capture_default_str()
       ->excludes(checkpoint);
   command
       ->add_option("--simulations", flags->simulations,
-                   "of the search for each decision; 0: the policy alone")
+                   "The search makes this number of simulations for each decision. With 0 the "
+                   "policy alone decides.")
       ->check(CLI::Range(0U, 1U << 16))
       ->capture_default_str();
-  command->add_flag("--json", flags->json, "print one JSON object (PlayBenchReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (PlayBenchReport) instead of text.");
   command->callback([flags, &body] { body.run = [flags] { return RunPlay(*flags); }; });
 }
 

@@ -1,5 +1,5 @@
-#ifndef MALLOCMUZERO_CLI_AGENT_REPLAY_LOAD_CLIENT_H_
-#define MALLOCMUZERO_CLI_AGENT_REPLAY_LOAD_CLIENT_H_
+#ifndef MALLOCMUZERO_BENCH_REPLAY_REPLAY_LOAD_CLIENT_H_
+#define MALLOCMUZERO_BENCH_REPLAY_REPLAY_LOAD_CLIENT_H_
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-namespace mallocmuzero::cli {
+namespace mallocmuzero::bench {
 
 // Counts of times, in steps of 5% from a microsecond on.
 class TimeHistogram {
@@ -62,6 +62,6 @@ ClientResult MeasureInserts(const std::string& address, size_t item_bytes, uint3
 absl::StatusOr<ClientResult> MeasureSamples(const std::string& address, size_t item_bytes,
                                             double seconds);
 
-}  // namespace mallocmuzero::cli
+}  // namespace mallocmuzero::bench
 
-#endif  // MALLOCMUZERO_CLI_AGENT_REPLAY_LOAD_CLIENT_H_
+#endif  // MALLOCMUZERO_BENCH_REPLAY_REPLAY_LOAD_CLIENT_H_

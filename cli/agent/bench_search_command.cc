@@ -1,5 +1,3 @@
-#include "cli/agent/bench_search.h"
-
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -12,7 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "actor/search/search.h"
 #include "base/status_macros.h"
-#include "cli/agent/search_speed.h"
+#include "bench/networks/search_speed.h"
+#include "cli/agent/commands.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
@@ -70,12 +69,13 @@ absl::StatusOr<v1::SearchBenchReport> MakeReport(const SearchFlags& flags) {
   const absl::StatusOr<Precision> precision = ParsePrecision(flags.precision);
   if (!precision.ok()) return precision.status();
   MMZ_RETURN_IF_ERROR(CheckSeconds(flags.seconds, kMostSeconds));
-  const absl::StatusOr<SearchSpeed> speed = MeasureSearchSpeed({.network = *config,
-                                                                .precision = *precision,
-                                                                .simulations = flags.simulations,
-                                                                .batch = flags.batch,
-                                                                .threads = flags.threads,
-                                                                .seconds = flags.seconds});
+  const absl::StatusOr<bench::SearchSpeed> speed =
+      bench::MeasureSearchSpeed({.network = *config,
+                                 .precision = *precision,
+                                 .simulations = flags.simulations,
+                                 .batch = flags.batch,
+                                 .threads = flags.threads,
+                                 .seconds = flags.seconds});
   if (!speed.ok()) return speed.status();
   v1::SearchBenchReport report;
   report.set_network(flags.network);
@@ -129,32 +129,40 @@ CLI::Option* AddCount(CLI::App& command, const std::string& flag, uint32_t& coun
 
 }  // namespace
 
-void AddBenchSearchCommand(CLI::App& bench, CommandBody& body) {
+void AddBenchSearchCommand(CLI::App& parent, CommandBody& body) {
   const CLI::Range large(1U, 1U << 20);
-  CLI::App* command = AddSubcommand(bench, "search");
+  CLI::App* command = AddSubcommand(parent, "search");
   const auto flags = std::make_shared<SearchFlags>();
-  command->add_option("--network", flags->network, "reference: as large as the next three say")
+  command
+      ->add_option(
+          "--network", flags->network,
+          "The size of the network. The size of reference is given by the next three flags.")
       ->check(CLI::IsMember({kReference, "tiny", "small", "base"}))
       ->capture_default_str();
   const std::array<CLI::Option*, 3> sizes = {
       AddCount(*command, "--hidden", flags->hidden, CLI::Range(2U, 4096U),
-               "floats of a hidden state"),
+               "The number of floats in a hidden state of the reference network."),
       AddCount(*command, "--support", flags->support, CLI::Range(3U, 4097U),
-               "bins of a value, odd"),
+               "The number of bins of a value of the reference network, an odd number."),
       AddCount(*command, "--actions", flags->actions, CLI::Range(1U, kMaxSearchActions),
-               "actions of a state"),
+               "The number of actions in each state of the reference network."),
   };
-  AddCount(*command, "--simulations", flags->simulations, large, "of one search");
-  AddCount(*command, "--batch", flags->batch, large, "searches in step on one thread");
+  AddCount(*command, "--simulations", flags->simulations, large,
+           "The number of simulations in one search.");
+  AddCount(*command, "--batch", flags->batch, large,
+           "The number of searches that run in step on one thread.");
   AddCount(*command, "--threads", flags->threads, CLI::Range(1U, 1024U),
-           "threads with a batch each");
-  command->add_option("--precision", flags->precision, "of the networks")
+           "The number of threads. Each has its own batch.");
+  command
+      ->add_option("--precision", flags->precision,
+                   "The number format in which the network computes.")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
-  command->add_option("--seconds", flags->seconds, "time for each of the three speeds")
+  command->add_option("--seconds", flags->seconds, "The time of each of the three measurements.")
       ->type_name("SECONDS")
       ->capture_default_str();
-  command->add_flag("--json", flags->json, "print one JSON object (SearchBenchReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (SearchBenchReport) instead of text.");
   command->callback([flags, sizes, &body] {
     for (const CLI::Option* option : sizes) flags->has_size |= option->count() > 0;
     body.run = [flags] { return RunSearch(*flags); };

@@ -1,17 +1,13 @@
-#include "cli/agent/bench_values.h"
-
-#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/status_macros.h"
+#include "bench/networks/value_bench.h"
+#include "cli/agent/commands.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/number_flag.h"
@@ -19,11 +15,7 @@
 #include "cli/program_set_flags.h"
 #include "cli/table.h"
 #include "env/program_set.h"
-#include "learner/return_baseline.h"
 #include "mallocmuzero/v1/bench.pb.h"
-#include "mallocmuzero/v1/train_state.pb.h"
-#include "model/checkpoint.h"
-#include "model/network.h"
 #include "train/value_ranking.h"
 
 namespace mallocmuzero::cli {
@@ -36,56 +28,10 @@ struct ValuesFlags {
   bool json = false;
 };
 
-// What a checkpoint says of a program; null if nothing.
-const v1::ReturnBaselineState* FindBaseline(const v1::TrainState& state,
-                                            const PlayedProgram& program) {
-  for (const v1::TrainState::Program& saved : state.programs()) {
-    if (saved.sha256() == program.sha256() && saved.baseline().games() > 0) {
-      return &saved.baseline();
-    }
-  }
-  return nullptr;
-}
-
-bool IsRanked(const v1::TrainState& state) {
-  return state.programs_size() > 0 && state.programs(0).baseline().has_return_to_beat();
-}
-
 absl::StatusOr<v1::ValueBenchReport> MakeReport(const ValuesFlags& flags) {
-  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(flags.checkpoint);
-  if (!checkpoint.ok()) return checkpoint.status();
-  const auto in_file = [&](const absl::Status& status) {
-    return absl::Status(status.code(), absl::StrCat(flags.checkpoint, ": ", status.message()));
-  };
-  v1::TrainState state;
-  if (!state.ParseFromString(checkpoint->training_state)) {
-    return in_file(absl::InvalidArgumentError("damaged: its training state cannot be read"));
-  }
-  const absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
-  if (!network.ok()) return in_file(network.status());
-  const auto snapshot = (*network)->Snapshot({});
-  if (!snapshot.ok()) return snapshot.status();
   const absl::StatusOr<ProgramSet> programs = LoadProgramSet(flags.programs);
   if (!programs.ok()) return programs.status();
-
-  ValueRankingOptions options = flags.options;
-  options.ranked = IsRanked(state);
-  v1::ValueBenchReport report;
-  report.set_programs(static_cast<uint32_t>(programs->size()));
-  report.set_games(options.games);
-  report.set_seed(options.seed);
-  report.set_least_difference(options.least_difference);
-  for (size_t p = 0; p < programs->size(); ++p) {
-    const PlayedProgram& program = (*programs)[p];
-    // Of the quantile nothing is used here.
-    ReturnBaseline baseline(program.rules().access_count(), options.ranked ? 0.5 : 0);
-    const v1::ReturnBaselineState* saved = FindBaseline(state, program);
-    const bool is_known = saved != nullptr && baseline.Restore(*saved);
-    if (!is_known) report.set_new_programs(report.new_programs() + 1);
-    MMZ_RETURN_IF_ERROR(
-        RankGames(program, *snapshot, is_known ? &baseline : nullptr, options, report));
-  }
-  return report;
+  return bench::BenchValues(flags.checkpoint, *programs, flags.options);
 }
 
 std::string Right(const v1::ValueBenchReport::Ranking& ranking) {
@@ -127,32 +73,38 @@ absl::StatusOr<ExitCode> RunValues(const ValuesFlags& flags) {
 
 }  // namespace
 
-void AddBenchValuesCommand(CLI::App& bench, CommandBody& body) {
-  CLI::App* command = AddSubcommand(bench, "values");
+void AddBenchValuesCommand(CLI::App& parent, CommandBody& body) {
+  CLI::App* command = AddSubcommand(parent, "values");
   const auto flags = std::make_shared<ValuesFlags>();
-  command->add_option("--checkpoint", flags->checkpoint, "of a training run")
+  command
+      ->add_option("--checkpoint", flags->checkpoint,
+                   "The checkpoint, from a training run, whose values are judged.")
       ->type_name("FILE")
       ->required();
   AddProgramSetFlags(*command, "play", flags->programs);
-  command->add_option("--games", flags->options.games, "of each program and way of exploring")
+  command
+      ->add_option("--games", flags->options.games,
+                   "The number of games for each program and each way of exploring.")
       ->type_name("COUNT")
       ->check(CLI::Range(2U, 4096U))
       ->capture_default_str();
   command
       ->add_option("--least-difference", flags->options.least_difference,
-                   "of two games that are compared, share of the all-HBM cycles")
+                   "Two games are compared if their cycles differ by this share of the all-HBM "
+                   "cycles or more.")
       ->type_name("SHARE")
       ->check(CLI::Range(1e-9, 1.0))
       ->capture_default_str();
-  command->add_option("--threads", flags->options.threads, "that play")
+  command->add_option("--threads", flags->options.threads, "The number of threads that play.")
       ->type_name("COUNT")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
-  command->add_option("--seed", flags->options.seed, "of what is explored")
+  command->add_option("--seed", flags->options.seed, "The seed of all random choices.")
       ->type_name("NUMBER")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  command->add_flag("--json", flags->json, "print one JSON object (ValueBenchReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (ValueBenchReport) instead of text.");
   command->callback([flags, &body] { body.run = [flags] { return RunValues(*flags); }; });
 }
 

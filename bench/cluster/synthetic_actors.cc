@@ -1,4 +1,4 @@
-#include "actor/role/synthetic_actor.h"
+#include "bench/cluster/synthetic_actors.h"
 
 #include <unistd.h>
 
@@ -39,7 +39,7 @@
 #include "replay/client/shard_address.h"
 #include "rpc/security.h"
 
-namespace mallocmuzero {
+namespace mallocmuzero::bench {
 namespace {
 
 // Games of each program, played once; actors hand them over again and again with new ids.
@@ -398,4 +398,4 @@ SyntheticActors::~SyntheticActors() = default;
 absl::Status SyntheticActors::Stop(absl::Duration grace) { return impl_->Stop(grace); }
 SyntheticStats SyntheticActors::stats() const { return impl_->stats(); }
 
-}  // namespace mallocmuzero
+}  // namespace mallocmuzero::bench

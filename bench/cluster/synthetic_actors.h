@@ -1,7 +1,7 @@
 // A load generator: actors that speak the cluster's protocol and play without a network.
 
-#ifndef MALLOCMUZERO_ACTOR_ROLE_SYNTHETIC_ACTOR_H_
-#define MALLOCMUZERO_ACTOR_ROLE_SYNTHETIC_ACTOR_H_
+#ifndef MALLOCMUZERO_BENCH_CLUSTER_SYNTHETIC_ACTORS_H_
+#define MALLOCMUZERO_BENCH_CLUSTER_SYNTHETIC_ACTORS_H_
 
 #include <cstdint>
 #include <memory>
@@ -13,8 +13,10 @@
 #include "mallocmuzero/v1/cluster.pb.h"
 
 namespace mallocmuzero {
-
 class Security;  // rpc/security.h
+}  // namespace mallocmuzero
+
+namespace mallocmuzero::bench {
 
 struct SyntheticOptions {
   // Actors simulated, each with connections of its own to the learner and to every shard.
@@ -67,13 +69,13 @@ class SyntheticActors {
   SyntheticStats stats() const;
 
  private:
-  class Impl;  // synthetic_actor.cc
+  class Impl;  // synthetic_actors.cc
 
   explicit SyntheticActors(std::unique_ptr<Impl> impl);
 
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace mallocmuzero
+}  // namespace mallocmuzero::bench
 
-#endif  // MALLOCMUZERO_ACTOR_ROLE_SYNTHETIC_ACTOR_H_
+#endif  // MALLOCMUZERO_BENCH_CLUSTER_SYNTHETIC_ACTORS_H_

@@ -1,7 +1,7 @@
 // How fast the search is, with a network, and where its time goes.
 
-#ifndef MALLOCMUZERO_CLI_AGENT_SEARCH_SPEED_H_
-#define MALLOCMUZERO_CLI_AGENT_SEARCH_SPEED_H_
+#ifndef MALLOCMUZERO_BENCH_NETWORKS_SEARCH_SPEED_H_
+#define MALLOCMUZERO_BENCH_NETWORKS_SEARCH_SPEED_H_
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 #include "mallocmuzero/v1/network.pb.h"
 #include "model/network.h"
 
-namespace mallocmuzero::cli {
+namespace mallocmuzero::bench {
 
 struct SearchSpeedOptions {
   // ValidateNetworkConfig must say OK.
@@ -36,6 +36,6 @@ struct SearchSpeed {
 // there is no such memory.
 absl::StatusOr<SearchSpeed> MeasureSearchSpeed(const SearchSpeedOptions& options);
 
-}  // namespace mallocmuzero::cli
+}  // namespace mallocmuzero::bench
 
-#endif  // MALLOCMUZERO_CLI_AGENT_SEARCH_SPEED_H_
+#endif  // MALLOCMUZERO_BENCH_NETWORKS_SEARCH_SPEED_H_

@@ -1,4 +1,4 @@
-#include "cli/agent/search_speed.h"
+#include "bench/networks/search_speed.h"
 
 #include <algorithm>
 #include <chrono>
@@ -21,11 +21,11 @@
 #include "actor/search/trivial_model.h"
 #include "base/random.h"
 #include "base/status_macros.h"
-#include "cli/table.h"
 #include "model/latent_model.h"
 #include "model/tensors.h"
+#include "view/format.h"
 
-namespace mallocmuzero::cli {
+namespace mallocmuzero::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -185,10 +185,10 @@ absl::Status CheckMemory(const SearchSpeedOptions& options) {
   const double bytes = nodes * (kNodeBytes + sizeof(float) * options.network.latent()) +
                        searches * sizeof(float) * options.network.observation_size();
   if (bytes <= kMost) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a --batch of ", options.batch, " with ", options.simulations,
-                   " simulations on ", options.threads, " threads may take ", FormatBytes(bytes),
-                   ", at most ", FormatBytes(kMost), " are used; make one of them smaller"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a --batch of ", options.batch, " with ", options.simulations, " simulations on ",
+      options.threads, " threads may take ", view::FormatBytes(bytes), ", at most ",
+      view::FormatBytes(kMost), " are used; make one of them smaller"));
 }
 
 // One loop a thread, each with a model of its own.
@@ -235,4 +235,4 @@ absl::StatusOr<SearchSpeed> MeasureSearchSpeed(const SearchSpeedOptions& options
                      .tree_share = 1 - search->total.network / search->total.all};
 }
 
-}  // namespace mallocmuzero::cli
+}  // namespace mallocmuzero::bench

@@ -1,4 +1,4 @@
-#include "cli/agent/bench_replay.h"
+#include "bench/replay/replay_bench.h"
 
 #include <cstdlib>
 #include <string>
@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mallocmuzero::cli {
+namespace mallocmuzero::bench {
 namespace {
 
 using ::testing::StartsWith;
@@ -28,4 +28,4 @@ TEST(FolderForItems, IsTheSystemsForTemporaryFilesIfThereIsOne) {
 }
 
 }  // namespace
-}  // namespace mallocmuzero::cli
+}  // namespace mallocmuzero::bench

@@ -1,7 +1,7 @@
 // How much a replay shard takes and gives: a server and clients as processes of their own.
 
-#ifndef MALLOCMUZERO_CLI_AGENT_REPLAY_LOAD_H_
-#define MALLOCMUZERO_CLI_AGENT_REPLAY_LOAD_H_
+#ifndef MALLOCMUZERO_BENCH_REPLAY_REPLAY_LOAD_H_
+#define MALLOCMUZERO_BENCH_REPLAY_REPLAY_LOAD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 
-namespace mallocmuzero::cli {
+namespace mallocmuzero::bench {
 
 struct ReplayLoadOptions {
   v1::ReplayShard::Mode mode = v1::ReplayShard::MEMORY;
@@ -45,6 +45,6 @@ struct ReplayLoad {
 // Cancelled if `stop` has ended it.
 absl::StatusOr<ReplayLoad> MeasureReplayLoad(const ReplayLoadOptions& options);
 
-}  // namespace mallocmuzero::cli
+}  // namespace mallocmuzero::bench
 
-#endif  // MALLOCMUZERO_CLI_AGENT_REPLAY_LOAD_H_
+#endif  // MALLOCMUZERO_BENCH_REPLAY_REPLAY_LOAD_H_
