@@ -242,7 +242,9 @@ void AddCompileCommand(CLI::App& app, CommandBody& body) {
 }
 
 void AddCompileChildCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = app.add_subcommand("compile-child", "what `compile` starts")->group("");
+  CLI::App* command =
+      app.add_subcommand("compile-child", "The process in which `compile` runs the compiler")
+          ->group("");
   const auto files = std::make_shared<std::vector<std::string>>();
   command->add_option("files", *files, "request and response")->required()->expected(2);
   command->callback([files, &body] {

@@ -21,7 +21,7 @@
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr int kInstructionsShown = 10;
+constexpr int kCostliestShown = 10;
 
 struct SimulateFlags {
   std::string hlo;
@@ -52,9 +52,9 @@ absl::StatusOr<ExitCode> SimulateProgram(const SimulateFlags& flags) {
   if (flags.json) return PrintJson(report);
   const std::string text =
       absl::StrCat(report.name(), " on ", report.hardware(), " under the mapping ", flags.mapping,
-                   "\n\n", PriceText(report), "\nThe ", kInstructionsShown,
+                   "\n\n", PriceText(report), "\nThe ", kCostliestShown,
                    " instructions that take most cycles, waiting for copies not included\n",
-                   CostliestInstructions(*program, *mapping, kInstructionsShown));
+                   CostliestInstructions(*program, *mapping, kCostliestShown));
   std::fputs(text.c_str(), stdout);
   return ExitCode::kSuccess;
 }

@@ -10,7 +10,7 @@ namespace mallocmuzero {
 namespace {
 
 // The request to the child process is a message, which has at most 2 GiB.
-constexpr size_t kMostBytes = size_t{2000} << 20;
+constexpr size_t kMostModuleBytes = size_t{2000} << 20;
 
 constexpr absl::string_view kBytecodeMagic = "ML\xEFR";
 
@@ -28,9 +28,9 @@ bool IsHloModule(absl::string_view bytes) {
 }  // namespace
 
 absl::StatusOr<std::string> ModuleFormat(absl::string_view bytes, absl::string_view name) {
-  if (bytes.size() > kMostBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": longer than the ", kMostBytes, " bytes that the compiler is given"));
+  if (bytes.size() > kMostModuleBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": longer than the ", kMostModuleBytes,
+                                                   " bytes that the compiler is given"));
   }
   if (absl::StartsWith(bytes, kBytecodeMagic)) return "mlir";
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(bytes);

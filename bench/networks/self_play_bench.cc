@@ -50,7 +50,7 @@ absl::Status MeasureSelfPlay(const PlayedProgram& program, const Network& networ
   const absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> snapshot =
       network.Snapshot({.precision = precision});
   if (!snapshot.ok()) return snapshot.status();
-  const std::vector<GameTask> tasks = MakeTasks(program, flags);
+  const std::vector<GameTask> tasks = MakeTasks(program, options);
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const std::chrono::duration<double> limit(options.seconds);
@@ -96,7 +96,7 @@ absl::StatusOr<v1::SelfPlayBenchReport> BenchSelfPlay(const SelfPlayBenchOptions
                                                                  .threads = options.threads,
                                                                  .seconds = options.seconds});
   if (!search.ok()) return search.status();
-  MMZ_RETURN_IF_ERROR(MeasureSelfPlay((*programs)[0], **network, *precision, flags, report));
+  MMZ_RETURN_IF_ERROR(MeasureSelfPlay((*programs)[0], **network, *precision, options, report));
   report.set_search_per_second(search->search);
   report.set_share_of_search(report.simulations_per_second() / search->search);
   return report;

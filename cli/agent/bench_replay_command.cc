@@ -22,9 +22,9 @@
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr double kMostSeconds = 3600;
+constexpr double kMostReplaySeconds = 3600;
 
-struct ReplayFlags {
+struct ReplayBenchFlags {
   bench::ReplayBenchOptions options;
   bool json = false;
 };
@@ -46,8 +46,8 @@ std::string ReportText(const v1::ReplayBenchReport& report) {
                       table.ToText());
 }
 
-absl::StatusOr<ExitCode> RunReplay(const ReplayFlags& flags) {
-  MMZ_RETURN_IF_ERROR(CheckSeconds(flags.options.seconds, kMostSeconds));
+absl::StatusOr<ExitCode> RunReplayBench(const ReplayBenchFlags& flags) {
+  MMZ_RETURN_IF_ERROR(CheckSeconds(flags.options.seconds, kMostReplaySeconds));
   const InterruptGuard guard;
   const absl::StatusOr<v1::ReplayBenchReport> report = bench::BenchReplay(flags.options);
   if (!report.ok()) return report.status();
@@ -60,7 +60,7 @@ absl::StatusOr<ExitCode> RunReplay(const ReplayFlags& flags) {
 
 void AddBenchReplayCommand(CLI::App& parent, CommandBody& body) {
   CLI::App* command = AddSubcommand(parent, "replay");
-  const auto flags = std::make_shared<ReplayFlags>();
+  const auto flags = std::make_shared<ReplayBenchFlags>();
   flags->options.stop = InterruptGuard::interrupted;
   command->add_option("--item-bytes", flags->options.item_bytes, "The size of one trajectory.")
       ->type_name("BYTES")
@@ -97,7 +97,7 @@ void AddBenchReplayCommand(CLI::App& parent, CommandBody& body) {
   command->add_flag("--json", flags->json,
                     "Prints one JSON object (ReplayBenchReport) instead of text.");
   command->footer("Ctrl-C ends it without a result; its files are removed.");
-  command->callback([flags, &body] { body.run = [flags] { return RunReplay(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunReplayBench(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

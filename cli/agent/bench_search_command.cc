@@ -28,7 +28,7 @@ namespace {
 
 constexpr char kReference[] = "reference";
 
-constexpr double kMostSeconds = 3600;
+constexpr double kMostSearchSeconds = 3600;
 
 struct SearchFlags {
   std::string network = kReference;
@@ -68,7 +68,7 @@ absl::StatusOr<v1::SearchBenchReport> MakeReport(const SearchFlags& flags) {
   MMZ_RETURN_IF_ERROR(ValidateNetworkConfig(*config));
   const absl::StatusOr<Precision> precision = ParsePrecision(flags.precision);
   if (!precision.ok()) return precision.status();
-  MMZ_RETURN_IF_ERROR(CheckSeconds(flags.seconds, kMostSeconds));
+  MMZ_RETURN_IF_ERROR(CheckSeconds(flags.seconds, kMostSearchSeconds));
   const absl::StatusOr<bench::SearchSpeed> speed =
       bench::MeasureSearchSpeed({.network = *config,
                                  .precision = *precision,

@@ -20,7 +20,7 @@
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr double kMostSeconds = 600;
+constexpr double kMostSelfPlaySeconds = 600;
 
 struct SelfPlayFlags {
   bench::SelfPlayBenchOptions options;
@@ -43,7 +43,7 @@ std::string ReportText(const v1::SelfPlayBenchReport& report) {
 }
 
 absl::StatusOr<ExitCode> RunSelfPlay(const SelfPlayFlags& flags) {
-  MMZ_RETURN_IF_ERROR(CheckSeconds(flags.options.seconds, kMostSeconds));
+  MMZ_RETURN_IF_ERROR(CheckSeconds(flags.options.seconds, kMostSelfPlaySeconds));
   const absl::StatusOr<v1::SelfPlayBenchReport> report = bench::BenchSelfPlay(flags.options);
   if (!report.ok()) return report.status();
   if (flags.json) return PrintJson(*report);
