@@ -2,8 +2,8 @@
 
     scripts/compile_commands.py build/compile_commands.json
 
-A batch is a file of #include lines (mmz_batches in cmake/Targets.cmake). Entries have no precompiled
-headers.
+A batch is a file of #include lines (mmz_batches in cmake/Targets.cmake). Entries have no
+precompiled headers.
 """
 
 from __future__ import annotations

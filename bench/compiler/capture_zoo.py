@@ -1,22 +1,29 @@
-"""Captures many programs of a registry."""
+"""Captures many programs of a registry; resumes where it stopped.
+
+python bench/compiler/capture_zoo.py --registry workloads/zoo --chip tpu_v4i --output corpus
+"""
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import fnmatch
 import pathlib
+import sys
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 from mallocmuzero_xla.builders import load_registry
 from mallocmuzero_xla.capture import lower_job
-from mallocmuzero_xla.chips import Chip
-from mallocmuzero_xla.environment import prepare_environment
+from mallocmuzero_xla.chips import Chip, find_chip
+from mallocmuzero_xla.command import add_capture_arguments, capture_limits, run_command
+from mallocmuzero_xla.environment import prepare_environment, require_compiler
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.progress import Progress
 from mallocmuzero_xla.runner import Limits, Subject, Task, run_tasks
 from mallocmuzero_xla.store import CaptureStore
-from mallocmuzero_xla.variants import Variant
+from mallocmuzero_xla.variants import Variant, parse_variants, standard_variants
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,3 +113,61 @@ def _failures(subjects: list[Subject], variants: list[Variant]) -> dict[str, dic
             reason = str(subject.error or "not captured")
             failures[subject.store.name] = {name: known.get(name, reason) for name in missing}
     return failures
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns 0, 1 if a program could not be captured, 2 on bad usage."""
+    arguments = _parser().parse_args(argv)
+
+    def run() -> int:
+        require_compiler()
+        return _capture(arguments)
+
+    return run_command("capture_zoo.py", run)
+
+
+def _parser() -> argparse.ArgumentParser:
+    command = argparse.ArgumentParser(description="Capture the programs of a registry.")
+    command.add_argument("--registry", required=True, type=pathlib.Path, metavar="FOLDER")
+    add_capture_arguments(command)
+    command.add_argument("--output", required=True, type=pathlib.Path, metavar="FOLDER")
+    command.add_argument(
+        "--only", action="append", default=[], metavar="GLOB", help="program names; repeatable"
+    )
+    command.add_argument(
+        "--variants", metavar="LIST", help="such as all_hbm,default,sample_0; overrides --samples"
+    )
+    command.add_argument(
+        "--order",
+        choices=("program", "variant"),
+        default="program",
+        help="finish a program first, or a variant of every program (default: program)",
+    )
+    return command
+
+
+def _capture(arguments: argparse.Namespace) -> int:
+    if arguments.variants:
+        variants = parse_variants(arguments.variants)
+    else:
+        variants = standard_variants(arguments.samples)
+    request = ZooRequest(
+        registry=arguments.registry,
+        chip=find_chip(arguments.chip, arguments.topology),
+        output=arguments.output,
+        variants=variants,
+        only=tuple(arguments.only),
+        variant_major=arguments.order == "variant",
+    )
+    failures = capture_zoo(request, capture_limits(arguments))
+    for program, missing in failures.items():
+        by_reason: dict[str, list[str]] = {}
+        for variant, reason in missing.items():
+            by_reason.setdefault(reason, []).append(variant)
+        for reason, names in by_reason.items():
+            print(f"capture_zoo.py: {program} {', '.join(names)}: {reason}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,5 +1,8 @@
 """Runs the solvers over a corpus and the closed loop on what they find; resumes where it stopped.
 
+    python bench/compiler/results.py --workloads workloads --captures workloads/captures \
+        --registry workloads/zoo --output results.jsonl --markdown docs/results.md
+
 A record a line is appended to a JSON Lines file: "solve" for a solver on a program, "verify" for a
 mapping that went through the real compiler. A record is taken up as long as its program file is
 the same; one with an error is made again. Beside the figures it says what they were made with:
@@ -8,23 +11,29 @@ the same; one with an error is made again. Beside the figures it says what they 
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import fnmatch
 import functools
 import hashlib
 import json
 import pathlib
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 from mallocmuzero_xla.binary import Binary
-from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.environment import compiler_versions
+from mallocmuzero_xla.budget import Budget, parse_duration
+from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.environment import compiler_versions, require_compiler
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.looker import Looker, looks_at_once
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.store import write_atomically
 from mallocmuzero_xla.verify import Loop, Plan
+from results_table import render_results
 
 SOLVERS = ("default", "greedy", "xla_like", "local_search", "portfolio")
 _SPLITS = ("test", "validation", "train")
@@ -36,7 +45,7 @@ class ResultsRequest:
 
     Attributes:
         workloads: `<chip>/<program>.program`.
-        captures: `<chip>/<program>/`, as capture-zoo writes them.
+        captures: `<chip>/<program>/`, as capture_zoo.py writes them.
         registry: folder of the package with PROGRAMS.
         output: the JSON Lines file; mappings are kept in `folder`.
         solvers: each is run on every program.
@@ -269,3 +278,93 @@ def _recorded_path(path: str | None, folder: pathlib.Path) -> str | None:
         return None
     found = pathlib.Path(path)
     return str(found.relative_to(folder)) if found.is_relative_to(folder) else found.name
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns 0, 1 on failure, 2 on bad usage."""
+    arguments = _parser().parse_args(argv)
+
+    def run() -> int:
+        if not arguments.render_only:
+            require_compiler()
+        return _run_results(arguments)
+
+    return run_command("results.py", run)
+
+
+def _parser() -> argparse.ArgumentParser:
+    command = argparse.ArgumentParser(description="Run solvers and the loop over a corpus.")
+    for name in ("workloads", "captures", "registry"):
+        command.add_argument(f"--{name}", type=pathlib.Path, metavar="FOLDER")
+    command.add_argument(
+        "--output", required=True, type=pathlib.Path, metavar="FILE", help="records, a line each"
+    )
+    command.add_argument(
+        "--markdown",
+        type=pathlib.Path,
+        metavar="FILE",
+        help="the tables; text above them and other chips' tables in FILE are kept",
+    )
+    command.add_argument(
+        "--render-only",
+        action="store_true",
+        help="make the tables of the records there are; printed without --markdown",
+    )
+    command.add_argument("--solvers", default=",".join(SOLVERS), help="a comma-separated list")
+    command.add_argument("--budget", default="60s", metavar="TIME", help="of a solver")
+    command.add_argument("--verify-budget", default="10m", metavar="TIME", help="of a mapping")
+    command.add_argument("--max-looks", type=int, default=ResultsRequest.looks, metavar="N")
+    command.add_argument("--budget-compiles", type=int, default=ResultsRequest.compiles)
+    for name, text in (
+        ("--only", "program names; repeatable"),
+        ("--chip", "chip names; repeatable"),
+        ("--every-solver", "programs on which each solver's mapping is recompiled; repeatable"),
+    ):
+        what = "CHIP" if name == "--chip" else "GLOB"
+        command.add_argument(name, action="append", default=[], metavar=what, help=text)
+    command.add_argument(
+        "--retry-fallbacks", action="store_true", help="verify again where the default was kept"
+    )
+    return command
+
+
+def _run_results(arguments: argparse.Namespace) -> int:
+    failures: list[dict[str, Any]] = []
+    if arguments.render_only:
+        if not arguments.output.is_file():
+            raise UsageError(f"--output {arguments.output}: no such file of records")
+        records = Records(arguments.output)
+    else:
+        folders = (arguments.workloads, arguments.captures, arguments.registry)
+        if None in folders:
+            raise UsageError("expected --workloads, --captures and --registry, or --render-only")
+        request = ResultsRequest(
+            *folders,
+            output=arguments.output,
+            solvers=tuple(name.strip() for name in arguments.solvers.split(",")),
+            solve_seconds=parse_duration(arguments.budget),
+            verify_seconds=parse_duration(arguments.verify_budget),
+            looks=arguments.max_looks,
+            compiles=arguments.budget_compiles,
+            only=tuple(arguments.only),
+            chips=tuple(arguments.chip),
+            every_solver=tuple(arguments.every_solver),
+            retry_fallbacks=arguments.retry_fallbacks,
+        )
+        records, failures = run_results(request, LoopProgress())
+    if arguments.markdown is not None:
+        _write_tables(arguments.markdown, records)
+    elif arguments.render_only:
+        print(render_results(records.all()), end="")
+    for record in failures:
+        print(f"results.py: {record['program']}: {record['error']}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _write_tables(path: pathlib.Path, records: Records) -> None:
+    earlier = (path.read_text(encoding="utf-8"),) if path.is_file() else ()
+    write_atomically(path, render_results(records.all(), *earlier).encode("utf-8"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

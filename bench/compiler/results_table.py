@@ -1,4 +1,4 @@
-"""docs/results.md, made of the records of `mallocmuzero-xla results`."""
+"""docs/results.md, made of the records of results.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 _HEAD = """# Results
 
 What the solvers gain over XLA's own placement, by the simulator and after recompiling with the real
-compiler. `mallocmuzero-xla results` made this file.
+compiler. `bench/compiler/results.py` made this file.
 
 All cycles are estimates of the TPU compiler (libtpu) and of a model of its copies
 ([cost-model.md](cost-model.md)), not measurements on a chip.

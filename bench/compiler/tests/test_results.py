@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 from conftest import VERSIONS, World
-
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.results import Records, ResultsRequest, run_results, selected_programs
-from mallocmuzero_xla.results_table import render_results
+from results import Records, ResultsRequest, run_results, selected_programs
+from results_table import render_results
 
 MakeWorld = Callable[..., World]
+
+
+@pytest.fixture(autouse=True)
+def versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("results.compiler_versions", lambda: VERSIONS)
 
 
 def request(world: World, **options: Any) -> ResultsRequest:

@@ -6,13 +6,12 @@ import dataclasses
 import pathlib
 
 import pytest
+from capture_zoo import ZooRequest, capture_zoo
 from conftest import FakeCompiler
-
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.runner import Limits
 from mallocmuzero_xla.variants import parse_variants
-from mallocmuzero_xla.zoo import ZooRequest, capture_zoo
 
 REGISTRY = """
 import types
@@ -25,7 +24,7 @@ PROGRAMS = {p.name: p for p in (
 
 @pytest.fixture
 def registry(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    monkeypatch.setattr("mallocmuzero_xla.zoo.prepare_environment", lambda: None)
+    monkeypatch.setattr("capture_zoo.prepare_environment", lambda: None)
     package = tmp_path / "three_program_zoo"
     package.mkdir()
     (package / "__init__.py").write_text(REGISTRY, encoding="utf-8")
