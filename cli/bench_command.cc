@@ -53,8 +53,8 @@ absl::StatusOr<std::vector<std::string>> ProgramPaths(const GameFlags& flags) {
   return FindSomePrograms(flags.workloads);
 }
 
-// The games of one program: each player's part of all of them, the first ones one more if it does
-// not divide.
+// The games that one player plays of one program. All parts are equal, but the first ones have one
+// game more if the number does not divide evenly.
 uint64_t Part(uint64_t games, size_t parts, size_t part) {
   return games / parts + (part < games % parts ? 1 : 0);
 }

@@ -60,7 +60,8 @@ v1::PlacedCheckReport MakeReport(const PlacedCheck& check, const PlacedCheckOpti
 std::string CheckText(const PlacedCheck& check, const PlacedCheckOptions& options) {
   std::string text;
   for (const PlacedViolation& violation : check.violations) {
-    // Names come from the modules and may hold anything; each violation stays one line.
+    // The names come from the modules and may contain line breaks. Each violation is printed on one
+    // line.
     absl::StrAppend(&text, PlacedRuleName(violation.rule), ": ",
                     absl::StrReplaceAll(violation.message, {{"\n", " "}}), "\n");
   }

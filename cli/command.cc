@@ -19,7 +19,8 @@
 namespace mallocmuzero::cli {
 namespace {
 
-// One line whatever `message` holds, so that a caller can take stderr line by line.
+// Prints one line even if `message` contains line breaks, so that a caller can read stderr line by
+// line.
 void PrintError(std::string_view message) {
   const std::string line =
       absl::StrReplaceAll(absl::string_view(message.data(), message.size()), {{"\n", " "}});
@@ -66,7 +67,8 @@ std::string ChosenCommand(const CLI::App& app) {
   return absl::StrJoin(names, " ");
 }
 
-// Hands over where `body` asks for that; OK if this process is to go on by itself.
+// Hands over to the other executable if `body` asks for it. Returns OK if this process should go on
+// by itself.
 absl::Status HandOver(const CommandLine& line, const CommandBody& body, const char* const* argv) {
   if (line.hand_over == nullptr || body.agent == CommandBody::Agent::kNotNeeded) {
     return absl::OkStatus();
@@ -133,7 +135,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 
 int RunCommandLine(const CommandLine& line, int argc, const char* const* argv) {
   const ExitCode code = ParseAndRun(line, argc, argv);
-  // A full disk or a closed pipe shows itself only here.
+  // Only this flush reports a full disk or a closed pipe.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     PrintError("cannot write to standard output");
     return static_cast<int>(ExitCode::kFailure);

@@ -1,4 +1,4 @@
-// What the subcommands have in common, and the entry of the command line.
+// Exit codes, errors and parsing that all subcommands share.
 
 #ifndef MALLOCMUZERO_CLI_COMMAND_H_
 #define MALLOCMUZERO_CLI_COMMAND_H_
@@ -21,9 +21,9 @@ enum class ExitCode : uint8_t {
   kBadInput = 2,  // bad usage, or input that cannot be read
 };
 
-// What the chosen subcommand does once its flags are parsed.
+// The work of the chosen subcommand, after its flags are parsed.
 struct CommandBody {
-  // Whether another executable should do the work, where there is one; see cli/agent_executable.h.
+  // Whether the second executable should do the work; see cli/agent_executable.h.
   enum class Agent : uint8_t { kNotNeeded, kPreferred, kRequired };
   Agent agent = Agent::kNotNeeded;
 
@@ -38,19 +38,19 @@ using AddCommand = void (*)(CLI::App& app, CommandBody& body);
 // Marks an error of writing output, which is a failure and not bad input. `status` must not be OK.
 absl::Status OutputError(const absl::Status& status);
 
-// InvalidArgument if the file `output` is one of `inputs`, under whatever name: what is read would
-// be lost. Empty paths are none.
+// InvalidArgument if `output` is the same file as one of `inputs`, possibly under another name: the
+// command would overwrite its input. Empty paths name no file.
 absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const std::string> inputs);
 
 // kBadInput for errors that name something the caller gave, kFailure for all others.
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// Which subcommands a binary has, and what it does with those that another executable should run.
+// The subcommands of an executable, and how it hands commands over to the second executable.
 struct CommandLine {
   AddCommand add_commands = nullptr;
 
-  // Null in the binary that has every command itself. Otherwise NotFound if there is no other
-  // executable, and does not return if it has taken over.
+  // Null in the second executable. Otherwise this function starts the second executable in place of
+  // this process and does not return. It returns NotFound if there is no second executable.
   absl::Status (*hand_over)(const char* const* argv) = nullptr;
 };
 

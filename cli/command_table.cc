@@ -60,12 +60,13 @@ constexpr CommandInfo kCommands[] = {
      AddCheckPlacedCommand},
 };
 
-// What precedes a command's name in the table: "" at the top, "bench " below `bench`.
+// The text before a command's name in the table: "" for a command of the program, "bench " for one
+// of `bench`.
 std::string Prefix(const CLI::App& parent) {
   return parent.get_parent() == nullptr ? "" : absl::StrCat(parent.get_name(), " ");
 }
 
-// The executable itself parses the arguments, --help too.
+// The second executable parses the arguments, including --help.
 void AddAgentCommand(CLI::App& parent, absl::string_view name, CommandBody& body) {
   CLI::App* command = AddSubcommand(parent, name);
   command->set_help_flag();

@@ -168,7 +168,7 @@ absl::StatusOr<ExitCode> RunCompile(const CompileFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckOutputs(flags));
   const absl::StatusOr<v1::CompileRequest> request = MakeRequest(flags);
   if (!request.ok()) return request.status();
-  // For the files as well: a signal that comes while they are written does not leave half of one.
+  // The guard also covers the output files: a signal during a write must not leave half a file.
   const StopSignal signal;
   const absl::StatusOr<v1::CompileResponse> response =
       Compile(*request, {.timeout = *timeout, .stop_fd = signal.fd()});

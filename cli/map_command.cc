@@ -78,13 +78,14 @@ std::string KnownSolvers() {
   return absl::StrCat(absl::StrJoin(SolverNames(), ", "), ", ", kAgent);
 }
 
-// However it is written, and whether or not there is such a file.
+// Two spellings of one path give the same result, even if no file exists there.
 std::filesystem::path WholePath(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
 }
 
-// A search may take hours: what would make its end useless is said before.
+// A search may take hours, so mistakes that would make its result useless are reported before it
+// starts.
 absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   const absl::Span<const absl::string_view> solvers = SolverNames();
   if (flags.solver != kAgent &&
@@ -152,8 +153,9 @@ absl::StatusOr<Solution> SolveAsAsked(const MapFlags& flags, const ProgramRules&
   return polished;
 }
 
-// A portfolio's best is compared with the compiler's mapping as our simulator prices it. What
-// counts is the module as compiled: where that is cheaper, the answer is to leave it alone.
+// The portfolio compares its best mapping with the compiler's mapping as the simulator prices it.
+// The compiled module may cost less than that. If it costs less than the best mapping, the default
+// is the result.
 absl::StatusOr<Solution> SolveNoWorseThanDefault(const MapFlags& flags, const ProgramRules& rules,
                                                  const SolveOptions& options) {
   absl::StatusOr<Solution> best = SolveAsAsked(flags, rules, options);
@@ -178,7 +180,7 @@ v1::MapReport MakeReport(const Program& program, const ProgramRules& rules,
   report.set_seconds(absl::ToDoubleSeconds(spent));
   report.set_games(solution.games);
   report.set_interrupted(solution.interrupted);
-  // An unpacked default has no addresses that could be checked.
+  // A default that could not be packed has no addresses to check.
   if (solution.solver == kDefaultMappingName && program.proto().baseline().packed()) {
     report.set_violations(static_cast<uint32_t>(Validate(program, solution.mapping).size()));
   }
@@ -199,7 +201,7 @@ std::string FoundText(const v1::MapReport& report, absl::string_view spent) {
   return text;
 }
 
-// The compiler's placement costs what its module costs, and as a mapping at times more.
+// As a mapping the compiler's placement may cost more than its module does.
 std::string DefaultKeptText(const v1::MapReport& report, absl::string_view spent) {
   return absl::StrFormat(
       "nothing found%s that costs less than the compiler's own placement, which is kept\n"

@@ -26,7 +26,8 @@ namespace {
 
 constexpr int kItemsShown = 10;
 
-// A wish and no mapping: its items, with those of all_hbm, are all that the compiler can be asked.
+// Names no mapping. Its items and those of all_hbm together are everything that options can ask of
+// the compiler.
 constexpr char kAllFastName[] = "all_fast";
 
 struct OverridesFlags {

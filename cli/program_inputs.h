@@ -11,7 +11,7 @@
 
 namespace mallocmuzero::cli {
 
-// The names a --mapping flag knows without a file.
+// The mappings that a --mapping flag names without a file.
 inline constexpr char kAllHbmMappingName[] = "all_hbm";
 inline constexpr char kDefaultMappingName[] = "default";
 

@@ -66,7 +66,7 @@ void AddProgramSetFlags(CLI::App& command, const std::string& verb, ProgramSetFl
       ->type_name("SHARES")
       ->delimiter(',')
       ->check(AboveZero());
-  // A callback of the command itself runs after this one.
+  // CLI11 runs the callback of the command itself after this one.
   command.parse_complete_callback([program, workloads] {
     if (program->count() + workloads->count() == 0) {
       throw CLI::RequiredError("--program or --workloads");

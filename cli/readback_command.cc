@@ -113,8 +113,9 @@ v1::ReadBackReport Report(const Program& program, const ReadBack& read_back,
   return report;
 }
 
-// One line of JSON for each module whose file name comes in, until there are no more. Starting
-// takes longer than reading a module back, and a loop over compiles reads hundreds.
+// Reads file names from standard input and prints one line of JSON for each module. Loading the
+// program takes longer than reading a module back, and a loop over compiles reads hundreds of
+// modules.
 absl::StatusOr<ExitCode> AnswerNames(const ReadbackFlags& flags, const Program& program,
                                      const Mapping* wanted) {
   std::string name;

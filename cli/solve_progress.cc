@@ -19,7 +19,7 @@ constexpr int kBarWidth = 24;
 constexpr absl::Duration kTerminalInterval = absl::Milliseconds(100);
 constexpr absl::Duration kLogInterval = absl::Seconds(5);
 
-// Written by the signal handler, which may do little else.
+// The signal handler sets this flag and does nothing else.
 volatile std::sig_atomic_t interrupt_signal = 0;
 
 void NoteSignal(int signal) { interrupt_signal = signal; }
@@ -64,7 +64,7 @@ InterruptGuard::InterruptGuard() {
   interrupt_signal = 0;
   std::signal(SIGINT, NoteSignal);
   std::signal(SIGTERM, NoteSignal);
-  // nohup has it ignored, and that is to stay.
+  // nohup ignores SIGHUP, and the guard must not change that.
   if (std::signal(SIGHUP, NoteSignal) == SIG_IGN) {
     std::signal(SIGHUP, SIG_IGN);
     hangup_ignored_ = true;

@@ -8,11 +8,11 @@
 
 namespace mallocmuzero::cli {
 
-// On a terminal one line that is written over, with a bar for the time; otherwise a line now and
-// then.
+// On a terminal it updates one line with a bar for the time. Otherwise it prints a line from time
+// to time.
 class SolveProgressBar {
  public:
-  // `reference_cycles` is what the best is compared with; 0: nothing.
+  // The line compares the best mapping with `reference_cycles`, unless that is 0.
   SolveProgressBar(absl::Time start, absl::Duration budget, double reference_cycles);
 
   // Ends the line on a terminal.
@@ -32,8 +32,8 @@ class SolveProgressBar {
   bool shown_ = false;
 };
 
-// While it lives, SIGINT, SIGTERM and SIGHUP (unless that was ignored, as by nohup) are noted
-// instead of ending the process. One at a time.
+// While it exists, SIGINT, SIGTERM and SIGHUP set a flag and do not end the process. SIGHUP stays
+// ignored if it was, as by nohup. At most one guard may exist.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -32,7 +32,7 @@ struct SyntheticOptions {
   bool fetch_weights = true;
 };
 
-// What all actors together did. Latencies are of reports to the learner.
+// The work of all actors together. Latencies are of reports to the learner.
 struct SyntheticStats {
   uint64_t games = 0;  // handed to the spools
   uint64_t decisions = 0;

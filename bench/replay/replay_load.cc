@@ -45,7 +45,7 @@ constexpr int kLookMilliseconds = 100;
 
 static_assert(std::is_trivially_copyable_v<ClientResult>);
 
-// What a client is told.
+// The orders that a client process receives.
 enum class Order : char { kInsert = 'i', kSample = 's', kQuit = 'q' };
 
 bool SendAll(int socket, const void* data, size_t bytes) {
@@ -56,7 +56,7 @@ bool ReceiveAll(int socket, void* data, size_t bytes) {
   return recv(socket, data, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
 }
 
-// The same in the process that may be stopped; then it is false.
+// As ReceiveAll, in the process that may be stopped. Returns false when it is stopped.
 bool AwaitAll(const ReplayLoadOptions& options, int socket, void* data, size_t bytes) {
   pollfd wait = {.fd = socket, .events = POLLIN, .revents = 0};
   while (!options.stop()) {

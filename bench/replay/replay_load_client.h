@@ -40,8 +40,8 @@ class TimeHistogram {
   std::array<uint64_t, 400> counts_{};
 };
 
-// What a client says of one measurement. Trivially copyable: it goes from process to process as
-// bytes.
+// The result of one client in one measurement. Trivially copyable: it goes from process to process
+// as bytes.
 struct ClientResult {
   double per_second = 0;  // items
   TimeHistogram times;    // of an insert until it is acknowledged, of a call that draws a batch

@@ -36,7 +36,7 @@ bool IsAdmin(const ReplayFlags& flags) {
   return flags.list_ids || flags.checkpoint || !flags.drain.empty() || !flags.rate_limit.empty();
 }
 
-// Those that --shard names; all without it.
+// The shard that --shard names, or all shards without the flag.
 absl::StatusOr<std::vector<v1::ReplayShard>> ChooseShards(const v1::ClusterConfig& config,
                                                           const ReplayFlags& flags) {
   std::vector<v1::ReplayShard> chosen;

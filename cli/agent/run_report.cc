@@ -15,7 +15,7 @@
 namespace mallocmuzero::cli {
 namespace {
 
-using Program = v1::RunReport::Program;
+using ProgramResult = v1::RunReport::Program;
 using Iterations = absl::Span<const v1::TrainMetrics>;
 
 // A program may not be played in every iteration.
@@ -32,7 +32,7 @@ std::optional<double> LastSelfPlay(Iterations iterations,
 // A run may be too young for an evaluation of its policy, or a cluster may play none.
 bool HasPolicy(const v1::RunReport& report) {
   return std::any_of(report.programs().begin(), report.programs().end(),
-                     [](const Program& program) { return program.has_policy(); });
+                     [](const ProgramResult& program) { return program.has_policy(); });
 }
 
 void SetLosses(Iterations iterations, v1::RunReport& report) {
@@ -59,7 +59,7 @@ Table ProgramTable(const v1::RunReport& report) {
   columns.push_back({"greedy", Table::Align::kRight});
   columns.push_back({"against", Table::Align::kLeft});
   Table table(std::move(columns));
-  for (const Program& p : report.programs()) {
+  for (const ProgramResult& p : report.programs()) {
     std::vector<std::string> row = {view::NameOnChip(p.program(), p.hardware()),
                                     Saved(p.has_self_play(), p.self_play())};
     if (has_policy) row.push_back(Saved(p.has_policy(), p.policy()));
@@ -110,7 +110,7 @@ v1::RunReport MakeRunReport(const std::string& run, const std::string& folder,
   SetLosses(iterations, report);
   for (const int p : view::ProgramsByGain(last)) {
     const v1::TrainMetrics::Program& program = last.programs(p);
-    Program& entry = *report.add_programs();
+    ProgramResult& entry = *report.add_programs();
     entry.set_program(program.name());
     entry.set_hardware(program.hardware());
     entry.set_against_default(program.has_default_return());

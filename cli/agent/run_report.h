@@ -11,14 +11,15 @@
 
 namespace mallocmuzero::cli {
 
-// Of a run's iterations, one or more in their order, with the paths that the files get in `folder`.
+// The report of a run from its iterations, one or more in their order, with the paths of the files
+// in `folder`.
 v1::RunReport MakeRunReport(const std::string& run, const std::string& folder,
                             absl::Span<const v1::TrainMetrics> iterations);
 
 // Facts and a table of the programs, for a terminal.
 std::string RunReportText(const v1::RunReport& report);
 
-// The same as a page that shows the pictures, which must stand beside it.
+// The report as a page that shows the pictures. They must be in the page's folder.
 std::string RunReportMarkdown(const v1::RunReport& report);
 
 }  // namespace mallocmuzero::cli

@@ -21,15 +21,15 @@
 namespace mallocmuzero::cli {
 namespace {
 
-// A supervisor gives a second more.
+// The supervisor waits one second longer.
 constexpr absl::Duration kGrace = absl::Seconds(5);
 
-// How often a role is asked whether it can go on.
+// The time between two checks of whether a role can go on.
 constexpr absl::Duration kCheckInterval = absl::Seconds(1);
 
 constexpr uint32_t kLastPort = 65535;
 
-// Until a signal comes or the role cannot go on.
+// Returns when a signal comes or the role cannot go on.
 absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
                         const RunningRole& role) {
   PeerLog peers;

@@ -1,4 +1,4 @@
-// What the commands that run a role of the cluster have in common.
+// Configuration, metrics, signals and logs of the commands that run a role of a cluster.
 
 #ifndef MALLOCMUZERO_CLI_AGENT_RUN_ROLE_H_
 #define MALLOCMUZERO_CLI_AGENT_RUN_ROLE_H_
@@ -26,32 +26,33 @@ class Security;  // rpc/security.h
 
 namespace mallocmuzero::cli {
 
-// A configuration and what it says about security, loaded.
+// A configuration, and the certificates and the token that it names.
 struct LoadedConfig {
   v1::ClusterConfig config;
   std::shared_ptr<const Security> security;
 };
 
-// Reads the file. All its mistakes go to stderr, a line each; the error says how many.
+// Reads the file. Prints each of its mistakes as a line on stderr; the error says how many there
+// are.
 absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigScope scope);
 
-// Adds --config, which is required.
+// Adds the flag --config, which is required.
 void AddConfigOption(CLI::App& command, std::string& path);
 
-// "host:port" moved up by `index` ports; empty stays empty. InvalidArgument if there are not so
-// many, which names the flag that `index` is from and the field that `address` is from.
+// "host:port" with `index` added to the port; an empty address stays empty. InvalidArgument if the
+// port would be too large. The error names the flag of `index` and the field of `address`.
 absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t index,
                                        absl::string_view flag, absl::string_view field);
 
-// A role at work.
+// A role that runs.
 struct RunningRole {
   std::string description;  // of what runs, for the log
 
-  // Not OK: it cannot go on.
+  // An error if the role cannot go on.
   std::function<absl::Status()> status = [] { return absl::OkStatus(); };
   std::function<absl::Status(absl::Duration grace)> stop;
 
-  // What is to be told of it once it has stopped; empty: nothing.
+  // Text for the log after the role has stopped; empty if there is none.
   std::function<std::string()> epilogue = [] { return std::string(); };
 
   // The roles that it needs, so that the log tells when they go away and come back.
@@ -64,8 +65,8 @@ struct RoleOptions {
   std::function<absl::StatusOr<RunningRole>(prometheus::Registry& registry)> start;
 };
 
-// Serves metrics, starts the role, and stops it within five seconds once SIGTERM or SIGINT comes
-// (success) or it cannot go on (failure). Says all of that on stderr.
+// Serves metrics, starts the role, and stops it within five seconds after SIGTERM or SIGINT
+// (success), or when it cannot go on (failure). Logs each step on stderr.
 absl::StatusOr<ExitCode> RunRole(const RoleOptions& options);
 
 }  // namespace mallocmuzero::cli

@@ -28,7 +28,7 @@ std::string FieldNames(const Descriptor& message) {
   return absl::StrJoin(names, ", ");
 }
 
-// What a value of the field must be, in words.
+// Describes the values that the field may have.
 std::string ExpectedValue(const FieldDescriptor& field) {
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
     return absl::StrCat("one of its fields (", FieldNames(*field.message_type()), ")");

@@ -29,7 +29,7 @@ struct StatusFlags {
   bool json = false;
 };
 
-// Figures that are rates, as "games 12.3/s", then what tells most about the role.
+// The most important figures of the role, then its rates, such as "games 12.3/s".
 std::string FigureText(const v1::RoleStatus& role) {
   std::vector<std::string> parts;
   for (const char* name : {"step", "drawn_age", "positions", "policy_lag", "spooled_bytes"}) {
@@ -39,7 +39,7 @@ std::string FigureText(const v1::RoleStatus& role) {
                         ? absl::StrCat("spooled ", FormatBytes(found->second))
                         : absl::StrFormat("%s %.0f", name, found->second));
   }
-  // Sorted: a map of protobuf has no order of its own.
+  // A map of protobuf has no fixed order, so the rates are sorted.
   std::vector<std::string> rates;
   for (const auto& [name, value] : role.figures()) {
     absl::string_view what = name;

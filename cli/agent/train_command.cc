@@ -53,7 +53,7 @@ struct TrainFlags {
   uint64_t seed = 0;
   bool json = false;
 
-  // Which of them were given.
+  // These options tell whether the flag was given.
   CLI::Option* demonstrations_option = nullptr;
   CLI::Option* threads_option = nullptr;
   CLI::Option* seed_option = nullptr;
@@ -172,7 +172,7 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
     const InterruptGuard guard;
     TrainView view;
     absl::Status status = (*run)->Run(limits, [&](const v1::TrainMetrics& metrics) {
-      // First, so that whoever reads the line finds the figures.
+      // The exporter comes first: a reader of the line must find its figures there.
       if (exporter != nullptr) exporter->Update(metrics);
       view.Show(metrics);
     });

@@ -26,7 +26,7 @@ std::string GainText(const v1::TrainMetrics::Program& program, bool known, doubl
   return known ? absl::StrFormat("%+.2f %%", 100 * view::CyclesSaved(program, value)) : "";
 }
 
-// How far the only program is, or the programs on average; empty before the first game.
+// The progress of the only program, or the mean of all programs; empty before the first game.
 std::string StandingText(const v1::TrainMetrics& metrics) {
   double sum = 0;
   int known = 0;
@@ -69,7 +69,7 @@ void TrainView::Show(const v1::TrainMetrics& metrics) {
     std::fputs(absl::StrCat("mallocmuzero: ", IterationLine(metrics), "\n").c_str(), stderr);
     return;
   }
-  // A line a thought, as more does not fit.
+  // Short lines fit on a narrow terminal.
   std::string text = absl::StrCat(absl::StrReplaceAll(IterationLine(metrics), {{"; ", "\n"}}), "\n",
                                   ProgramLines(metrics, kProgramsShown));
   std::fputs(OverwriteText(shown_, text).c_str(), stderr);
@@ -78,9 +78,9 @@ void TrainView::Show(const v1::TrainMetrics& metrics) {
 
 std::string OverwriteText(absl::string_view before, absl::string_view text) {
   const auto lines = std::count(before.begin(), before.end(), '\n');
-  // Up to where it began, and clear from there.
+  // Moves the cursor up to the first line of the text and clears the screen from there.
   const std::string back = lines > 0 ? absl::StrCat("\x1b[", lines, "A\x1b[J") : "";
-  // In one piece, so that nothing comes between auto-wrap's going off and on.
+  // One write call turns auto-wrap off and on again, so that no other output comes in between.
   return absl::StrCat("\x1b[?7l", back, text, "\x1b[?7h");
 }
 
@@ -149,7 +149,7 @@ std::string TrainText(const v1::TrainReport& report) {
                   p.best_player()});
   }
   absl::StrAppend(&text, table.ToText());
-  // A budget that is too short for a game leaves none.
+  // A run whose budget is too short for a game has no best mapping.
   const bool any =
       std::any_of(report.programs().begin(), report.programs().end(),
                   [](const v1::TrainReport::Program& p) { return !p.best_mapping().empty(); });

@@ -12,7 +12,7 @@
 
 namespace mallocmuzero::cli {
 
-// On a terminal a few lines that are written over; otherwise a line now and then.
+// On a terminal it updates a few lines in place. Otherwise it prints a line from time to time.
 class TrainView {
  public:
   TrainView();
@@ -24,20 +24,20 @@ class TrainView {
   std::string shown_;
 };
 
-// What a terminal is sent to have `text` in the place of `before`, which stands above the cursor;
-// both consist of whole lines. Lines that are too long are cut off and do not wrap, so that a line
-// is one of the screen; behind it lines wrap again.
+// The output that replaces `before`, the lines above the cursor, by `text` on a terminal. Both
+// consist of whole lines. The terminal cuts long lines off and does not wrap them, so that each
+// line takes one line of the screen. Afterwards it wraps again.
 std::string OverwriteText(absl::string_view before, absl::string_view text);
 
-// What an iteration was like, one line: games, speed, losses, and how the programs stand.
+// One line about an iteration: games, speed, losses, and the progress of the programs.
 std::string IterationLine(const v1::TrainMetrics& metrics);
 
-// A line a program, at most `most` of them, those with the largest gain first: self-play, policy,
-// best, greedy, as cycles saved against the compiler's default, or against everything in HBM where
-// there is none.
+// One line for each program, at most `most` lines, the largest gain first. A line has the cycles
+// that self-play, policy, best and greedy save against the compiler's default, or against
+// everything in HBM if the program has no default.
 std::string ProgramLines(const v1::TrainMetrics& metrics, int most);
 
-// The end of a run: a table of programs.
+// The results of a run: a table of programs.
 std::string TrainText(const v1::TrainReport& report);
 
 }  // namespace mallocmuzero::cli

@@ -35,7 +35,7 @@ struct UpFlags {
   std::string status_interval = "10s";
 };
 
-// In the order in which they need each other.
+// A stage needs the stages before it.
 enum Stage : uint8_t { kReplay, kLearner, kActors };
 
 std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const std::string& binary,
@@ -65,7 +65,7 @@ std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const 
   return processes;
 }
 
-// Says now and then how the cluster fares, on a thread of its own.
+// Logs the state of the cluster at intervals, on a thread of its own.
 class StatusReporter {
  public:
   StatusReporter(const LoadedConfig& loaded, const Supervisor& supervisor, size_t processes,
