@@ -96,7 +96,7 @@ std::string ReadbackText(const v1::ReadBackReport& report) {
     facts.push_back(
         {"wanted", ComparedCycles(report.wanted_cycles(), report.has_default_mapped_cycles(),
                                   report.default_mapped_cycles())});
-    facts.push_back({"honoured", absl::StrCat(FormatPercent(report.honoured_share()),
+    facts.push_back({"followed", absl::StrCat(FormatPercent(report.honoured_share()),
                                               " of the accessed bytes")});
   }
   facts.push_back(

@@ -48,13 +48,12 @@ constexpr int kGamesOfProgram = 16;
 // Reports whose times the percentiles are of.
 constexpr size_t kReportTimes = 4096;
 
-// Threads that close actors.
-constexpr size_t kClosers = 64;
+constexpr size_t kClosers = 64;  // threads that close actors
 
-// How often a thread looks which of its actors is due.
+// A thread looks this often which of its actors is due.
 constexpr absl::Duration kLook = absl::Milliseconds(1);
 
-// Heard of for longer ago, a learner does not answer.
+// A learner that has not been heard of for this time does not answer.
 constexpr absl::Duration kConnectedFor = absl::Seconds(10);
 
 // A random game, a quarter of its decisions with numbers as a search would leave them.
@@ -288,7 +287,7 @@ void SyntheticActors::Impl::PlayFor(uint32_t thread, uint32_t threads) {
     for (size_t a = thread; games != nullptr && a < actors_.size(); a += threads) {
       Actor& actor = *actors_[a];
       if (now < actor.due || stop_.HasBeenNotified()) continue;
-      // What a full spool has cost is not made up for.
+      // An actor does not make up for games that a full spool has held back.
       actor.due = std::max(actor.due + between, now - absl::Seconds(1));
       played = PlayGame(actor, *games, random) || played;
     }
@@ -345,7 +344,7 @@ absl::Status SyntheticActors::Impl::Stop(absl::Duration grace) {
   return absl::OkStatus();
 }
 
-// What cannot be delivered in time is given up.
+// Gives up games that cannot be delivered in time.
 void SyntheticActors::Impl::Close(Actor& actor, absl::Time deadline) {
   actor.writer->Close(std::max(deadline - absl::Now(), absl::ZeroDuration())).IgnoreError();
   std::unique_ptr<LearnerClient> learner;
