@@ -16,10 +16,16 @@ struct RunResult {
   std::string err;
 };
 
+// The path of build/bin/mallocmuzero.
+std::string MallocmuzeroPath();
+
 // Runs build/bin/mallocmuzero with `arguments` and waits for it, with the file `input` as its
 // stdin. Fails the test if it cannot start.
 RunResult RunMallocmuzero(const std::vector<std::string>& arguments,
                           const std::string& input = "/dev/null");
+
+// As RunMallocmuzero, for the executable at the path `binary`.
+RunResult RunBinary(const std::string& binary, const std::vector<std::string>& arguments);
 
 // The same where stderr is a pipe that nobody reads any more.
 RunResult RunWithoutReaderOfErrors(const std::vector<std::string>& arguments);
@@ -32,7 +38,8 @@ void ExpectOneErrorLine(const RunResult& result, const std::string& pattern);
 class RunningMallocmuzero {
  public:
   explicit RunningMallocmuzero(const std::vector<std::string>& arguments,
-                               const std::string& input = "/dev/null", bool errors_are_read = true);
+                               const std::string& input = "/dev/null", bool errors_are_read = true,
+                               const std::string& binary = MallocmuzeroPath());
   ~RunningMallocmuzero();
   RunningMallocmuzero(const RunningMallocmuzero&) = delete;
   RunningMallocmuzero& operator=(const RunningMallocmuzero&) = delete;
