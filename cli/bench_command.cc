@@ -1,5 +1,3 @@
-#include "cli/bench_command.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -13,12 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/bench_play.h"
-#include "cli/bench_replay.h"
-#include "cli/bench_search.h"
-#include "cli/bench_self_play.h"
-#include "cli/bench_values.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/corpus.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
@@ -58,8 +53,8 @@ absl::StatusOr<std::vector<std::string>> ProgramPaths(const GameFlags& flags) {
   return FindSomePrograms(flags.workloads);
 }
 
-// The games of one program: each player's part of all of them, the first ones one more if it does
-// not divide.
+// The games that one player plays of one program. All parts are equal, but the first ones have one
+// game more if the number does not divide evenly.
 uint64_t Part(uint64_t games, size_t parts, size_t part) {
   return games / parts + (part < games % parts ? 1 : 0);
 }
@@ -132,45 +127,47 @@ absl::StatusOr<ExitCode> RunGame(const GameFlags& flags) {
   return verdict;
 }
 
-void AddGame(CLI::App& bench, Action& action) {
-  CLI::App* command =
-      bench.add_subcommand("game", "Play many games: speed, memory, truth of the return");
+}  // namespace
+
+void AddBenchGameCommand(CLI::App& bench, CommandBody& body) {
+  CLI::App* command = AddSubcommand(bench, "game");
   const auto flags = std::make_shared<GameFlags>();
   CLI::Option_group* programs = command->add_option_group("programs");
-  programs->add_option("--program", flags->program, "program that `import` wrote")
+  programs->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE");
-  programs->add_option("--workloads", flags->workloads, "all programs below this folder, in turn")
+  programs
+      ->add_option("--workloads", flags->workloads,
+                   "The folder of the programs. All programs in its subfolders are played.")
       ->type_name("FOLDER");
   programs->require_option(1);
-  command->add_option("--games", flags->games, "games in all, shared out to programs and players")
+  command
+      ->add_option("--games", flags->games,
+                   "The number of games in total. Programs and players share them evenly.")
       ->type_name("COUNT")
       ->check(WholeNumber(1))
       ->required();
-  command->add_option("--player", flags->player, "who plays")
+  command
+      ->add_option("--player", flags->player,
+                   "The player of the games. The player all stands for each of the others in turn.")
       ->check(CLI::IsMember({"random", "eager", "adversarial", kAllPlayers}))
       ->capture_default_str();
   command->add_flag("--check", flags->check,
-                    "compare every return with Simulate and a sample of mappings with Validate");
-  command->add_option("--seed", flags->seed, "of the players")
+                    "Compares every return with the simulator, and has the validator check a "
+                    "sample of the mappings.");
+  command->add_option("--seed", flags->seed, "The seed of the players' random choices.")
       ->type_name("NUMBER")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  command->add_flag("--json", flags->json, "print one JSON object (GameBenchReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (GameBenchReport) instead of text.");
   command->footer("With --check, exits 1 if a return or a mapping is wrong.");
-  command->callback([flags, &action] { action = [flags] { return RunGame(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunGame(*flags); }; });
 }
 
-}  // namespace
-
-void AddBenchCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("bench", "Measure a part of the software");
+void AddBenchCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "bench");
   command->require_subcommand(1);
-  AddGame(*command, action);
-  AddBenchReplay(*command, action);
-  AddBenchSearch(*command, action);
-  AddBenchSelfPlay(*command, action);
-  AddBenchPlay(*command, action);
-  AddBenchValues(*command, action);
+  AddTableCommands(*command, body);
 }
 
 }  // namespace mallocmuzero::cli

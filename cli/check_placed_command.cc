@@ -1,5 +1,3 @@
-#include "cli/check_placed_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,6 +9,8 @@
 #include "absl/strings/str_replace.h"
 #include "base/file_io.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
 #include "google/protobuf/stubs/logging.h"
@@ -60,7 +60,8 @@ v1::PlacedCheckReport MakeReport(const PlacedCheck& check, const PlacedCheckOpti
 std::string CheckText(const PlacedCheck& check, const PlacedCheckOptions& options) {
   std::string text;
   for (const PlacedViolation& violation : check.violations) {
-    // Names come from the modules and may hold anything; each violation stays one line.
+    // The names come from the modules and may contain line breaks. Each violation is printed on one
+    // line.
     absl::StrAppend(&text, PlacedRuleName(violation.rule), ": ",
                     absl::StrReplaceAll(violation.message, {{"\n", " "}}), "\n");
   }
@@ -97,24 +98,29 @@ absl::StatusOr<ExitCode> RunCheckPlaced(const CheckPlacedFlags& flags) {
 
 }  // namespace
 
-void AddCheckPlacedCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "check-placed", "Check that a placed module computes what the original does");
+void AddCheckPlacedCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "check-placed");
   const auto flags = std::make_shared<CheckPlacedFlags>();
-  command->add_option("--original", flags->original, "module with everything in HBM, as a message")
+  command
+      ->add_option("--original", flags->original,
+                   "The module with everything in HBM, a serialised HloModuleProto.")
       ->type_name("FILE")
       ->required();
-  command->add_option("--placed", flags->placed, "the same module, placed")
+  command->add_option("--placed", flags->placed, "The placed module, a serialised HloModuleProto.")
       ->type_name("FILE")
       ->required();
-  command->add_option("--hardware", flags->hardware, "chip, such as tpu_v6e, or its file")
+  command
+      ->add_option("--hardware", flags->hardware,
+                   "The name of the chip, such as tpu_v6e, or a hardware file.")
       ->type_name("NAME|FILE")
       ->required();
   command->add_flag("--allow-reordering", flags->allow_reordering,
-                    "instructions may stand in another order that respects what they need");
-  command->add_flag("--json", flags->json, "print one JSON object (PlacedCheckReport)");
+                    "Accepts another order of instructions if each still comes after the "
+                    "instructions that it needs. By default the order must be the same.");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (PlacedCheckReport) instead of text.");
   command->footer("Prints one line for each violation; exits 1 if there is one.");
-  command->callback([flags, &action] { action = [flags] { return RunCheckPlaced(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunCheckPlaced(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -6,55 +6,29 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "build_info.h"
-#include "cli/actor_command.h"
-#include "cli/bench_command.h"
-#include "cli/check_placed_command.h"
-#include "cli/compile_command.h"
-#include "cli/corpus_command.h"
-#include "cli/explain_command.h"
-#include "cli/import_command.h"
-#include "cli/learner_command.h"
-#include "cli/map_command.h"
-#include "cli/optimize_command.h"
-#include "cli/overrides_command.h"
-#include "cli/place_command.h"
-#include "cli/plot_command.h"
-#include "cli/readback_command.h"
-#include "cli/replay_command.h"
-#include "cli/report_command.h"
-#include "cli/simulate_command.h"
-#include "cli/status_command.h"
-#include "cli/train_command.h"
-#include "cli/up_command.h"
-#include "cli/validate_command.h"
-#include "cli/variant_command.h"
 
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr AddCommand kCommands[] = {
-    AddImportCommand,    AddSimulateCommand,     AddValidateCommand,   AddCorpusCommand,
-    AddOverridesCommand, AddReadbackCommand,     AddOptimizeCommand,   AddPlaceCommand,
-    AddPlotCommand,      AddExplainCommand,      AddBenchCommand,      AddMapCommand,
-    AddTrainCommand,     AddReportCommand,       AddReplayCommand,     AddStatusCommand,
-    AddLearnerCommand,   AddActorCommand,        AddUpCommand,         AddVariantCommand,
-    AddCompileCommand,   AddCompileChildCommand, AddCheckPlacedCommand};
-
-// One line whatever `message` holds, so that a caller can take stderr line by line.
+// Prints one line even if `message` contains line breaks, so that a caller can read stderr line by
+// line.
 void PrintError(std::string_view message) {
   const std::string line =
       absl::StrReplaceAll(absl::string_view(message.data(), message.size()), {{"\n", " "}});
   std::fputs(absl::StrCat("mallocmuzero: ", line, "\n").c_str(), stderr);
 }
 
-// Whoever gives an empty value, such as of a variable that is not set, does not mean the default.
+// An empty value is a mistake, such as a shell variable that is not set: it does not stand for the
+// default.
 void RefuseEmptyValues(CLI::App& command) {
   const CLI::Validator not_empty(
       [](const std::string& text) -> std::string {
@@ -83,20 +57,46 @@ ExitCode ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
   return ExitCode::kSuccess;
 }
 
-ExitCode ParseAndRun(int argc, const char* const* argv) {
+// The name of the chosen subcommand, such as "bench replay".
+std::string ChosenCommand(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* chosen = &app; !chosen->get_subcommands().empty();) {
+    chosen = chosen->get_subcommands().front();
+    names.push_back(chosen->get_name());
+  }
+  return absl::StrJoin(names, " ");
+}
+
+// Hands over to the other executable if `body` asks for it. Returns OK if this process should go on
+// by itself.
+absl::Status HandOver(const CommandLine& line, const CommandBody& body, const char* const* argv) {
+  if (line.hand_over == nullptr || body.agent == CommandBody::Agent::kNotNeeded) {
+    return absl::OkStatus();
+  }
+  const absl::Status status = line.hand_over(argv);
+  const bool goes_on = absl::IsNotFound(status) && body.agent == CommandBody::Agent::kPreferred;
+  return goes_on ? absl::OkStatus() : status;
+}
+
+ExitCode ParseAndRun(const CommandLine& line, int argc, const char* const* argv) {
   CLI::App app("Learns where the tensors of a compiled XLA program should live.", "mallocmuzero");
   app.set_version_flag("--version", Version());
   app.require_subcommand(1);
   app.footer("Exit codes: 0 success, 1 failure or an invalid mapping, 2 bad usage or input.");
-  Action action;
-  for (const AddCommand add : kCommands) add(app, action);
+  CommandBody body;
+  line.add_commands(app, body);
   RefuseEmptyValues(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return ReportParseError(app, error);
   }
-  const absl::StatusOr<ExitCode> code = action();
+  const absl::Status handed_over = HandOver(line, body, argv);
+  if (!handed_over.ok()) {
+    PrintError(absl::StrCat(ChosenCommand(app), ": ", handed_over.message()));
+    return ExitCodeOf(handed_over);
+  }
+  const absl::StatusOr<ExitCode> code = body.run();
   if (code.ok()) return *code;
   PrintError(std::string_view(code.status().message().data(), code.status().message().size()));
   return ExitCodeOf(code.status());
@@ -133,9 +133,9 @@ ExitCode ExitCodeOf(const absl::Status& status) {
   }
 }
 
-int RunCommandLine(int argc, const char* const* argv) {
-  const ExitCode code = ParseAndRun(argc, argv);
-  // A full disk or a closed pipe shows itself only here.
+int RunCommandLine(const CommandLine& line, int argc, const char* const* argv) {
+  const ExitCode code = ParseAndRun(line, argc, argv);
+  // Only this flush reports a full disk or a closed pipe.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     PrintError("cannot write to standard output");
     return static_cast<int>(ExitCode::kFailure);

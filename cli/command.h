@@ -1,4 +1,4 @@
-// What the subcommands have in common, and the entry of the command line.
+// Exit codes, errors and parsing that all subcommands share.
 
 #ifndef MALLOCMUZERO_CLI_COMMAND_H_
 #define MALLOCMUZERO_CLI_COMMAND_H_
@@ -21,25 +21,42 @@ enum class ExitCode : uint8_t {
   kBadInput = 2,  // bad usage, or input that cannot be read
 };
 
-// What the chosen subcommand does once its flags are parsed. Prints its result to stdout.
-using Action = std::function<absl::StatusOr<ExitCode>()>;
+// The work of the chosen subcommand, after its flags are parsed.
+struct CommandBody {
+  // Whether the second executable should do the work; see cli/agent_executable.h.
+  enum class Agent : uint8_t { kNotNeeded, kPreferred, kRequired };
+  Agent agent = Agent::kNotNeeded;
 
-// Each subcommand has a function AddXCommand(app, action): it adds itself to `app` and, when chosen
-// on the command line, stores what to do in `action`. Both must outlive the parsing.
-using AddCommand = void (*)(CLI::App& app, Action& action);
+  // Prints the command's result to stdout. Empty only if `agent` is kRequired.
+  std::function<absl::StatusOr<ExitCode>()> run;
+};
+
+// Each subcommand has a function AddXCommand(app, body): it adds itself to `app` and, when chosen
+// on the command line, stores what to do in `body`. Both must outlive the parsing.
+using AddCommand = void (*)(CLI::App& app, CommandBody& body);
 
 // Marks an error of writing output, which is a failure and not bad input. `status` must not be OK.
 absl::Status OutputError(const absl::Status& status);
 
-// InvalidArgument if the file `output` is one of `inputs`, under whatever name: what is read would
-// be lost. Empty paths are none.
+// InvalidArgument if `output` is the same file as one of `inputs`, possibly under another name: the
+// command would overwrite its input. Empty paths name no file.
 absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const std::string> inputs);
 
 // kBadInput for errors that name something the caller gave, kFailure for all others.
 ExitCode ExitCodeOf(const absl::Status& status);
 
+// The subcommands of an executable, and how it hands commands over to the second executable.
+struct CommandLine {
+  AddCommand add_commands = nullptr;
+
+  // Null in the second executable. Otherwise this function starts the second executable in place of
+  // this process and does not return. It returns NotFound if there is no second executable.
+  absl::Status (*hand_over)(const char* const* argv) = nullptr;
+};
+
 // Parses the command line and runs the chosen subcommand. Errors are one line each on stderr.
-int RunCommandLine(int argc, const char* const* argv);
+// `argv` ends with a null.
+int RunCommandLine(const CommandLine& line, int argc, const char* const* argv);
 
 }  // namespace mallocmuzero::cli
 

@@ -1,5 +1,3 @@
-#include "cli/compile_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -17,6 +15,8 @@
 #include "base/status_macros.h"
 #include "base/stop_signal.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
@@ -168,7 +168,7 @@ absl::StatusOr<ExitCode> RunCompile(const CompileFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckOutputs(flags));
   const absl::StatusOr<v1::CompileRequest> request = MakeRequest(flags);
   if (!request.ok()) return request.status();
-  // For the files as well: a signal that comes while they are written does not leave half of one.
+  // The guard also covers the output files: a signal during a write must not leave half a file.
   const StopSignal signal;
   const absl::StatusOr<v1::CompileResponse> response =
       Compile(*request, {.timeout = *timeout, .stop_fd = signal.fd()});
@@ -186,63 +186,69 @@ absl::StatusOr<ExitCode> RunCompile(const CompileFlags& flags) {
 
 void AddOptions(CLI::App& command, CompileFlags& flags) {
   command
-      .add_option("--hlo", flags.hlo,
-                  "what to compile: a serialized HloModuleProto, or StableHLO as bytecode or text")
+      .add_option(
+          "--hlo", flags.hlo,
+          "The module to compile: a serialised HloModuleProto, or StableHLO as bytecode or text.")
       ->type_name("FILE")
       ->required();
-  command.add_option("--chip", flags.chip, "chip to compile for, such as tpu_v6e")
+  command.add_option("--chip", flags.chip, "The chip to compile for, such as tpu_v6e.")
       ->type_name("NAME")
       ->required();
   command
       .add_option("--topology", flags.topology,
-                  "chips and how they are connected, as the compiler names it, such as v6e:2x4; "
-                  "default: the chip's smallest")
+                  "The number of chips and their connections, as the compiler names them, such as "
+                  "v6e:2x4. The default is the smallest topology of the chip.")
       ->type_name("NAME");
   command
       .add_option("--libtpu", flags.library,
-                  "the compiler, libtpu.so; default: TPU_LIBRARY_PATH, or python3's package libtpu")
+                  "The path of the compiler, libtpu.so. The default is TPU_LIBRARY_PATH, or the "
+                  "Python package libtpu.")
       ->type_name("PATH");
   command
-      .add_option("--option", flags.options,
-                  "compiler option, such as xla_tpu_scoped_vmem_limit_kib=49152; may be repeated")
+      .add_option(
+          "--option", flags.options,
+          "Sets a compiler option, such as xla_tpu_scoped_vmem_limit_kib=49152. May be repeated.")
       ->type_name("NAME=VALUE");
   command
       .add_option("--compile-options", flags.compile_options,
-                  "serialized CompileOptionsProto to start from, such as jax makes for a program "
-                  "of several devices; default: one device")
+                  "The serialised CompileOptionsProto to start from, such as jax makes for a "
+                  "program of several devices. The default is that of one device.")
       ->type_name("FILE");
   command.add_flag("--no-assignment", flags.no_assignment,
-                   "leave every tensor in the memory space that the module says: for modules that "
-                   "have been placed already");
-  command.add_option("--module", flags.module, "writes the compiled module (HloModuleProto)")
+                   "The compiler leaves every tensor in the memory space that the module names. "
+                   "Placed modules need this.");
+  command
+      .add_option("--module", flags.module,
+                  "Writes the compiled module (HloModuleProto) to this file.")
       ->type_name("FILE");
   command
       .add_option("--executable", flags.executable,
-                  "writes the executable, for a libtpu of the same version to load")
+                  "Writes the executable to this file. A libtpu of the same version can load it.")
       ->type_name("FILE");
   command
       .add_option("--timeout", flags.timeout,
-                  "how long the compiler may take, such as 60s or 10m (default)")
+                  "The compiler is stopped after this time, such as 60s. The default is 10m.")
       ->type_name("TIME");
-  command.add_flag("--json", flags.json, "print one JSON object (CompileReport)");
+  command.add_flag("--json", flags.json, "Prints one JSON object (CompileReport) instead of text.");
 }
 
 }  // namespace
 
-void AddCompileCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "compile", "Compile a module with the TPU compiler (libtpu); no TPU is needed");
+void AddCompileCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "compile");
   const auto flags = std::make_shared<CompileFlags>();
   AddOptions(*command, *flags);
-  command->callback([flags, &action] { action = [flags] { return RunCompile(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunCompile(*flags); }; });
 }
 
-void AddCompileChildCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("compile-child", "what `compile` starts")->group("");
+void AddCompileChildCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command =
+      app.add_subcommand("compile-child", "The process in which `compile` runs the compiler")
+          ->group("");
   const auto files = std::make_shared<std::vector<std::string>>();
   command->add_option("files", *files, "request and response")->required()->expected(2);
-  command->callback([files, &action] {
-    action = [files]() -> absl::StatusOr<ExitCode> { RunCompileChild((*files)[0], (*files)[1]); };
+  command->callback([files, &body] {
+    body.run = [files]() -> absl::StatusOr<ExitCode> { RunCompileChild((*files)[0], (*files)[1]); };
   });
 }
 

@@ -36,7 +36,7 @@ struct SplitEntry {
   std::string split;
 };
 
-// By program name. The file is plain CSV without quotes; columns may stand in any order.
+// Rows by program name. The file is CSV without quotes. Its columns may have any order.
 absl::StatusOr<std::map<std::string, SplitEntry>> ReadSplit(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();

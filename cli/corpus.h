@@ -20,8 +20,8 @@ struct CorpusProgram {
   v1::Calibration calibration;
 };
 
-// Of FindPrograms(folder), the ones whose program `folder`/split.csv gives that split.
-// InvalidArgument if there is none.
+// The programs of FindPrograms(folder) that `folder`/split.csv gives this split. InvalidArgument if
+// there is none.
 absl::StatusOr<std::vector<std::string>> FindSplit(const std::string& folder,
                                                    const std::string& split);
 
@@ -29,19 +29,19 @@ absl::StatusOr<std::vector<std::string>> FindSplit(const std::string& folder,
 // `folder`/split.csv (columns name, family, split). Errors name the file.
 absl::StatusOr<std::vector<CorpusProgram>> ReadCorpus(const std::string& folder);
 
-// Does placement matter for this program? The compiler's default leaves 10 % or more of the
-// accessed bytes in HBM or stalls 1 % or more of its cycles, and everything in fast memory would be
-// 3 % or more below it.
+// Whether placement matters for this program: the compiler's default leaves 10 % or more of the
+// accessed bytes in HBM or stalls 1 % or more of its cycles, and everything in fast memory would
+// cost 3 % or more less.
 bool IsContended(const v1::ImportReport& report);
 
-// One Markdown table a chip with a line of totals above it.
+// One Markdown table for each chip, with a line of totals above it.
 std::string CorpusMarkdown(const std::vector<CorpusProgram>& programs);
 
-// The same for --json.
+// The same programs as a report, for --json.
 v1::CorpusReport MakeCorpusReport(const std::vector<CorpusProgram>& programs);
 
-// `document` with what stands between the lines "<!-- corpus:begin -->" and "<!-- corpus:end -->"
-// replaced by `markdown`; InvalidArgument if the two markers are not there in this order.
+// Replaces the text of `document` between the lines "<!-- corpus:begin -->" and "<!-- corpus:end
+// -->" by `markdown`. InvalidArgument if the document lacks these markers in this order.
 absl::StatusOr<std::string> ReplaceBetweenMarkers(absl::string_view document,
                                                   absl::string_view markdown);
 

@@ -1,5 +1,3 @@
-#include "cli/corpus_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/corpus.h"
 #include "cli/print_json.h"
 
@@ -45,22 +45,22 @@ absl::StatusOr<ExitCode> RunCorpus(const CorpusFlags& flags) {
 
 }  // namespace
 
-void AddCorpusCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "corpus", "Describe every captured program of a folder in a Markdown table");
+void AddCorpusCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "corpus");
   const auto flags = std::make_shared<CorpusFlags>();
   command
       ->add_option("--workloads", flags->workloads,
-                   "folder with split.csv and a folder of programs for each chip")
+                   "The folder of split.csv and of one folder of programs for each chip.")
       ->type_name("FOLDER")
       ->capture_default_str();
-  CLI::Option* write =
-      command
-          ->add_option("--write", flags->write,
-                       "Markdown file to update between its corpus markers, instead of printing")
-          ->type_name("FILE");
-  command->add_flag("--json", flags->json, "print one JSON object (CorpusReport)")->excludes(write);
-  command->callback([flags, &action] { action = [flags] { return RunCorpus(*flags); }; });
+  CLI::Option* write = command
+                           ->add_option("--write", flags->write,
+                                        "Replaces the text between the corpus markers in this "
+                                        "Markdown file. By default the table is printed.")
+                           ->type_name("FILE");
+  command->add_flag("--json", flags->json, "Prints one JSON object (CorpusReport) instead of text.")
+      ->excludes(write);
+  command->callback([flags, &body] { body.run = [flags] { return RunCorpus(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,4 +1,4 @@
-// Flags that are a time.
+// Flags whose value is a time.
 
 #ifndef MALLOCMUZERO_CLI_DURATION_FLAG_H_
 #define MALLOCMUZERO_CLI_DURATION_FLAG_H_

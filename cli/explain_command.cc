@@ -1,5 +1,3 @@
-#include "cli/explain_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -8,6 +6,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/explain_report.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
@@ -46,11 +46,10 @@ absl::StatusOr<ExitCode> RunExplain(const ExplainFlags& flags) {
 
 }  // namespace
 
-void AddExplainCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "explain", "Say which decisions make a mapping faster or slower than another");
+void AddExplainCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "explain");
   const auto flags = std::make_shared<ExplainFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command->add_option("--mapping", flags->mapping, kMappingHelp)
@@ -58,12 +57,15 @@ void AddExplainCommand(CLI::App& app, Action& action) {
       ->required();
   command
       ->add_option("--against", flags->against,
-                   "mapping to compare it with, as for --mapping; default: default")
+                   "The mapping to compare with, given as for --mapping. The default is `default`.")
       ->type_name("NAME|FILE");
-  command->add_option("--limit", flags->limit, "tensors to list; default: 10")
+  command
+      ->add_option("--limit", flags->limit,
+                   "Lists at most this number of tensors. The default is 10.")
       ->check(CLI::Range(0, kMostReasons));
-  command->add_flag("--json", flags->json, "print one JSON object (ExplainReport)");
-  command->callback([flags, &action] { action = [flags] { return RunExplain(*flags); }; });
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (ExplainReport) instead of text.");
+  command->callback([flags, &body] { body.run = [flags] { return RunExplain(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -16,7 +16,7 @@
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr int kInstructionsShown = 3;
+constexpr int kInstructionsNamed = 3;
 
 absl::string_view KindName(view::Reason::Kind kind) {
   switch (kind) {
@@ -34,7 +34,7 @@ absl::string_view KindName(view::Reason::Kind kind) {
 std::string Subject(const v1::ExplainReport::Reason& reason) {
   std::string text =
       absl::StrCat(reason.tensor(), " ", reason.shape(), ", ", view::FormatBytes(reason.bytes()));
-  const int shown = std::min(kInstructionsShown, reason.instructions_size());
+  const int shown = std::min(kInstructionsNamed, reason.instructions_size());
   for (int k = 0; k < shown; ++k) {
     absl::StrAppend(&text, k == 0 ? ", at " : ", ", reason.instructions(k));
   }

@@ -1,4 +1,4 @@
-// What makes a mapping faster or slower than another, as a report and for people.
+// The reasons why a mapping is faster or slower than another, as a report and as text.
 
 #ifndef MALLOCMUZERO_CLI_EXPLAIN_REPORT_H_
 #define MALLOCMUZERO_CLI_EXPLAIN_REPORT_H_
@@ -11,7 +11,7 @@
 
 namespace mallocmuzero::cli {
 
-// A mapping and what people call it.
+// A mapping and its name.
 struct NamedMapping {
   std::string name;
   const Mapping& mapping;
@@ -21,7 +21,8 @@ struct NamedMapping {
 v1::ExplainReport MakeExplainReport(const Program& program, const NamedMapping& ours,
                                     const NamedMapping& reference, int limit);
 
-// The two totals, then two or three lines a reason: cycles, tensor, where it differs; why.
+// The two totals, then two or three lines for each reason: cycles, tensor, the accesses that
+// differ, and the cause.
 std::string ExplainText(const v1::ExplainReport& report);
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/import_command.h"
-
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -16,6 +14,8 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/import_text.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
@@ -88,45 +88,49 @@ absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
 
 }  // namespace
 
-void AddImportCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "import", "Turn the HLO of one program, compiled under several placements, into a program");
+void AddImportCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "import");
   const auto flags = std::make_shared<ImportFlags>();
   command
       ->add_option("--all-hbm", flags->inputs.all_hbm_path,
-                   "HLO, text or protobuf, of the compile with everything in HBM")
+                   "The HLO, text or protobuf, of the compile with everything in HBM.")
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--default", flags->inputs.default_path,
-                   "HLO of the compile as the compiler would do it: the baseline")
+      ->add_option(
+          "--default", flags->inputs.default_path,
+          "The HLO of the compile with the compiler's own placement. It becomes the baseline.")
       ->type_name("FILE");
   command
       ->add_option("--sample", flags->inputs.sample_paths,
-                   "HLO of a compile under another placement, repeatable; more samples make a "
-                   "better latency table")
+                   "The HLO of a compile under another placement. May be repeated. More samples "
+                   "improve the latency table.")
       ->type_name("FILE");
   command
-      ->add_option("--placed", flags->inputs.placed_paths,
-                   "HLO of a compile of a module that `place` wrote, repeatable; where it has a "
-                   "placement that other compiles have, too, its estimates count")
+      ->add_option(
+          "--placed", flags->inputs.placed_paths,
+          "The HLO of a compile of a module that `place` wrote. May be repeated. Its estimates "
+          "take precedence over those of other compiles with the same placement.")
       ->type_name("FILE");
-  command->add_option("--hardware", flags->hardware, "chip name or hardware file")
+  command
+      ->add_option("--hardware", flags->hardware,
+                   "The name of the chip, such as tpu_v6e, or a hardware file.")
       ->type_name("NAME|FILE")
       ->required();
   command
       ->add_option(
           "--fast-memory-bytes", flags->fast_memory_bytes,
-          "what the compiler had for tensors, where that is not what the hardware says, as "
-          "under another xla_tpu_scoped_vmem_limit_kib")
+          "The bytes of fast memory that the compiler had for tensors, such as under another "
+          "xla_tpu_scoped_vmem_limit_kib. The default is the size in the hardware file.")
       ->type_name("BYTES")
       ->check(WholeNumber(1, std::numeric_limits<int64_t>::max()));
-  command->add_option("--output", flags->output, "program file to write")
+  command->add_option("--output", flags->output, "The program file to write.")
       ->type_name("FILE")
       ->required();
-  command->add_flag("--json", flags->json, "print one JSON object (ImportReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (ImportReport) instead of text.");
   command->footer("Every input may be zstd-compressed.");
-  command->callback([flags, &action] { action = [flags] { return RunImport(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunImport(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,4 +1,4 @@
-// What `import` tells people.
+// The text that `import` prints.
 
 #ifndef MALLOCMUZERO_CLI_IMPORT_TEXT_H_
 #define MALLOCMUZERO_CLI_IMPORT_TEXT_H_

@@ -18,11 +18,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "actor/thread_count.h"
 #include "base/file_io.h"
+#include "base/log.h"
 #include "base/message_file.h"
 #include "base/status_macros.h"
-#include "cli/agent_player.h"
+#include "base/thread_count.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/explain_report.h"
 #include "cli/number_flag.h"
@@ -107,12 +109,13 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   return absl::OkStatus();
 }
 
-// The agent for solvers that ask for it; null for others, and for a portfolio without a checkpoint.
-absl::StatusOr<std::unique_ptr<Solver>> AgentFor(const MapFlags& flags,
+// The agent for solvers that use it; null for other solvers, and for a portfolio without a checkpoint.
+absl::StatusOr<std::unique_ptr<Solver>> AgentFor(const MapFlags& flags, const AgentPlayer& player,
                                                  const PlayedProgram& program) {
   if (!MayPlayAgent(flags)) return nullptr;
-  const std::string checkpoint = flags.checkpoint.empty() ? ShippedCheckpoint() : flags.checkpoint;
-  if (!checkpoint.empty()) return LoadAgent(program, checkpoint);
+  const std::string checkpoint =
+      flags.checkpoint.empty() ? player.shipped_checkpoint() : flags.checkpoint;
+  if (!checkpoint.empty()) return player.load(program, checkpoint);
   if (flags.solver == solver_name::kPortfolio) return nullptr;
   return absl::InvalidArgumentError("--solver agent: --checkpoint expected, none is installed");
 }
@@ -203,7 +206,8 @@ absl::Status WriteOutputs(const MapFlags& flags, const Program& program, const S
   return status.ok() ? status : OutputError(status);
 }
 
-absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
+// `agent` is null where no networks can be played.
+absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent) {
   const absl::StatusOr<absl::Duration> budget = ParseDuration("--budget", flags.budget);
   if (!budget.ok()) return budget.status();
   absl::StatusOr<Program> loaded = LoadProgram(flags.program);
@@ -229,9 +233,16 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
     options.seed = flags.seed;
     options.stop = InterruptGuard::interrupted;
     options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
-    const absl::StatusOr<std::unique_ptr<Solver>> agent = AgentFor(flags, **played);
-    if (!agent.ok()) return agent.status();
-    options.agent = agent->get();
+    absl::StatusOr<std::unique_ptr<Solver>> loaded_agent = nullptr;
+    if (agent != nullptr) {
+      loaded_agent = AgentFor(flags, *agent, **played);
+    } else if (MayPlayAgent(flags)) {
+      WriteToStderr(
+          "mallocmuzero: map: mallocmuzero-agent is not installed, so the solvers search without a "
+          "network\n");
+    }
+    if (!loaded_agent.ok()) return loaded_agent.status();
+    options.agent = loaded_agent->get();
     solution = Solve(flags.solver, rules, options);
   }
   if (!solution.ok()) return solution.status();
@@ -249,45 +260,67 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags) {
   return PrintJson(report);
 }
 
-}  // namespace
+// Whether the executable that plays networks should do the work.
+CommandBody::Agent NeedsAgent(const MapFlags& flags) {
+  if (flags.solver == solver_name::kAgent || !flags.checkpoint.empty()) return CommandBody::Agent::kRequired;
+  return MayPlayAgent(flags) ? CommandBody::Agent::kPreferred : CommandBody::Agent::kNotNeeded;
+}
 
-void AddMapCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "map", "Play the game within a time budget and write the best mapping found");
-  const auto flags = std::make_shared<MapFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+CLI::App* AddMap(CLI::App& app, const std::shared_ptr<MapFlags>& flags) {
+  CLI::App* command = AddSubcommand(app, "map");
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--solver", flags->solver,
-                   absl::StrCat("one of ", KnownSolvers(), "; default: portfolio"))
+                   absl::StrCat("The solver: ", KnownSolvers(), ". The default is portfolio."))
       ->type_name("NAME");
   command
       ->add_option("--checkpoint", flags->checkpoint,
-                   "network of the agent, which plays a part of the budget in agent and portfolio; "
-                   "default: the one that comes with the software")
+                   "The network of the agent, which plays a part of the budget in agent and "
+                   "portfolio. The default is the network that comes with the software.")
       ->type_name("FILE");
   command
       ->add_option("--budget", flags->budget,
-                   "time to search, such as 500ms, 60s or 5m; default: 60s")
+                   "The time of the search, such as 500ms, 60s or 5m. The default is 60s.")
       ->type_name("TIME");
   command
       ->add_option("--threads", flags->threads,
-                   "that climb in local_search, portfolio and agent; default: one a core")
+                   "The number of threads of local search in local_search, portfolio and agent. "
+                   "The default is one thread per core.")
       ->type_name("N")
       ->check(WholeNumber(1, kMostThreads));
-  command->add_option("--seed", flags->seed, "of the solver's random choices; default: 0")
+  command->add_option("--seed", flags->seed, "The seed of all random choices. The default is 0.")
       ->check(WholeNumber(0));
-  command->add_option("--output", flags->output, "mapping file to write")
+  command->add_option("--output", flags->output, "The mapping file to write.")
       ->type_name("FILE")
       ->required();
-  command->add_option("--plot", flags->plot, "draw it beside the compiler's default, as SVG")
+  command
+      ->add_option("--plot", flags->plot,
+                   "Draws the mapping beside the compiler's default in this SVG file.")
       ->type_name("FILE");
   command->add_flag("--explain", flags->explain,
-                    "say which decisions gain most against the compiler's default");
-  command->add_flag("--json", flags->json, "print one JSON object (MapReport)");
+                    "Prints the decisions that gain most against the compiler's default.");
+  command->add_flag("--json", flags->json, "Prints one JSON object (MapReport) instead of text.");
   command->footer("Ctrl-C ends the search and keeps the best.");
-  command->callback([flags, &action] { action = [flags] { return RunMap(*flags); }; });
+  return command;
+}
+
+}  // namespace
+
+void AddMapCommand(CLI::App& app, CommandBody& body) {
+  const auto flags = std::make_shared<MapFlags>();
+  AddMap(app, flags)->callback([flags, &body] {
+    body.agent = NeedsAgent(*flags);
+    body.run = [flags] { return RunMap(*flags, nullptr); };
+  });
+}
+
+void AddMapCommandWithAgent(CLI::App& app, CommandBody& body, const AgentPlayer& agent) {
+  const auto flags = std::make_shared<MapFlags>();
+  AddMap(app, flags)->callback([flags, agent, &body] {
+    body.run = [flags, agent] { return RunMap(*flags, &agent); };
+  });
 }
 
 }  // namespace mallocmuzero::cli

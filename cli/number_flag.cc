@@ -32,7 +32,7 @@ CLI::Validator WholeNumber(uint64_t least, uint64_t most) {
   return CLI::Validator(
       [=](const std::string& text) -> std::string {
         uint64_t number = 0;
-        // As we would write it: CLI11 reads 010 as 8.
+        // The text must be the canonical form of the number: CLI11 reads 010 as 8.
         const bool is_number = absl::SimpleAtoi(text, &number) && absl::StrCat(number) == text;
         if (is_number && least <= number && number <= most) return "";
         return Expected(absl::StrCat("a whole number from ", least, " to ", most), text);

@@ -1,4 +1,4 @@
-// Checks of flags that are numbers, with errors of one line that say what would be right.
+// Checks of flags that are numbers. Their errors are one line that says which values are allowed.
 
 #ifndef MALLOCMUZERO_CLI_NUMBER_FLAG_H_
 #define MALLOCMUZERO_CLI_NUMBER_FLAG_H_
@@ -10,8 +10,8 @@
 
 namespace mallocmuzero::cli {
 
-// A whole number from `least` to `most`, in decimal and without zeros in front. CLI11 alone takes
-// -1 for 2^64-1, what has too many digits for 2^64-1 as well, and 010 for 8.
+// A whole number from `least` to `most`, in decimal and without leading zeros. CLI11 alone reads -1
+// and numbers with too many digits as 2^64-1, and 010 as 8.
 CLI::Validator WholeNumber(uint64_t least, uint64_t most = std::numeric_limits<uint64_t>::max());
 
 // A finite number of 0 or more, and one above 0.

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// What is wrong with `--flag text`; empty if nothing is. The value goes into `value`.
+// The error that `--flag text` causes; empty if there is none. Stores the value in `value`.
 template <typename T>
 std::string Parse(const CLI::Validator& check, const std::string& text, T& value) {
   CLI::App app;

@@ -1,5 +1,3 @@
-#include "cli/optimize_command.h"
-
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -15,11 +13,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "actor/thread_count.h"
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "base/stop_signal.h"
+#include "base/thread_count.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
@@ -227,82 +227,90 @@ absl::StatusOr<ExitCode> RunOptimize(const OptimizeFlags& flags) {
 
 void AddInputs(CLI::App& command, OptimizeFlags& flags) {
   command
-      .add_option("--hlo", flags.hlo,
-                  "program to compile: StableHLO as bytecode or text, or a serialised "
-                  "HloModuleProto")
+      .add_option(
+          "--hlo", flags.hlo,
+          "The program to compile: StableHLO as bytecode or text, or a serialised HloModuleProto.")
       ->type_name("FILE");
   command
       .add_option("--all-hbm", flags.all_hbm,
-                  "instead of --hlo: the program compiled with everything in HBM, a serialised "
-                  "HloModuleProto")
+                  "The program compiled with everything in HBM, a serialised HloModuleProto. It "
+                  "takes the place of --hlo.")
       ->type_name("FILE");
   command
-      .add_option("--default", flags.by_default,
-                  "with --all-hbm: the program compiled by default, HLO text or HloModuleProto")
+      .add_option(
+          "--default", flags.by_default,
+          "The program compiled by default, HLO text or HloModuleProto. It goes with --all-hbm.")
       ->type_name("FILE")
       ->needs("--all-hbm");
   command
-      .add_option("--sample", flags.samples,
-                  "the program compiled under another placement, for the latency table; repeatable")
+      .add_option(
+          "--sample", flags.samples,
+          "The program compiled under another placement, for the latency table. May be repeated.")
       ->type_name("FILE");
-  command.add_option("--chip", flags.chip, "chip to compile for, such as tpu_v6e")
+  command.add_option("--chip", flags.chip, "The chip to compile for, such as tpu_v6e.")
       ->type_name("NAME")
       ->required();
   command
       .add_option("--topology", flags.topology,
-                  "chips and how they are connected, as the compiler names it, such as v6e:2x4; "
-                  "default: the chip's smallest")
+                  "The number of chips and their connections, as the compiler names them, such as "
+                  "v6e:2x4. The default is the smallest topology of the chip.")
       ->type_name("NAME");
   command
       .add_option("--libtpu", flags.library,
-                  "the compiler, libtpu.so; default: TPU_LIBRARY_PATH, or python3's package libtpu")
+                  "The path of the compiler, libtpu.so. The default is TPU_LIBRARY_PATH, or the "
+                  "Python package libtpu.")
       ->type_name("PATH");
   command
       .add_option("--option", flags.options,
-                  "compiler option for every compile, such as xla_tpu_scoped_vmem_limit_kib=49152; "
-                  "repeatable")
+                  "Sets a compiler option for every compile, such as "
+                  "xla_tpu_scoped_vmem_limit_kib=49152. May be repeated.")
       ->type_name("NAME=VALUE");
-  command.add_flag("--keep-scoped-limit", flags.keep_scoped_limit,
-                   "do not try other limits of scoped memory than the chip's own");
+  command.add_flag(
+      "--keep-scoped-limit", flags.keep_scoped_limit,
+      "Keeps the chip's own limit of scoped memory. By default other limits are tried too.");
   command
       .add_option("--compile-options", flags.compile_options,
-                  "serialised CompileOptionsProto to start from, such as jax makes for a program "
-                  "of several devices; default: one device")
+                  "The serialised CompileOptionsProto to start from, such as jax makes for a "
+                  "program of several devices. The default is that of one device.")
       ->type_name("FILE");
 }
 
 }  // namespace
 
-void AddOptimizeCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "optimize", "Search for a placement, have it compiled as it stands, and keep the fastest");
+void AddOptimizeCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "optimize");
   const auto flags = std::make_shared<OptimizeFlags>();
   AddInputs(*command, *flags);
   command
       ->add_option("--output", flags->output,
-                   "folder to write: module.pb and executable.bin of the fastest, and what every "
-                   "round had compiled")
+                   "The folder to write: module.pb and executable.bin of the fastest compile, and "
+                   "the compiled modules of each round.")
       ->type_name("FOLDER")
       ->required();
-  command->add_option("--budget", flags->budget, "time for everything, such as 90s; default: 5m")
+  command
+      ->add_option("--budget", flags->budget,
+                   "The time of the whole search, such as 90s. The default is 5m.")
       ->type_name("TIME");
-  command->add_option("--solve", flags->solve, "time of local search in each round; default: 5s")
+  command
+      ->add_option("--solve", flags->solve,
+                   "The time of local search in each round. The default is 5s.")
       ->type_name("TIME");
   command
       ->add_option("--rounds", flags->rounds,
-                   "most rounds of search and compile; a few in a row without gain end the search; "
-                   "default: 12")
+                   "The search ends after this number of rounds, or earlier if some rounds in a "
+                   "row gain nothing. The default is 12.")
       ->type_name("N")
       ->check(WholeNumber(1, kMostRounds));
   command
       ->add_option("--threads", flags->threads,
-                   "threads that climb in local search; default: one a core")
+                   "The number of threads of local search. The default is one thread per core.")
       ->type_name("N")
       ->check(WholeNumber(1, kMostThreads));
-  command->add_option("--seed", flags->seed, "of local search's random choices; default: 0")
+  command->add_option("--seed", flags->seed, "The seed of all random choices. The default is 0.")
       ->check(WholeNumber(0));
-  command->add_flag("--json", flags->json, "print one JSON object (OptimizeReport)");
-  command->callback([flags, &action] { action = [flags] { return RunOptimize(*flags); }; });
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (OptimizeReport) instead of text.");
+  command->callback([flags, &body] { body.run = [flags] { return RunOptimize(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/overrides_command.h"
-
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -13,6 +11,8 @@
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
@@ -26,7 +26,8 @@ namespace {
 
 constexpr int kItemsShown = 10;
 
-// A wish and no mapping: its items, with those of all_hbm, are all that the compiler can be asked.
+// Names no mapping. Its items and those of all_hbm together are everything that options can ask of
+// the compiler.
 constexpr char kAllFastName[] = "all_fast";
 
 struct OverridesFlags {
@@ -96,31 +97,34 @@ absl::StatusOr<ExitCode> RunOverrides(const OverridesFlags& flags) {
 
 }  // namespace
 
-void AddOverridesCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "overrides", "Write the compiler options that ask for a mapping instead of the default");
+void AddOverridesCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "overrides");
   const auto flags = std::make_shared<OverridesFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--mapping", flags->mapping,
-                   absl::StrCat(kMappingHelp, ", or ", kAllFastName,
-                                " (no mapping: everything that is not in fast memory by default)"))
+      ->add_option(
+          "--mapping", flags->mapping,
+          absl::StrCat(kMappingHelp, " The name ", kAllFastName,
+                       " asks for everything in fast memory that is not there by default."))
       ->type_name("NAME|FILE")
       ->required();
   command
       ->add_option("--output", flags->output,
-                   "file to write: one compiler option a line, name=value; empty: keep the default")
+                   "The file to write: one compiler option on each line, as name=value. An empty "
+                   "file keeps the default.")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--scope", flags->scope,
-                   "values: whole values only (default); uses: also single uses of a value")
+                   "With values the options ask for whole values. With uses they also ask for "
+                   "single uses of a value. The default is values.")
       ->type_name("values|uses")
       ->check(CLI::IsMember({"values", "uses"}));
-  command->add_flag("--json", flags->json, "print one JSON object (OverridesReport)");
-  command->callback([flags, &action] { action = [flags] { return RunOverrides(*flags); }; });
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (OverridesReport) instead of text.");
+  command->callback([flags, &body] { body.run = [flags] { return RunOverrides(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/place_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -14,6 +12,8 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
@@ -105,11 +105,10 @@ absl::StatusOr<ExitCode> RunPlace(const PlaceFlags& flags) {
 
 }  // namespace
 
-void AddPlaceCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "place", "Write a mapping into the compiled module, for the compiler to take as it stands");
+void AddPlaceCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "place");
   const auto flags = std::make_shared<PlaceFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command->add_option("--mapping", flags->mapping, kMappingHelp)
@@ -117,18 +116,18 @@ void AddPlaceCommand(CLI::App& app, Action& action) {
       ->required();
   command
       ->add_option("--module", flags->module,
-                   "the compile with everything in HBM that the program was imported from, as a "
-                   "serialised HloModuleProto")
+                   "The compile with everything in HBM that the program was imported from, a "
+                   "serialised HloModuleProto.")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--output", flags->output,
-                   "file to write: the placed module, a serialised HloModuleProto (compressed if "
-                   "it ends in .zst)")
+                   "The file to write: the placed module, a serialised HloModuleProto. It is "
+                   "compressed if its name ends in .zst.")
       ->type_name("FILE")
       ->required();
-  command->add_flag("--json", flags->json, "print one JSON object (PlaceReport)");
-  command->callback([flags, &action] { action = [flags] { return RunPlace(*flags); }; });
+  command->add_flag("--json", flags->json, "Prints one JSON object (PlaceReport) instead of text.");
+  command->callback([flags, &body] { body.run = [flags] { return RunPlace(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

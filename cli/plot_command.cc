@@ -1,5 +1,3 @@
-#include "cli/plot_command.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -13,6 +11,8 @@
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/program_inputs.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
@@ -77,22 +77,22 @@ absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
 
 }  // namespace
 
-void AddPlotCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "plot", "Draw mappings and the compiler's default: fast memory, copies, HBM bandwidth");
+void AddPlotCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "plot");
   const auto flags = std::make_shared<PlotFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
-  command->add_option("--mapping", flags->mappings, absl::StrCat(kMappingHelp, "; may be repeated"))
+  command->add_option("--mapping", flags->mappings, absl::StrCat(kMappingHelp, " May be repeated."))
       ->type_name("NAME|FILE");
-  command->add_option("--output", flags->output, "SVG file to write")
+  command->add_option("--output", flags->output, "The SVG file to write.")
       ->type_name("FILE")
       ->required();
   command->add_flag("--by-instruction", flags->by_instruction,
-                    "give every instruction the same width instead of the time it takes");
-  command->add_flag("--stacked", flags->stacked, "put panels one below the other");
-  command->callback([flags, &action] { action = [flags] { return RunPlot(*flags); }; });
+                    "Gives every instruction the same width. By default its width is its time.");
+  command->add_flag("--stacked", flags->stacked,
+                    "Puts the panels one below the other. By default they are side by side.");
+  command->callback([flags, &body] { body.run = [flags] { return RunPlot(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,4 +1,4 @@
-// The price of a program under a mapping, as a report and for people.
+// The price of a program under a mapping, as a report and as text.
 
 #ifndef MALLOCMUZERO_CLI_PRICE_REPORT_H_
 #define MALLOCMUZERO_CLI_PRICE_REPORT_H_

@@ -11,15 +11,14 @@
 
 namespace mallocmuzero::cli {
 
-// The names a --mapping flag knows without a file.
+// The mappings that a --mapping flag names without a file.
 inline constexpr char kAllHbmMappingName[] = "all_hbm";
 inline constexpr char kDefaultMappingName[] = "default";
 
 // Help text of a --mapping flag.
 inline constexpr char kMappingHelp[] =
-    "mapping file, or all_hbm (everything in HBM), or default (the compiler's own placement, "
-    "stored "
-    "in the program)";
+    "A mapping file, all_hbm (everything in HBM), or default (the compiler's own placement, which "
+    "is stored in the program).";
 
 // The mapping that a --mapping flag names: "all_hbm", "default" or a file. A file of one of these
 // two names is given as "./default".

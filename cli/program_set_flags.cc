@@ -46,24 +46,27 @@ absl::StatusOr<std::vector<std::string>> FindPaths(const ProgramSetFlags& flags)
 
 void AddProgramSetFlags(CLI::App& command, const std::string& verb, ProgramSetFlags& flags) {
   CLI::Option* program =
-      command.add_option("--program", flags.program, "program to " + verb)->type_name("FILE");
+      command.add_option("--program", flags.program, "The program to " + verb + ".")
+          ->type_name("FILE");
   CLI::Option* workloads =
-      command.add_option("--workloads", flags.workloads, "folder of programs to " + verb)
+      command
+          .add_option("--workloads", flags.workloads, "The folder of the programs to " + verb + ".")
           ->type_name("DIR")
           ->excludes(program);
   command
       .add_option("--split", flags.split,
-                  "of DIR, only the programs that DIR/split.csv gives this split")
+                  "Takes only the programs of DIR that DIR/split.csv gives this split. By default "
+                  "all programs are taken.")
       ->type_name("train|validation|test")
       ->needs(workloads);
   command
       .add_option("--fast-memory", flags.fast_memory,
-                  "each program with fast memory of these sizes, as shares of what its chip has, "
-                  "such as 0.25,0.5,1; default: 1")
+                  "Takes each program with fast memory of these sizes, given as shares of the "
+                  "chip's own, such as 0.25,0.5,1. The default is 1.")
       ->type_name("SHARES")
       ->delimiter(',')
       ->check(AboveZero());
-  // A callback of the command itself runs after this one.
+  // CLI11 runs the callback of the command itself after this one.
   command.parse_complete_callback([program, workloads] {
     if (program->count() + workloads->count() == 0) {
       throw CLI::RequiredError("--program or --workloads");

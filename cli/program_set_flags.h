@@ -19,15 +19,16 @@ struct ProgramSetFlags {
   std::vector<double> fast_memory;  // shares; empty: as it is
 };
 
-// --program or --workloads, one of which must be given, --split and --fast-memory. `verb` is what
-// is done to the programs ("train on"). `flags` must outlive the parsing.
+// Adds --program and --workloads, of which the command line must have one, --split and
+// --fast-memory. `verb` says in their help what the command does with the programs, such as "train
+// on". `flags` must outlive the parsing.
 void AddProgramSetFlags(CLI::App& command, const std::string& verb, ProgramSetFlags& flags);
 
 // The paths of the programs in a folder and its folders. InvalidArgument if there are none.
 absl::StatusOr<std::vector<std::string>> FindSomePrograms(const std::string& folder);
 
-// The programs, each with every size of fast memory. What leaves nothing to decide, or needs more
-// fast memory, is left out, and said on stderr. Errors name the flag or the file.
+// The programs, each with every size of fast memory. Programs that leave nothing to decide or need
+// more fast memory are left out; a line on stderr names them. Errors name the flag or the file.
 absl::StatusOr<ProgramSet> LoadProgramSet(const ProgramSetFlags& flags);
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/readback_command.h"
-
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -16,6 +14,8 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
@@ -96,7 +96,7 @@ std::string ReadbackText(const v1::ReadBackReport& report) {
     facts.push_back(
         {"wanted", ComparedCycles(report.wanted_cycles(), report.has_default_mapped_cycles(),
                                   report.default_mapped_cycles())});
-    facts.push_back({"honoured", absl::StrCat(FormatPercent(report.honoured_share()),
+    facts.push_back({"followed", absl::StrCat(FormatPercent(report.honoured_share()),
                                               " of the accessed bytes")});
   }
   facts.push_back(
@@ -113,8 +113,9 @@ v1::ReadBackReport Report(const Program& program, const ReadBack& read_back,
   return report;
 }
 
-// One line of JSON for each module whose file name comes in, until there are no more. Starting
-// takes longer than reading a module back, and a loop over compiles reads hundreds.
+// Reads file names from standard input and prints one line of JSON for each module. Loading the
+// program takes longer than reading a module back, and a loop over compiles reads hundreds of
+// modules.
 absl::StatusOr<ExitCode> AnswerNames(const ReadbackFlags& flags, const Program& program,
                                      const Mapping* wanted) {
   std::string name;
@@ -166,33 +167,35 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
 
 }  // namespace
 
-void AddReadbackCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "readback", "Read the placement of a recompiled module in terms of its program");
+void AddReadbackCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "readback");
   const auto flags = std::make_shared<ReadbackFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--all-hbm", flags->all_hbm,
-                   "HLO, text or protobuf, of the compile with everything in HBM that the program "
-                   "was imported from")
+                   "The HLO, text or protobuf, of the compile with everything in HBM that the "
+                   "program was imported from.")
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--hlo", flags->hlo,
-                   "HLO of the recompiled module; a dumped schedule without estimates will "
-                   "do; -: names of such files on standard input, one a line")
+      ->add_option(
+          "--hlo", flags->hlo,
+          "The HLO of the recompiled module. A dumped schedule without estimates is enough. With - "
+          "the command reads file names from standard input, one on each line.")
       ->type_name("FILE|-")
       ->required();
   command
-      ->add_option("--mapping", flags->mapping,
-                   absl::StrCat("compare with what was wanted: ", kMappingHelp))
+      ->add_option(
+          "--mapping", flags->mapping,
+          absl::StrCat("Compares the placement with the mapping that was wanted. ", kMappingHelp))
       ->type_name("NAME|FILE");
-  command->add_option("--output", flags->output, "mapping file to write: the placement read back")
+  command->add_option("--output", flags->output, "Writes the placement to this mapping file.")
       ->type_name("FILE");
-  command->add_flag("--json", flags->json, "print one JSON object (ReadBackReport)");
-  command->callback([flags, &action] { action = [flags] { return RunReadback(*flags); }; });
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (ReadBackReport) instead of text.");
+  command->callback([flags, &body] { body.run = [flags] { return RunReadback(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -1,5 +1,3 @@
-#include "cli/simulate_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -9,6 +7,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/price_report.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
@@ -21,7 +21,7 @@
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr int kInstructionsShown = 10;
+constexpr int kCostliestShown = 10;
 
 struct SimulateFlags {
   std::string hlo;
@@ -52,39 +52,43 @@ absl::StatusOr<ExitCode> SimulateProgram(const SimulateFlags& flags) {
   if (flags.json) return PrintJson(report);
   const std::string text =
       absl::StrCat(report.name(), " on ", report.hardware(), " under the mapping ", flags.mapping,
-                   "\n\n", PriceText(report), "\nThe ", kInstructionsShown,
+                   "\n\n", PriceText(report), "\nThe ", kCostliestShown,
                    " instructions that take most cycles, waiting for copies not included\n",
-                   CostliestInstructions(*program, *mapping, kInstructionsShown));
+                   CostliestInstructions(*program, *mapping, kCostliestShown));
   std::fputs(text.c_str(), stdout);
   return ExitCode::kSuccess;
 }
 
 }  // namespace
 
-void AddSimulateCommand(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "simulate", "Price a compiled module as it stands, or a program under a mapping");
+void AddSimulateCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "simulate");
   const auto flags = std::make_shared<SimulateFlags>();
   CLI::Option* hlo =
-      command->add_option("--hlo", flags->hlo, "HLO of a compiled module, text or protobuf")
+      command->add_option("--hlo", flags->hlo, "The HLO of a compiled module, text or protobuf.")
           ->type_name("FILE");
   CLI::Option* hardware =
-      command->add_option("--hardware", flags->hardware, "chip name or hardware file; with --hlo")
+      command
+          ->add_option(
+              "--hardware", flags->hardware,
+              "The name of the chip, such as tpu_v6e, or a hardware file. It goes with --hlo.")
           ->type_name("NAME|FILE");
   CLI::Option* program =
-      command->add_option("--program", flags->program, "program that `import` wrote")
+      command->add_option("--program", flags->program, "The program file, which `import` wrote.")
           ->type_name("FILE");
-  command->add_option("--mapping", flags->mapping, absl::StrCat(kMappingHelp, "; default: all_hbm"))
+  command
+      ->add_option("--mapping", flags->mapping,
+                   absl::StrCat(kMappingHelp, " The default is all_hbm."))
       ->type_name("NAME|FILE")
       ->needs(program);
-  command->add_flag("--json", flags->json, "print one JSON object (PriceReport)");
+  command->add_flag("--json", flags->json, "Prints one JSON object (PriceReport) instead of text.");
   hlo->needs(hardware)->excludes(program);
   hardware->needs(hlo);
-  command->callback([flags, hlo, program, &action] {
+  command->callback([flags, hlo, program, &body] {
     if (hlo->empty() && program->empty()) {
       throw CLI::ValidationError("simulate", "one of --hlo and --program is required");
     }
-    action = [flags, from_module = !hlo->empty()] {
+    body.run = [flags, from_module = !hlo->empty()] {
       return from_module ? SimulateModule(*flags) : SimulateProgram(*flags);
     };
   });

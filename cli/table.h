@@ -34,7 +34,7 @@ class Table {
   // Header, rule, rows; each line ends with a newline and has no trailing blanks.
   std::string ToText() const;
 
-  // The same as a Markdown table; '|' in a cell is escaped.
+  // Returns a Markdown table. The character '|' in a cell is escaped.
   std::string ToMarkdown() const;
 
  private:

@@ -1,5 +1,3 @@
-#include "cli/validate_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -10,6 +8,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
@@ -82,19 +82,19 @@ absl::StatusOr<ExitCode> RunValidate(const ValidateFlags& flags) {
 
 }  // namespace
 
-void AddValidateCommand(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("validate", "Check a mapping against every rule of its program");
+void AddValidateCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "validate");
   const auto flags = std::make_shared<ValidateFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command->add_option("--mapping", flags->mapping, kMappingHelp)
       ->type_name("NAME|FILE")
       ->required();
-  command->add_flag("--json", flags->json, "print one JSON object (ValidationReport)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (ValidationReport) instead of text.");
   command->footer("Exits 1 if the mapping is invalid.");
-  command->callback([flags, &action] { action = [flags] { return RunValidate(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunValidate(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

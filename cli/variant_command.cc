@@ -1,5 +1,3 @@
-#include "cli/variant_command.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,6 +9,8 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/number_flag.h"
 #include "cli/table.h"
 #include "simulator/core/fast_memory_share.h"
@@ -48,24 +48,23 @@ absl::StatusOr<ExitCode> RunVariant(const VariantFlags& flags) {
 
 }  // namespace
 
-void AddVariantCommand(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("variant", "Write a program as it would be with more or less fast memory");
+void AddVariantCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "variant");
   const auto flags = std::make_shared<VariantFlags>();
-  command->add_option("--program", flags->program, "program that `import` wrote")
+  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--fast-memory", flags->fast_memory,
-                   "its size as a share of what the chip has, such as 0.25")
+                   "The size of fast memory as a share of the chip's own, such as 0.25.")
       ->type_name("SHARE")
       ->check(AboveZero())
       ->required();
-  command->add_option("--output", flags->output, "program file to write")
+  command->add_option("--output", flags->output, "The program file to write.")
       ->type_name("FILE")
       ->required();
   command->footer("The compiler has not been asked about it: there is no default to compare with.");
-  command->callback([flags, &action] { action = [flags] { return RunVariant(*flags); }; });
+  command->callback([flags, &body] { body.run = [flags] { return RunVariant(*flags); }; });
 }
 
 }  // namespace mallocmuzero::cli

@@ -14,7 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "actor/self_play.h"
-#include "actor/thread_count.h"
+#include "base/thread_count.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
 #include "replay/client/replay_writer.h"
@@ -36,7 +36,7 @@ bool IsName(absl::string_view name) {
   return true;
 }
 
-std::string Message(const absl::Status& status) {
+std::string MessageOf(const absl::Status& status) {
   return std::string(status.message().data(), status.message().size());
 }
 
@@ -120,7 +120,7 @@ void Checker::CheckSecurity() {
     return;
   }
   // The message has the form "security.FIELD: what is wrong".
-  const std::string message = Message(loaded.status());
+  const std::string message = MessageOf(loaded.status());
   for (const auto& [field, path] : files) {
     const std::string prefix = absl::StrCat("security.", field, ": ");
     if (absl::StartsWith(message, prefix)) {
@@ -166,7 +166,7 @@ void Checker::CheckListen(const std::string& address, const ConfigSection& secti
   }
   if (security_ != nullptr) {
     const absl::Status status = security_->CheckListenAddress(address);
-    if (!status.ok()) section.Complain("address", Message(status));
+    if (!status.ok()) section.Complain("address", MessageOf(status));
   }
   CheckFree({*parsed, 1, section.PathOf("address"), section.LineOf("address")}, section, "address");
 }
@@ -259,7 +259,7 @@ void Checker::CheckRateLimit(const v1::ReplayShard& shard, const ConfigSection& 
   for (const auto& [field, limit] : limits) {
     const absl::Status status = RateLimiter::Check(*limit, shard.max_positions());
     const std::string prefix = absl::StrCat("rate_limit.", field, ": ");
-    const std::string message = Message(status);
+    const std::string message = MessageOf(status);
     // Mistakes of other fields are reported elsewhere.
     if (absl::StartsWith(message, prefix)) limiter.Complain(field, message.substr(prefix.size()));
   }
@@ -284,7 +284,7 @@ void Checker::CheckSearch(const ConfigSection& learner) {
     section.Complain("kind", "GUMBEL or PUCT expected");
   }
   const absl::StatusOr<SearchConfig> made = MakeSearchConfig(search);
-  if (!made.ok()) section.Complain(Message(made.status()));
+  if (!made.ok()) section.Complain(MessageOf(made.status()));
 }
 
 void Checker::CheckLearner(bool programs) {
@@ -307,9 +307,9 @@ void Checker::CheckLearner(bool programs) {
   CheckSearch(section);
   absl::Status network = ValidateNetworkConfig(learner.network());
   if (network.ok()) network = CheckPlayable(learner.network());
-  if (!network.ok()) section.Complain("network", Message(network));
+  if (!network.ok()) section.Complain("network", MessageOf(network));
   const absl::Status values = CheckValueTarget(learner.options(), learner.network());
-  if (!values.ok()) section.Complain(Message(values));
+  if (!values.ok()) section.Complain(MessageOf(values));
   CheckFrom(section, programs);
   if (learner.run_dir().empty()) section.Complain("run_dir", "empty; a folder expected");
   if (learner.processes() > 1) CheckProcesses(section);
@@ -339,7 +339,7 @@ void Checker::CheckProcesses(const ConfigSection& section) {
                                           learner.processes(), " learner processes meet"));
   } else if (security_ != nullptr) {
     const absl::Status status = security_->CheckListenAddress(address);
-    if (!status.ok()) section.Complain(kField, Message(status));
+    if (!status.ok()) section.Complain(kField, MessageOf(status));
   }
 }
 

@@ -8,7 +8,7 @@
 namespace mallocmuzero {
 namespace {
 
-constexpr uint64_t kMebibyte = 1 << 20;
+constexpr uint64_t kBytesPerMebibyte = 1 << 20;
 
 // The preset "tiny" is part of this build, so value() cannot fail.
 v1::TrainConfig Training() { return DefaultTrainConfig("tiny").value(); }
@@ -41,7 +41,7 @@ v1::ActorRole DefaultActorRole() {
   actor.set_count(1);
   actor.set_threads(1);
   actor.set_games_in_flight(32);
-  actor.set_spool_bytes(64 * kMebibyte);
+  actor.set_spool_bytes(64 * kBytesPerMebibyte);
   actor.set_spool_dir("spool");
   actor.set_max_policy_lag(1000);
   return actor;
@@ -70,7 +70,7 @@ v1::ReplayShard DefaultReplayShard(const std::string& name, const v1::LearnerOpt
   // Several batches of slack for either side, so that neither waits for single games of the other.
   limit.set_error_buffer(16.0 * options.batch_size() * (1 + options.samples_per_insert()));
   shard.set_remember_evicted_seconds(24 * 3600);
-  shard.set_cache_bytes(64 * kMebibyte);
+  shard.set_cache_bytes(64 * kBytesPerMebibyte);
   return shard;
 }
 

@@ -16,12 +16,50 @@ target_precompile_headers(mmz_headers PRIVATE
   <absl/container/flat_hash_map.h> <absl/status/statusor.h> <absl/strings/str_cat.h>
   <google/protobuf/message.h> <google/protobuf/map.h>)
 
-# mmz_library(NAME SOURCES... DEPENDS... PRECOMPILE...): a static library of this repository.
-# Includes are written from the repository root ("simulator/program.h"). PRECOMPILE names headers
-# that most of its files include, instead of the usual ones.
+# mmz_batches(RESULT NAME SIZE SOURCES...): files for the target NAME that include SIZE sources each,
+# so that the compiler reads the headers of several sources once. They are like those of CMake's
+# UNITY_BUILD, but include by paths from the repository root: ccache shares them between checkouts.
+# scripts/lint takes the batches apart for clang-tidy.
+function(mmz_batches result name size)
+  if(NOT MALLOCMUZERO_BATCHES)
+    set(${result} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(batches "")
+  set(content "")
+  set(count 0)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(path ${source} ABSOLUTE)
+    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${path})
+    string(APPEND content "#include \"${path}\"\n")
+    math(EXPR count "${count} + 1")
+    list(LENGTH batches number)
+    math(EXPR left "${count} - ${size} * ${number}")
+    list(LENGTH ARGN all)
+    if(left EQUAL size OR count EQUAL all)
+      set(batch ${CMAKE_BINARY_DIR}/batches/${name}_${number}.cc)
+      file(CONFIGURE OUTPUT ${batch} CONTENT "${content}" @ONLY)
+      list(APPEND batches ${batch})
+      set(content "")
+    endif()
+  endforeach()
+  set(${result} ${batches} PARENT_SCOPE)
+endfunction()
+
+# mmz_library(NAME SOURCES... SEPARATE... DEPENDS... PRECOMPILE...): a static library of this
+# repository. Includes are written from the repository root ("simulator/program.h"). SEPARATE are
+# sources that are not compiled in batches: they have flags of their own, define names that another
+# source has too, or include build_info.h, which each commit changes. PRECOMPILE names headers that
+# most of its files include, instead of the usual ones.
 function(mmz_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRECOMPILE" ${ARGN})
-  add_library(${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "" "" "SOURCES;SEPARATE;DEPENDS;PRECOMPILE" ${ARGN})
+  mmz_batches(batches ${name} 8 ${ARG_SOURCES})
+  if(MALLOCMUZERO_BATCHES)
+    # GCC takes a class of an included file for one of a header, which must have no local types.
+    set_source_files_properties(${batches} PROPERTIES
+      COMPILE_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+  add_library(${name} STATIC ${batches} ${ARG_SEPARATE})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${MMZ_PRECOMPILED_WARNINGS})
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS})
@@ -32,12 +70,16 @@ function(mmz_library name)
   endif()
 endfunction()
 
+# Tests check what the libraries do, which are optimised; their own code runs once.
+set(MMZ_TEST_OPTIMISATION $<$<CONFIG:Release>:-O1>)
+
 if(MALLOCMUZERO_BUILD_TESTS)
   add_library(mmz_test_headers OBJECT ${CMAKE_BINARY_DIR}/headers.cc)
   target_compile_definitions(mmz_test_headers PRIVATE
     MALLOCMUZERO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     MALLOCMUZERO_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  target_compile_options(mmz_test_headers PRIVATE ${MMZ_PRECOMPILED_WARNINGS})
+  target_compile_options(mmz_test_headers PRIVATE
+    ${MMZ_PRECOMPILED_WARNINGS} ${MMZ_TEST_OPTIMISATION})
   target_link_libraries(mmz_test_headers PRIVATE
     GTest::gmock protobuf::libprotobuf absl::statusor absl::strings)
   target_precompile_headers(mmz_test_headers PRIVATE
@@ -46,15 +88,16 @@ if(MALLOCMUZERO_BUILD_TESTS)
     <google/protobuf/message.h> <google/protobuf/map.h>)
 endif()
 
-# mmz_test(NAME SOURCES... DEPENDS...): one GoogleTest binary; tests find committed data through
-# MALLOCMUZERO_SOURCE_DIR and built programs through MALLOCMUZERO_BINARY_DIR. PRECOMPILE as above.
+# mmz_test(NAME SOURCES... SEPARATE... DEPENDS...): one GoogleTest binary; tests find committed data through
+# MALLOCMUZERO_SOURCE_DIR and built programs through MALLOCMUZERO_BINARY_DIR. SEPARATE and PRECOMPILE as above.
 function(mmz_test name)
   if(NOT MALLOCMUZERO_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRECOMPILE" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
-  target_compile_options(${name} PRIVATE ${MMZ_PRECOMPILED_WARNINGS})
+  cmake_parse_arguments(ARG "" "" "SOURCES;SEPARATE;DEPENDS;PRECOMPILE" ${ARGN})
+  mmz_batches(batches ${name} 6 ${ARG_SOURCES})
+  add_executable(${name} ${batches} ${ARG_SEPARATE})
+  target_compile_options(${name} PRIVATE ${MMZ_PRECOMPILED_WARNINGS} ${MMZ_TEST_OPTIMISATION})
   target_compile_definitions(${name} PRIVATE
     MALLOCMUZERO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     MALLOCMUZERO_BINARY_DIR="${CMAKE_BINARY_DIR}")

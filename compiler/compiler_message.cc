@@ -11,12 +11,12 @@
 namespace mallocmuzero {
 namespace {
 
-constexpr size_t kMostBytes = 1000;
+constexpr size_t kMostMessageBytes = 1000;
 
 // Shortens the text and makes it valid UTF-8, because the cut may split a character.
 std::string Shorten(std::string text) {
-  if (text.size() > kMostBytes) {
-    text.resize(kMostBytes - 3);
+  if (text.size() > kMostMessageBytes) {
+    text.resize(kMostMessageBytes - 3);
     text += "...";
   }
   return ToUtf8(std::move(text));

@@ -11,7 +11,7 @@ namespace {
 
 // Bound on the size of a module: the request to the child process is a message, which has less than
 // 2 GiB.
-constexpr size_t kMostBytes = size_t{2000} << 20;
+constexpr size_t kMostModuleBytes = size_t{2000} << 20;
 
 constexpr absl::string_view kBytecodeMagic = "ML\xEFR";
 
@@ -28,9 +28,9 @@ bool IsHloModule(absl::string_view bytes) {
 }  // namespace
 
 absl::StatusOr<std::string> ModuleFormat(absl::string_view bytes, absl::string_view name) {
-  if (bytes.size() > kMostBytes) {
+  if (bytes.size() > kMostModuleBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, ": longer than ", kMostBytes, " bytes, the most that can be compiled"));
+        absl::StrCat(name, ": longer than ", kMostModuleBytes, " bytes, the most that can be compiled"));
   }
   if (absl::StartsWith(bytes, kBytecodeMagic)) return "mlir";
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(bytes);

@@ -22,7 +22,7 @@
 namespace mallocmuzero::view {
 namespace {
 
-using Program = v1::TrainMetrics::Program;
+using ProgramMetrics = v1::TrainMetrics::Program;
 using Iterations = absl::Span<const v1::TrainMetrics>;
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
@@ -40,7 +40,7 @@ struct Gains {
 };
 
 // True if two entries mean the same program. Either entry may lack the chip.
-bool IsSame(const Program& a, const Program& b) {
+bool IsSame(const ProgramMetrics& a, const ProgramMetrics& b) {
   const bool same_chip =
       a.hardware() == b.hardware() || a.hardware().empty() || b.hardware().empty();
   return same_chip && a.name() == b.name();
@@ -50,13 +50,14 @@ bool IsSame(const Program& a, const Program& b) {
 class ProgramIndex {
  public:
   explicit ProgramIndex(const v1::TrainMetrics& metrics) {
-    for (const Program& program : metrics.programs()) by_name_[program.name()].push_back(&program);
+    for (const ProgramMetrics& program : metrics.programs())
+      by_name_[program.name()].push_back(&program);
   }
 
-  const Program* Find(const Program& program) const {
+  const ProgramMetrics* Find(const ProgramMetrics& program) const {
     const auto found = by_name_.find(program.name());
     if (found == by_name_.end()) return nullptr;
-    for (const Program* candidate : found->second) {
+    for (const ProgramMetrics* candidate : found->second) {
       if (IsSame(*candidate, program)) return candidate;
     }
     return nullptr;
@@ -64,13 +65,13 @@ class ProgramIndex {
 
  private:
   // for each name one program of each chip
-  absl::flat_hash_map<absl::string_view, std::vector<const Program*>> by_name_;
+  absl::flat_hash_map<absl::string_view, std::vector<const ProgramMetrics*>> by_name_;
 };
 
 // `found` is null if the iteration does not have the program.
-Gains GainsOf(const Program* found) {
+Gains GainsOf(const ProgramMetrics* found) {
   if (found == nullptr) return {};
-  const Program& program = *found;
+  const ProgramMetrics& program = *found;
   const auto percent = [&](bool known, double value) {
     return known ? 100 * CyclesSaved(program, value) : kMissing;
   };
@@ -88,7 +89,7 @@ Gains MeanGains(const v1::TrainMetrics& metrics, const v1::TrainMetrics& last,
   const ProgramIndex index(metrics);
   const bool all_there =
       std::all_of(last.programs().begin(), last.programs().end(),
-                  [&](const Program& program) { return index.Find(program) != nullptr; });
+                  [&](const ProgramMetrics& program) { return index.Find(program) != nullptr; });
   if (!all_there) return {};
   Gains mean = {0, 0, 0, 0};
   self_play.resize(last.programs_size(), kMissing);
@@ -182,13 +183,13 @@ std::string TitleOf(absl::string_view run, absl::string_view what) {
 
 }  // namespace
 
-double CyclesSaved(const Program& program, double value) {
+double CyclesSaved(const ProgramMetrics& program, double value) {
   const double reference = program.has_default_return() ? program.default_return() : 0;
   return 1 - (1 - value) / (1 - reference);
 }
 
-const Program* FindProgram(const v1::TrainMetrics& metrics, const Program& program) {
-  for (const Program& candidate : metrics.programs()) {
+const ProgramMetrics* FindProgram(const v1::TrainMetrics& metrics, const ProgramMetrics& program) {
+  for (const ProgramMetrics& candidate : metrics.programs()) {
     if (IsSame(candidate, program)) return &candidate;
   }
   return nullptr;
@@ -200,7 +201,7 @@ std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics) {
   // Programs without a game go last, and so does NaN from a damaged file, which would break the
   // order.
   const auto gain = [&](int p) {
-    const Program& program = metrics.programs(p);
+    const ProgramMetrics& program = metrics.programs(p);
     const double saved = CyclesSaved(program, program.best_return());
     return !program.has_best_return() || std::isnan(saved)
                ? -std::numeric_limits<double>::infinity()
@@ -231,7 +232,7 @@ std::string ReturnsSvg(absl::string_view run, Iterations iterations) {
     order.resize(kMostProgramsDrawn);
   }
   for (const int p : order) {
-    const Program& program = iterations.back().programs(p);
+    const ProgramMetrics& program = iterations.back().programs(p);
     charts.push_back(ReturnsChart(NameOnChip(program.name(), program.hardware()),
                                   program.has_default_return() ? "default" : "all in HBM",
                                   iterations,

@@ -27,7 +27,7 @@ namespace mallocmuzero {
 namespace {
 
 // The time between two checks for something that the thread waits for.
-constexpr absl::Duration kLook = absl::Milliseconds(50);
+constexpr absl::Duration kCheckInterval = absl::Milliseconds(50);
 
 constexpr absl::Duration kDrawPatience = absl::Milliseconds(500);
 
@@ -65,7 +65,7 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
     }
     state_.SetBlocked(options_.thread, block);
     if (round.tasks.empty()) {
-      stop.WaitForNotificationWithTimeout(kLook);
+      stop.WaitForNotificationWithTimeout(kCheckInterval);
       state_.AddSeconds(absl::ToDoubleSeconds(absl::Now() - start), 0);
       continue;
     }

@@ -20,7 +20,6 @@
 #include "absl/time/time.h"
 #include "actor/demonstrations.h"
 #include "actor/role/actor_role.h"
-#include "actor/role/synthetic_actor.h"
 #include "base/message_file.h"
 #include "env/testing/random_program_set.h"
 #include "gmock/gmock.h"
@@ -338,25 +337,6 @@ TEST_F(Cluster, TwoProcessesTrainTogetherAndMeetAgain) {
     EXPECT_EQ((*second)->status(), absl::OkStatus());
   }
   EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
-}
-
-TEST_F(Cluster, SyntheticActorsLoadItAsRealOnesWould) {
-  StartShard();
-  StartLearner();
-  auto actors = SyntheticActors::Start(
-      config_, {.actors = 20, .games_per_second = 10, .threads = 1}, security_);
-  ASSERT_TRUE(actors.ok()) << actors.status();
-  // The learner learns from the synthetic games and refuses none of them.
-  EXPECT_TRUE(Learns(8));
-  EXPECT_TRUE(Await([&] { return LearnerStatus().peers_size() == 20; }));
-  EXPECT_TRUE(Await([&] {
-    const SyntheticStats stats = (*actors)->stats();
-    return stats.connected == 20 && stats.acknowledged > 100 && stats.versions >= 20 &&
-           stats.fetched_bytes > 0 && stats.report_p99_ms > 0;
-  }));
-  EXPECT_EQ(LearnerStatus().figures().at("refused_rows"), 0);
-  EXPECT_EQ((*actors)->stats().last_error, "");
-  EXPECT_EQ((*actors)->Stop(absl::Seconds(5)), absl::OkStatus());
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct NumberedType {
 };
 
 // The numbers of xla.PrimitiveType in xla/xla_data.proto.
-constexpr std::array kTypes = {
+constexpr std::array kNumberedTypes = {
     NumberedType{1, ElementType::kPred},        NumberedType{2, ElementType::kS8},
     NumberedType{3, ElementType::kS16},         NumberedType{4, ElementType::kS32},
     NumberedType{5, ElementType::kS64},         NumberedType{6, ElementType::kU8},
@@ -109,7 +109,7 @@ absl::Status Fill(const xla::ShapeProto& proto, int depth, Shape& shape) {
   if (proto.element_type() == kBufferType && proto.tuple_shapes_size() == 1) {
     return Fill(proto.tuple_shapes(0), depth + 1, shape);
   }
-  for (const NumberedType& known : kTypes) {
+  for (const NumberedType& known : kNumberedTypes) {
     if (known.number != proto.element_type()) continue;
     shape.element_type = known.type;
     absl::Status status = FillDimensions(proto, shape);

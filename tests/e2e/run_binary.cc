@@ -31,9 +31,9 @@ constexpr char kBinary[] = MALLOCMUZERO_BINARY_DIR "/bin/mallocmuzero";
 
 // Starts the binary with stdin from a file, stdout to a file, and stderr to a descriptor. Returns
 // -1 on failure.
-pid_t Spawn(std::vector<std::string> arguments, const std::string& in, const std::string& out,
-            int err) {
-  arguments.insert(arguments.begin(), kBinary);
+pid_t Spawn(const std::string& binary, std::vector<std::string> arguments, const std::string& in,
+            const std::string& out, int err) {
+  arguments.insert(arguments.begin(), binary);
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -45,10 +45,10 @@ pid_t Spawn(std::vector<std::string> arguments, const std::string& in, const std
   posix_spawn_file_actions_addopen(&redirect, STDOUT_FILENO, out.c_str(), flags, 0600);
   posix_spawn_file_actions_adddup2(&redirect, err, STDERR_FILENO);
   pid_t child = -1;
-  const int error = posix_spawn(&child, kBinary, &redirect, nullptr, argv.data(), environ);
+  const int error = posix_spawn(&child, binary.c_str(), &redirect, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&redirect);
   if (error == 0) return child;
-  ADD_FAILURE() << "cannot start " << kBinary;
+  ADD_FAILURE() << "cannot start " << binary;
   return -1;
 }
 
@@ -59,6 +59,12 @@ int ExitCodeOf(int status) {
 
 }  // namespace
 
+std::string MallocmuzeroPath() { return kBinary; }
+
+RunResult RunBinary(const std::string& binary, const std::vector<std::string>& arguments) {
+  return RunningMallocmuzero(arguments, "/dev/null", /*errors_are_read=*/true, binary).Wait();
+}
+
 RunResult RunMallocmuzero(const std::vector<std::string>& arguments, const std::string& input) {
   return RunningMallocmuzero(arguments, input).Wait();
 }
@@ -68,14 +74,15 @@ RunResult RunWithoutReaderOfErrors(const std::vector<std::string>& arguments) {
 }
 
 RunningMallocmuzero::RunningMallocmuzero(const std::vector<std::string>& arguments,
-                                         const std::string& input, bool errors_are_read) {
+                                         const std::string& input, bool errors_are_read,
+                                         const std::string& binary) {
   std::string out = (std::filesystem::temp_directory_path() / "mallocmuzero-out-XXXXXX").string();
   const int file = mkstemp(out.data());
   if (file >= 0) close(file);
   out_ = out;
   int ends[2];
   if (file < 0 || pipe2(ends, O_CLOEXEC) != 0) {
-    ADD_FAILURE() << "no file or pipe for the output of " << kBinary;
+    ADD_FAILURE() << "no file or pipe for the output of " << binary;
     return;
   }
   err_ = ends[0];
@@ -83,7 +90,7 @@ RunningMallocmuzero::RunningMallocmuzero(const std::vector<std::string>& argumen
     close(err_);
     err_ = -1;
   }
-  child_ = Spawn(arguments, input, out, ends[1]);
+  child_ = Spawn(binary, arguments, input, out, ends[1]);
   close(ends[1]);
 }
 

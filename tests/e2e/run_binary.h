@@ -17,12 +17,18 @@ struct RunResult {
   std::string err;
 };
 
+// The path of build/bin/mallocmuzero.
+std::string MallocmuzeroPath();
+
 // Runs build/bin/mallocmuzero with `arguments`, with the file `input` as stdin, and waits for its
 // end. Fails the test if it cannot start.
 RunResult RunMallocmuzero(const std::vector<std::string>& arguments,
                           const std::string& input = "/dev/null");
 
-// The same, but stderr is a pipe whose reader has gone.
+// Runs the executable at the path `binary` in the same way.
+RunResult RunBinary(const std::string& binary, const std::vector<std::string>& arguments);
+
+// Runs build/bin/mallocmuzero with stderr as a pipe whose reader has gone.
 RunResult RunWithoutReaderOfErrors(const std::vector<std::string>& arguments);
 
 // Expects exit code 2, nothing on stdout, and one line on stderr that begins with the binary's name
@@ -33,7 +39,8 @@ void ExpectOneErrorLine(const RunResult& result, const std::string& pattern);
 class RunningMallocmuzero {
  public:
   explicit RunningMallocmuzero(const std::vector<std::string>& arguments,
-                               const std::string& input = "/dev/null", bool errors_are_read = true);
+                               const std::string& input = "/dev/null", bool errors_are_read = true,
+                               const std::string& binary = MallocmuzeroPath());
   ~RunningMallocmuzero();
   RunningMallocmuzero(const RunningMallocmuzero&) = delete;
   RunningMallocmuzero& operator=(const RunningMallocmuzero&) = delete;

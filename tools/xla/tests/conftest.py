@@ -70,7 +70,7 @@ class World:
         for role, constant in (("compile", "COMMAND"), ("trial", "TRIAL_COMMAND")):
             command = (sys.executable, self.script, str(self._file), role)
             monkeypatch.setattr(f"mallocmuzero_xla.worker.{constant}", command)
-        for module in ("store", "saved_capture", "options_cache", "results"):
+        for module in ("store", "saved_capture", "options_cache"):
             monkeypatch.setattr(f"mallocmuzero_xla.{module}.compiler_versions", lambda: VERSIONS)
         binary = self._file.with_name("mallocmuzero")
         line = f'exec {sys.executable} {self.script} {self._file} "$@"'

@@ -193,7 +193,7 @@ def test_help_says_what_is_taken_for_granted(
     assert all(word in shown for word in words)
 
 
-@pytest.mark.parametrize("arguments", [[], ["capture"], ["capture-zoo"], ["paint"]])
+@pytest.mark.parametrize("arguments", [[], ["capture"], ["paint"]])
 def test_bad_command_lines_exit_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(arguments)

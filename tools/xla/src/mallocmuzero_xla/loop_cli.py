@@ -1,4 +1,4 @@
-"""Shell commands of the closed loop: verify, optimize, results."""
+"""Shell commands of the closed loop: verify, optimize."""
 
 from __future__ import annotations
 
@@ -13,34 +13,19 @@ from typing import Any, TypeAlias
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.builders import build_function
-from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.command import add_chip, add_topology
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.optimize import optimize
 from mallocmuzero_xla.options_file import check_options_output, write_options
 from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.results import SOLVERS, Records, ResultsRequest, run_results
-from mallocmuzero_xla.results_table import render_results
 from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
-from mallocmuzero_xla.store import write_atomically
 from mallocmuzero_xla.trial_compiler import TrialCompiler, trial_compiles_at_once
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.verify import Loop, Plan
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
-
-def add_chip(command: argparse.ArgumentParser) -> None:
-    """Adds --chip, whose help shows the default: results of different chips differ."""
-    command.add_argument(
-        "--chip", default="tpu_v4i", help=f"one of {', '.join(CHIPS)} (default: tpu_v4i)"
-    )
-
-
-def add_topology(command: argparse.ArgumentParser) -> None:
-    """Adds --topology."""
-    command.add_argument("--topology", help="libtpu's name, instead of the chip's own topology")
 
 
 def add_budget(command: argparse.ArgumentParser) -> None:
@@ -89,83 +74,6 @@ def add_optimize(commands: Commands) -> None:
     )
     _add_outputs(command)
     command.set_defaults(run=_run_optimize)
-
-
-def add_results(commands: Commands) -> None:
-    """Adds the command results."""
-    command = commands.add_parser("results", help="run solvers and the loop over a corpus")
-    for name in ("workloads", "captures", "registry"):
-        command.add_argument(f"--{name}", type=pathlib.Path, metavar="FOLDER")
-    command.add_argument(
-        "--output", required=True, type=pathlib.Path, metavar="FILE", help="records, a line each"
-    )
-    command.add_argument(
-        "--markdown",
-        type=pathlib.Path,
-        metavar="FILE",
-        help="write the tables here; the text above them and other chips' tables are kept",
-    )
-    command.add_argument(
-        "--render-only",
-        action="store_true",
-        help="only make the tables, from existing records; print them without --markdown",
-    )
-    command.add_argument("--solvers", default=",".join(SOLVERS), help="a comma-separated list")
-    command.add_argument("--budget", default="60s", metavar="TIME", help="of a solver")
-    command.add_argument("--verify-budget", default="10m", metavar="TIME", help="of a mapping")
-    command.add_argument(
-        "--max-trial-compiles", type=int, default=ResultsRequest.trial_compiles, metavar="N"
-    )
-    command.add_argument("--budget-compiles", type=int, default=ResultsRequest.compiles)
-    for name, text in (
-        ("--only", "program names; repeatable"),
-        ("--chip", "chip names; repeatable"),
-        ("--every-solver", "programs on which each solver's mapping is recompiled; repeatable"),
-    ):
-        what = "CHIP" if name == "--chip" else "GLOB"
-        command.add_argument(name, action="append", default=[], metavar=what, help=text)
-    command.add_argument(
-        "--retry-fallbacks", action="store_true", help="verify again where the default was kept"
-    )
-    command.set_defaults(run=_run_results)
-
-
-def _run_results(arguments: argparse.Namespace) -> int:
-    failures: list[dict[str, Any]] = []
-    if arguments.render_only:
-        if not arguments.output.is_file():
-            raise UsageError(f"--output {arguments.output}: no such file of records")
-        records = Records(arguments.output)
-    else:
-        folders = (arguments.workloads, arguments.captures, arguments.registry)
-        if None in folders:
-            raise UsageError("expected --workloads, --captures and --registry, or --render-only")
-        request = ResultsRequest(
-            *folders,
-            output=arguments.output,
-            solvers=tuple(name.strip() for name in arguments.solvers.split(",")),
-            solve_seconds=parse_duration(arguments.budget),
-            verify_seconds=parse_duration(arguments.verify_budget),
-            trial_compiles=arguments.max_trial_compiles,
-            compiles=arguments.budget_compiles,
-            only=tuple(arguments.only),
-            chips=tuple(arguments.chip),
-            every_solver=tuple(arguments.every_solver),
-            retry_fallbacks=arguments.retry_fallbacks,
-        )
-        records, failures = run_results(request, LoopProgress())
-    if arguments.markdown is not None:
-        _write_tables(arguments.markdown, records)
-    elif arguments.render_only:
-        print(render_results(records.all()), end="")
-    for record in failures:
-        print(f"mallocmuzero-xla: {record['program']}: {record['error']}", file=sys.stderr)
-    return 1 if failures else 0
-
-
-def _write_tables(path: pathlib.Path, records: Records) -> None:
-    earlier = (path.read_text(encoding="utf-8"),) if path.is_file() else ()
-    write_atomically(path, render_results(records.all(), *earlier).encode("utf-8"))
 
 
 def _add_outputs(command: argparse.ArgumentParser) -> None:

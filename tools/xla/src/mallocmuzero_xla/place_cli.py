@@ -11,7 +11,8 @@ from typing import Any
 from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.chips import CHIPS
-from mallocmuzero_xla.loop_cli import Commands, add_budget, add_topology
+from mallocmuzero_xla.command import add_topology
+from mallocmuzero_xla.loop_cli import Commands, add_budget
 from mallocmuzero_xla.options_file import check_output
 from mallocmuzero_xla.placed_file import check_placed_output
 from mallocmuzero_xla.placing import place

@@ -1,0 +1,22 @@
+// How many threads a command plays, searches or learns with.
+
+#ifndef MALLOCMUZERO_BASE_THREAD_COUNT_H_
+#define MALLOCMUZERO_BASE_THREAD_COUNT_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <thread>
+
+namespace mallocmuzero {
+
+// A request for more threads than this is a mistake.
+inline constexpr uint32_t kMostThreads = 1024;
+
+// The number that was asked for. Zero stands for one thread per core.
+inline uint32_t ThreadCount(uint32_t asked) {
+  return asked > 0 ? asked : std::max(1U, std::thread::hardware_concurrency());
+}
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_BASE_THREAD_COUNT_H_

@@ -1,0 +1,39 @@
+// Measures a replay shard under load: `mallocmuzero bench replay`.
+
+#ifndef MALLOCMUZERO_BENCH_REPLAY_REPLAY_BENCH_H_
+#define MALLOCMUZERO_BENCH_REPLAY_REPLAY_BENCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "mallocmuzero/v1/bench.pb.h"
+
+namespace mallocmuzero::bench {
+
+inline constexpr char kMemoryMode[] = "memory";
+inline constexpr char kDurableMode[] = "durable";
+inline constexpr char kDurableSyncMode[] = "durable_sync";
+
+struct ReplayBenchOptions {
+  uint64_t item_bytes = 40000;
+  uint32_t clients = 1;
+  std::string mode = kMemoryMode;  // one of the three above
+  uint64_t items = 0;              // that the shard holds; 0: 800 MB of them, 100,000 if small
+  double seconds = 5;              // of inserts, and of samples
+  std::string data_dir;  // for items of durable modes; empty: the system's for temporary files
+  std::function<bool()> stop = [] { return false; };  // asked often; true: as soon as possible
+};
+
+// Forks, so no thread may run yet. Removes its files in the end. InvalidArgument if there is no
+// folder for them; Unavailable if a process fails; Cancelled if `stop` has ended it.
+absl::StatusOr<v1::ReplayBenchReport> BenchReplay(const ReplayBenchOptions& options);
+
+// `data_dir`, or the system's folder for temporary files if that is empty; InvalidArgument if there
+// is none.
+absl::StatusOr<std::string> FolderForItems(const std::string& data_dir);
+
+}  // namespace mallocmuzero::bench
+
+#endif  // MALLOCMUZERO_BENCH_REPLAY_REPLAY_BENCH_H_

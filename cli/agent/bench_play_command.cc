@@ -1,0 +1,111 @@
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "bench/networks/play_bench.h"
+#include "cli/agent/commands.h"
+#include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/number_flag.h"
+#include "cli/print_json.h"
+#include "cli/program_set_flags.h"
+#include "cli/table.h"
+#include "env/program_set.h"
+#include "mallocmuzero/v1/bench.pb.h"
+#include "model/checkpoint.h"
+#include "model/network.h"
+#include "model/network_config.h"
+#include "view/learning_curves.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct PlayFlags {
+  ProgramSetFlags programs;
+  std::string checkpoint;
+  std::string network = "tiny";
+  uint64_t seed = 0;
+  uint32_t simulations = 16;
+  bool json = false;
+};
+
+absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const PlayFlags& flags) {
+  if (!flags.checkpoint.empty()) return LoadNetwork(flags.checkpoint);
+  const absl::StatusOr<v1::NetworkConfig> config = NetworkPreset(flags.network);
+  if (!config.ok()) return config.status();
+  return Network::Create(*config, flags.seed);
+}
+
+absl::StatusOr<v1::PlayBenchReport> MakeReport(const PlayFlags& flags) {
+  const absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(flags);
+  if (!network.ok()) return network.status();
+  const absl::StatusOr<ProgramSet> programs = LoadProgramSet(flags.programs);
+  if (!programs.ok()) return programs.status();
+  absl::StatusOr<v1::PlayBenchReport> report =
+      bench::BenchPlay(*programs, **network, flags.simulations);
+  if (report.ok()) report->set_checkpoint(flags.checkpoint);
+  return report;
+}
+
+std::string ReportText(const v1::PlayBenchReport& report) {
+  Table table({{"share of the all-HBM cycles saved", Table::Align::kLeft},
+               {"decisions", Table::Align::kRight},
+               {"default", Table::Align::kRight},
+               {"greedy", Table::Align::kRight},
+               {"network", Table::Align::kRight}});
+  for (const v1::PlayBenchReport::Program& p : report.programs()) {
+    const auto saved = [&](double cycles) {
+      return FormatPercent(1 - cycles / p.all_hbm_cycles());
+    };
+    table.AddRow({view::NameOnChip(p.program(), p.hardware()), FormatCount(p.decisions()),
+                  p.has_default_cycles() ? saved(p.default_cycles()) : "", saved(p.greedy_cycles()),
+                  saved(p.total_cycles())});
+  }
+  return absl::StrCat(table.ToText(), "\n", report.simulations(), " simulations a decision\n");
+}
+
+absl::StatusOr<ExitCode> RunPlay(const PlayFlags& flags) {
+  const absl::StatusOr<v1::PlayBenchReport> report = MakeReport(flags);
+  if (!report.ok()) return report.status();
+  if (flags.json) return PrintJson(*report);
+  std::fputs(ReportText(*report).c_str(), stdout);
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddBenchPlayCommand(CLI::App& parent, CommandBody& body) {
+  CLI::App* command = AddSubcommand(parent, "play");
+  const auto flags = std::make_shared<PlayFlags>();
+  AddProgramSetFlags(*command, "play", flags->programs);
+  auto* checkpoint =
+      command
+          ->add_option(
+              "--checkpoint", flags->checkpoint,
+              "The checkpoint of the network that plays. By default an untrained network plays.")
+          ->type_name("FILE");
+  command->add_option("--network", flags->network, "The size of the untrained network.")
+      ->check(CLI::IsMember({"tiny", "small", "base"}))
+      ->capture_default_str()
+      ->excludes(checkpoint);
+  command->add_option("--seed", flags->seed, "The seed of the untrained network's weights.")
+      ->check(WholeNumber(0))
+      ->capture_default_str()
+      ->excludes(checkpoint);
+  command
+      ->add_option("--simulations", flags->simulations,
+                   "The search makes this number of simulations for each decision. With 0 the "
+                   "policy alone decides.")
+      ->check(CLI::Range(0U, 1U << 16))
+      ->capture_default_str();
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (PlayBenchReport) instead of text.");
+  command->callback([flags, &body] { body.run = [flags] { return RunPlay(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

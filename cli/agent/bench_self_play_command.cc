@@ -1,0 +1,97 @@
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "bench/networks/self_play_bench.h"
+#include "cli/agent/commands.h"
+#include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/duration_flag.h"
+#include "cli/print_json.h"
+#include "cli/table.h"
+#include "mallocmuzero/v1/bench.pb.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr double kMostSelfPlaySeconds = 600;
+
+struct SelfPlayFlags {
+  bench::SelfPlayBenchOptions options;
+  bool json = false;
+};
+
+std::string ReportText(const v1::SelfPlayBenchReport& report) {
+  Table table(
+      {{"measured", Table::Align::kLeft}, {"simulations per second", Table::Align::kRight}});
+  table.AddRow({"self-play", FormatCount(report.simulations_per_second())});
+  table.AddRow({"search alone", FormatCount(report.search_per_second())});
+  return absl::StrCat(report.program(), ", ", report.network(), " network, ", report.precision(),
+                      "; batch ", report.batch(), ", ", report.simulations(), " simulations\n\n",
+                      table.ToText(), "\n", FormatCount(report.decisions_per_second()),
+                      " decisions a second; self-play reaches ",
+                      FormatPercent(report.share_of_search()),
+                      " of the search alone. Its time: ", FormatPercent(report.game_share()),
+                      " rules and observations, ", FormatPercent(report.network_share()),
+                      " networks, ", FormatPercent(report.tree_share()), " trees.\n");
+}
+
+absl::StatusOr<ExitCode> RunSelfPlay(const SelfPlayFlags& flags) {
+  MMZ_RETURN_IF_ERROR(CheckSeconds(flags.options.seconds, kMostSelfPlaySeconds));
+  const absl::StatusOr<v1::SelfPlayBenchReport> report = bench::BenchSelfPlay(flags.options);
+  if (!report.ok()) return report.status();
+  if (flags.json) return PrintJson(*report);
+  std::fputs(ReportText(*report).c_str(), stdout);
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddBenchSelfPlayCommand(CLI::App& parent, CommandBody& body) {
+  const CLI::Range large(1U, 1U << 16);
+  CLI::App* command = AddSubcommand(parent, "self-play");
+  const auto flags = std::make_shared<SelfPlayFlags>();
+  command
+      ->add_option("--program", flags->options.program, "The program file, which `import` wrote.")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--network", flags->options.network, "The size of the network.")
+      ->check(CLI::IsMember({"tiny", "small", "base"}))
+      ->capture_default_str();
+  command
+      ->add_option("--precision", flags->options.precision,
+                   "The number format in which the network computes.")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
+  command
+      ->add_option("--simulations", flags->options.simulations,
+                   "The number of simulations in one search.")
+      ->check(large)
+      ->capture_default_str();
+  command
+      ->add_option("--batch", flags->options.batch,
+                   "The number of games that run in step on one thread.")
+      ->check(large)
+      ->capture_default_str();
+  command
+      ->add_option("--threads", flags->options.threads,
+                   "The number of threads. Each plays its own games.")
+      ->check(CLI::Range(1U, 1024U))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--seconds", flags->options.seconds,
+          "The time of self-play, and again of each of the three measurements of the search.")
+      ->capture_default_str();
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (SelfPlayBenchReport) instead of text.");
+  command->callback([flags, &body] { body.run = [flags] { return RunSelfPlay(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,111 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bench/networks/value_bench.h"
+#include "cli/agent/commands.h"
+#include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/number_flag.h"
+#include "cli/print_json.h"
+#include "cli/program_set_flags.h"
+#include "cli/table.h"
+#include "env/program_set.h"
+#include "mallocmuzero/v1/bench.pb.h"
+#include "train/value_ranking.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct ValuesFlags {
+  std::string checkpoint;
+  ProgramSetFlags programs;
+  ValueRankingOptions options;
+  bool json = false;
+};
+
+absl::StatusOr<v1::ValueBenchReport> MakeReport(const ValuesFlags& flags) {
+  const absl::StatusOr<ProgramSet> programs = LoadProgramSet(flags.programs);
+  if (!programs.ok()) return programs.status();
+  return bench::BenchValues(flags.checkpoint, *programs, flags.options);
+}
+
+std::string Right(const v1::ValueBenchReport::Ranking& ranking) {
+  return ranking.has_right() ? FormatPercent(ranking.right()) : "";
+}
+
+std::string ReportText(const v1::ValueBenchReport& report) {
+  Table table({{"games explore", Table::Align::kLeft},
+               {"at", Table::Align::kRight},
+               {"pairs", Table::Align::kRight},
+               {"ranked rightly", Table::Align::kRight},
+               {"without values", Table::Align::kRight},
+               {"by the policy", Table::Align::kRight},
+               {"pairs to go", Table::Align::kRight},
+               {"by values alone", Table::Align::kRight}});
+  const auto add = [&](const v1::ValueBenchReport::Point& point, const std::string& at) {
+    table.AddRow({point.explored(), at, FormatCount(point.whole().pairs()), Right(point.whole()),
+                  Right(point.whole_without_value()), Right(point.whole_by_policy()),
+                  FormatCount(point.to_go().pairs()), Right(point.to_go())});
+  };
+  for (const v1::ValueBenchReport::Point& point : report.points()) {
+    add(point, point.at() < 1 ? FormatPercent(point.at(), 0) : "near the end");
+  }
+  for (const v1::ValueBenchReport::Point& total : report.totals()) add(total, "all");
+  return absl::StrCat(
+      absl::StrFormat("%d games of each of %d programs and ways of exploring; pairs that differ by "
+                      "%.2f %% of the all-HBM cycles or more\n\n",
+                      report.games(), report.programs(), 100 * report.least_difference()),
+      table.ToText());
+}
+
+absl::StatusOr<ExitCode> RunValues(const ValuesFlags& flags) {
+  const absl::StatusOr<v1::ValueBenchReport> report = MakeReport(flags);
+  if (!report.ok()) return report.status();
+  if (flags.json) return PrintJson(*report);
+  std::fputs(ReportText(*report).c_str(), stdout);
+  return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+void AddBenchValuesCommand(CLI::App& parent, CommandBody& body) {
+  CLI::App* command = AddSubcommand(parent, "values");
+  const auto flags = std::make_shared<ValuesFlags>();
+  command
+      ->add_option("--checkpoint", flags->checkpoint,
+                   "The checkpoint, from a training run, whose values are judged.")
+      ->type_name("FILE")
+      ->required();
+  AddProgramSetFlags(*command, "play", flags->programs);
+  command
+      ->add_option("--games", flags->options.games,
+                   "The number of games for each program and each way of exploring.")
+      ->type_name("COUNT")
+      ->check(CLI::Range(2U, 4096U))
+      ->capture_default_str();
+  command
+      ->add_option("--least-difference", flags->options.least_difference,
+                   "Two games are compared if their cycles differ by this share of the all-HBM "
+                   "cycles or more.")
+      ->type_name("SHARE")
+      ->check(CLI::Range(1e-9, 1.0))
+      ->capture_default_str();
+  command->add_option("--threads", flags->options.threads, "The number of threads that play.")
+      ->type_name("COUNT")
+      ->check(CLI::Range(1U, 1024U))
+      ->capture_default_str();
+  command->add_option("--seed", flags->options.seed, "The seed of all random choices.")
+      ->type_name("NUMBER")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object (ValueBenchReport) instead of text.");
+  command->callback([flags, &body] { body.run = [flags] { return RunValues(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

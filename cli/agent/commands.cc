@@ -1,0 +1,28 @@
+#include "cli/agent/commands.h"
+
+#include "CLI/CLI.hpp"
+#include "cli/agent/agent_player.h"
+#include "cli/command.h"
+#include "cli/command_table.h"
+#include "cli/map_command.h"
+
+namespace mallocmuzero::cli {
+
+void AddAgentCommands(CLI::App& app, CommandBody& body) {
+  AddMapCommandWithAgent(app, body,
+                         {.shipped_checkpoint = ShippedCheckpoint, .load = LoadAgent});
+  for (const AddCommand add :
+       {AddTrainCommand, AddReportCommand, AddReplayCommand, AddStatusCommand, AddLearnerCommand,
+        AddActorCommand, AddUpCommand}) {
+    add(app, body);
+  }
+  CLI::App* bench = AddSubcommand(app, "bench");
+  bench->require_subcommand(1);
+  for (const AddCommand add :
+       {AddBenchActorsCommand, AddBenchReplayCommand, AddBenchSearchCommand,
+        AddBenchSelfPlayCommand, AddBenchPlayCommand, AddBenchValuesCommand}) {
+    add(*bench, body);
+  }
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,70 @@
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/agent/commands.h"
+#include "cli/agent/run_role.h"
+#include "cli/command_table.h"
+#include "cli/number_flag.h"
+#include "learner/role/learner_role.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct LearnerFlags {
+  std::string config;
+  uint32_t rank = 0;
+};
+
+absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
+  const absl::StatusOr<LoadedConfig> loaded =
+      LoadClusterConfig(flags.config, ConfigScope::kWithPrograms);
+  if (!loaded.ok()) return loaded.status();
+  const v1::LearnerRole& learner = loaded->config.learner();
+  if (flags.rank >= learner.processes()) {
+    return absl::InvalidArgumentError(absl::StrCat("--rank: ", flags.rank, ": ", flags.config,
+                                                   " has ", learner.processes(),
+                                                   " learner processes, counted from 0"));
+  }
+  const absl::StatusOr<std::string> metrics_address =
+      NthAddress(learner.metrics_address(), flags.rank, "--rank", "learner.metrics_address");
+  if (!metrics_address.ok()) return metrics_address.status();
+  return RunRole(
+      {.name = flags.rank == 0 ? learner.name() : absl::StrCat(learner.name(), ".", flags.rank),
+       .metrics_address = *metrics_address,
+       .start = [&](prometheus::Registry& registry) -> absl::StatusOr<RunningRole> {
+         absl::StatusOr<std::unique_ptr<LearnerRole>> started =
+             LearnerRole::Start(loaded->config, flags.rank, loaded->security, registry);
+         if (!started.ok()) return started.status();
+         const std::shared_ptr<LearnerRole> role = *std::move(started);
+         return RunningRole{
+             .description = absl::StrCat(
+                 "step ", role->step(),
+                 role->address().empty() ? "" : absl::StrCat(", listens on ", role->address())),
+             .status = [role] { return role->status(); },
+             .stop = [role](absl::Duration grace) { return role->Stop(grace); },
+             .peers = [role] { return role->peers(); }};
+       }});
+}
+
+}  // namespace
+
+void AddLearnerCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "learner");
+  const auto flags = std::make_shared<LearnerFlags>();
+  AddConfigOption(*command, flags->config);
+  command
+      ->add_option("--rank", flags->rank,
+                   "The number of this process among learner.processes. The default is 0.")
+      ->type_name("N")
+      ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
+  command->callback([flags, &body] { body.run = [flags] { return RunLearner(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,122 @@
+#include "cli/agent/run_role.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/child_process.h"
+#include "base/log.h"
+#include "base/stop_signal.h"
+#include "cluster/peer_log.h"
+#include "metrics/metrics_server.h"
+#include "rpc/grpc_log.h"
+#include "rpc/host_port.h"
+#include "rpc/security.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+// The supervisor waits one second longer.
+constexpr absl::Duration kGrace = absl::Seconds(5);
+
+// The time between two checks of whether a role can go on.
+constexpr absl::Duration kCheckInterval = absl::Seconds(1);
+
+constexpr uint32_t kLastPort = 65535;
+
+// Returns when a signal comes or the role cannot go on.
+absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
+                        const RunningRole& role) {
+  PeerLog peers;
+  while (!signal.Wait(kCheckInterval)) {
+    for (const PeerLog::Line& line : peers.Note(role.peers(), absl::Now())) {
+      Log(line.level, name, line.text);
+    }
+    const absl::Status status = role.status();
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigScope scope) {
+  absl::StatusOr<v1::ClusterConfig> config = ReadClusterConfig(path, scope);
+  if (!config.ok()) {
+    const absl::string_view message = config.status().message();
+    const auto lines = 1 + std::count(message.begin(), message.end(), '\n');
+    if (lines == 1) return config.status();
+    for (const absl::string_view line : absl::StrSplit(message, '\n')) {
+      WriteToStderr(absl::StrCat("mallocmuzero: ", line, "\n"));
+    }
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", lines, " mistakes"));
+  }
+  absl::StatusOr<std::shared_ptr<const Security>> security =
+      Security::Load(config->security(), "/");
+  if (!security.ok()) return security.status();
+  return LoadedConfig{*std::move(config), *std::move(security)};
+}
+
+void AddConfigOption(CLI::App& command, std::string& path) {
+  command.add_option("--config", path, "The configuration of the cluster (ClusterConfig, text).")
+      ->type_name("FILE")
+      ->required();
+}
+
+absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t index,
+                                       absl::string_view flag, absl::string_view field) {
+  std::optional<HostPort> parsed = ParseHostPort(address);
+  if (!parsed.has_value()) return address;
+  const uint32_t most = kLastPort - parsed->port;
+  if (index > most) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": ", index, ": ", field, " is ", address,
+                                                   ", so that 0 to ", most, " expected"));
+  }
+  parsed->port += index;
+  return ToString(*parsed);
+}
+
+absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
+  PassOnGrpcLog([](absl::string_view text) { Log(LogLevel::kWarning, "grpc", text); });
+  const StopSignal signal;
+  const auto registry = std::make_shared<prometheus::Registry>();
+  std::unique_ptr<MetricsServer> metrics;
+  if (!options.metrics_address.empty()) {
+    absl::StatusOr<std::unique_ptr<MetricsServer>> server =
+        MetricsServer::Listen(options.metrics_address, registry);
+    if (!server.ok()) return server.status();
+    metrics = *std::move(server);
+  }
+  absl::StatusOr<RunningRole> role = options.start(*registry);
+  if (!role.ok()) return role.status();
+  Log(LogLevel::kInfo, options.name,
+      metrics == nullptr
+          ? role->description
+          : absl::StrCat(role->description, ", metrics on ", options.metrics_address));
+  NotifyReady();
+  const absl::Status ended = WaitForEnd(options.name, signal, *role);
+  if (!ended.ok()) {
+    Log(LogLevel::kError, options.name, absl::StrCat("cannot go on: ", ended.message()));
+  }
+  const absl::Time before = absl::Now();
+  const absl::Status stopped = role->stop(kGrace);
+  const std::string epilogue = role->epilogue();
+  *role = {};
+  const std::string seconds =
+      absl::StrFormat("%.1f s%s%s", absl::ToDoubleSeconds(absl::Now() - before),
+                      epilogue.empty() ? "" : ", ", epilogue);
+  if (stopped.ok()) {
+    Log(LogLevel::kInfo, options.name, absl::StrCat("stopped in ", seconds));
+  } else {
+    Log(LogLevel::kError, options.name,
+        absl::StrCat("stopped in ", seconds, ", but: ", stopped.message()));
+  }
+  return ended.ok() && stopped.ok() ? ExitCode::kSuccess : ExitCode::kFailure;
+}
+
+}  // namespace mallocmuzero::cli

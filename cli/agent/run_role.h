@@ -1,0 +1,74 @@
+// Configuration, metrics, signals and logs of the commands that run a role of a cluster.
+
+#ifndef MALLOCMUZERO_CLI_AGENT_RUN_ROLE_H_
+#define MALLOCMUZERO_CLI_AGENT_RUN_ROLE_H_
+
+#include <prometheus/registry.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "cli/command.h"
+#include "cluster/cluster_config.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "rpc/peer_state.h"
+
+namespace mallocmuzero {
+class Security;  // rpc/security.h
+}  // namespace mallocmuzero
+
+namespace mallocmuzero::cli {
+
+// A configuration, and the certificates and the token that it names.
+struct LoadedConfig {
+  v1::ClusterConfig config;
+  std::shared_ptr<const Security> security;
+};
+
+// Reads the file. Prints each of its mistakes as a line on stderr; the error says how many there
+// are.
+absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigScope scope);
+
+// Adds the flag --config, which is required.
+void AddConfigOption(CLI::App& command, std::string& path);
+
+// "host:port" with `index` added to the port; an empty address stays empty. InvalidArgument if the
+// port would be too large. The error names the flag of `index` and the field of `address`.
+absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t index,
+                                       absl::string_view flag, absl::string_view field);
+
+// A role that runs.
+struct RunningRole {
+  std::string description;  // of what runs, for the log
+
+  // An error if the role cannot go on.
+  std::function<absl::Status()> status = [] { return absl::OkStatus(); };
+  std::function<absl::Status(absl::Duration grace)> stop;
+
+  // Text for the log after the role has stopped; empty if there is none.
+  std::function<std::string()> epilogue = [] { return std::string(); };
+
+  // The roles that it needs, so that the log tells when they go away and come back.
+  std::function<std::vector<PeerState>()> peers = [] { return std::vector<PeerState>(); };
+};
+
+struct RoleOptions {
+  std::string name;             // in the log
+  std::string metrics_address;  // empty: none
+  std::function<absl::StatusOr<RunningRole>(prometheus::Registry& registry)> start;
+};
+
+// Serves metrics, starts the role, and stops it within five seconds after SIGTERM or SIGINT
+// (success), or when it cannot go on (failure). Logs each step on stderr.
+absl::StatusOr<ExitCode> RunRole(const RoleOptions& options);
+
+}  // namespace mallocmuzero::cli
+
+#endif  // MALLOCMUZERO_CLI_AGENT_RUN_ROLE_H_

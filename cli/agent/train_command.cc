@@ -1,0 +1,261 @@
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/message_file.h"
+#include "base/thread_count.h"
+#include "cli/agent/commands.h"
+#include "cli/agent/set_flag.h"
+#include "cli/agent/train_view.h"
+#include "cli/command_table.h"
+#include "cli/duration_flag.h"
+#include "cli/number_flag.h"
+#include "cli/print_json.h"
+#include "cli/program_set_flags.h"
+#include "cli/solve_progress.h"
+#include "env/program_set.h"
+#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/train.pb.h"
+#include "model/checkpoint.h"
+#include "model/network.h"
+#include "train/metrics_exporter.h"
+#include "train/train_config.h"
+#include "train/training_run.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct TrainFlags {
+  ProgramSetFlags programs;
+  std::string output;
+  std::string budget;
+  uint64_t iterations = 0;
+  bool resume = false;
+  std::string config;
+  std::vector<std::string> settings;
+  std::string network = "tiny";
+  std::string from;
+  std::string device = "auto";
+  std::string metrics_address;
+  double demonstrations = 0;
+  uint32_t threads = 0;
+  uint64_t seed = 0;
+  bool json = false;
+
+  // These options tell whether the flag was given.
+  CLI::Option* demonstrations_option = nullptr;
+  CLI::Option* threads_option = nullptr;
+  CLI::Option* seed_option = nullptr;
+};
+
+// `from` may be null.
+absl::StatusOr<v1::TrainConfig> MakeConfig(const TrainFlags& flags, const Network* from) {
+  absl::StatusOr<v1::TrainConfig> config = flags.config.empty()
+                                               ? DefaultTrainConfig(flags.network)
+                                               : ReadMessage<v1::TrainConfig>(flags.config);
+  if (!config.ok()) return config;
+  if (from != nullptr) *config->mutable_network() = from->config();
+  if (flags.demonstrations_option->count() > 0) {
+    config->set_demonstration_seconds(flags.demonstrations);
+  }
+  if (flags.threads_option->count() > 0) {
+    config->mutable_self_play()->set_threads(flags.threads);
+  }
+  if (flags.seed_option->count() > 0) config->set_seed(flags.seed);
+  const bool good_before = CheckTrainConfig(*config).ok();
+  for (const std::string& setting : flags.settings) {
+    absl::Status set = SetField(setting, *config);
+    if (!set.ok()) return set;
+  }
+  const absl::Status status = CheckTrainConfig(*config);
+  if (status.ok()) return config;
+  return absl::Status(status.code(), absl::StrCat(good_before            ? "--set"
+                                                  : flags.config.empty() ? flags.from
+                                                                         : flags.config,
+                                                  ": ", status.message()));
+}
+
+absl::StatusOr<Device> ChooseDevice(const std::string& name) {
+  if (name == "auto") return HasCuda() ? Device::kCuda : Device::kCpu;
+  absl::StatusOr<Device> device = ParseDevice(name);
+  if (device.ok()) return device;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--device: expected cpu, cuda or auto, found '", name, "'"));
+}
+
+absl::StatusOr<std::unique_ptr<TrainingRun>> OpenRun(const TrainFlags& flags) {
+  const absl::StatusOr<Device> device = ChooseDevice(flags.device);
+  if (!device.ok()) return device.status();
+  if (flags.resume) {
+    absl::StatusOr<ProgramSet> programs = LoadProgramSet(flags.programs);
+    if (!programs.ok()) return programs.status();
+    return TrainingRun::Resume(flags.output, *std::move(programs), *device);
+  }
+  std::unique_ptr<Network> from;
+  if (!flags.from.empty()) {
+    absl::StatusOr<std::unique_ptr<Network>> network = LoadNetwork(flags.from);
+    if (!network.ok()) return network.status();
+    from = *std::move(network);
+  }
+  const absl::StatusOr<v1::TrainConfig> config = MakeConfig(flags, from.get());
+  if (!config.ok()) return config.status();
+  absl::StatusOr<ProgramSet> programs = LoadProgramSet(flags.programs);
+  if (!programs.ok()) return programs.status();
+  return TrainingRun::Start(flags.output, *config, *std::move(programs), *device, from.get());
+}
+
+v1::TrainReport MakeReport(const TrainFlags& flags, const TrainingRun& run, bool interrupted) {
+  v1::TrainReport report;
+  report.set_run(flags.output);
+  report.set_seconds(run.seconds());
+  report.set_iterations(static_cast<uint32_t>(run.iteration()));
+  report.set_games(static_cast<double>(run.games()));
+  report.set_updates(static_cast<double>(run.updates()));
+  report.set_interrupted(interrupted);
+  for (const ProgramProgress& progress : run.progress()) {
+    const PlayedProgram& program = *progress.program;
+    const double all_hbm = program.rules().all_hbm_cycles();
+    v1::TrainReport::Program& entry = *report.add_programs();
+    entry.set_program(program.name());
+    entry.set_hardware(program.program().hardware().name());
+    entry.set_all_hbm_cycles(all_hbm);
+    if (!std::isnan(program.default_return())) {
+      entry.set_default_cycles(all_hbm * (1 - program.default_return()));
+    }
+    entry.set_greedy_cycles(all_hbm * (1 - progress.greedy_return));
+    if (!std::isnan(progress.policy_return)) {
+      entry.set_policy_cycles(all_hbm * (1 - progress.policy_return));
+    }
+    if (!progress.best_actions.empty()) {
+      entry.set_best_cycles(all_hbm * (1 - progress.best_return));
+      entry.set_best_player(progress.best_player);
+    }
+    std::string best =
+        run.directory().BestPath(program.program().hardware().name(), program.name());
+    std::error_code error;
+    if (std::filesystem::exists(best, error)) entry.set_best_mapping(std::move(best));
+  }
+  return report;
+}
+
+absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
+  RunLimits limits;
+  if (!flags.budget.empty()) {
+    const absl::StatusOr<absl::Duration> budget = ParseDuration("--budget", flags.budget);
+    if (!budget.ok()) return budget.status();
+    limits.deadline = absl::Now() + *budget;
+  }
+  if (flags.iterations > 0) limits.iterations = flags.iterations;
+  limits.stop = InterruptGuard::interrupted;
+  std::unique_ptr<MetricsExporter> exporter;
+  if (!flags.metrics_address.empty()) {
+    absl::StatusOr<std::unique_ptr<MetricsExporter>> listening =
+        MetricsExporter::Listen(flags.metrics_address);
+    if (!listening.ok()) return listening.status();
+    exporter = *std::move(listening);
+  }
+  const absl::StatusOr<std::unique_ptr<TrainingRun>> run = OpenRun(flags);
+  if (!run.ok()) return run.status();
+  bool interrupted = false;
+  {
+    const InterruptGuard guard;
+    TrainView view;
+    absl::Status status = (*run)->Run(limits, [&](const v1::TrainMetrics& metrics) {
+      // The exporter comes first: a reader of the line must find its figures there.
+      if (exporter != nullptr) exporter->Update(metrics);
+      view.Show(metrics);
+    });
+    if (!status.ok()) return status;
+    interrupted = InterruptGuard::interrupted();
+  }
+  const v1::TrainReport report = MakeReport(flags, **run, interrupted);
+  if (!flags.json) {
+    std::fputs(TrainText(report).c_str(), stdout);
+    return ExitCode::kSuccess;
+  }
+  return PrintJson(report);
+}
+
+}  // namespace
+
+void AddTrainCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "train");
+  const auto flags = std::make_shared<TrainFlags>();
+  AddProgramSetFlags(*command, "train on", flags->programs);
+  command
+      ->add_option("--output", flags->output,
+                   "The folder of the run: its checkpoints, metrics and mappings.")
+      ->type_name("RUN")
+      ->required();
+  command
+      ->add_option("--budget", flags->budget,
+                   "Training ends after this time, such as 10m. By default it ends at Ctrl-C.")
+      ->type_name("TIME");
+  command
+      ->add_option(
+          "--iterations", flags->iterations,
+          "Training ends after this number of iterations. Iterations before a --resume count too.")
+      ->check(WholeNumber(1));
+  CLI::Option* resume = command->add_flag("--resume", flags->resume, "Continues the run in RUN.");
+  CLI::Option* config =
+      command->add_option("--config", flags->config, "The settings of a new run (TrainConfig).")
+          ->type_name("FILE");
+  command
+      ->add_option("--set", flags->settings,
+                   "Sets one setting of the run, such as search.simulations=8. May be repeated. "
+                   "docs/training.md lists all settings.")
+      ->type_name("FIELD=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::Option* network =
+      command
+          ->add_option("--network", flags->network,
+                       "The size of the networks: tiny, small or base. The default is tiny.")
+          ->excludes(config);
+  command
+      ->add_option("--from", flags->from,
+                   "The checkpoint whose networks a new run trains further. By default a run "
+                   "starts with untrained networks.")
+      ->type_name("CHECKPOINT")
+      ->excludes(network)
+      ->excludes(resume);
+  command->add_option("--device", flags->device,
+                      "The device that trains: cpu, cuda, or auto, which takes a GPU if there is "
+                      "one. The default is auto.");
+  flags->demonstrations_option =
+      command
+          ->add_option("--demonstrations", flags->demonstrations,
+                       "Solvers get this number of seconds for each program to play games that the "
+                       "run learns from first. The default is 0.")
+          ->check(ZeroOrMore());
+  flags->threads_option = command
+                              ->add_option("--threads", flags->threads,
+                                           "The number of threads that play and learn. Runs with 1 "
+                                           "are repeatable. The default is one thread per core.")
+                              ->check(WholeNumber(0, kMostThreads));
+  flags->seed_option =
+      command
+          ->add_option("--seed", flags->seed, "The seed of all random choices. The default is 0.")
+          ->check(WholeNumber(0));
+  command
+      ->add_option("--metrics", flags->metrics_address,
+                   "Serves metrics for Prometheus at this address, such as 127.0.0.1:9464. By "
+                   "default none are served.")
+      ->type_name("HOST:PORT");
+  command->add_flag("--json", flags->json, "Prints one JSON object (TrainReport) instead of text.");
+  command->footer("Ctrl-C saves the run and ends it; --resume goes on.");
+  command->callback([flags, &body] { body.run = [flags] { return RunTrain(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

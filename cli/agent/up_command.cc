@@ -1,0 +1,173 @@
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "base/stop_signal.h"
+#include "cli/agent/commands.h"
+#include "cli/agent/run_role.h"
+#include "cli/command_table.h"
+#include "cli/duration_flag.h"
+#include "cluster/cluster_status.h"
+#include "cluster/supervisor.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr char kName[] = "up";
+constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
+
+struct UpFlags {
+  std::string config;
+  std::string duration;
+  std::string logs;
+  std::string status_interval = "10s";
+};
+
+// A stage needs the stages before it.
+enum Stage : uint8_t { kReplay, kLearner, kActors };
+
+std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const std::string& binary,
+                                         const std::string& file) {
+  std::vector<SupervisedProcess> processes;
+  for (const v1::ReplayShard& shard : config.replay()) {
+    processes.push_back(
+        {shard.name(), {binary, "replay", "--config", file, "--shard", shard.name()}, kReplay});
+  }
+  for (uint32_t rank = 0; rank < config.learner().processes(); ++rank) {
+    const std::string& name = config.learner().name();
+    processes.push_back({rank == 0 ? name : absl::StrCat(name, ".", rank),
+                         {binary, "learner", "--config", file, "--rank", absl::StrCat(rank)},
+                         kLearner});
+  }
+  for (uint32_t i = 0; i < config.actor().count(); ++i) {
+    processes.push_back({absl::StrCat("actor.", i),
+                         {binary, "actor", "--config", file, "--index", absl::StrCat(i)},
+                         kActors});
+  }
+  for (uint32_t i = 0; i < config.reanalyse().count(); ++i) {
+    processes.push_back(
+        {absl::StrCat("reanalyse.", i),
+         {binary, "actor", "--config", file, "--index", absl::StrCat(i), "--reanalyse"},
+         kActors});
+  }
+  return processes;
+}
+
+// Logs the state of the cluster at intervals, on a thread of its own.
+class StatusReporter {
+ public:
+  StatusReporter(const LoadedConfig& loaded, const Supervisor& supervisor, size_t processes,
+                 absl::Duration interval)
+      : supervisor_(supervisor),
+        processes_(processes),
+        collector_(loaded.config, loaded.security),
+        thread_([this, interval] {
+          while (!stop_.WaitForNotificationWithTimeout(interval)) Report();
+        }) {}
+  ~StatusReporter() {
+    stop_.Notify();
+    thread_.join();
+  }
+  StatusReporter(const StatusReporter&) = delete;
+  StatusReporter& operator=(const StatusReporter&) = delete;
+
+ private:
+  void Report() const {
+    const v1::ClusterStatus status = collector_.Collect(kStatusTimeout);
+    Log(status.healthy() ? LogLevel::kInfo : LogLevel::kWarning, kName,
+        absl::StrFormat("%u of %u processes, %u restarts; %s", supervisor_.running(), processes_,
+                        supervisor_.restarts(), SummaryLine(status)));
+  }
+
+  const Supervisor& supervisor_;
+  const size_t processes_;
+  const StatusCollector collector_;
+  absl::Notification stop_;
+  std::thread thread_;
+};
+
+absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loaded,
+                                   absl::Time deadline, absl::Duration status_interval) {
+  std::error_code error;
+  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
+  const std::filesystem::path file = std::filesystem::absolute(flags.config, error);
+  SupervisorOptions options;
+  options.processes = Processes(loaded.config, binary.string(), file.string());
+  options.log_folder = flags.logs.empty() ? (file.parent_path() / "logs").string() : flags.logs;
+  options.hopeless_exit_code = static_cast<int>(ExitCode::kBadInput);
+  options.on_line = [](absl::string_view name, absl::string_view line) {
+    WriteToStderr(absl::StrCat(name, " | ", line, "\n"));
+  };
+  options.on_event = [](LogLevel level, const std::string& text) { Log(level, kName, text); };
+  const StopSignal signal;
+  absl::StatusOr<std::unique_ptr<Supervisor>> supervisor = Supervisor::Create(options);
+  if (!supervisor.ok()) return supervisor.status();
+  Log(LogLevel::kInfo, kName,
+      absl::StrCat(options.processes.size(), " processes, logs in ", options.log_folder));
+  absl::Status status;
+  {
+    const StatusReporter reporter(loaded, **supervisor, options.processes.size(), status_interval);
+    status = (*supervisor)->Run(signal.fd(), deadline);
+  }
+  if (status.ok()) {
+    Log(LogLevel::kInfo, kName, absl::StrCat("stopped; ", (*supervisor)->restarts(), " restarts"));
+    return ExitCode::kSuccess;
+  }
+  Log(LogLevel::kError, kName, status.message());
+  return ExitCode::kFailure;
+}
+
+absl::StatusOr<ExitCode> RunUp(const UpFlags& flags) {
+  absl::Time deadline = absl::InfiniteFuture();
+  if (!flags.duration.empty()) {
+    const absl::StatusOr<absl::Duration> duration = ParseDuration("--for", flags.duration);
+    if (!duration.ok()) return duration.status();
+    deadline = absl::Now() + *duration;
+  }
+  const absl::StatusOr<absl::Duration> interval =
+      ParseDuration("--status-every", flags.status_interval);
+  if (!interval.ok()) return interval.status();
+  const absl::StatusOr<LoadedConfig> loaded =
+      LoadClusterConfig(flags.config, ConfigScope::kWithPrograms);
+  if (!loaded.ok()) return loaded.status();
+  return Supervise(flags, *loaded, deadline, *interval);
+}
+
+}  // namespace
+
+void AddUpCommand(CLI::App& app, CommandBody& body) {
+  CLI::App* command = AddSubcommand(app, "up");
+  const auto flags = std::make_shared<UpFlags>();
+  AddConfigOption(*command, flags->config);
+  command
+      ->add_option("--for", flags->duration,
+                   "Stops the cluster after this time. By default it stops at Ctrl-C.")
+      ->type_name("TIME");
+  command
+      ->add_option("--logs", flags->logs,
+                   "The folder of the log files, one for each process. The default is the folder "
+                   "logs beside FILE.")
+      ->type_name("DIR");
+  command
+      ->add_option("--status-every", flags->status_interval,
+                   "Prints a line about the cluster's state each time this time has passed. The "
+                   "default is 10s.")
+      ->type_name("TIME");
+  command->footer("Ctrl-C stops actors, learner and replay in that order; again: at once.");
+  command->callback([flags, &body] { body.run = [flags] { return RunUp(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,42 @@
+#include "cli/agent_executable.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+constexpr char kName[] = "mallocmuzero-agent";
+
+}  // namespace
+
+absl::StatusOr<std::string> FindAgentExecutable() {
+  std::error_code error;
+  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
+  const std::filesystem::path folder = binary.parent_path();
+  const std::filesystem::path installed = folder.parent_path() / "libexec" / "mallocmuzero";
+  for (const std::filesystem::path& place : {folder, installed}) {
+    std::string path = (place / kName).string();
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  return absl::NotFoundError(absl::StrCat("needs the executable ", kName, ", which is neither in ",
+                                          folder.string(), " nor in ", installed.string()));
+}
+
+absl::Status ExecAgent(const std::string& path, const char* const* argv) {
+  // execv does not change the strings.
+  execv(path.c_str(), const_cast<char* const*>(argv));
+  return absl::InternalError(absl::StrCat(path, ": cannot start: ", std::strerror(errno)));
+}
+
+}  // namespace mallocmuzero::cli
