@@ -19,7 +19,7 @@
 #include "optimize/placed_variant.h"
 #include "optimize/search_compiler.h"
 #include "simulator/core/program.h"
-#include "simulator/import/price_module.h"
+#include "simulator/import/analysis/price_module.h"
 
 namespace mallocmuzero {
 namespace {
