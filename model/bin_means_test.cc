@@ -14,7 +14,7 @@
 namespace mallocmuzero {
 namespace {
 
-// In double, by the definition.
+// The mean by its definition, in double.
 double Expected(const float* logits, absl::Span<const float> centers) {
   const float maximum = *std::max_element(logits, logits + centers.size());
   double sum = 0;

@@ -26,13 +26,13 @@ using ::testing::MatchesRegex;
 
 using TensorProto = v1::CheckpointHeader::Tensor;
 
-// A file of the running test's own: tests run side by side.
+// A path for the running test only, as tests run at the same time.
 std::string Path(const std::string& name) {
   const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
   return ::testing::TempDir() + "/" + test.name() + "." + name;
 }
 
-// A file of its own: some file systems write one that is cut and filled again to disk at once.
+// A new file each time: some file systems write a truncated and refilled file to disk at once.
 void WriteRaw(const std::string& path, const std::string& bytes) {
   std::remove(path.c_str());
   std::ofstream(path, std::ios::binary) << bytes;
@@ -75,7 +75,7 @@ std::pair<v1::CheckpointHeader, std::string> Parts(const std::string& file) {
   return {head, file.substr(48 + length)};
 }
 
-// A file as its header comment says.
+// A file in the format of the header's comment.
 std::string Join(const v1::CheckpointHeader& head, const std::string& payload) {
   const std::string bytes = head.SerializeAsString();
   std::string length(8, '\0');
@@ -219,7 +219,7 @@ TEST_F(CheckpointTest, TensorOfAnotherShapeIsNamed) {
 }
 
 TEST_F(CheckpointTest, NoNetworkIsMadeThatIsMuchLargerThanTheFile) {
-  // Queries 1024 x 65536 and as much of the trunk are half a gigabyte.
+  // The queries, 1024 x 65536, and as many weights of the trunk take half a gigabyte.
   head_.mutable_network()->set_latent(1024);
   head_.mutable_network()->set_access_channels(1024);
   head_.mutable_network()->set_heads(64);

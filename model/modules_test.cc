@@ -38,7 +38,7 @@ std::vector<float> Numbers(const torch::Tensor& tensor) {
   return {flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel()};
 }
 
-// Cross-entropy of everything that two unrolled steps predict with fixed targets.
+// The cross-entropy of all predictions of two unrolled steps with fixed targets.
 torch::Tensor Loss(MuZeroNetImpl& net, const ValueCodec& codec, const torch::Tensor& observations) {
   const int64_t batch = observations.size(0);
   const torch::Tensor actions = torch::arange(batch) % 3;
@@ -121,7 +121,8 @@ TEST(Modules, LatentModelGivesWhatTheModulesGive) {
 }
 
 TEST(Modules, TimeConvolutionSeesOneStepEachWay) {
-  TimeConvolution convolution(1);
+  // Three taps of one channel.
+  TimeConvolution convolution(LinearLayer{.name = "taps", .inputs = 3, .outputs = 1});
   torch::Tensor x = torch::tensor({1.0F, 2.0F, 4.0F}).view({1, 3, 1});
   const torch::NoGradGuard no_gradient;
   convolution->taps->weight.copy_(torch::tensor({100.0F, 10.0F, 1.0F}).view({1, 3}));
@@ -152,7 +153,7 @@ TEST(Modules, ConsistencyTeachesTheDynamicsAndNotTheTarget) {
     EXPECT_GT(block->in->weight.grad().abs().max().item<float>(), 0);
   }
   EXPECT_GT(net->consistency->projection->weight.grad().abs().max().item<float>(), 0);
-  // The only way to the representation is the target's.
+  // The gradient could reach the representation only through the target.
   for (const torch::Tensor& parameter : net->representation->parameters()) {
     EXPECT_FALSE(parameter.grad().defined());
   }
@@ -161,7 +162,7 @@ TEST(Modules, ConsistencyTeachesTheDynamicsAndNotTheTarget) {
 TEST(Modules, ConsistencyIsMinusOneWhereThePredictionPointsTheSameWay) {
   ConsistencyHead head(4);
   const torch::NoGradGuard no_gradient;
-  // What is predicted is 3 times the projection of the target, or -3 times, whatever the state.
+  // The prediction is 3 times the projection of the target, or -3 times, for every state.
   const torch::Tensor state = torch::tensor({1.0F, -1.0F, 1.0F, -1.0F}).view({1, 4});
   const torch::Tensor target = head->Project(state);
   for (const float sign : {3.0F, -3.0F}) {
@@ -202,7 +203,7 @@ TEST(Modules, StepsDownTheGradientLowerTheLoss) {
     const torch::NoGradGuard no_gradient;
     for (torch::Tensor& parameter : net->parameters()) parameter.sub_(parameter.grad() * 0.1);
   }
-  // Uniform at first: 3 policies of 3 actions, 5 numbers of 41 bins.
+  // All distributions are uniform at first: 3 policies of 3 actions, 5 numbers of 41 bins.
   EXPECT_NEAR(before, 3 * std::log(3.0) + 5 * std::log(41.0), 1e-3);
   EXPECT_LT(Loss(*net, codec, observations).item<float>(), 0.9F * before);
 }

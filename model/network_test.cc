@@ -22,7 +22,7 @@ using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-// Owns what an Evaluations points to.
+// Owns the memory of an Evaluations.
 struct Results {
   Results(size_t batch, size_t actions)
       : values(batch, -7), rewards(batch, -7), logits(batch * actions, -7) {}
@@ -48,7 +48,7 @@ struct Results {
 
 v1::NetworkConfig Tiny() { return NetworkPreset("tiny").value(); }
 
-// Two blocks in each network, so that all kinds of layers are there.
+// Two blocks in each network, so that it has all kinds of layers.
 v1::NetworkConfig TwoBlocks() {
   v1::NetworkConfig config = Tiny();
   config.set_dynamics_blocks(2);
@@ -177,7 +177,7 @@ TEST_F(NetworkTest, SlotsAndTheRestOfTheBatchDoNotMatter) {
   for (size_t k = 0; k < kBatch; ++k) next[k] = {steps[k].child, slots[2 * kBatch + k], 1};
   const Results results = EvaluateSteps(*model, next);
 
-  // The same one by one.
+  // The same steps one by one.
   const auto single = NetworkSnapshot::MakeLatentModel(snapshot, 3).value();
   for (size_t k = 0; k < kBatch; ++k) {
     const auto row =
@@ -290,14 +290,14 @@ TEST_F(NetworkTest, AConsistencyHeadMayBeInACheckpointOrNot) {
     return EvaluateRoots(*network.MakeLatentModel(3, {}).value(), observations, FirstSlots(3))
         .Flat();
   };
-  // An actor has no such head, and plays with the weights all the same.
+  // An actor's network has no such head, and takes the weights all the same.
   const auto without = Network::Create(Tiny(), 9).value();
   const size_t parameters = without->ParameterCount();
   EXPECT_GT(with->ParameterCount(), parameters);
   ASSERT_TRUE(without->ImportWeights(with->ExportWeights()).ok());
   EXPECT_EQ(without->ParameterCount(), parameters);
   EXPECT_EQ(values(*without), values(*with));
-  // A learner that has one takes weights without, and keeps its own fresh one.
+  // A learner's network with a head takes weights without one, and keeps its own fresh head.
   const auto learner = Network::Create(Tiny(), 9).value();
   learner->AddConsistencyHead();
   const std::vector<NamedTensor> fresh = learner->ExportWeights();
@@ -305,7 +305,7 @@ TEST_F(NetworkTest, AConsistencyHeadMayBeInACheckpointOrNot) {
   EXPECT_EQ(values(*learner), values(*with));
   EXPECT_EQ(learner->ExportWeights().back().name, fresh.back().name);
   EXPECT_EQ(learner->ExportWeights().back().bytes, fresh.back().bytes);
-  // Or all of it, but not a part.
+  // Weights of a whole head are taken, but not those of a part of it.
   std::vector<NamedTensor> weights = with->ExportWeights();
   ASSERT_TRUE(learner->ImportWeights(weights).ok());
   EXPECT_EQ(learner->ExportWeights().back().bytes, weights.back().bytes);

@@ -13,11 +13,11 @@
 
 namespace mallocmuzero::testing {
 
-// A network as if trained: unlike in a fresh one no weight is 0, heads and biases included. The
-// config must be valid.
+// A network that looks trained: unlike in a fresh one, no weight is 0, not even of heads and
+// biases. The config must be valid.
 std::unique_ptr<Network> MakeRandomNetwork(const v1::NetworkConfig& config, uint64_t seed);
 
-// [batch, kObservationSize], in [-1, 1]; accesses are there or not (0 or 1).
+// [batch, kObservationSize], in [-1, 1]; the flags of accesses are 0 or 1.
 std::vector<float> MakeRandomObservations(size_t batch, uint64_t seed);
 
 }  // namespace mallocmuzero::testing

@@ -1,5 +1,4 @@
-// Numbers as distributions one at a time, in plain arithmetic: what tensors of them are held
-// against.
+// Codes numbers as distributions one at a time, in plain arithmetic, to check the code for tensors.
 
 #ifndef MALLOCMUZERO_MODEL_TESTING_SCALAR_CODEC_H_
 #define MALLOCMUZERO_MODEL_TESTING_SCALAR_CODEC_H_
@@ -24,7 +23,7 @@ struct TwoHot {
 };
 TwoHot Encode(const ValueCodec& codec, float x);
 
-// The number that a distribution [bins] stands for.
+// The number that a distribution [bins] expresses.
 float Decode(const ValueCodec& codec, absl::Span<const float> probabilities);
 
 }  // namespace mallocmuzero::testing
