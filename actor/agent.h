@@ -20,14 +20,14 @@ namespace mallocmuzero {
 struct AgentOptions {
   SearchConfig search;
 
-  // A round of games is begun only if it should be over by then. There is always one round.
+  // A round of games begins only if it should end by then. The first round is always played.
   absl::Time deadline = absl::InfiniteFuture();
   uint64_t max_games = UINT64_MAX;
-  std::function<bool()> stop;  // asked between decisions: true to end
+  std::function<bool()> stop;  // called between decisions; true ends the play
 
   uint64_t seed = 0;
 
-  // Games to return at most.
+  // The largest number of games to return.
   size_t best = 4;
 };
 
@@ -37,10 +37,10 @@ struct AgentGames {
   uint64_t played = 0;
 };
 
-// Plays rounds of games on the calling thread, of as many games as there is time for (RoundPacer):
-// the first, and every second one, by the policy alone, the others with search. In each, one game
-// without exploration, and some decisions explored in the others. The program must leave something
-// to decide. Errors are those of SelfPlay::Create.
+// Plays rounds of games on the calling thread. RoundPacer chooses how many games a round has. The
+// first round, and every second one, is played by the policy alone; the others are played with
+// search. One game of each round explores nothing; the others explore some decisions. The program
+// must leave something to decide. Errors are those of SelfPlay::Create.
 absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
                                      const std::shared_ptr<const NetworkSnapshot>& network,
                                      const AgentOptions& options);

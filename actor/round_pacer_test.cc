@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A searched decision is guessed to take three times as long as one by the policy.
+// The estimated time of a searched decision is three times that of one by the policy.
 RoundPacer MakePacer() { return RoundPacer(3); }
 
 TEST(RoundPacer, TheFirstRoundIsPlayedWhateverTheTime) {
@@ -27,7 +27,7 @@ TEST(RoundPacer, SearchesInEverySecondRound) {
   }
 }
 
-// As measured: 0.14 s for two games by the policy, 3.6 s to play in.
+// Measured times: 0.14 s for two games by the policy, and 3.6 s for all rounds.
 TEST(RoundPacer, TwoGamesDoNotMakeSearchLookTooSlow) {
   RoundPacer pacer = MakePacer();
   pacer.Add(pacer.Next(3.6), 0.14);
@@ -39,7 +39,7 @@ TEST(RoundPacer, WhatARoundWithSearchTookDoesNotChangeWhatOneWithoutTakes) {
   RoundPacer pacer = MakePacer();
   pacer.Add({2, false}, 1);
   pacer.Add({32, true}, 1000);
-  // A tenth of a second a game: 5 / 0.1 - 8.
+  // Each game takes a tenth of a second: 5 / 0.1 - 8.
   EXPECT_EQ(pacer.Next(5), (AgentRound{42, false}));
 }
 

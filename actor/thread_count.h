@@ -1,4 +1,4 @@
-// How many threads play, or search.
+// The number of threads that play or search.
 
 #ifndef MALLOCMUZERO_ACTOR_THREAD_COUNT_H_
 #define MALLOCMUZERO_ACTOR_THREAD_COUNT_H_
@@ -9,10 +9,10 @@
 
 namespace mallocmuzero {
 
-// More than this is a mistake of whoever asks.
+// The largest number of threads that a flag or a config may ask for.
 inline constexpr uint32_t kMostThreads = 1024;
 
-// As many as asked for; 0: one a core, one at least.
+// The number asked for; if that is 0, the number of cores, at least 1.
 inline uint32_t ThreadCount(uint32_t asked) {
   return asked > 0 ? asked : std::max(1U, std::thread::hardware_concurrency());
 }

@@ -43,10 +43,10 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Seconds(1);
 
-// Of a stop, kept for writing down what could not be delivered.
+// The part of the time to stop that is kept for writing undelivered games to a file.
 constexpr absl::Duration kForDisk = absl::Seconds(1);
 
-// Among the last moments of a stop: for a word to the learner.
+// The part of the time to stop that is kept for telling the learner.
 constexpr absl::Duration kForGoodbye = absl::Milliseconds(300);
 
 // "actor.3@host-4711-6742f1a0": what its log is called, where it runs, and its start in seconds, as
@@ -58,7 +58,7 @@ std::string UniqueName(uint32_t index, bool reanalyse) {
                       absl::Hex(absl::ToUnixSeconds(absl::Now())));
 }
 
-// Of the random numbers and of trajectories' ids: never the same twice.
+// A number that no other process has: random numbers and ids of trajectories depend on it.
 uint64_t RunOf(const std::string& unique_name, uint64_t seed) {
   const std::string hash =
       Sha256(absl::StrCat(unique_name, "/", absl::GetCurrentTimeNanos(), "/", seed));
@@ -97,7 +97,7 @@ class ActorRole::Impl {
     return status_;
   }
   PlayBlock blocked() const {
-    // A game that does not fit waits in Write, however little room it lacks.
+    // A game that does not fit into the spool waits in Write.
     return writer_->blocked() ? SpoolBlock(*writer_) : state_.blocked();
   }
   size_t found_in_spool() const { return writer_->found_in_spool(); }
@@ -171,7 +171,7 @@ absl::Status ActorRole::Impl::StartWriter() {
   options.shards = ShardAddresses(config_);
   options.security = security_;
   options.spool_bytes = config_.actor().spool_bytes();
-  // Stored games that are searched again are where they were if this is lost.
+  // A spool of games that were searched again may be lost: the shards still have the games.
   if (!reanalyse_) options.spool_dir = config_.actor().spool_dir();
   options.name = absl::StrCat(reanalyse_ ? "reanalyse-" : "actor-", index_);
   if (!reanalyse_ && !config_.actor().audit_dir().empty()) {
@@ -264,7 +264,7 @@ absl::Status ActorRole::Impl::TakeWeights(uint64_t step, const std::string& byte
 void ActorRole::Impl::PlayOn(uint32_t thread) {
   const uint32_t games =
       reanalyse_ ? config_.reanalyse().games_in_flight() : config_.actor().games_in_flight();
-  // Of each thread a round may be on its way while it plays the next.
+  // One round of each thread may wait for the shards while the thread plays the next one.
   RoundPlayer player({.thread = thread,
                       .games = games,
                       .run = run_,
@@ -303,7 +303,7 @@ absl::Status ActorRole::Impl::Stop(absl::Duration grace) {
   const absl::Time deadline = absl::Now() + grace;
   stop_.Notify();
   if (sampler_ != nullptr) sampler_->Stop();
-  // Games that are whole go to the writer, unless it is full.
+  // Finished games go to the writer, unless its spool is full.
   if (!players_.empty()) played_.WaitForNotificationWithTimeout(grace / 4);
   const absl::Status closed =
       writer_->Close(std::max(deadline - absl::Now() - kForDisk, absl::ZeroDuration()));

@@ -24,46 +24,48 @@ namespace mallocmuzero {
 
 class Security;  // rpc/security.h
 
-// Plays the learner's programs with its newest weights and sends the games to the replay shards; or
-// searches stored games again (reanalyse). It does not listen: the learner speaks for it. Learner
-// and shards may come and go. Thread-safe.
+// Plays the learner's programs with its newest weights and sends the games to the replay shards.
+// With `reanalyse` it searches stored games again instead. It does not listen: the learner reports
+// its figures. The learner and the shards may go away and come back. Thread-safe.
 class ActorRole {
  public:
-  // `config` as ReadClusterConfig gives it. `index` tells the processes of one config apart: the
-  // spool's file depends on it. Random numbers are others in every process that ever runs, as the
-  // ids of games must be. Returns at once, whether or not anyone answers.
-  // `registry` must outlive it. Errors name the field or the file.
+  // `config` is a result of ReadClusterConfig. `index` distinguishes the processes of one config;
+  // the name of the spool file depends on it. Every process has other random numbers than all
+  // processes before it, because ids of games must differ. Returns at once and does not wait for
+  // the learner. `registry` must outlive it. Errors name the field or the file.
   static absl::StatusOr<std::unique_ptr<ActorRole>> Start(const v1::ClusterConfig& config,
                                                           uint32_t index, bool reanalyse,
                                                           std::shared_ptr<const Security> security,
                                                           prometheus::Registry& registry);
 
-  // Stops at once: Stop without grace.
+  // Stops at once, as Stop with no time.
   ~ActorRole();
   ActorRole(const ActorRole&) = delete;
   ActorRole& operator=(const ActorRole&) = delete;
 
-  // Gives up games in flight, delivers the spool, and writes what is left of it to
+  // Gives up games in flight, delivers the spool, and writes the rest of the spool to
   // actor.spool_dir, all within `grace`. An error says what could not be written.
   absl::Status Stop(absl::Duration grace);
 
-  // OK while it works. Else what ended it, such as no memory: stop it, and start it again.
+  // OK while it works. Otherwise the error that ended it, for example no memory; then Stop it and
+  // start it again.
   absl::Status status() const;
 
-  // Games that earlier processes of the index had left in actor.spool_dir, and that Stop has left.
+  // The number of games that earlier processes with this index had left in actor.spool_dir, and the
+  // number that Stop has left there.
   size_t found_in_spool() const;
   size_t left_in_spool() const;
 
   // The shards and the learner.
   std::vector<PeerState> peers() const;
 
-  // What it waits for, all of its threads.
+  // The reason why no thread plays, if none does.
   PlayBlock blocked() const;
 
-  // Since it began.
+  // The work since it began.
   uint64_t games() const;
 
-  // Updates of the weights in use; 0 also before there are any.
+  // Updates of the weights in use; 0 if there are no weights yet.
   uint64_t network_step() const;
 
  private:

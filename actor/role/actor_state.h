@@ -1,5 +1,5 @@
-// What the threads of an actor share: the weights and programs in use, the orders, the account of
-// what was played.
+// The state that the threads of an actor share: weights and programs in use, the learner's orders,
+// counts of the games played.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_ACTOR_STATE_H_
 #define MALLOCMUZERO_ACTOR_ROLE_ACTOR_STATE_H_
@@ -24,7 +24,7 @@
 
 namespace mallocmuzero {
 
-// What a round is played with.
+// The inputs of a round.
 struct RoundInputs {
   std::shared_ptr<const AssignedPrograms> assigned;
   std::vector<double> program_weights;  // empty: even
@@ -32,63 +32,65 @@ struct RoundInputs {
   uint64_t step = 0;  // of the network
 };
 
-// What all threads have done.
+// The work of all threads.
 struct PlayFigures {
   SelfPlayStats stats;
   double waiting_seconds = 0;  // for the learner, the replay or the spool
   double writing_seconds = 0;  // handing games over
 };
 
-// How long an actor plays on although its learner does not answer.
+// How long an actor goes on playing while its learner does not answer.
 inline constexpr absl::Duration kLearnerAwayPatience = absl::Minutes(5);
 
 // Thread-safe.
 class ActorState {
  public:
-  // Weights that are more than `max_policy_lag` updates behind the newest are not played with.
+  // The actor does not play with weights that are more than `max_policy_lag` updates behind the
+  // newest.
   explicit ActorState(uint64_t max_policy_lag) : max_policy_lag_(max_policy_lag) {}
 
   void SetAssigned(std::shared_ptr<const AssignedPrograms> assigned);
 
-  // Not news of the newest step: weights may have been on their way for long.
+  // Takes newer weights. Their step need not be the newest: weights can be long on their way.
   void SetNetwork(std::shared_ptr<const NetworkSnapshot> network, uint64_t step);
 
-  // Whether a round has begun with the weights there are, or there are none.
+  // True if there are no weights, or a round has begun with the weights there are.
   bool WantsNetwork() const;
 
-  // Takes an answer in, or notes that there was none.
+  // Takes the learner's answer to a report, or notes that no answer came.
   void SetOrders(const v1::ActorOrders& orders, absl::Time now);
 
-  // What to play next with; none if it has to wait for the learner.
+  // The inputs of the next round; none if the actor must wait for the learner.
   std::optional<RoundInputs> NextRound(absl::Time now);
 
-  // Adds what a round was. The learner wants to know how games of self-play ended, and what the
-  // latest evaluation game of each program saved; of stored games, nothing.
+  // Adds a finished round. The next report tells the learner the returns of self-play games and the
+  // return of each program's latest evaluation game. Games that were searched again are not
+  // reported.
   void AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> self_play,
                 absl::Span<const v1::Trajectory> evaluations);
   void AddSeconds(double waiting, double writing);
 
-  // What one of the threads waits for.
+  // Sets what one of the threads waits for.
   void SetBlocked(uint32_t thread, PlayBlock block);
 
   // Why there is no contact with the learner; empty: there is.
   void SetLearnerTrouble(std::string trouble);
 
-  // A program that the learner wants demonstrations of and that has not been taken since it said
-  // so; null: there is none, or `assigned` is no longer what is assigned. Whoever takes it shows
-  // them, and says so once they are handed over.
+  // Takes a program that the learner wants demonstrations of. Null: there is none left, or
+  // `assigned` is no longer the assignment. The caller plays the demonstrations and calls
+  // AddDemonstrated once the writer has them.
   const PlayedProgram* TakeUndemonstrated(const AssignedPrograms& assigned);
   void AddDemonstrated(const std::string& program);
 
-  // What any thread waits for, if all wait for something.
+  // If all threads wait, what one of them waits for.
   PlayBlock blocked() const;
 
   PlayFigures figures() const;
   uint64_t network_step() const;
   uint64_t policy_lag() const;
 
-  // Moves the outcomes, evaluations and demonstrations since the last call into a report; PutBack:
-  // it did not arrive.
+  // Moves the outcomes, evaluations and demonstrations since the last call into a report. PutBack
+  // takes them back from a report that did not arrive.
   void TakeOutcomes(v1::ActorReport& report);
   void PutBackOutcomes(const v1::ActorReport& report);
 
@@ -98,7 +100,8 @@ class ActorState {
     double sum = 0;
     double best = 0;
   };
-  // Of a program's demonstrations: being played; handed over, to be reported; reported.
+  // The state of a program's demonstrations: being played; given to the writer and to be reported;
+  // reported.
   enum class Shown : uint8_t { kTaken, kHandedOver, kReported };
   struct Evaluation {
     uint64_t step = 0;

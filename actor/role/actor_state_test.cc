@@ -95,7 +95,7 @@ TEST_F(ActorStateTest, WeightsTooFarBehindAreNotPlayedWith) {
   EXPECT_FALSE(state_.NextRound(now_).has_value());
   SetNetwork(6 + kMaxLag);
   EXPECT_TRUE(state_.NextRound(now_).has_value());
-  // A learner that went on from an older checkpoint.
+  // The learner has gone back to an older checkpoint.
   state_.SetOrders(Orders(2, 1), now_);
   EXPECT_EQ(state_.policy_lag(), 0);
 }
@@ -145,7 +145,7 @@ TEST_F(ActorStateTest, ReportsTheEvaluationByTheNewestWeightsOfEachProgram) {
   state_.TakeOutcomes(report);
   EXPECT_EQ(report.outcomes_size(), 0);
   ASSERT_EQ(report.evaluations_size(), 2);
-  // Meanwhile another has come, by newer weights for one of the programs.
+  // Meanwhile there is another evaluation of one program, by newer weights.
   state_.AddRound({}, {}, {evaluation("p", 6, 0.75)});
   state_.PutBackOutcomes(report);
   v1::ActorReport next;
@@ -186,7 +186,7 @@ TEST_F(ActorStateTest, ShowsEachProgramOnceAndSaysSoUntilTheLearnerKnows) {
   state_.PutBackOutcomes(lost);
   EXPECT_EQ(reported().demonstrated_size(), 1);
   EXPECT_EQ(state_.TakeUndemonstrated(*assigned), nullptr);
-  // They have not come, says a learner that was told.
+  // The learner knows the report and says that the games have not come.
   state_.SetOrders(orders, now_);
   EXPECT_EQ(state_.TakeUndemonstrated(*assigned), program);
   EXPECT_EQ(state_.TakeUndemonstrated(*assigned), nullptr);

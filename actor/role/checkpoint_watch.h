@@ -1,4 +1,4 @@
-// The newest notice of a stream of notices of newer weights.
+// Keeps the newest of the notices of newer weights that a stream delivers.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_CHECKPOINT_WATCH_H_
 #define MALLOCMUZERO_ACTOR_ROLE_CHECKPOINT_WATCH_H_
@@ -19,7 +19,7 @@
 
 namespace mallocmuzero {
 
-// gRPC calls it on its threads.
+// gRPC calls its methods on gRPC's own threads.
 class CheckpointWatch final : public grpc::ClientReadReactor<v1::CheckpointNotice> {
  public:
   CheckpointWatch(v1::Learner::Stub& stub, const Security& security,
@@ -31,7 +31,7 @@ class CheckpointWatch final : public grpc::ClientReadReactor<v1::CheckpointNotic
     StartCall();
   }
 
-  // Waits for a notice or the end. True: there is a notice that was not taken before.
+  // Waits for a notice or the end of the stream. True if there is a notice that was not taken yet.
   bool Await(absl::Duration timeout) {
     const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return fresh_ || done_; };
     const absl::MutexLock lock(&mutex_);
@@ -57,7 +57,7 @@ class CheckpointWatch final : public grpc::ClientReadReactor<v1::CheckpointNotic
 
   void Cancel() { context_.TryCancel(); }
 
-  // Before it is destroyed.
+  // Call it before the destructor.
   void CancelAndWait() {
     Cancel();
     const absl::MutexLock lock(&mutex_);

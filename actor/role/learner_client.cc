@@ -29,13 +29,13 @@
 namespace mallocmuzero {
 namespace {
 
-// How often it looks whether weights are wanted, or it is to stop.
+// The interval at which it checks whether weights are wanted, or whether it must stop.
 constexpr absl::Duration kLook = absl::Milliseconds(50);
 
-// A transfer that takes longer is taken up again where it is then.
+// The time limit of a transfer. A transfer that takes longer continues in another call.
 constexpr absl::Duration kFetchTimeout = absl::Minutes(1);
 
-// More than any network or program takes.
+// A limit of the size of files, above that of any network or program.
 constexpr uint64_t kMostFileBytes = uint64_t{4} << 30;
 
 }  // namespace
@@ -62,7 +62,7 @@ class LearnerClient::Impl {
   }
 
  private:
-  // Which thread a call is made by.
+  // The thread that makes a call.
   enum Thread : uint8_t { kReporter, kWatcher };
 
   // Lets the destructor end a call that blocks.
@@ -86,7 +86,7 @@ class LearnerClient::Impl {
     Thread thread_;
   };
 
-  // What has arrived of a file.
+  // The part of a file that has arrived.
   struct Partial {
     std::string sha256;
     std::string bytes;
@@ -110,20 +110,20 @@ class LearnerClient::Impl {
   const std::unique_ptr<v1::Learner::Stub> stub_;
   absl::Notification stop_;
 
-  // Of the reporter.
+  // State of the reporting thread.
   uint64_t wanted_version_ = 0;
   uint64_t assigned_version_ = 0;
   bool assigned_ = false;
   ProgramFiles files_;
   Partial partial_program_;
 
-  // Of the watcher.
+  // State of the watching thread.
   std::string have_sha256_;
   Partial partial_weights_;
 
   mutable absl::Mutex mutex_;
   grpc::ClientContext* running_[2] ABSL_GUARDED_BY(mutex_) = {nullptr, nullptr};
-  CheckpointWatch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that runs
+  CheckpointWatch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the running one
   LearnerClientFigures figures_ ABSL_GUARDED_BY(mutex_);
   std::string call_trouble_ ABSL_GUARDED_BY(mutex_);     // of the last report and what came of it
   std::string weights_trouble_ ABSL_GUARDED_BY(mutex_);  // of the last transfer of weights
@@ -132,7 +132,7 @@ class LearnerClient::Impl {
   std::thread watcher_;
 };
 
-// Lets the destructor end it.
+// Lets the destructor end the call.
 void LearnerClient::Impl::SetWatch(CheckpointWatch* watch) {
   const absl::MutexLock lock(&mutex_);
   watch_ = watch;
@@ -160,7 +160,7 @@ void LearnerClient::Impl::Leave(absl::Duration timeout) {
   grpc::ClientContext context;
   PrepareCall(context, *options_.security, timeout);
   v1::ActorOrders orders;
-  // A learner that is away, or does not answer now, forgets it by itself.
+  // A learner that does not answer forgets the actor after a while.
   (void)stub_->Report(&context, report, &orders);
 }
 
@@ -231,7 +231,7 @@ absl::Status LearnerClient::Impl::Assign() {
         Fetch(kReporter, program.file_sha256(), program.file_bytes(), partial_program_));
     file = std::make_shared<const std::string>(std::move(partial_program_.bytes));
     partial_program_ = {};
-    // So that what has arrived is not asked for again if the next one does not.
+    // The file that has arrived must not be fetched again if the next one fails.
     files_[program.file_sha256()] = file;
   }
   files_ = files;
@@ -251,7 +251,7 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
     while (!stop_.HasBeenNotified() && !watch.done()) {
       if (watch.Await(kLook)) {
         wanted = watch.Take();
-        // Read once: the next one may come at any time.
+        // Read once, as the next notice may come at any time.
         const uint64_t notices = watch.notices();
         const absl::MutexLock lock(&mutex_);
         figures_.notices += notices - std::exchange(noted, notices);
@@ -262,14 +262,14 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
       }
       const absl::Status status = FetchWeights(*wanted);
       wanted.reset();
-      // Newer ones are there: the next notice says which.
+      // There are newer weights: the next notice names them.
       if (absl::IsNotFound(status)) continue;
       NoteWeights(status);
       if (!status.ok()) break;
       backoff.Reset();
     }
     SetWatch(nullptr);
-    // Why it has ended the next report will find out too.
+    // The next report finds out why the stream has ended.
     watch.CancelAndWait();
     stop_.WaitForNotificationWithTimeout(backoff.Next());
   }
@@ -289,7 +289,7 @@ absl::Status LearnerClient::Impl::FetchWeights(const v1::CheckpointNotice& notic
   return absl::OkStatus();
 }
 
-// Afterwards `partial` is the whole file, or what there is of it.
+// On return `partial` is the whole file, or the part that has arrived.
 absl::Status LearnerClient::Impl::Fetch(Thread thread, const std::string& sha256, uint64_t bytes,
                                         Partial& partial) {
   if (bytes > kMostFileBytes) {

@@ -18,9 +18,9 @@ namespace mallocmuzero {
 class Security;  // rpc/security.h
 
 struct LearnerClientOptions {
-  std::string address;  // host:port
+  std::string address;  // HOST:PORT
   std::shared_ptr<const Security> security;
-  uint64_t seed = 0;  // of the jitter between attempts
+  uint64_t seed = 0;  // of the random part of the time between attempts
 
   // Time between two reports, and how long an answer may take.
   absl::Duration report_interval = absl::Seconds(2);
@@ -32,29 +32,30 @@ struct LearnerClientOptions {
 // The files of an assignment by their SHA-256, as Fetch gives them.
 using ProgramFiles = absl::flat_hash_map<std::string, std::shared_ptr<const std::string>>;
 
-// Called on the client's own threads, one call of each at a time. None may wait for long.
+// Functions that the client calls on its own threads, each one at a time. They must not block for
+// long.
 struct LearnerClientHooks {
-  // What to report.
+  // Returns the next report.
   std::function<v1::ActorReport()> report;
 
-  // How a report went: OK, with orders, or why the learner does not have it.
+  // Receives the result of a report: the learner's orders, or why the report did not arrive.
   std::function<void(const v1::ActorReport& report, const absl::Status& status,
                      const v1::ActorOrders& orders)>
       reported;
 
-  // A new assignment with all its files. An error is the learner's mistake: it is asked again, not
-  // at once.
+  // Receives a new assignment with all its files. An error means that the learner made a mistake:
+  // the client asks it again after a while.
   std::function<absl::Status(const v1::Assignment& assignment, const ProgramFiles& files)> assigned;
 
-  // Whether newer weights would be used: a version that nobody plays with is not worth its way. Not
-  // given: always.
+  // Whether newer weights would be used. A version that no round is played with is not fetched. If
+  // the function is empty, every version is fetched.
   std::function<bool()> wants_weights;
 
-  // Newer weights: a checkpoint file whose SHA-256 is right. An error as above.
+  // Receives newer weights: a checkpoint file with the right SHA-256. Errors are as above.
   std::function<absl::Status(uint64_t step, const std::string& bytes)> weights;
 };
 
-// All of it since the client began.
+// Counts since the client began.
 struct LearnerClientFigures {
   absl::Time last_contact = absl::InfinitePast();
 
@@ -68,8 +69,8 @@ struct LearnerClientFigures {
   std::string trouble;     // the same, while it lasts; empty: the learner answers
 };
 
-// Keeps in touch for as long as it lives, however often the learner goes away: attempts come with
-// backoff, a fetch goes on where it was cut. Thread-safe.
+// Keeps the connection for as long as it lives. If the learner goes away, it tries again with
+// backoff, and an interrupted fetch continues where it stopped. Thread-safe.
 class LearnerClient {
  public:
   LearnerClient(const LearnerClientOptions& options, LearnerClientHooks hooks);

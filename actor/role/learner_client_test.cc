@@ -28,7 +28,7 @@ using ::testing::ElementsAre;
 
 constexpr absl::Duration kTimeout = absl::Seconds(20);
 
-// A learner that does what a test wants of it.
+// A learner whose answers the test chooses.
 class FakeLearner final : public v1::Learner::Service {
  public:
   grpc::Status WatchCheckpoint(grpc::ServerContext* context,
@@ -51,7 +51,7 @@ class FakeLearner final : public v1::Learner::Service {
     return grpc::Status::OK;
   }
 
-  // Of the weights, sends `cut_after` bytes and then fails, once; or damages them, once.
+  // Fails once after `cut_after` bytes of the weights, or damages them once.
   grpc::Status Fetch(grpc::ServerContext* /*context*/, const v1::FetchRequest* request,
                      grpc::ServerWriter<v1::FetchResponse>* writer) override {
     const absl::MutexLock lock(&mutex);
@@ -107,7 +107,7 @@ class FakeLearner final : public v1::Learner::Service {
   std::vector<v1::ActorReport> reports ABSL_GUARDED_BY(mutex);
 };
 
-// What a client has brought.
+// The files and answers that a client has received.
 struct Brought {
   LearnerClientHooks Hooks() {
     return {.report =
@@ -190,7 +190,7 @@ TEST_F(LearnerClientTest, BringsWeightsAndPrograms) {
   EXPECT_TRUE(brought_.AwaitVersion(2));
   const absl::MutexLock lock(&brought_.mutex);
   EXPECT_EQ(brought_.program, "a program");
-  // Two versions of the weights, and the program once: it has not changed.
+  // Two versions of the weights are fetched, but the program only once, as it has not changed.
   const absl::MutexLock learner_lock(&learner_.mutex);
   EXPECT_EQ(learner_.offsets.size(), 3);
 }

@@ -1,4 +1,4 @@
-// What keeps an actor from playing.
+// Reasons why an actor does not play.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_PLAY_BLOCK_H_
 #define MALLOCMUZERO_ACTOR_ROLE_PLAY_BLOCK_H_
@@ -10,7 +10,7 @@ namespace mallocmuzero {
 
 class ReplayWriter;  // replay/client/replay_writer.h
 
-// Of an actor or a thread of it.
+// Why an actor, or one of its threads, does not play.
 struct PlayBlock {
   enum class On : uint8_t { kNothing, kLearner, kReplay, kSpool, kSolvers };
   On on = On::kNothing;
@@ -21,13 +21,13 @@ struct PlayBlock {
 // "learner", "spool: why", "showing solvers' games"; empty: nothing does.
 std::string ToString(const PlayBlock& block);
 
-// Of shards that are there and take no more for now.
+// The shards answer and accept no more games for the moment.
 PlayBlock HeldBackBlock();
 
-// Of demonstrations that are being played: no game of its own comes meanwhile.
+// The thread plays demonstrations, and no self-play games meanwhile.
 PlayBlock ShowingBlock();
 
-// Of a spool that is full.
+// The spool is full.
 PlayBlock SpoolBlock(const ReplayWriter& writer);
 
 }  // namespace mallocmuzero

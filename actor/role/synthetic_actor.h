@@ -1,4 +1,4 @@
-// A load generator: actors that speak the cluster's protocol and play without a network.
+// A load generator: actors that use the cluster's protocol and play without a network.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_SYNTHETIC_ACTOR_H_
 #define MALLOCMUZERO_ACTOR_ROLE_SYNTHETIC_ACTOR_H_
@@ -17,22 +17,22 @@ namespace mallocmuzero {
 class Security;  // rpc/security.h
 
 struct SyntheticOptions {
-  // Actors simulated, each with connections of its own to the learner and to every shard.
+  // The number of simulated actors. Each has its own connections to the learner and to every shard.
   uint32_t actors = 1;
 
-  // Of each actor; 0: as many as the shards take.
+  // The rate of each actor; 0: as many games as the shards accept.
   double games_per_second = 1;
 
-  // Threads that play for all of them; 0: one a core.
+  // The number of threads that play for all actors; 0: one for each core.
   uint32_t threads = 0;
 
   // Whether each actor fetches every new version of the weights, as a real one would.
   bool fetch_weights = true;
 };
 
-// What all actors together did. Latencies are of reports to the learner.
+// Figures of all actors together. Latencies are those of reports to the learner.
 struct SyntheticStats {
-  uint64_t games = 0;  // handed to the spools
+  uint64_t games = 0;  // given to the spools
   uint64_t decisions = 0;
   uint64_t acknowledged = 0;  // games that shards have
   uint64_t spooled_bytes = 0;
@@ -44,14 +44,14 @@ struct SyntheticStats {
   uint32_t blocked = 0;    // actors whose last game had no room in their spool
   double report_p50_ms = 0;
   double report_p99_ms = 0;
-  std::string last_error;  // of the learner's calls, for a person
+  std::string last_error;  // of calls to the learner, for people to read
 };
 
-// Random legal games of the learner's programs, searched by nobody: what a shard, a learner and the
-// network between them take. Thread-safe.
+// Plays random legal games of the learner's programs, without a search, to measure how many games a
+// shard, a learner and the network between them can take. Thread-safe.
 class SyntheticActors {
  public:
-  // `config` as ReadClusterConfig gives it. Returns at once. Errors name the field or the file.
+  // `config` is a result of ReadClusterConfig. Returns at once. Errors name the field or the file.
   static absl::StatusOr<std::unique_ptr<SyntheticActors>> Start(
       const v1::ClusterConfig& config, const SyntheticOptions& options,
       std::shared_ptr<const Security> security);
@@ -61,7 +61,7 @@ class SyntheticActors {
   SyntheticActors(const SyntheticActors&) = delete;
   SyntheticActors& operator=(const SyntheticActors&) = delete;
 
-  // Ends play and closes all connections within `grace`; what is in the spools is given up.
+  // Ends play and closes all connections within `grace`. Games in the spools are lost.
   absl::Status Stop(absl::Duration grace);
 
   SyntheticStats stats() const;

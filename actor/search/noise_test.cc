@@ -49,8 +49,8 @@ TEST(Noise, HasTheMomentsOfTheGumbelDistribution) {
   EXPECT_NEAR(static_cast<double>(negative) / kCount, 0.3679, 0.005);
 }
 
-// Of a Dirichlet distribution with equal alphas over n outcomes each has the mean 1 / n and the
-// variance (1 / n) (1 - 1 / n) / (n alpha + 1): here 0.25 * 0.75 / 2 = 0.09375.
+// In a Dirichlet distribution with equal alphas over n outcomes, each outcome has the mean 1 / n
+// and the variance (1 / n) (1 - 1 / n) / (n alpha + 1): here 0.25 * 0.75 / 2 = 0.09375.
 TEST(Noise, MixesInDirichletNoise) {
   constexpr int kCount = 50'000;
   NoiseStream stream(2);
