@@ -138,7 +138,7 @@ struct SelfPlay::Seat {
 
   // Of the decision to take.
   std::array<float, kActionCount> logits = {};
-  Departure departure = Departure::kNone;
+  ExplorationKind exploring = ExplorationKind::kNone;
   bool searched = false;
 };
 
@@ -240,8 +240,8 @@ void SelfPlay::PlanDecision(uint32_t s, size_t row, const Evaluations& roots) {
   // Drawn whether needed or not, so that one choice does not change the next.
   const double search = seat.random.Unit();
   const uint64_t seed = seat.random.Next();
-  seat.departure = seat.exploration.Next(seat.game.access());
-  const bool explored = seat.departure != Departure::kNone;
+  seat.exploring = seat.exploration.Next(seat.game.access());
+  const bool explored = seat.exploring != ExplorationKind::kNone;
   seat.searched = seat.task->searched > 0 && (explored || search < seat.task->searched);
   if (!seat.searched) return;
   batched_.Begin(
@@ -262,9 +262,9 @@ void SelfPlay::Decide(uint32_t s, std::vector<v1::Trajectory>& played) {
     value = ValueOf(result);
   } else {
     action = ChooseByPolicy(seat.logits, seat.game.legal_actions(), seat.order,
-                            seat.departure == Departure::kNone ? nullptr : &seat.random);
+                            seat.exploring == ExplorationKind::kNone ? nullptr : &seat.random);
   }
-  if (seat.departure == Departure::kAction) {
+  if (seat.exploring == ExplorationKind::kAction) {
     action = seat.exploration.Act(seat.game.access(), seat.game.legal_actions());
   }
   if (seat.task->again != nullptr) {
