@@ -22,7 +22,7 @@ namespace {
 // Decisions explored in a game of a round, on average, by turns.
 constexpr float kExplored[] = {2, 4, 8, 1};
 
-// What a searched decision takes, in decisions without search, by the arithmetic in them.
+// The time of a searched decision as a multiple of one without search, by their arithmetic.
 double SearchCost(const v1::NetworkConfig& config, uint32_t simulations) {
   const NetworkCost cost = CostOf(config);
   return 1 + simulations * static_cast<double>(cost.step_flops) / cost.root_flops;
@@ -66,7 +66,7 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
     const std::vector<GameTask> tasks = MakeTasks(program, round, result.played, seeds);
     for (const v1::Trajectory& game : (*self_play)->Play(tasks, 0, options.stop)) {
       ++result.played;
-      best.emplace_back(TotalReturn(game), game.actions());
+      best.emplace_back(TotalReturn(game).share(), game.actions());
     }
     std::sort(best.begin(), best.end(), std::greater<>());
     best.erase(std::unique(best.begin(), best.end()), best.end());

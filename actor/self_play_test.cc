@@ -31,8 +31,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// Prefers NoCopy to Copy to Drop, and knows no values. A state is a number that follows from the
-// observation and the actions.
+// A model that prefers NoCopy to Copy to Drop and has no values. Its latent state is a number that
+// depends on the observation and the actions.
 class FixedModel : public LatentModel {
  public:
   explicit FixedModel(uint32_t slots) : states_(slots, 0) {}
@@ -71,7 +71,7 @@ class FixedModel : public LatentModel {
   std::vector<float> states_;
 };
 
-// Prefers nothing, as a fresh network.
+// A model without preferences, as a fresh network is.
 class IndifferentModel final : public FixedModel {
  public:
   using FixedModel::FixedModel;
@@ -94,7 +94,7 @@ std::vector<std::unique_ptr<PlayedProgram>> SomePrograms(int count) {
 
 SearchConfig SmallSearch() { return {.simulations = 6}; }
 
-// Makes a FixedModel that says it has `slots` and `actions`.
+// Makes a FixedModel that claims `slots` and `actions`.
 ModelMaker Claiming(uint32_t slots, uint32_t actions) {
   class Claimant final : public FixedModel {
    public:
@@ -147,7 +147,7 @@ TEST(SelfPlay, PlaysEveryTaskToItsEnd) {
       game.Apply(static_cast<Action>(action));
     }
     EXPECT_TRUE(game.finished());
-    EXPECT_NEAR(TotalReturn(games[i]), game.total_return(), 1e-12);
+    EXPECT_NEAR(TotalReturn(games[i]).share(), game.total_return(), 1e-12);
   }
   const SelfPlayStats stats = self_play->TakeStats();
   EXPECT_EQ(stats.games, 11);
@@ -191,10 +191,10 @@ TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
   const auto programs = SomePrograms(1);
   const auto self_play = MakeSelfPlay(2);
   const std::vector<v1::Trajectory> games = self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr);
-  // NoCopy before Copy before Drop is what the greedy player does.
+  // The greedy player prefers NoCopy to Copy to Drop.
   Game greedy(programs[0]->rules());
   while (!greedy.finished()) greedy.Apply(EagerAction(greedy.legal_actions()));
-  EXPECT_NEAR(TotalReturn(games[0]), greedy.total_return(), 1e-12);
+  EXPECT_NEAR(TotalReturn(games[0]).share(), greedy.total_return(), 1e-12);
   EXPECT_EQ(self_play->TakeStats().searches, 0);
   EXPECT_TRUE(std::isnan(games[0].root_values(0)));
 }
@@ -225,7 +225,7 @@ TEST(SelfPlay, WithoutAPreferenceSomeGamesKeepAndOthersCopyFirst) {
   EXPECT_EQ(keeping + copying, kGames);
   EXPECT_GE(keeping, 4);
   EXPECT_GE(copying, 4);
-  // What is shown to a user does not depend on a draw.
+  // The game that a user sees must not depend on a draw.
   EXPECT_TRUE(is_of(self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr)[0], EagerAction));
 }
 
@@ -249,7 +249,7 @@ TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
   std::vector<std::string> seen;
   for (const v1::Trajectory& trajectory : self_play->Play(tasks, 0, nullptr)) {
     seen.push_back(trajectory.actions());
-    // From there on, what a fresh policy plays: NoCopy before Copy before Drop.
+    // From there on a fresh policy plays: NoCopy before Copy before Drop.
     Game game(programs[0]->rules());
     for (const char action : trajectory.actions()) {
       if (game.access() >= until) {

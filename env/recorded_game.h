@@ -11,8 +11,8 @@ namespace mallocmuzero {
 
 // OK if a trajectory can be replayed and learned from without further looks: it is of this program
 // and these rules, has 16 bytes of id, at least one decision and as many of everything else, finite
-// numbers (but root_values, which may be NaN), and policies that are distributions or zeros.
-// InvalidArgument, naming the program and the field, if not.
+// numbers (root_values and searched_returns may be NaN), and policies that are distributions or
+// zeros. InvalidArgument, naming the program and the field, if not.
 absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory& trajectory);
 
 // And its decisions are a whole game of the program that brings what it says. As slow as a game.

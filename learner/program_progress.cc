@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<ProgramProgress>> StartProgress(const ProgramSet& pro
 }
 
 bool NoteIfBest(const v1::Trajectory& game, const std::string& player, ProgramProgress& progress) {
-  const double value = TotalReturn(game);
+  const double value = TotalReturn(game).share();
   if (!progress.best_actions.empty() && value <= progress.best_return) return false;
   progress.best_return = value;
   progress.best_player = player;

@@ -19,14 +19,15 @@
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/return_units.h"
 #include "replay/sum_tree.h"
 
 namespace mallocmuzero {
 
 using SharedTrajectory = std::shared_ptr<const v1::Trajectory>;
 
-// What a game brought, as share of the all-HBM cycles.
-double TotalReturn(const v1::Trajectory& trajectory);
+// What a game brought.
+HbmShare TotalReturn(const v1::Trajectory& trajectory);
 
 // A decision of a stored game. `serial` is that of the insert: a name that is never used again.
 struct PositionKey {

@@ -197,12 +197,13 @@ void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const 
     const size_t decisions = games[i].actions().size();
     // What a network that says NaN has found can be neither learned from nor resumed with.
     const bool stored = CheckTrajectory(*tasks[i].program, games[i]).ok();
+    if (stored) NoteSearchedReturns(baselines_.at(games[i].program_sha256()), games[i]);
     if (tasks[i].again != nullptr) {
       if (stored) replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
       continue;
     }
     const size_t p = programs_.IndexOf(games[i].program_sha256());
-    const double value = TotalReturn(games[i]);
+    const double value = TotalReturn(games[i]).share();
     if (i < evaluations) {
       progress_[p].policy_return = value;
     } else {
@@ -252,7 +253,7 @@ void TrainingRun::Describe(v1::TrainMetrics& metrics) const {
   metrics.set_replay_games(static_cast<double>(replay_.games()));
   metrics.set_replay_decisions(static_cast<double>(replay_.decisions()));
   for (size_t p = 0; p < programs_.size(); ++p) {
-    const double scale = baselines_.at(programs_[p].sha256()).scale();
+    const double scale = baselines_.at(programs_[p].sha256()).scale().share();
     metrics.mutable_programs(static_cast<int>(p))->MergeFrom(DescribeProgress(progress_[p], scale));
   }
 }

@@ -23,14 +23,14 @@ Ranking Count(const std::vector<double>& truths, const std::vector<double>& pred
 }
 
 TEST(CountPairs, CountsThoseThatDifferEnoughAndArePutInOrder) {
-  // Of 1, 2, 3, 3.5: five of the six pairs differ by 1 or more; 3 and 3.5 do not.
+  // Five of the six pairs of 1, 2, 3 and 3.5 differ by 1 or more; 3 and 3.5 do not.
   const std::vector<double> truths = {1, 2, 3, 3.5};
   EXPECT_EQ(Count(truths, {10, 20, 30, 40}, 1).pairs(), 5);
   EXPECT_DOUBLE_EQ(Count(truths, {10, 20, 30, 40}, 1).right(), 1);
   EXPECT_DOUBLE_EQ(Count(truths, {40, 30, 20, 10}, 1).right(), 0);
   // 1 stands above 2 only: four of five.
   EXPECT_DOUBLE_EQ(Count(truths, {25, 20, 30, 40}, 1).right(), 0.8);
-  // Whoever says the same of all knows nothing.
+  // Equal predictions say nothing.
   EXPECT_DOUBLE_EQ(Count(truths, {7, 7, 7, 7}, 1).right(), 0.5);
 }
 
@@ -67,9 +67,9 @@ TEST(RankGames, AFreshNetworkKnowsWhatIsSavedAndNothingOfWhatIsToCome) {
   ASSERT_EQ(report.points_size(), 7);
   for (const v1::ValueBenchReport::Point& point : report.points()) {
     ASSERT_GT(point.whole().pairs(), 0);
-    // Its values are 0: with them and without is the same, but for the rounding of ties.
+    // The network's values are 0, so they change nothing but the rounding of ties.
     EXPECT_NEAR(point.whole().right(), point.whole_without_value().right(), 0.02);
-    // How the policy would go on is known of games that explore on.
+    // The return by the policy is only known of games that explore behind the point.
     const bool explores_on = point.explored() == "to the end" && point.at() < 1;
     EXPECT_EQ(point.whole_by_policy().pairs(), explores_on ? point.whole().pairs() : 0);
     EXPECT_GT(point.whole_by_policy().right(), explores_on ? 0.5 : -1);
@@ -87,7 +87,7 @@ TEST(RankGames, AFreshNetworkKnowsWhatIsSavedAndNothingOfWhatIsToCome) {
     EXPECT_EQ(total.to_go().pairs(), pairs);
   }
 
-  // The same again: nothing depends on the clock.
+  // A second call gives the same result: nothing depends on the clock.
   v1::ValueBenchReport again;
   ASSERT_TRUE(RankGames(*program, *snapshot, nullptr, {.games = 40}, again).ok());
   EXPECT_EQ(again.SerializeAsString(), report.SerializeAsString());

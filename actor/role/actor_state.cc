@@ -43,7 +43,8 @@ void ActorState::SetOrders(const v1::ActorOrders& orders, absl::Time now) {
   }
   inputs_.program_weights = {orders.program_weights().begin(), orders.program_weights().end()};
   undemonstrated_ = {orders.demonstrate().begin(), orders.demonstrate().end()};
-  // The learner knows what was reported. It wants what was lost, such as with a shard, again.
+  // The learner knows which demonstrations were reported. It asks again for those that were lost,
+  // for example with a shard.
   const ProgramSet& programs = inputs_.assigned->programs;
   for (const uint32_t p : undemonstrated_) {
     if (p >= programs.size()) continue;
@@ -83,7 +84,7 @@ void ActorState::AddOutcome(const std::string& program, uint64_t games, double s
   outcome.sum += sum;
 }
 
-// Of older weights than another one, it says nothing new.
+// An evaluation by older weights than those of a known evaluation is ignored.
 void ActorState::AddEvaluation(const std::string& program, uint64_t step, double policy_return) {
   const auto [entry, is_first] = evaluations_.try_emplace(program);
   if (is_first || step >= entry->second.step) entry->second = {step, policy_return};
@@ -94,11 +95,11 @@ void ActorState::AddRound(const SelfPlayStats& stats, absl::Span<const v1::Traje
   const absl::MutexLock lock(&mutex_);
   figures_.stats.Add(stats);
   for (const v1::Trajectory& game : self_play) {
-    const double value = TotalReturn(game);
+    const double value = TotalReturn(game).share();
     AddOutcome(game.program_sha256(), 1, value, value);
   }
   for (const v1::Trajectory& game : evaluations) {
-    AddEvaluation(game.program_sha256(), game.network_step(), TotalReturn(game));
+    AddEvaluation(game.program_sha256(), game.network_step(), TotalReturn(game).share());
   }
 }
 

@@ -128,7 +128,7 @@ void BatchSource::ImitateTheBest(std::vector<SampledPosition>& imitated) {
   if (options_.best_games != 1) return;
   const absl::MutexLock lock(&mutex_);
   for (const SampledPosition& row : imitated) {
-    const double total_return = TotalReturn(*row.trajectory);
+    const HbmShare total_return = TotalReturn(*row.trajectory);
     BestGame& best = best_[row.trajectory->program_sha256()];
     // Searched again it is the same game, with newer policies.
     if (best.game == nullptr || total_return > best.total_return ||

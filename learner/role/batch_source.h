@@ -109,7 +109,7 @@ class BatchSource {
   // The best game that was drawn as one of the best, and what it brought.
   struct BestGame {
     std::shared_ptr<const v1::Trajectory> game;
-    double total_return = 0;
+    HbmShare total_return;
   };
 
   mutable absl::Mutex mutex_;

@@ -59,7 +59,7 @@ class BatchSourceTest : public ::testing::Test {
     GameRecorder recorder(programs_[0], TrajectoryId(1, 2, seed), v1::Trajectory::SELF_PLAY, 0);
     Game game(programs_[0].rules());
     recorder.Start(game);
-    while (!game.finished()) recorder.Apply(game, player.Choose(game), {}, 0);
+    while (!game.finished()) recorder.Apply(game, player.Choose(game));
     return std::make_shared<v1::Trajectory>(std::move(recorder).Finish());
   }
 

@@ -230,7 +230,7 @@ std::vector<ProgramStanding> GameBook::Standings() const {
     if (!record.progress.best_actions.empty()) best = std::max(best, record.progress.best_return);
     const double compiler = record.progress.program->default_return();
     if (!std::isnan(compiler)) best = std::max(best, compiler);
-    standings.push_back({.best_return = best, .scale = record.baseline.scale()});
+    standings.push_back({.best_return = best, .scale = record.baseline.scale().share()});
   }
   return standings;
 }
@@ -239,7 +239,7 @@ std::vector<v1::TrainMetrics::Program> GameBook::Describe() const {
   const absl::MutexLock lock(&mutex_);
   std::vector<v1::TrainMetrics::Program> described;
   for (const Record& record : records_) {
-    described.push_back(DescribeProgress(record.progress, record.baseline.scale()));
+    described.push_back(DescribeProgress(record.progress, record.baseline.scale().share()));
   }
   return described;
 }

@@ -37,7 +37,7 @@ class GameBookTest : public ::testing::Test {
     GameRecorder recorder(program, TrajectoryId(1, 2, seed), source, 0);
     Game game(program.rules());
     recorder.Start(game);
-    while (!game.finished()) recorder.Apply(game, player.Choose(game), {}, 0);
+    while (!game.finished()) recorder.Apply(game, player.Choose(game));
     return std::move(recorder).Finish();
   }
 
@@ -97,7 +97,7 @@ TEST_F(GameBookTest, RemembersTheBestAndGoesOnFromWhatWasSaved) {
   double best = -1;
   for (uint64_t seed = 1; seed < 20; ++seed) {
     const v1::Trajectory game = Play(seed);
-    best = std::max(best, TotalReturn(game));
+    best = std::max(best, TotalReturn(game).share());
     EXPECT_EQ(book_->Take(game), absl::OkStatus());
   }
   book_->Refresh();
