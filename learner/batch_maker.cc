@@ -261,25 +261,4 @@ void BatchMaker::FillTargets(const BatchRow& row, const Targets& targets, size_t
   }
 }
 
-size_t ImitatedRows(const v1::LearnerOptions& options, size_t rows) {
-  return static_cast<size_t>(std::lround(options.best_share() * static_cast<double>(rows)));
-}
-
-double ImportanceWeight(double probability, double positions, double exponent) {
-  return std::pow(1 / (probability * positions), exponent);
-}
-
-std::vector<float> ImportanceWeights(absl::Span<const DrawnPosition> drawn, size_t positions,
-                                     float exponent) {
-  std::vector<float> weights;
-  weights.reserve(drawn.size());
-  for (const DrawnPosition& row : drawn) {
-    weights.push_back(static_cast<float>(
-        ImportanceWeight(row.probability, static_cast<double>(positions), exponent)));
-  }
-  const float most = weights.empty() ? 1 : *std::max_element(weights.begin(), weights.end());
-  for (float& weight : weights) weight /= most;
-  return weights;
-}
-
 }  // namespace mallocmuzero

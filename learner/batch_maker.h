@@ -81,17 +81,6 @@ class BatchMaker {
   uint32_t threads_;
 };
 
-// Of the rows of a batch, how many are drawn from the best games, to be imitated.
-size_t ImitatedRows(const v1::LearnerOptions& options, size_t rows);
-
-// Weight (1 / (N x P)) ^ exponent of a row drawn with probability P from N positions.
-double ImportanceWeight(double probability, double positions, double exponent);
-
-// Weights (1 / (N x P)) ^ exponent of rows drawn with probability P from N positions, divided by
-// their maximum.
-std::vector<float> ImportanceWeights(absl::Span<const DrawnPosition> drawn, size_t positions,
-                                     float exponent);
-
 }  // namespace mallocmuzero
 
 #endif  // MALLOCMUZERO_LEARNER_BATCH_MAKER_H_

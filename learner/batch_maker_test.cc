@@ -308,18 +308,5 @@ TEST_F(BatchMakerTest, RefusesAGameThatTheRulesDoNotPlay) {
   EXPECT_THAT(maker.Fill({row}, batch).message(), HasSubstr("not in this run"));
 }
 
-TEST(ImportanceWeights, CorrectWhatPrioritiesDistort) {
-  std::vector<DrawnPosition> drawn(3);
-  drawn[0].probability = 0.1;
-  drawn[1].probability = 0.2;
-  drawn[2].probability = 0.4;
-  const std::vector<float> weights = ImportanceWeights(drawn, 10, 1);
-  // 1 / (10 x 0.1) is the largest, which becomes 1.
-  EXPECT_FLOAT_EQ(weights[0], 1);
-  EXPECT_FLOAT_EQ(weights[1], 0.5);
-  EXPECT_FLOAT_EQ(weights[2], 0.25);
-  EXPECT_FLOAT_EQ(ImportanceWeights(drawn, 10, 0)[2], 1);
-}
-
 }  // namespace
 }  // namespace mallocmuzero

@@ -37,7 +37,7 @@ constexpr char kAddressVariable[] = "DATA_PARALLEL_TEST_ADDRESS";
 constexpr size_t kRows = 16;
 constexpr int kUpdates = 5;
 
-// A port that nobody listens on.
+// A port on which no process listens.
 std::string FreeAddress() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
@@ -50,7 +50,7 @@ std::string FreeAddress() {
   return absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
 }
 
-// Another process that runs one of the tests below, which are no tests by themselves.
+// Another process that runs one of the tests below. Alone, those tests check nothing.
 pid_t StartPeer(const std::string& test, const std::string& address) {
   setenv(kAddressVariable, address.c_str(), 1);
   std::string arguments[] = {"data_parallel_test_peer",
@@ -80,7 +80,7 @@ v1::LearnerOptions Options() {
   options.set_samples_per_insert(1);
   options.set_learning_rate(1e-3F);
   options.set_weight_decay(1e-4F);
-  // Below what the gradients of such rows are, so that clipping has to see the joint one.
+  // Below the norms of the gradients, so that the joint gradient must be clipped.
   options.set_max_gradient_norm(0.5F);
   options.set_value_weight(1);
   options.set_reward_weight(1);
@@ -88,7 +88,7 @@ v1::LearnerOptions Options() {
   return options;
 }
 
-// Rows of noise with weights of their own.
+// Rows of random numbers with different weights.
 UnrollBatch RandomBatch(uint64_t seed) {
   UnrollBatch batch;
   batch.Resize(2 * kRows, 2, /*with_next=*/true);
@@ -118,7 +118,7 @@ Trained MakeLearner() {
   return trained;
 }
 
-// What a process does: half `rank` of each batch.
+// The work of one process: half `rank` of each batch.
 std::vector<UpdateResult> TrainHalf(uint32_t rank, Learner& learner, DataParallel& processes) {
   std::vector<UpdateResult> results;
   for (int i = 0; i < kUpdates; ++i) {
@@ -215,7 +215,7 @@ TEST(DataParallel, ALostProcessIsAnErrorAndTheNextOneIsWelcome) {
 }
 
 TEST(DataParallel, MeetsAtAnIpv6Address) {
-  // The port is free there, too, as a rule.
+  // The port is usually free at that address too.
   const std::string address = absl::StrReplaceAll(FreeAddress(), {{"127.0.0.1", "[::1]"}});
   const pid_t peer = StartPeer("Sleeps", address);
   const auto processes = Connect(0, address);

@@ -38,7 +38,7 @@ v1::LearnerOptions Options() {
   return options;
 }
 
-// Rows whose best action and value are written in the first floats of what is observed.
+// Rows whose best action and value stand in the first floats of the observation.
 UnrollBatch MakeBatch(uint64_t seed, size_t rows = 16) {
   UnrollBatch batch;
   batch.Resize(rows, 2, /*with_next=*/true);
@@ -58,7 +58,7 @@ UnrollBatch MakeBatch(uint64_t seed, size_t rows = 16) {
     for (int k = 0; k < 2; ++k) {
       batch.actions[2 * i + k] = static_cast<int64_t>(random() % kActionCount);
       batch.rewards[2 * i + k] = batch.actions[2 * i + k] == best ? 0.5F : -0.5F;
-      // The position reached shows the action that led there; every fourth game ends before.
+      // The position reached shows the action that led to it. Every fourth game ends before.
       const size_t step = 2 * i + k;
       float* next = &batch.next_observations[step * kObservationSize];
       std::copy_n(&batch.observations[i * kObservationSize], kObservationSize, next);
@@ -100,7 +100,7 @@ TEST(Learner, LearnsPolicyValueAndReward) {
   const UpdateResult first = trained.learner->Update(batch, 0, 16);
   UpdateResult last;
   for (int i = 0; i < 150; ++i) last = trained.learner->Update(batch, 0, 16);
-  // A fresh network says 1/3 for each action at all three steps: log 3 + 2 x log 3 / 2.
+  // A fresh network gives each action 1/3 at all three steps: log 3 + 2 x log 3 / 2.
   EXPECT_NEAR(first.policy_loss, 2 * std::log(3.0), 0.05);
   EXPECT_LT(last.policy_loss, 0.2 * first.policy_loss);
   EXPECT_LT(last.value_loss, 0.5 * first.value_loss);
@@ -241,7 +241,7 @@ TEST(Learner, TakesUpConsistencyInARunThatBeganWithout) {
   ASSERT_TRUE(b.network->ImportWeights(a.network->ExportWeights()).ok());
   ASSERT_TRUE(b.learner->ImportOptimizer(a.learner->ExportOptimizer(), a.learner->step()).ok());
   EXPECT_TRUE(b.learner->Update(MakeBatch(2), 0, 16).consistency_loss.has_value());
-  // And back again.
+  // The way back works too.
   ASSERT_TRUE(a.network->ImportWeights(b.network->ExportWeights()).ok());
   ASSERT_TRUE(a.learner->ImportOptimizer(b.learner->ExportOptimizer(), b.learner->step()).ok());
   EXPECT_FALSE(a.learner->Update(MakeBatch(3), 0, 16).consistency_loss.has_value());
@@ -267,7 +267,7 @@ TEST(Learner, MixedPrecisionLearnsNearlyTheSame) {
   }
   EXPECT_LT(said.policy_loss, 0.5 * first.policy_loss);
   EXPECT_NEAR(said.policy_loss, expected.policy_loss, 0.2 * first.policy_loss);
-  // It was on, and the weights are float32 still, or they could not be compared.
+  // Autocast was on, and the weights are still float32, or they could not be compared.
   EXPECT_NE(WeightBytes(*mixed.network), WeightBytes(*full.network));
   EXPECT_EQ(WeightBytes(*mixed.network).size(), WeightBytes(*full.network).size());
 }

@@ -36,7 +36,7 @@ class BestMapping : public ::testing::Test {
     }
   }
 
-  // As if a game of that player were the best so far.
+  // The progress after a game of that player, the best so far.
   ProgramProgress After(PlayerKind kind) const {
     Player player(kind, 1);
     player.StartGame();

@@ -42,7 +42,7 @@ class RunCheckpoint : public ::testing::Test {
 
   static uint64_t StepOf(const std::string& path) { return LoadCheckpoint(path)->step; }
 
-  // What LoadLatest says; it must change no file.
+  // The result of LoadLatest, which must change no file.
   std::string Refusal() const {
     const absl::Status status = LoadLatest(*directory_).status();
     EXPECT_FALSE(status.ok());
@@ -70,14 +70,15 @@ TEST_F(RunCheckpoint, KeepsTheOneBeforeTheLatest) {
     EXPECT_EQ((*LoadLatest(*directory_))->step, step);
     EXPECT_EQ(StepOf(previous_), step - 1);
   }
-  // Nothing else is left there.
+  // No other file is left there.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ + "/checkpoints"), {}), 2);
 }
 
 TEST_F(RunCheckpoint, AKillBetweenTheStepsLeavesTwoWholeOnes) {
   ASSERT_TRUE(Save(1).ok());
   ASSERT_TRUE(Save(2).ok());
-  // Killed when the latest had become the previous one too, and with a new one on its way.
+  // The process was killed when the latest one was also the previous one, and a new one was
+  // written.
   std::filesystem::remove(previous_);
   std::filesystem::create_hard_link(latest_, previous_);
   std::ofstream(folder_ + "/checkpoints/next") << "half a ch";
@@ -93,7 +94,7 @@ TEST_F(RunCheckpoint, AKillBetweenTheStepsLeavesTwoWholeOnes) {
 TEST_F(RunCheckpoint, AFullDiskLeavesBothAsTheyWere) {
   ASSERT_TRUE(Save(1).ok());
   ASSERT_TRUE(Save(2).ok());
-  // As if there were no room for another.
+  // This stands for a full disk.
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = signal(SIGXFSZ, SIG_IGN);

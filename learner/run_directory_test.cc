@@ -97,8 +97,7 @@ TEST(RunDirectory, GoesOnWithADamagedLineInItsMetrics) {
       << "{\"iteration\": 2, \"ga{\"iteration\": 3}\n";
   for (uint32_t i = 4; i <= 6; ++i) ASSERT_TRUE(directory->AppendMetrics(MetricsOf(i)).ok());
   EXPECT_TRUE(directory->TruncateMetrics(5).ok());
-  // Lines 1 to 4 are left: iteration 1, the damaged one, iterations 4 and 5. Who reads them hears
-  // of it.
+  // Four lines are left: iteration 1, the damaged line, iterations 4 and 5. A reader gets an error.
   const std::string content = *ReadFile(absl::StrCat(directory->path(), "/metrics.jsonl"));
   EXPECT_EQ(std::count(content.begin(), content.end(), '\n'), 4);
   EXPECT_THAT(directory->ReadMetrics().status().message(), HasSubstr("metrics.jsonl:2"));
@@ -108,7 +107,7 @@ TEST(RunDirectory, AFullDiskLeavesNoHalfLine) {
   const auto directory = RunDirectory::Create(NewFolder("full"), SomeConfig());
   ASSERT_TRUE(directory->AppendMetrics(MetricsOf(1)).ok());
   const auto size = std::filesystem::file_size(directory->path() + "/metrics.jsonl");
-  // As if there were room for ten bytes more.
+  // This stands for a disk with room for ten more bytes.
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = signal(SIGXFSZ, SIG_IGN);
@@ -143,7 +142,7 @@ TEST(RunDirectory, KeepsOnlyTheGamesOfTheLastTwoCheckpoints) {
   for (const uint64_t iteration : {2, 4, 10, 11}) {
     ASSERT_TRUE(directory->WriteGames(iteration, games).ok());
   }
-  // Those of 11 are of a checkpoint that was never finished.
+  // The games of iteration 11 belong to a checkpoint that was never finished.
   directory->RemoveOtherGames(10);
   for (const uint64_t gone : {2, 11}) {
     EXPECT_TRUE(absl::IsNotFound(directory->ReadGames(gone).status())) << gone;

@@ -31,7 +31,8 @@ TEST(Demonstrations, AreThereBeforeTheFirstGame) {
   }
 }
 
-// How many demonstrations of each of SomePrograms a run has saved before its first iteration.
+// The number of demonstrations of each of SomePrograms that a run has saved before its first
+// iteration.
 std::vector<int> SavedDemonstrations(const TrainingRun& run) {
   std::vector<int> shown(run.programs().size(), 0);
   std::set<std::string> ids;
@@ -48,7 +49,7 @@ std::vector<int> SavedDemonstrations(const TrainingRun& run) {
 TEST(Demonstrations, TheLastDemonstrationIsStoredThoughEarlierOnesHaveLeft) {
   v1::TrainConfig config = SmallConfig();
   config.set_demonstration_seconds(0.05);
-  // Too few for the first five of the six: those of the second program have about 40.
+  // Room for too few decisions: the second program alone has games of about 40.
   config.mutable_replay()->set_max_decisions(100);
   const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("small_store"), config);
   ASSERT_TRUE(run->Run({.iterations = 0}, nullptr).ok());
@@ -60,14 +61,14 @@ TEST(Demonstrations, TheLastDemonstrationIsStoredThoughEarlierOnesHaveLeft) {
 
 TEST(Demonstrations, ThatWereCutShortAreMadeUpFor) {
   v1::TrainConfig config = SmallConfig();
-  // Without an end of its own, the search for the first program is what is cut short.
+  // The search for the first program has no time limit, so the stop interrupts it.
   config.set_demonstration_seconds(1e6);
   const std::string folder = NewFolder("cut_short");
   int asked = 0;
   ASSERT_TRUE(StartRun(folder, config)->Run({.stop = [&] { return ++asked > 9; }}, nullptr).ok());
   config.set_demonstration_seconds(0.2);
   ASSERT_TRUE(WriteMessage(folder + "/config.textproto", config).ok());
-  // Probably the search for the second one.
+  // The stop probably interrupts the search for the second program.
   ASSERT_TRUE(ResumeRun(folder)->Run({.deadline = absl::Now() + absl::Seconds(0.3)}, nullptr).ok());
   const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
   ASSERT_TRUE(run->Run({.iterations = 0}, nullptr).ok());

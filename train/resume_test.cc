@@ -1,4 +1,4 @@
-// What a run goes on from, and what it does not go on from.
+// The states of a folder from which a run can go on, and those from which it cannot.
 
 #include <filesystem>
 #include <map>
@@ -35,14 +35,14 @@ std::string WeightBytes(const TrainingRun& run) {
 TEST(Resume, ResumesARunThatHasNoCheckpointYet) {
   const std::string folder = NewFolder("fresh");
   StartRun(folder, SmallConfig());
-  // Killed before its first.
+  // The run was killed before its first checkpoint.
   std::filesystem::remove(folder + "/checkpoints/latest");
   const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
   EXPECT_EQ(run->iteration(), 0);
   EXPECT_TRUE(run->Run({.iterations = 1}, nullptr).ok());
 }
 
-// Every file of a folder, by its path in it.
+// The contents of every file of a folder, by path.
 std::map<std::string, std::string> FilesOf(const std::string& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -68,7 +68,7 @@ TEST(Resume, GoesOnExactlyFromTheCheckpointBeforeTheLatest) {
 
   const std::string folder = NewFolder("broken");
   const std::string latest = folder + "/checkpoints/latest";
-  // Checkpoints of iterations 0, 2, 4 and 5; that of 5 is damaged.
+  // There are checkpoints of iterations 0, 2, 4 and 5; that of 5 is damaged.
   ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 5}, nullptr).ok());
   std::filesystem::resize_file(latest, std::filesystem::file_size(latest) / 2);
   EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().message(),
@@ -81,7 +81,7 @@ TEST(Resume, GoesOnExactlyFromTheCheckpointBeforeTheLatest) {
     EXPECT_EQ(run->directory().ReadMetrics()->size(), 4);
     ASSERT_TRUE(run->Run({.iterations = 5}, nullptr).ok());
   }
-  // And once more: what lies before the latest is of this sitting.
+  // It works a second time, with a previous checkpoint that the resumed run has written.
   std::filesystem::copy_file(folder + "/checkpoints/previous", latest,
                              std::filesystem::copy_options::overwrite_existing);
   const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
@@ -112,7 +112,7 @@ TEST(Resume, RefusesACheckpointThatIsDamaged) {
               HasSubstr(path));
 }
 
-// As a cluster's learner leaves a run.
+// Changes a run as a cluster's learner does.
 void ContinueByALearner(const std::string& folder) {
   Checkpoint checkpoint = *LoadCheckpoint(folder + "/checkpoints/latest");
   v1::TrainState state;
@@ -133,7 +133,7 @@ TEST(Resume, SaysThatARunIsTheOneOfAClustersLearner) {
   };
   const std::string from = "--from " + folder + "/checkpoints/latest";
   EXPECT_THAT(refusal(), AllOf(HasSubstr("a cluster's learner"), HasSubstr(from)));
-  // One that a learner began has no settings of `train` either.
+  // A run that a cluster's learner began has no settings of `train` either.
   v1::TrainConfig config = SmallConfig();
   config.mutable_self_play()->clear_games_per_iteration();
   ASSERT_TRUE(WriteMessage(folder + "/config.textproto", config).ok());

@@ -78,7 +78,7 @@ TEST(TrainingRun, WritesAMappingWhenThereIsABetterOne) {
     before.push_back(progress.best_return);
     EXPECT_TRUE(std::filesystem::remove(path(progress)));
   }
-  // Saved again without another game.
+  // The run is saved again without another game.
   ASSERT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
   for (const ProgramProgress& progress : run->progress()) {
     EXPECT_FALSE(std::filesystem::exists(path(progress)));
@@ -95,7 +95,8 @@ void ExpectExactResume(const v1::TrainConfig& config) {
   ASSERT_TRUE(unbroken->Run({.iterations = 7}, nullptr).ok());
 
   const std::string folder = NewFolder("broken");
-  // Killed after three iterations: what is behind the checkpoint of the second is lost.
+  // The run was killed after three iterations: everything behind the second one's checkpoint is
+  // lost.
   {
     const std::unique_ptr<TrainingRun> run = StartRun(folder, config);
     int left = 3;
@@ -107,7 +108,7 @@ void ExpectExactResume(const v1::TrainConfig& config) {
     std::filesystem::remove_all(folder);
     std::filesystem::rename(kept, folder);
   }
-  // Ended by its user in the middle of an iteration.
+  // The user ended the run in the middle of an iteration.
   {
     const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
     EXPECT_EQ(run->iteration(), 2);
@@ -199,7 +200,7 @@ TEST(TrainingRun, DoesNotLearnInAnIterationThatIsCutShort) {
     ASSERT_TRUE(run->Run({.iterations = 3}, nullptr).ok());
     const uint64_t updates = run->updates();
     ASSERT_GT(updates, 0);
-    // Once before the iteration.
+    // The first call comes before the iteration.
     std::atomic<int> asked = 0;
     ASSERT_TRUE(run->Run({.stop = [&] { return ++asked > 1; }}, nullptr).ok());
     EXPECT_EQ(run->iteration(), 3);
@@ -212,7 +213,7 @@ TEST(TrainingRun, StopsBetweenTwoUpdates) {
   config.mutable_learner()->set_samples_per_insert(20);
   const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("stops"), config);
   ASSERT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
-  // Play is done first, with one thread, and nothing is learned before.
+  // With one thread, play comes first and learning after it.
   const uint64_t updates = run->updates();
   ASSERT_TRUE(run->Run({.stop = [&] { return run->updates() >= updates + 2; }}, nullptr).ok());
   EXPECT_EQ(run->updates(), updates + 2);
@@ -230,7 +231,7 @@ TEST(TrainingRun, BeginsFromTheWeightsOfAnotherNetwork) {
     EXPECT_TRUE(weights == given);
     EXPECT_FALSE(weights == WeightBytes(*StartRun(NewFolder("fresh"), SmallConfig())));
   }
-  // Stopped before its first iteration it still begins from them.
+  // A run that stops before its first iteration still begins with those weights.
   const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
   EXPECT_TRUE(WeightBytes(*run) == weights);
   ASSERT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
@@ -296,11 +297,14 @@ TEST(TrainingRun, RefusesStoredGamesThatAreNotOfItsPrograms) {
 TEST(TrainingRun, StoresNoGamesOfANetworkThatSaysNaN) {
   const std::unique_ptr<Network> network = *Network::Create(SmallConfig().network(), 77);
   std::vector<NamedTensor> weights = network->ExportWeights();
-  // A float of ones is NaN.
+  // A float whose bits are all 1 is NaN.
   for (NamedTensor& tensor : weights) tensor.bytes.assign(tensor.bytes.size(), '\xff');
   ASSERT_TRUE(network->ImportWeights(weights).ok());
+  // A game without a searched decision has no numbers of the network, so all are searched.
+  v1::TrainConfig config = SmallConfig();
+  config.mutable_self_play()->set_searched_share(1);
   const std::string folder = NewFolder("nan");
-  ASSERT_TRUE(StartRun(folder, SmallConfig(), network.get())->Run({.iterations = 2}, nullptr).ok());
+  ASSERT_TRUE(StartRun(folder, config, network.get())->Run({.iterations = 2}, nullptr).ok());
   const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
   EXPECT_EQ(run->iteration(), 2);
   EXPECT_GT(run->games(), 0);

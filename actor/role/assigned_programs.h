@@ -1,16 +1,13 @@
-// What a learner has assigned, ready to be played.
+// The programs and settings that a learner has assigned, ready to be played.
 
 #ifndef MALLOCMUZERO_ACTOR_ROLE_ASSIGNED_PROGRAMS_H_
 #define MALLOCMUZERO_ACTOR_ROLE_ASSIGNED_PROGRAMS_H_
 
-#include <cstddef>
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "actor/role/learner_client.h"
 #include "actor/search/search.h"
-#include "base/random.h"
 #include "env/program_set.h"
 #include "mallocmuzero/v1/learner.pb.h"
 
@@ -27,10 +24,6 @@ struct AssignedPrograms {
 // played.
 absl::StatusOr<std::shared_ptr<const AssignedPrograms>> ReadAssignment(
     const v1::Assignment& assignment, const ProgramFiles& files);
-
-// An index, drawn with these weights; evenly if they are not `count` numbers, 0 or more, of which
-// one at least is above 0.
-size_t DrawProgram(absl::Span<const double> weights, size_t count, Random& random);
 
 }  // namespace mallocmuzero
 

@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "actor/demonstrations.h"
 #include "actor/game_recorder.h"
+#include "actor/task_maker.h"
 #include "base/status_macros.h"
 #include "env/recorded_game.h"
 #include "env/solvers/solver.h"
@@ -26,7 +27,7 @@
 namespace mallocmuzero {
 namespace {
 
-// How often something that is waited for is looked for.
+// The interval at which a condition that is waited for is checked.
 constexpr absl::Duration kLook = absl::Milliseconds(50);
 
 constexpr absl::Duration kDrawPatience = absl::Milliseconds(500);
@@ -79,7 +80,7 @@ absl::Status RoundPlayer::PrepareFor(const RoundInputs& inputs) {
       play_ != nullptr && inputs.network == inputs_.network && inputs.assigned == inputs_.assigned;
   inputs_ = inputs;
   if (same) return absl::OkStatus();
-  play_ = nullptr;  // its memory, before the next one takes as much
+  play_ = nullptr;  // frees its memory before the next one takes as much
   const SearchConfig& search = inputs.assigned->search;
   absl::StatusOr<std::unique_ptr<SelfPlay>> play =
       SelfPlay::Create(search, options_.games, [&inputs](uint32_t slots) {
@@ -103,7 +104,7 @@ absl::StatusOr<bool> RoundPlayer::Demonstrate(const absl::Notification& stop) {
   const absl::StatusOr<std::vector<v1::Trajectory>> games = ShowGames(
       *program, options, [&](size_t teacher) { return DemonstrationId(*program, teacher); });
   if (!games.ok()) return games.status();
-  // Cut short, they are left to whoever is asked next.
+  // Demonstrations that were cut short are not used: the learner asks another actor.
   if (stop.HasBeenNotified()) return true;
   for (const v1::Trajectory& game : *games) {
     if (!writer_.Write(game)) return true;
@@ -112,32 +113,32 @@ absl::StatusOr<bool> RoundPlayer::Demonstrate(const absl::Notification& stop) {
   return true;
 }
 
-Round RoundPlayer::NewGames() {
+TaskMaker RoundPlayer::MakeTasks() {
   const v1::Assignment& assignment = inputs_.assigned->assignment;
+  return {{.explored_decisions = assignment.explored_decisions(),
+           .searched_share = assignment.searched_share(),
+           .searches = assignment.search().simulations() > 0},
+          [this] { return TrajectoryId(options_.run, options_.thread, games_++); },
+          random_};
+}
+
+Round RoundPlayer::NewGames() {
   const ProgramSet& programs = inputs_.assigned->programs;
-  const bool searches = assignment.search().simulations() > 0;
+  const double evaluated_share = inputs_.assigned->assignment.evaluated_share();
   Round round;
-  const auto add = [&](const PlayedProgram& program, float explored, float searched) {
-    round.tasks.push_back({.program = &program,
-                           .id = TrajectoryId(options_.run, options_.thread, games_++),
-                           .seed = random_.Next(),
-                           .explored = explored,
-                           .searched = searches ? searched : 0});
-  };
   for (uint32_t g = 0; g < options_.games; ++g) {
-    if (random_.Unit() < assignment.evaluated_share()) ++round.evaluations;
+    if (random_.Unit() < evaluated_share) ++round.evaluations;
   }
+  TaskMaker maker = MakeTasks();
   for (size_t e = 0; e < round.evaluations; ++e) {
-    // In turn; other threads and processes are elsewhere in it.
+    // Programs take turns; other threads and processes begin with other programs.
     const uint64_t turn = options_.run + options_.thread + evaluations_++;
-    add(programs[turn % programs.size()], 0, 1);
+    maker.AddEvaluation(programs[turn % programs.size()]);
   }
-  while (round.tasks.size() < options_.games) {
-    const PlayedProgram& program =
-        programs[DrawProgram(inputs_.program_weights, programs.size(), random_)];
-    add(program, assignment.explored_decisions() / static_cast<float>(program.decisions()),
-        assignment.searched_share());
+  while (maker.tasks().size() < options_.games) {
+    maker.AddSelfPlay(programs[DrawProgram(inputs_.program_weights, programs.size(), random_)]);
   }
+  round.tasks = std::move(maker).Take();
   return round;
 }
 
@@ -148,7 +149,7 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
     why_none = {.on = PlayBlock::On::kReplay, .why = std::string(drawn.status().message())};
     return {};
   }
-  Round round;
+  TaskMaker maker = MakeTasks();
   absl::flat_hash_set<std::string> ids;
   for (SampledPosition& position : *drawn) {
     const v1::Trajectory& game = *position.trajectory;
@@ -157,18 +158,13 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
         !CheckRecordedGame(*program, game).ok() || !ids.insert(game.id()).second) {
       continue;
     }
-    round.tasks.push_back({.program = program,
-                           .id = game.id(),
-                           .seed = random_.Next(),
-                           .explored = 0,
-                           .searched = 1,
-                           .again = std::move(position.trajectory)});
+    maker.AddReanalysis(*program, std::move(position.trajectory));
   }
-  if (round.tasks.empty()) {
+  if (maker.tasks().empty()) {
     why_none = {
         .on = PlayBlock::On::kReplay, .why = "no games of older weights", .flow_control = true};
   }
-  return round;
+  return {.tasks = std::move(maker).Take()};
 }
 
 void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) {
@@ -176,7 +172,7 @@ void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) 
       play_->Play(round.tasks, inputs_.step, [&stop] { return stop.HasBeenNotified(); });
   const bool is_new = sampler_ == nullptr;
   if (is_new) {
-    // In the order of the tasks, though some are left out when stopped.
+    // Games are in the order of the tasks; after a stop some tasks have no game.
     const auto tasks = absl::MakeConstSpan(round.tasks).first(round.evaluations);
     const auto self_play = std::find_if_not(games.begin(), games.end(), [&](const auto& game) {
       return std::any_of(tasks.begin(), tasks.end(),
@@ -190,7 +186,7 @@ void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) 
   }
   const absl::Time start = absl::Now();
   for (const v1::Trajectory& game : games) {
-    // False only while stopping, or if no shard could ever take it.
+    // False only while stopping, or if the game is too large for every shard.
     (void)(is_new ? writer_.Write(game) : writer_.Replace(game));
   }
   state_.AddSeconds(0, absl::ToDoubleSeconds(absl::Now() - start));

@@ -15,6 +15,7 @@
 #include "actor/role/actor_state.h"
 #include "actor/role/play_block.h"
 #include "actor/self_play.h"
+#include "actor/task_maker.h"
 #include "base/random.h"
 #include "model/network.h"
 #include "replay/client/replay_sampler.h"
@@ -22,43 +23,46 @@
 
 namespace mallocmuzero {
 
-// Games that one thread plays together.
+// The games that one thread plays at the same time.
 struct Round {
   std::vector<GameTask> tasks;
 
-  // The first of them, which show what the policy plays: nothing explored, every decision searched.
+  // The number of leading tasks that are evaluation games.
   size_t evaluations = 0;
 };
 
 struct RoundPlayerOptions {
   uint32_t thread = 0;
-  uint32_t games = 1;        // of a round, all in flight at once
-  uint64_t run = 0;          // different in every process that ever plays
-  uint64_t spool_bytes = 0;  // no round begins while so much waits for the shards
+  uint32_t games = 1;        // of a round, all in flight at the same time
+  uint64_t run = 0;          // a number that no other process has
+  uint64_t spool_bytes = 0;  // no round begins while so many bytes wait for the shards
 
-  // Nor while more games than this wait for shards that are there: behind a rate limiter they would
-  // only grow old.
+  // No round begins while more games than this wait for connected shards: behind a rate limiter new
+  // games would only become old.
   uint64_t most_held_back = 0;
 };
 
-// For one thread. Between two rounds it takes the newest weights, programs and orders.
+// Plays on one thread. Between two rounds it takes the newest weights, programs and orders.
 class RoundPlayer {
  public:
-  // All must outlive it. With a sampler it searches games drawn from it again.
+  // The arguments must outlive it. With a sampler, it searches games again that it draws from
+  // there.
   RoundPlayer(const RoundPlayerOptions& options, ActorState& state, ReplayWriter& writer,
               ReplaySampler* sampler);
   ~RoundPlayer();
 
-  // Plays until `stop`, games in flight given up. An error is what keeps it from playing, such as
-  // no memory for the latent states or the trees.
+  // Plays until `stop`, and gives up the games in flight then. An error says why it cannot play,
+  // for example no memory for the latent states or the trees.
   absl::Status Run(const absl::Notification& stop);
 
  private:
   absl::Status PrepareFor(const RoundInputs& inputs);
-  // Shows the games of a program that the learner wants to be shown; false if there is none.
+  // Plays the demonstrations of one program that the learner has asked for; false if there is none.
   absl::StatusOr<bool> Demonstrate(const absl::Notification& stop);
+  TaskMaker MakeTasks();
   Round NewGames();
-  // Games of older weights than these, each once. None: `why_none` says why.
+  // Stored games that older weights have searched, each once. If there are none, `why_none` says
+  // why.
   Round StoredGames(PlayBlock& why_none);
   void PlayRound(const Round& round, const absl::Notification& stop);
 
@@ -67,10 +71,10 @@ class RoundPlayer {
   ReplayWriter& writer_;
   ReplaySampler* const sampler_;
   Random random_;
-  uint64_t games_ = 0;        // that have got an id
-  uint64_t evaluations_ = 0;  // of those
+  uint64_t games_ = 0;        // new games so far
+  uint64_t evaluations_ = 0;  // of those, evaluation games
 
-  // Of the last round.
+  // The inputs of the last round, and its player.
   RoundInputs inputs_;
   std::unique_ptr<SelfPlay> play_;
 };

@@ -26,6 +26,7 @@
 #include "actor/role/assigned_programs.h"
 #include "actor/role/learner_client.h"
 #include "actor/role/play_block.h"
+#include "actor/task_maker.h"
 #include "actor/thread_count.h"
 #include "base/random.h"
 #include "base/sha256.h"
@@ -287,7 +288,7 @@ void SyntheticActors::Impl::PlayFor(uint32_t thread, uint32_t threads) {
     for (size_t a = thread; games != nullptr && a < actors_.size(); a += threads) {
       Actor& actor = *actors_[a];
       if (now < actor.due || stop_.HasBeenNotified()) continue;
-      // What a full spool has cost is not made up for.
+      // Games that a full spool has prevented are not played later.
       actor.due = std::max(actor.due + between, now - absl::Seconds(1));
       played = PlayGame(actor, *games, random) || played;
     }
@@ -307,7 +308,7 @@ bool SyntheticActors::Impl::PlayGame(Actor& actor, const GamePool& pool, Random&
       pool.games[DrawProgram(weights, pool.games.size(), random)];
   v1::Trajectory game = games[random.Below(static_cast<uint32_t>(games.size()))];
   game.set_id(TrajectoryId(run_, actor.index, number));
-  // Write would wait, and every other actor of this thread with it.
+  // Write would block, and with it every other actor of this thread.
   if (actor.writer->spooled_bytes() + game.ByteSizeLong() > config_.actor().spool_bytes()) {
     const absl::MutexLock lock(&actor.mutex);
     actor.full = true;
@@ -317,7 +318,7 @@ bool SyntheticActors::Impl::PlayGame(Actor& actor, const GamePool& pool, Random&
   if (!actor.writer->Write(game)) return false;
   const absl::MutexLock lock(&actor.mutex);
   actor.full = false;
-  // As often as a real one takes newer weights: between two rounds.
+  // A real actor takes newer weights between two rounds.
   if (++actor.games % games_of_round_ == 0) actor.wants_weights = true;
   actor.decisions += decisions;
   return true;
@@ -344,7 +345,7 @@ absl::Status SyntheticActors::Impl::Stop(absl::Duration grace) {
   return absl::OkStatus();
 }
 
-// What cannot be delivered in time is given up.
+// Games that cannot be delivered in time are lost.
 void SyntheticActors::Impl::Close(Actor& actor, absl::Time deadline) {
   actor.writer->Close(std::max(deadline - absl::Now(), absl::ZeroDuration())).IgnoreError();
   std::unique_ptr<LearnerClient> learner;

@@ -16,26 +16,27 @@
 namespace mallocmuzero {
 namespace {
 
-// Reports that were held up together say nothing about rates.
+// Reports that come closer together than this were delayed and give no rates.
 constexpr double kLeastRateSeconds = 0.5;
 
 constexpr size_t kMostActors = 100'000;
 constexpr size_t kMostNameBytes = 256;
 
-// Silent for longer, an actor is no longer spoken of: it has gone, or has another name now.
+// An actor that does not report for longer is not listed: it is gone, or has a new name.
 constexpr absl::Duration kForgetAfter = absl::Minutes(5);
 
-// Going through all of them with every report of each would be the square of their number.
+// The interval between two searches for silent actors. A search with every report would take time
+// in proportion to the square of their number.
 constexpr absl::Duration kForgetEvery = absl::Seconds(10);
 
-// Games that the mean return of a program looks back on.
+// The number of recent games in the mean return of a program.
 constexpr double kMemory = 64;
 
 absl::Status Wrong(absl::string_view field, absl::string_view expected) {
   return absl::InvalidArgumentError(absl::StrCat("report.", field, ": ", expected, " expected"));
 }
 
-// A restarted actor has another name, but a count must never be taken for a huge one.
+// A restarted actor has another name. Still, a count that falls must not become a huge difference.
 double Increase(uint64_t now, uint64_t before) {
   return now > before ? static_cast<double>(now - before) : 0;
 }
@@ -78,7 +79,7 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
     }
     actor.first = now;
   }
-  // What it did before its first report here, it did for an earlier life of this learner.
+  // The actor's work before its first report here was counted before this learner restarted.
   const v1::ActorReport& before = is_new ? report : actor.report;
   const double games = Increase(report.games(), before.games());
   const double decisions = Increase(report.decisions(), before.decisions());
@@ -101,7 +102,7 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
   actor.report.clear_demonstrated();
   for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
     const auto found = program_of_.find(outcome.program_sha256());
-    // Of an assignment that is no more.
+    // The program is of an earlier assignment.
     if (found == program_of_.end() || outcome.games() == 0) continue;
     Program& program = programs_[found->second];
     program.best_return = program.games == 0 ? outcome.best_return()

@@ -1,4 +1,4 @@
-// What the learner knows of its actors, from their reports.
+// The learner's knowledge of its actors, from their reports.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_ACTOR_BOOK_H_
 #define MALLOCMUZERO_LEARNER_ROLE_ACTOR_BOOK_H_
@@ -17,41 +17,43 @@
 
 namespace mallocmuzero {
 
-// Of all actors together.
+// Figures of all actors together.
 struct ActorTotals {
-  uint32_t actors = 0;       // heard of lately
-  uint32_t reanalysers = 0;  // of those
-  uint32_t blocked = 0;      // of those, likewise
-  double games = 0;          // new ones since the learner began, and so on
+  uint32_t actors = 0;       // that reported lately
+  uint32_t reanalysers = 0;  // of those actors
+  uint32_t blocked = 0;      // of those actors
+  double games = 0;          // new games since the learner began, as the next two
   double decisions = 0;
-  double simulations = 0;    // those of reanalysers too
-  double spooled_bytes = 0;  // now
-  uint64_t largest_lag = 0;  // updates that the oldest weights in use are behind, now
+  double simulations = 0;    // including those of reanalysers
+  double spooled_bytes = 0;  // at present
+  uint64_t largest_lag = 0;  // updates by which the oldest weights in use are behind
 };
 
-// Thread-safe. Its memory is bounded: an actor that is silent for long is forgotten.
+// Thread-safe. Its memory is bounded: an actor that does not report for long is forgotten.
 class ActorBook {
  public:
-  // By SHA-256, as in mappings.
+  // `programs` are SHA-256 fingerprints.
   explicit ActorBook(const std::vector<std::string>& programs);
 
-  // Takes a report in. InvalidArgument names the field that cannot be; ResourceExhausted if there
-  // are more actors than anyone has.
+  // Takes a report. InvalidArgument names a field that is out of range; ResourceExhausted if there
+  // are too many actors.
   absl::Status Report(const v1::ActorReport& report, absl::Time now);
 
-  // Mean return of the latest games of each program, in the order given; NaN where there are none.
+  // The mean return of the latest games of each program, in the order of `programs`; NaN if there
+  // are none.
   std::vector<double> MeanReturns() const;
 
-  // The best that any actor has reported, likewise.
+  // The best return that any actor has reported for each program; NaN if there is none.
   std::vector<double> BestReturns() const;
 
-  // Of actors heard of lately, by name. `newest_step` is that of the newest weights.
+  // The states of the actors that reported lately, by name. `newest_step` is the step of the newest
+  // weights.
   std::vector<v1::RoleStatus> Describe(uint64_t newest_step, absl::Time now) const;
   ActorTotals Totals(uint64_t newest_step, absl::Time now) const;
 
  private:
   struct Actor {
-    v1::ActorReport report;  // the last one, without what is of games
+    v1::ActorReport report;  // the last one, without the returns of games
     absl::Time first;
     absl::Time last;
     double games_per_second = 0;
@@ -72,7 +74,7 @@ class ActorBook {
   absl::flat_hash_map<std::string, Actor> actors_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_forgetting_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::vector<Program> programs_ ABSL_GUARDED_BY(mutex_);
-  ActorTotals totals_ ABSL_GUARDED_BY(mutex_);  // what has been counted
+  ActorTotals totals_ ABSL_GUARDED_BY(mutex_);  // the counts only
 };
 
 }  // namespace mallocmuzero

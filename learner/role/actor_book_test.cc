@@ -46,7 +46,7 @@ TEST(ActorBook, TellsRatesLagAndSilence) {
   EXPECT_DOUBLE_EQ(peers[0].figures().at("policy_lag"), 70);
   const ActorTotals totals = book.Totals(100, kStart + absl::Seconds(7));
   EXPECT_EQ(totals.actors, 1);
-  // The 5 of the first report may have been counted by an earlier life of the learner.
+  // The 5 games of the first report may have been counted before the learner restarted.
   EXPECT_DOUBLE_EQ(totals.games, 6);
   EXPECT_DOUBLE_EQ(totals.decisions, 60);
   EXPECT_EQ(totals.largest_lag, 70);
@@ -63,7 +63,7 @@ TEST(ActorBook, OneThatLeavesIsSpokenOfNoMore) {
   const auto peers = book.Describe(100, kStart + absl::Seconds(3));
   ASSERT_EQ(peers.size(), 1);
   EXPECT_EQ(peers[0].name(), "b");
-  // What it did counts.
+  // Its work still counts.
   EXPECT_DOUBLE_EQ(book.Totals(100, kStart + absl::Seconds(3)).games, 3);
   EXPECT_DOUBLE_EQ(book.MeanReturns()[0], 0.4);
 }

@@ -63,7 +63,7 @@ class BatchSourceTest : public ::testing::Test {
     return std::make_shared<v1::Trajectory>(std::move(recorder).Finish());
   }
 
-  // The game's positions in turn, the first of each draw four times as probable as the others.
+  // Draws the game's positions in turn. The first one has four times the probability of the others.
   std::vector<SampledPosition> Draw(size_t count) const {
     std::vector<SampledPosition> drawn;
     for (size_t i = 0; i < count; ++i) {
@@ -91,18 +91,18 @@ TEST_F(BatchSourceTest, BatchesHaveDrawnRowsFirstAndImitatedOnesBehind) {
   });
   const std::optional<PreparedBatch> batch = source->Next(kTimeout);
   ASSERT_TRUE(batch.has_value());
-  EXPECT_EQ(batch->rows, 8);
+  EXPECT_EQ(batch->batch.rows, 8);
   ASSERT_EQ(batch->prioritized.size(), 6);  // a quarter of 8 is imitated
-  const float* weights = &batch->block->weights[batch->first];
-  EXPECT_FLOAT_EQ(weights[0], 0.5F);  // (1 / (100 x 0.04)) ^ 0.5
-  EXPECT_FLOAT_EQ(weights[1], 1);     // (1 / (100 x 0.01)) ^ 0.5
-  EXPECT_FLOAT_EQ(weights[7], 1);
-  // Imitated rows want what was done: the first step's policy is one action.
-  const float* policy = &batch->block->policies[(batch->first + 7) * 3 * 3];
+  const float* weights = &batch->batch.block->weights[batch->batch.first];
+  EXPECT_FLOAT_EQ(weights[0], 0.5F);      // (1 / (100 x 0.04)) ^ 0.5
+  EXPECT_FLOAT_EQ(weights[1], 1);         // (1 / (100 x 0.01)) ^ 0.5
+  EXPECT_FLOAT_EQ(weights[7], 5.5F / 6);  // the mean of one 0.5 and five of 1
+  // The policy of an imitated row is the action that was taken.
+  const float* policy = &batch->batch.block->policies[(batch->batch.first + 7) * 3 * 3];
   EXPECT_FLOAT_EQ(policy[0] + policy[1] + policy[2], 1);
   EXPECT_FLOAT_EQ(*std::max_element(policy, policy + 3), 1);
-  // Those of the played ones were not searched.
-  EXPECT_FLOAT_EQ(batch->block->policies[batch->first * 3 * 3], 0);
+  // The drawn rows were not searched and have no policy.
+  EXPECT_FLOAT_EQ(batch->batch.block->policies[batch->batch.first * 3 * 3], 0);
 }
 
 TEST_F(BatchSourceTest, ABatchThatIsTriedAgainIsDividedByTheLargestWeightOfTheNewGroup) {
@@ -111,19 +111,19 @@ TEST_F(BatchSourceTest, ABatchThatIsTriedAgainIsDividedByTheLargestWeightOfTheNe
   });
   std::optional<PreparedBatch> batch = source->Next(kTimeout);
   ASSERT_TRUE(batch.has_value());
-  const float* weights = &batch->block->weights[batch->first];
+  const float* weights = &batch->batch.block->weights[batch->batch.first];
   EXPECT_FLOAT_EQ(weights[0], 0.5F);
-  EXPECT_DOUBLE_EQ(batch->LargestWeight(), 1);
-  batch->DivideWeights(4);  // another process has a larger one
+  EXPECT_DOUBLE_EQ(batch->batch.LargestWeight(), 1);
+  batch->batch.DivideWeightsBy(4);  // another process has a larger one
   EXPECT_FLOAT_EQ(weights[0], 0.125F);
   EXPECT_FLOAT_EQ(weights[1], 0.25F);
-  EXPECT_FLOAT_EQ(weights[7], 1);  // imitated
-  EXPECT_DOUBLE_EQ(batch->LargestWeight(), 1);
-  // That one is lost.
-  batch->DivideWeights(batch->LargestWeight());
+  EXPECT_FLOAT_EQ(weights[7], 5.5F / 24);  // imitated: their mean
+  EXPECT_DOUBLE_EQ(batch->batch.LargestWeight(), 1);
+  // That process is gone.
+  batch->batch.DivideWeightsBy(batch->batch.LargestWeight());
   EXPECT_FLOAT_EQ(weights[0], 0.5F);
   EXPECT_FLOAT_EQ(weights[1], 1);
-  EXPECT_FLOAT_EQ(weights[7], 1);
+  EXPECT_FLOAT_EQ(weights[7], 5.5F / 6);
 }
 
 TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
@@ -150,14 +150,14 @@ TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
     const std::optional<PreparedBatch> batch = source->Next(kTimeout);
     std::string actions;  // of rows 6 and 7, those imitated
     for (size_t row = 6; row < 8; ++row) {
-      const float* policy = &batch->block->policies[(batch->first + row) * 3 * 3];
+      const float* policy = &batch->batch.block->policies[(batch->batch.first + row) * 3 * 3];
       actions.push_back(static_cast<char>(std::max_element(policy, policy + 3) - policy));
     }
     return actions;
   };
   const char best = games[2]->actions()[0];
   EXPECT_EQ(imitated(1), std::string(2, best));
-  // Where a shard keeps several, all of them are wanted.
+  // If a shard keeps several best games, all of them are used.
   EXPECT_EQ(imitated(2), std::string({best, games[1]->actions()[0]}));
 }
 
@@ -186,7 +186,7 @@ TEST_F(BatchSourceTest, DropsTheRestOfABlockWithWhatIsQueuedOfIt) {
     return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
   });
   ASSERT_TRUE(Await([&] { return source->depth() >= 2; }));
-  // Two of the block's four are queued, two are to follow.
+  // Two of the block's four batches are in the queue; two follow.
   dropped = true;
   source->DropQueued();
   for (int i = 0; i < 4; ++i) {
@@ -204,7 +204,7 @@ TEST_F(BatchSourceTest, LeavesOutGamesThatAreNotOfTheRun) {
     drawn[0].trajectory = foreign;
     return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
   });
-  // The last one of a block cannot be had from such draws but by more of them.
+  // Each draw has a refused row, so that a block is never complete.
   EXPECT_FALSE(source->Next(absl::Milliseconds(200)).has_value());
   EXPECT_GT(source->refused_rows(), 0);
   EXPECT_THAT(source->last_refusal(), HasSubstr("rules_version"));

@@ -1,4 +1,4 @@
-// How old the games are that a learner draws positions from.
+// The ages of the games that a learner draws positions from.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_DRAWN_AGES_H_
 #define MALLOCMUZERO_LEARNER_ROLE_DRAWN_AGES_H_
@@ -12,16 +12,16 @@
 
 namespace mallocmuzero {
 
-// Counts drawn positions by the age of their game: updates of the weights since those that it was
-// played with, or searched with again. Games of other sources than self-play have none.
+// Counts drawn positions by the age of their game: the number of updates of the weights since the
+// game was played or searched again. Games that are not of self-play have no age.
 class DrawnAges {
  public:
-  // Largest age of each bucket but the last, which has all older ones.
+  // The largest age of each bucket. The last bucket has no bound.
   static constexpr std::array<uint64_t, 10> kBounds = {0,    10,   30,    100,   300,
                                                        1000, 3000, 10000, 30000, 100000};
 
-  // `step`: updates of the weights now. Weights of an earlier life of the learner may be newer:
-  // that is no age.
+  // `step` is the number of updates at present. A game may have newer weights, if the learner has
+  // gone back to a checkpoint; such a game has age 0.
   void Add(absl::Span<const SampledPosition> drawn, uint64_t step);
 
   uint64_t positions() const { return positions_; }

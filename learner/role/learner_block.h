@@ -1,4 +1,4 @@
-// What keeps a learner from its next update, or from saving.
+// Reasons why a learner makes no update, or cannot save.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_LEARNER_BLOCK_H_
 #define MALLOCMUZERO_LEARNER_ROLE_LEARNER_BLOCK_H_
@@ -11,11 +11,11 @@ namespace mallocmuzero {
 struct LearnerBlock {
   enum class On : uint8_t {
     kNothing,
-    kDisk,       // checkpoints cannot be saved; it trains on
-    kProcesses,  // the other processes of the learner
-    kReplay,     // shards give no positions
-    kGames,      // those they give are not of this run
-    kBatches,    // in the making
+    kDisk,       // checkpoints cannot be saved; training goes on
+    kProcesses,  // the other processes of the learner are missing
+    kReplay,     // the shards give no positions
+    kGames,      // the games of the shards are not of this run
+    kBatches,    // batches are being made
   };
   On on = On::kNothing;
   std::string why;  // in a few words

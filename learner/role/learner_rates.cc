@@ -8,7 +8,7 @@
 namespace mallocmuzero {
 namespace {
 
-// What rates look back on.
+// The time that rates are averaged over.
 constexpr absl::Duration kWindow = absl::Seconds(10);
 
 }  // namespace

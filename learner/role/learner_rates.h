@@ -1,4 +1,4 @@
-// A learner's rates a second, over the last seconds.
+// A learner's rates per second, over the last seconds.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_LEARNER_RATES_H_
 #define MALLOCMUZERO_LEARNER_ROLE_LEARNER_RATES_H_
@@ -16,11 +16,11 @@ namespace mallocmuzero {
 // Not thread-safe.
 class LearnerRates {
  public:
-  // How much there is of everything now. Called once a second.
+  // Takes the present counts. Call it once a second.
   void Add(const TrainingFigures& training, const ActorTotals& actors, absl::Time now);
 
-  // By their names in RoleStatus.figures; none before there is something to compare. "drawn_age" is
-  // the mean age of the games of drawn positions.
+  // The rates by their names in RoleStatus.figures; empty before the second call of Add.
+  // "drawn_age" is the mean age of the games of drawn positions.
   std::map<std::string, double> Figures() const;
 
  private:

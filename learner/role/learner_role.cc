@@ -21,9 +21,9 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "env/program_files.h"
+#include "learner/curriculum.h"
 #include "learner/role/actor_book.h"
 #include "learner/role/batch_source.h"
-#include "learner/role/curriculum.h"
 #include "learner/role/game_book.h"
 #include "learner/role/learner_block.h"
 #include "learner/role/learner_rates.h"
@@ -45,10 +45,10 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Seconds(1);
 
-// Without an update for longer, it says what it waits for.
+// After this time without an update, the status says what the learner waits for.
 constexpr absl::Duration kIdleAfter = absl::Seconds(2);
 
-// Programs that one answer asks an actor to show.
+// The largest number of programs that one answer asks an actor to demonstrate.
 constexpr size_t kMostDemonstrations = 16;
 
 std::vector<std::string> Fingerprints(const ProgramSet& programs) {
@@ -99,7 +99,7 @@ class LearnerRole::Impl {
   void Tick();
   LearnerFigures Figures();
   std::vector<double> Weights();
-  absl::StatusOr<v1::ActorOrders> TakeReport(const v1::ActorReport& report);
+  absl::StatusOr<v1::ActorOrders> AcceptReport(const v1::ActorReport& report);
   v1::RoleStatus Describe() const;
   LearnerBlock Blocked(const TrainingFigures& training) const;
 
@@ -111,7 +111,7 @@ class LearnerRole::Impl {
   ActorBook actors_;
   LearnerMetrics metrics_;
   const absl::Time started_;
-  std::optional<RunLock> run_lock_;  // of the first process
+  std::optional<RunLock> run_lock_;  // of process 0
   std::unique_ptr<GameBook> book_;
   std::unique_ptr<LearnerService> service_;
   std::unique_ptr<RoleStatusService> status_service_;
@@ -155,7 +155,7 @@ absl::Status LearnerRole::Impl::StartTraining() {
   const v1::LearnerRole& learner = config_.learner();
   std::optional<RunDirectory> directory;
   if (rank_ == 0) {
-    absl::StatusOr<RunLock> lock = RunLock::Take(learner.run_dir());
+    absl::StatusOr<RunLock> lock = RunLock::Acquire(learner.run_dir());
     if (!lock.ok()) return lock.status();
     run_lock_ = *std::move(lock);
     absl::StatusOr<RunDirectory> opened = OpenRunDirectory(learner);
@@ -207,7 +207,7 @@ absl::Status LearnerRole::Impl::StartTraining() {
 
 absl::Status LearnerRole::Impl::StartServing() {
   service_ = std::make_unique<LearnerService>(
-      security_, [this](const v1::ActorReport& report) { return TakeReport(report); });
+      security_, [this](const v1::ActorReport& report) { return AcceptReport(report); });
   status_service_ = std::make_unique<RoleStatusService>(security_, [this] { return Describe(); });
   absl::StatusOr<RoleAssignment> assignment = MakeAssignment(config_.learner(), programs_);
   if (!assignment.ok()) return assignment.status();
@@ -248,7 +248,7 @@ absl::Status LearnerRole::Impl::Stop(absl::Duration grace) {
     return absl::DeadlineExceededError("the update in progress has not ended");
   }
   const absl::Status saved = training_->SaveAtEnd();
-  // Before what its calls look at goes away.
+  // The server must end before the objects that its calls use.
   if (server_ != nullptr) {
     server_->Shutdown(std::max(deadline - absl::Now(), absl::ZeroDuration()));
   }
@@ -302,14 +302,14 @@ void LearnerRole::Impl::Tick() {
   rates_.Add(figures.training, figures.actors, now);
 }
 
-absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::TakeReport(const v1::ActorReport& report) {
+absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::AcceptReport(const v1::ActorReport& report) {
   const absl::Time now = absl::Now();
   MMZ_RETURN_IF_ERROR(actors_.Report(report, now));
-  book_->TakeReport(report, service_->published_step(), now);
+  book_->AcceptReport(report, service_->published_step(), now);
   v1::ActorOrders orders;
   const absl::MutexLock lock(&mutex_);
   if (config_.learner().demonstration_seconds() > 0) {
-    // Each actor begins elsewhere.
+    // Each actor begins with another program.
     const auto wanted = book_->Undemonstrated(reports_++, kMostDemonstrations, now);
     orders.mutable_demonstrate()->Add(wanted.begin(), wanted.end());
   }
@@ -341,7 +341,7 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
   v1::RoleStatus status;
   status.set_role(v1::RoleStatus::LEARNER);
   status.set_name(config_.learner().name());
-  // Not address_: calls come in before that is known.
+  // Not address_: calls can arrive before it is set.
   status.set_address(config_.learner().address());
   status.set_version(std::string(BuildVersion()));
   status.set_uptime_seconds(absl::ToDoubleSeconds(now - started_));

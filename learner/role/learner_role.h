@@ -22,20 +22,20 @@ namespace mallocmuzero {
 
 class Security;  // rpc/security.h
 
-// Draws from every replay shard, trains, writes priorities back, and tells actors about new weights
-// (v1::Learner, v1::Status on learner.address). It goes on from the last checkpoint in
-// learner.run_dir, or begins there. Thread-safe.
+// Draws positions from every replay shard, trains, sends new priorities to the shards, and tells
+// actors about new weights (v1::Learner, v1::Status on learner.address). It continues from the last
+// checkpoint in learner.run_dir, or begins a run there. Thread-safe.
 class LearnerRole {
  public:
-  // `config` as ReadClusterConfig gives it. Of learner.processes, this is number `rank`: number 0
-  // serves actors and writes to run_dir; the others only train with it and do not listen.
-  // Returns as soon as it serves; neither replay shards nor other processes need be there yet.
+  // `config` is a result of ReadClusterConfig. `rank` is the number of this process among
+  // learner.processes. Process 0 serves actors and writes to run_dir; the others only train and do
+  // not listen. Returns as soon as it serves; replay shards and other processes may come later.
   // `registry` must outlive it. Errors name the field, the file or the address.
   static absl::StatusOr<std::unique_ptr<LearnerRole>> Start(
       v1::ClusterConfig config, uint32_t rank, std::shared_ptr<const Security> security,
       prometheus::Registry& registry);
 
-  // Stops at once; what was learned since the last checkpoint is lost.
+  // Stops at once. Updates since the last checkpoint are lost.
   ~LearnerRole();
   LearnerRole(const LearnerRole&) = delete;
   LearnerRole& operator=(const LearnerRole&) = delete;
@@ -44,17 +44,17 @@ class LearnerRole {
   // with nothing saved, if the update has not ended by `grace`.
   absl::Status Stop(absl::Duration grace);
 
-  // OK while it works. Else what ended it, such as a full disk under run_dir: stop it, and start it
-  // again.
+  // OK while it works. Otherwise the error that ended it, for example a full disk under run_dir;
+  // then Stop it and start it again.
   absl::Status status() const;
 
-  // host:port that it listens on, with the port in use; empty for a rank above 0.
+  // The HOST:PORT that it listens on, with the port in use; empty for a rank above 0.
   const std::string& address() const;
 
   // The shards that it draws from.
   std::vector<PeerState> peers() const;
 
-  // Updates made, those before a restart counted.
+  // The number of updates, including those before a restart.
   uint64_t step() const;
 
  private:

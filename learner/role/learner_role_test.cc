@@ -48,7 +48,7 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
   StartLearner();
   std::unique_ptr<ActorRole> actors[] = {StartActor(0), StartActor(1)};
   EXPECT_TRUE(Learns(20));
-  // Both play with weights that were learned from their games.
+  // Both actors play with weights that were learned from their games.
   for (const auto& actor : actors) {
     EXPECT_TRUE(Await([&] { return actor->network_step() >= 4; }));
     EXPECT_GT(actor->games(), 0);
@@ -70,7 +70,7 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
     EXPECT_EQ(actor->Stop(absl::Seconds(5)), absl::OkStatus());
     EXPECT_LT(absl::Now() - start, absl::Seconds(5));
   }
-  // Whoever asks meanwhile is answered or turned away.
+  // A call that comes meanwhile is answered or refused.
   std::atomic<bool> stopped = false;
   std::thread asks([&, stub = v1::Status::NewStub(MakeChannel(learner_->address(), *security_))] {
     while (!stopped) {
@@ -80,7 +80,8 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
       (void)stub->GetStatus(&context, v1::GetStatusRequest(), &answer);
     }
   });
-  EXPECT_EQ(RunLock::Take(folder_ + "/run").status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(RunLock::Acquire(folder_ + "/run").status().code(),
+            absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
   stopped = true;
   asks.join();
@@ -91,7 +92,7 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
   const auto metrics = RunDirectory::Open(folder_ + "/run")->ReadMetrics();
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   EXPECT_EQ(metrics->back().updates(), static_cast<double>(learner_->step()));
-  // Lines say what happened since the one before: together no more than there was.
+  // Each line counts since the line before it, so their sum is at most the total.
   double simulations = 0;
   double learn_seconds = 0;
   for (const v1::TrainMetrics& line : *metrics) {
@@ -153,7 +154,7 @@ TEST_F(Cluster, EveryPartMayStartAgain) {
   StartLearner();
   std::unique_ptr<ActorRole> actor = StartActor(0);
   ASSERT_TRUE(Learns(8));
-  // The shard: its games are gone, the actor's next ones are not.
+  // Kill the shard: its games are lost, later games of the actor are not.
   shard_ = nullptr;
   EXPECT_TRUE(Await([&] { return !LearnerStatus().blocked_on().empty(); }));
   EXPECT_TRUE(Await([&] {
@@ -162,7 +163,7 @@ TEST_F(Cluster, EveryPartMayStartAgain) {
   }));
   StartShard();
   EXPECT_TRUE(Learns(8));
-  // The learner: it goes on from its checkpoint, and the actor with its weights.
+  // Kill the learner: it continues from its checkpoint, and the actor with its weights.
   EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
   const uint64_t stopped_at = learner_->step();
   learner_ = nullptr;
@@ -170,7 +171,7 @@ TEST_F(Cluster, EveryPartMayStartAgain) {
   EXPECT_GE(learner_->step(), stopped_at);
   EXPECT_TRUE(Learns(8));
   EXPECT_TRUE(Await([&] { return actor->network_step() > stopped_at; }));
-  // The actor.
+  // Kill the actor.
   EXPECT_EQ(actor->Stop(absl::Seconds(5)), absl::OkStatus());
   actor = StartActor(0);
   EXPECT_TRUE(Await([&] { return actor->games() > 0; }));
@@ -201,7 +202,7 @@ TEST_F(Cluster, AnActorPlaysTheProgramsOfALearnerThatStartsAgainWithOthers) {
   const std::string path = folder_ + "/another.program";
   ASSERT_TRUE(WriteMessage(path, others[0].program().proto()).ok());
   config_.mutable_learner()->set_workloads(0, path);
-  // An empty one: games of the programs before would be refused.
+  // The new shard is empty, because games of the earlier programs would be refused.
   shard_ = nullptr;
   StartShard();
   StartLearner();
@@ -249,13 +250,13 @@ TEST_F(Cluster, GamesDoNotGrowOldBehindAShardThatHoldsThemBack) {
   StartLearner();
   const std::unique_ptr<ActorRole> actor = StartActor(0);
   ASSERT_TRUE(Await([&] { return actor->blocked().flow_control; }));
-  // One thread with four games in flight: a round on its way, and one that was played meanwhile.
+  // One thread has four games in flight: one round is being sent, another one was played meanwhile.
   for (int look = 0; look < 20; ++look) {
     ASSERT_TRUE(Learns(5));
     const auto played = static_cast<int64_t>(actor->games());
     EXPECT_LE(played - static_cast<int64_t>(shard_->Stats().inserted_items()), 8);
   }
-  // So what is learned from is young, and the learner says how old.
+  // So the games of drawn positions are young, and the learner reports their age.
   EXPECT_TRUE(Await([&] { return LearnerStatus().figures().contains("drawn_age"); }));
   EXPECT_LE(LearnerStatus().figures().at("drawn_age"), static_cast<double>(learner_->step()));
 }
@@ -326,7 +327,7 @@ TEST_F(Cluster, TwoProcessesTrainTogetherAndMeetAgain) {
   StartShard();
   StartLearner();
   const std::unique_ptr<ActorRole> actor = StartActor(0);
-  // One of two does nothing but serve.
+  // One of the two only serves.
   EXPECT_TRUE(Await([&] { return actor->games() > 0; }));
   EXPECT_EQ(learner_->step(), 0);
   prometheus::Registry registry;
@@ -346,7 +347,7 @@ TEST_F(Cluster, SyntheticActorsLoadItAsRealOnesWould) {
   auto actors = SyntheticActors::Start(
       config_, {.actors = 20, .games_per_second = 10, .threads = 1}, security_);
   ASSERT_TRUE(actors.ok()) << actors.status();
-  // The learner learns from what they made up: nothing of it is refused.
+  // The learner learns from their games and refuses none.
   EXPECT_TRUE(Learns(8));
   EXPECT_TRUE(Await([&] { return LearnerStatus().peers_size() == 20; }));
   EXPECT_TRUE(Await([&] {

@@ -18,11 +18,11 @@
 namespace mallocmuzero {
 namespace {
 
-// A transfer that is so many versions behind the newest ends: a slow actor gets weights at all, and
-// yet few versions are in memory however many actors are slow.
+// A transfer ends if its version is this many versions old. So a slow actor still gets weights, and
+// only a few versions are in memory even if many actors are slow.
 constexpr uint64_t kMostVersionsBehind = 4;
 
-// One answer, without a reactor of its own.
+// Answers a call without a reactor.
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(status);
@@ -35,7 +35,7 @@ grpc::Status Superseded() {
 
 grpc::Status Ending() { return {grpc::StatusCode::UNAVAILABLE, "the learner is stopping"}; }
 
-// Not a count: that of a learner that starts again would begin where the last one's did.
+// Not a count: after a restart of the learner, a count would repeat earlier versions.
 uint64_t VersionOf(v1::Assignment assignment) {
   assignment.clear_version();
   const std::string hash = Sha256(SerializeDeterministically(assignment));
@@ -46,8 +46,8 @@ uint64_t VersionOf(v1::Assignment assignment) {
 
 }  // namespace
 
-// Sends the newest notice as soon as it can send: what came between is skipped. All of it is
-// guarded by the service's mutex. Deletes itself.
+// Sends the newest notice as soon as it can send, and skips those in between. The service's mutex
+// guards all members. Deletes itself.
 class LearnerService::Watcher final : public grpc::ServerWriteReactor<v1::CheckpointNotice> {
  public:
   Watcher(LearnerService* service, std::string have)
@@ -65,7 +65,7 @@ class LearnerService::Watcher final : public grpc::ServerWriteReactor<v1::Checkp
     StartWrite(&notice_);
   }
 
-  // Behind what is being sent, if anything is.
+  // The notice waits if another one is being sent.
   void End(const grpc::Status& status) {
     service_->mutex_.AssertHeld();
     if (!finished_) end_ = status;
@@ -104,12 +104,12 @@ class LearnerService::Watcher final : public grpc::ServerWriteReactor<v1::Checkp
   v1::CheckpointNotice notice_;  // being sent
   std::string sent_sha256_;
   bool writing_ = false;
-  bool finished_ = false;  // it is to end
+  bool finished_ = false;  // it must end
   bool ended_ = false;     // Finish was called
   grpc::Status end_;
 };
 
-// Sends a file from an offset on, a chunk at a time. gRPC calls one method at a time. Deletes
+// Sends a file from an offset on, one chunk at a time. gRPC calls one method at a time. Deletes
 // itself.
 class LearnerService::Sender final : public grpc::ServerWriteReactor<v1::FetchResponse> {
  public:
@@ -152,7 +152,7 @@ class LearnerService::Sender final : public grpc::ServerWriteReactor<v1::FetchRe
 
 namespace {
 
-// A stream that ends before it has begun.
+// A stream that ends at once with an error.
 template <typename Response>
 class Refusal final : public grpc::ServerWriteReactor<Response> {
  public:

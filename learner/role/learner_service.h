@@ -19,25 +19,26 @@
 
 namespace mallocmuzero {
 
-// Serves whatever was published last. Without threads of its own: a thousand watchers take memory
-// only. Thread-safe.
+// Serves the assignment and the weights that were published last. It has no threads of its own, so
+// that a thousand watchers only take memory. Thread-safe.
 class LearnerService final : public v1::Learner::CallbackService {
  public:
-  // Takes a report and says what to play; the step and the assignment's version are filled in here.
+  // Takes a report and returns orders. The service fills in the step and the assignment's version.
   using Reported = std::function<absl::StatusOr<v1::ActorOrders>(const v1::ActorReport&)>;
 
   LearnerService(std::shared_ptr<const Security> security, Reported reported);
   ~LearnerService() override;
 
-  // What GetAssignment answers from now on, its version filled in, and the program files that it
+  // Sets the answer of GetAssignment, whose version is filled in, and the program files that it
   // names, by their SHA-256.
   using Files = absl::flat_hash_map<std::string, std::shared_ptr<const std::string>>;
   void SetAssignment(v1::Assignment assignment, Files programs);
 
-  // Newer weights, a checkpoint file: all watchers hear of them.
+  // Publishes newer weights, a checkpoint file. All watchers get a notice.
   void Publish(uint64_t step, std::string bytes);
 
-  // Ends all streams with UNAVAILABLE, and new ones at once: before the server shuts down.
+  // Ends all streams with UNAVAILABLE, and later ones as soon as they begin. Call it before the
+  // server shuts down.
   void EndStreams();
 
   uint64_t published_step() const;
@@ -59,14 +60,14 @@ class LearnerService final : public v1::Learner::CallbackService {
   class Watcher;
   class Sender;
 
-  // The bytes that a Fetch sends, and which version of the weights they are; 0: a program.
+  // The bytes that a Fetch sends, and their version of the weights; 0 for a program.
   struct Fetched {
     std::shared_ptr<const std::string> bytes;
     uint64_t version = 0;
   };
   absl::StatusOr<Fetched> Find(const v1::FetchRequest& request) const;
 
-  // OK if a transfer of that version may go on, whose next bytes are counted.
+  // OK if a transfer of that version may go on; counts its next bytes.
   grpc::Status MaySend(uint64_t version, size_t bytes);
 
   const std::shared_ptr<const Security> security_;
@@ -77,13 +78,13 @@ class LearnerService final : public v1::Learner::CallbackService {
   Files programs_ ABSL_GUARDED_BY(mutex_);
   v1::CheckpointNotice newest_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> weights_ ABSL_GUARDED_BY(mutex_);
-  uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;  // how many were published
+  uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;  // number of published weights
   absl::flat_hash_set<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);
   uint64_t fetched_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Answers with what `describe` says.
+// Answers with the result of `describe`.
 class RoleStatusService final : public v1::Status::CallbackService {
  public:
   RoleStatusService(std::shared_ptr<const Security> security,

@@ -37,7 +37,7 @@ class LearnerServiceTest : public ::testing::Test {
     return context;
   }
 
-  // What Fetch gives, and how it ends.
+  // The bytes and the status of a Fetch.
   std::pair<std::string, grpc::Status> Fetch(const std::string& sha256, uint64_t offset) const {
     v1::FetchRequest request;
     request.set_sha256(sha256);
@@ -52,8 +52,8 @@ class LearnerServiceTest : public ::testing::Test {
     return {bytes, stream->Finish()};
   }
 
-  // Publishes weights of which more is left to send than fits into the buffers between the two, and
-  // returns how a transfer of them ends on which `interrupt` is called after the first bytes.
+  // Publishes weights that are larger than the buffers of the connection. Calls `interrupt` after
+  // the first bytes of their transfer, and returns the status of the transfer.
   grpc::Status FetchInterrupted(const std::function<void()>& interrupt) {
     const std::string weights(64 << 20, 'x');
     service_.Publish(1, weights);

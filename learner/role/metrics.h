@@ -17,12 +17,12 @@
 
 namespace mallocmuzero {
 
-// All there is to tell at one time.
+// All figures at one time.
 struct LearnerFigures {
   TrainingFigures training;
   ActorTotals actors;
   std::vector<v1::TrainMetrics::Program> programs;  // with mean returns
-  std::vector<double> program_weights;              // likewise
+  std::vector<double> program_weights;              // in the same order
   uint64_t published_step = 0;
   uint64_t fetched_bytes = 0;
   uint64_t watchers = 0;

@@ -1,4 +1,4 @@
-// How a cluster's learner begins: with which networks, in which folder, and when not at all.
+// The start of a cluster's learner: its networks, its folder, and the cases in which it refuses.
 
 #include <filesystem>
 #include <memory>
@@ -103,7 +103,7 @@ TEST_F(NewRun, RefusesAFolderWhoseRunHasLostItsCheckpoint) {
 TEST_F(NewRun, GoesOnFromTheCheckpointBeforeTheLatest) {
   StartShard();
   const std::string checkpoints = folder_ + "/run/checkpoints";
-  // The first checkpoint has no line of metrics; each stop adds both.
+  // The first checkpoint has no line of metrics; each stop adds a checkpoint and a line.
   for (int start = 0; start < 2; ++start) {
     StartLearner();
     ASSERT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());

@@ -1,4 +1,4 @@
-// What a learner's role needs before it can begin.
+// Checks and inputs of a learner's role before it begins.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_SET_UP_H_
 #define MALLOCMUZERO_LEARNER_ROLE_SET_UP_H_
@@ -16,21 +16,22 @@
 
 namespace mallocmuzero {
 
-// InvalidArgument, naming the field, if process `rank` of such a learner cannot be.
+// InvalidArgument, naming the field, if the config does not fit process `rank` of a learner.
 absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
                                 const Security& security);
 
-// Where networks of a checkpoint are to be trained further (`from`): they take the place of
-// `network`. An error names the file.
+// If `from` names a checkpoint, replaces `network` by the config of its networks. An error names
+// the file.
 absl::Status TakeNetworkOfCheckpoint(v1::LearnerRole& learner);
 
-// Of all shards, the most best games that one keeps of a program.
+// The largest number of best games of a program that any shard keeps.
 uint32_t MostBestGames(const v1::ClusterConfig& config);
 
-// The run's folder, made if it is not there. InvalidArgument if the run in it has other networks.
+// The run's folder, which is made if it does not exist. InvalidArgument if its run has other
+// networks.
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner);
 
-// What actors are told to play, and the files it names. ResourceExhausted for lack of memory.
+// The assignment for actors, and the files that it names. ResourceExhausted if memory is short.
 struct RoleAssignment {
   v1::Assignment assignment;
   LearnerService::Files files;

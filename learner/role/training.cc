@@ -21,15 +21,15 @@
 namespace mallocmuzero {
 namespace {
 
-// How long to wait for a batch before others are asked, or a stop is looked for.
+// The time to wait for a batch before asking the other processes, or checking for a stop.
 constexpr absl::Duration kBatchPatience = absl::Milliseconds(200);
 
-// How long to wait for the other processes: to meet, so short that a stop is not held up; and in a
-// call, so long that one of them may well be saving.
+// Time limits for the other processes. The one to meet is short, so that a stop is not delayed. The
+// one of a call is long, because another process may be saving.
 constexpr absl::Duration kMeetPatience = absl::Seconds(2);
 constexpr absl::Duration kCallPatience = absl::Seconds(60);
 
-// Updates that the mean losses look back on.
+// The number of recent updates in the mean losses.
 constexpr double kLossMemory = 100;
 
 constexpr absl::Duration kMetricsInterval = absl::Seconds(15);
@@ -89,7 +89,7 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
     if (status.ok() && group_ != nullptr && !book_shared_) {
       status = ShareBook();
       if (status.ok() && rank_ > 0) {
-        // Made by other baselines than those just heard of.
+        // These batches were made with other baselines.
         batches.DropQueued();
         batch.reset();
       }
@@ -100,7 +100,7 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
       batch.reset();
       status = AfterUpdate();
     }
-    // A batch that was not learned from is kept.
+    // A batch without an update is kept for the next try.
     if (!status.ok()) Leave(status);
   }
   group_ = nullptr;
@@ -120,11 +120,11 @@ void Training::SaveWhenDue() {
     }
   }
   if (now < save_due_) return;
-  // What went wrong is in the figures, and it is tried again.
+  // The error is in the figures, and the save is tried again later.
   Save().IgnoreError();
 }
 
-// Meets the other processes and takes over the state of process 0.
+// Meets the other processes and takes the state of process 0.
 absl::Status Training::Join() {
   absl::StatusOr<std::unique_ptr<DataParallel>> group =
       DataParallel::Connect({.rank = rank_,
@@ -155,7 +155,7 @@ void Training::Leave(const absl::Status& why) {
   figures_.group_error = std::string(why.message());
 }
 
-// All processes measure values by the baselines of process 0.
+// All processes convert values by the baselines of process 0.
 absl::Status Training::ShareBook() {
   if (group_ == nullptr) return absl::OkStatus();
   v1::TrainState state;
@@ -168,10 +168,10 @@ absl::Status Training::ShareBook() {
   return book_.RestoreFrom(state);
 }
 
-// Whether every process has a batch; then largest_weight_ is that of all.
+// Whether every process has a batch. If so, sets largest_weight_ to the largest of all processes.
 absl::StatusOr<bool> Training::AllAreReady(const std::optional<PreparedBatch>& batch) {
   double numbers[] = {batch.has_value() ? 0.0 : 1.0,
-                      batch.has_value() ? batch->LargestWeight() : 0.0};
+                      batch.has_value() ? batch->batch.LargestWeight() : 0.0};
   if (group_ != nullptr) {
     const absl::Time start = absl::Now();
     MMZ_RETURN_IF_ERROR(group_->Maximum(absl::MakeSpan(numbers)));
@@ -183,13 +183,8 @@ absl::StatusOr<bool> Training::AllAreReady(const std::optional<PreparedBatch>& b
 
 absl::Status Training::Update(PreparedBatch& batch) {
   const absl::Time start = absl::Now();
-  batch.DivideWeights(largest_weight_);
-  absl::StatusOr<UpdateResult> result;
-  if (group_ == nullptr) {
-    result = learner_->Update(*batch.block, batch.first, batch.rows);
-  } else {
-    result = learner_->Update(*batch.block, batch.first, batch.rows, *group_);
-  }
+  const absl::StatusOr<UpdateResult> result =
+      UpdateFrom(batch.batch, largest_weight_, *learner_, group_.get());
   if (!result.ok()) return result.status();
   const std::vector<double> errors(
       result->value_errors.begin(),
@@ -204,16 +199,16 @@ void Training::NoteUpdate(const UpdateResult& result, const PreparedBatch& batch
   const double rate = 1 / std::min(static_cast<double>(++noted_updates_), kLossMemory);
   const absl::MutexLock lock(&mutex_);
   figures_.step = learner_->step();
-  figures_.rows += batch.rows;
+  figures_.rows += batch.batch.rows;
   figures_.drawn_ages.Add(batch.prioritized, figures_.step);
   figures_.last_update = absl::Now();
-  // A diverged update must not hide all that follow.
+  // One diverged update must not make the mean losses NaN for ever.
   if (!std::isfinite(result.total_loss) || !std::isfinite(result.gradient_norm)) return;
   Scale(1 - rate, figures_.losses);
   AddLosses(result, rate, figures_.losses);
 }
 
-// Every process comes here at the same steps.
+// Every process calls this at the same steps.
 absl::Status Training::AfterUpdate() {
   if (learner_->step() % config_.publish_updates() != 0) return absl::OkStatus();
   book_.Refresh();

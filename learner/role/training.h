@@ -1,4 +1,4 @@
-// The updates of a learner's role: state, loop, checkpoints, other processes.
+// The training of a learner's role: state, loop of updates, checkpoints, other processes.
 
 #ifndef MALLOCMUZERO_LEARNER_ROLE_TRAINING_H_
 #define MALLOCMUZERO_LEARNER_ROLE_TRAINING_H_
@@ -32,72 +32,72 @@
 
 namespace mallocmuzero {
 
-// Where the training thread's time went, seconds.
+// The time that the training thread has spent on each activity, seconds.
 struct TrainingTimes {
   double waiting = 0;   // for a batch
-  double agreeing = 0;  // with other processes
+  double agreeing = 0;  // on the batch, with other processes
   double updating = 0;
   double publishing = 0;
   double saving = 0;
 };
 
-// What is known of it from outside.
+// Figures of the training for status and metrics.
 struct TrainingFigures {
   uint64_t step = 0;
-  uint64_t rows = 0;                // trained on by this process since it began
+  uint64_t rows = 0;                // that this process has trained on since it began
   v1::TrainMetrics::Losses losses;  // moving mean over about 100 updates
-  DrawnAges drawn_ages;             // of the rows drawn by priority among those
+  DrawnAges drawn_ages;             // of those rows that were drawn by priority
   TrainingTimes times;
   absl::Time last_update = absl::InfinitePast();
   absl::Time last_save = absl::InfinitePast();
   uint64_t failed_saves = 0;
-  std::string save_error;   // of the last save; empty: it went well
-  std::string group_error;  // why there is no contact with the other processes; empty: there is
+  std::string save_error;   // of the last save; empty if it succeeded
+  std::string group_error;  // why the other processes cannot be reached; empty if they can
 };
 
-// What all actors have done since this process began.
+// The work of all actors since this process began.
 struct ActorWork {
   double games = 0;
   double decisions = 0;
   double simulations = 0;
 };
 
-// What it tells others.
+// Functions through which the training talks to the rest of the role.
 struct TrainingHooks {
-  // Newer weights, as a checkpoint file without optimiser. Process 0 only.
+  // Publishes newer weights, a checkpoint file without optimiser. Only process 0 calls it.
   std::function<void(uint64_t step, std::string bytes)> publish;
 
-  // What each of the positions was a surprise by.
+  // Sends new priorities of the positions to the shards: errors[i] is that of drawn[i].
   std::function<void(absl::Span<const SampledPosition> drawn, absl::Span<const double> errors)>
       prioritize;
 
-  // And the mean return of recent games of each program (NaN: none).
+  // The work of all actors, and the mean return of recent games of each program (NaN: no games).
   std::function<ActorWork()> played;
   std::function<std::vector<double>()> mean_returns;
 };
 
-// Run on one thread; the rest is thread-safe.
+// One thread calls Run; figures() is thread-safe.
 class Training {
  public:
-  // `book` must outlive it. Process 0 has `directory`, and goes on from the checkpoint in it, or
-  // saves a first one if the run has not begun; an error names the file, and is FailedPrecondition
-  // if a run that has begun lacks its checkpoint.
+  // `book` must outlive it. Only process 0 has a `directory`. It continues from the checkpoint
+  // there, or saves a first one if the run has not begun. An error names the file; it is
+  // FailedPrecondition if a run has begun and lacks its checkpoint.
   static absl::StatusOr<std::unique_ptr<Training>> Create(const v1::LearnerRole& config,
                                                           uint32_t rank, GameBook& book,
                                                           std::optional<RunDirectory> directory,
                                                           TrainingHooks hooks);
 
-  // Publishes the weights as they are: call once, before Run.
+  // Publishes the present weights. Call it once, before Run.
   void Publish();
 
-  // Updates from batches until `stop`, and saves now and then. An error is what keeps it from going
-  // on.
+  // Makes updates from batches until `stop`, and saves from time to time. An error says why
+  // training cannot go on.
   absl::Status Run(BatchSource& batches, const absl::Notification& stop);
 
-  // Process 0 saves what Run has left. Errors name the file.
+  // Saves the state at the end of Run, in process 0. Errors name the file.
   absl::Status SaveAtEnd() { return directory_.has_value() ? Save() : absl::OkStatus(); }
 
-  // Rows of this process in each batch.
+  // The number of rows of this process in each batch.
   uint32_t rows() const { return config_.options().batch_size() / config_.processes(); }
 
   TrainingFigures figures() const;
@@ -134,13 +134,13 @@ class Training {
   Device device_ = Device::kCpu;
   std::unique_ptr<Network> network_;
   std::unique_ptr<Learner> learner_;
-  std::unique_ptr<DataParallel> group_;  // null: alone, or not yet together
-  v1::TrainState state_;                 // counters; the rest is filled in by Capture
-  double largest_weight_ = 1;            // of the batches that all agreed on
-  uint64_t noted_updates_ = 0;           // that the losses in figures_ are of
-  bool book_shared_ = false;             // since the processes met
-  double noted_simulations_ = 0;         // in lines of metrics of this process
-  double noted_updating_ = 0;            // seconds, likewise
+  std::unique_ptr<DataParallel> group_;  // null: alone, or the processes have not met
+  v1::TrainState state_;                 // counters only; Capture fills in the rest
+  double largest_weight_ = 1;            // of the batches of all processes
+  uint64_t noted_updates_ = 0;           // number of updates in the losses of figures_
+  bool book_shared_ = false;             // process 0 has shared its baselines since the meeting
+  double noted_simulations_ = 0;         // already in lines of metrics
+  double noted_updating_ = 0;            // seconds, already in lines of metrics
   absl::Time began_;
   absl::Time save_due_;
   absl::Time metrics_due_;

@@ -1,4 +1,4 @@
-// Training: set-up, checkpoints, what is written to the run's folder.
+// Training: set-up, checkpoints, files in the run's folder.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@
 namespace mallocmuzero {
 namespace {
 
-// The first checkpoint with something learnt does not wait for long.
+// The longest time until the first save.
 constexpr absl::Duration kFirstSave = absl::Seconds(10);
 
 }  // namespace
@@ -87,8 +87,8 @@ absl::Status Training::Restore(const Checkpoint& checkpoint) {
   MMZ_RETURN_IF_ERROR(network_->ImportWeights(checkpoint.weights));
   MMZ_RETURN_IF_ERROR(learner_->ImportOptimizer(checkpoint.optimizer, checkpoint.step));
   state.clear_programs();
-  // Of a run of `train`, whose stored games are not trained on here: without, it is known to have
-  // been continued by a learner.
+  // The stored games of a run of `train` are not used here. Without its replay state, `train` can
+  // tell that a cluster's learner has continued the run.
   state.clear_replay();
   state.clear_draws_due();
   state_ = std::move(state);
@@ -100,7 +100,7 @@ absl::Status Training::Restore(const Checkpoint& checkpoint) {
 absl::Status Training::RestoreFromDirectory() {
   const absl::StatusOr<std::optional<Checkpoint>> checkpoint = LoadLatest(*directory_);
   if (!checkpoint.ok()) return checkpoint.status();
-  // Before there is anything else, so that a run without a checkpoint is known to have lost it.
+  // The first file of a run is its checkpoint, so that a run without one must have lost it.
   if (!checkpoint->has_value()) return SaveLatest(*directory_, Capture());
   const absl::Status status = Restore(**checkpoint);
   if (!status.ok()) {
@@ -124,8 +124,8 @@ absl::Status Training::Save() {
   return status;
 }
 
-// One file that cannot be written keeps none of the others from it. The checkpoint counts the line
-// of metrics that comes after it: a run that goes on from it removes later ones only.
+// If one file cannot be written, the others still are. The checkpoint counts the line of metrics
+// that is written after it, so that a run that continues from it removes only later lines.
 absl::Status Training::SaveFiles() {
   state_.set_iteration(state_.iteration() + 1);
   absl::Status status = SaveLatest(*directory_, Capture());

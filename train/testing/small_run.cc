@@ -9,7 +9,7 @@
 namespace mallocmuzero::testing {
 
 std::string NewFolder(const std::string& name) {
-  // Tests run side by side.
+  // Tests run at the same time, so each has a folder of its own.
   const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
   const std::string path = ::testing::TempDir() + "/training_run_test_" + test + "_" + name;
   std::filesystem::remove_all(path);

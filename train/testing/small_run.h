@@ -12,16 +12,16 @@
 
 namespace mallocmuzero::testing {
 
-// A path of the test's own, where nothing is.
+// A path for this test only, where no file exists.
 std::string NewFolder(const std::string& name);
 
 // The same two programs every time.
 ProgramSet SomePrograms(uint64_t seed = 11);
 
-// Small and on one thread, so that runs repeat bit for bit.
+// A small run on one thread, which repeats bit for bit.
 v1::TrainConfig SmallConfig();
 
-// Of SomePrograms, on the CPU; errors fail the test.
+// Start and resume runs of SomePrograms on the CPU. Errors fail the test.
 std::unique_ptr<TrainingRun> StartRun(const std::string& folder, const v1::TrainConfig& config,
                                       const Network* from = nullptr);
 std::unique_ptr<TrainingRun> ResumeRun(const std::string& folder);

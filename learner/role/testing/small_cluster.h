@@ -22,7 +22,7 @@
 
 namespace mallocmuzero::testing {
 
-// A folder with two small programs, and a configuration for them; no part runs yet.
+// Makes a folder with two small programs and a configuration for them. No part runs yet.
 class SmallCluster : public ::testing::Test {
  protected:
   SmallCluster();
@@ -31,10 +31,10 @@ class SmallCluster : public ::testing::Test {
   void StartLearner();
   std::unique_ptr<ActorRole> StartActor(uint32_t index, bool reanalyse = false);
 
-  // As the learner answers.
+  // The status that the learner answers.
   v1::RoleStatus LearnerStatus() const;
 
-  // Waits for so many updates more.
+  // Waits for that number of further updates.
   bool Learns(uint64_t updates) const;
 
   const std::string folder_;
