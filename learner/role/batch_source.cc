@@ -30,15 +30,18 @@ constexpr size_t kBatchesInBlock = 4;
 constexpr absl::Duration kPatience = absl::Milliseconds(500);
 constexpr absl::Duration kRefusedPause = absl::Milliseconds(10);
 
-// Converts positions to those of a batch maker. Their keys have
+// Converts positions to those of a batch maker. Their games have searched_returns. Their keys have
 // no serial, because the shards name positions in another way.
-std::vector<DrawnPosition> ToDrawnPositions(absl::Span<const SampledPosition> sampled) {
+std::vector<DrawnPosition> ToDrawnPositions(absl::Span<const SampledPosition> sampled,
+                                            const GameBook& book) {
+  absl::flat_hash_map<const v1::Trajectory*, SharedTrajectory> converted;
   std::vector<DrawnPosition> drawn;
   drawn.reserve(sampled.size());
   for (const SampledPosition& row : sampled) {
-    drawn.push_back({.trajectory = row.trajectory,
-                     .key = {.position = row.position},
-                     .probability = row.probability});
+    SharedTrajectory& game = converted[row.trajectory.get()];
+    if (game == nullptr) game = book.WithSearchedReturns(row.trajectory);
+    drawn.push_back(
+        {.trajectory = game, .key = {.position = row.position}, .probability = row.probability});
   }
   return drawn;
 }
@@ -170,8 +173,8 @@ bool BatchSource::MakeBlock() {
   const std::shared_ptr<const Baselines> baselines = book_.baselines();
   const absl::StatusOr<std::vector<LearningBatch>> batches =
       MakeBatches(BatchMaker(programs_, *baselines, options_.learner, 1), shape, kBatchesInBlock,
-                  {.drawn = ToDrawnPositions(prioritized),
-                   .imitated = ToDrawnPositions(imitated),
+                  {.drawn = ToDrawnPositions(prioritized, book_),
+                   .imitated = ToDrawnPositions(imitated, book_),
                    .positions = static_cast<double>(positions_())},
                   std::make_shared<UnrollBatch>());
   {

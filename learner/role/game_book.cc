@@ -136,6 +136,7 @@ void GameBook::RefreshRecord(size_t p) {
 
 void GameBook::PublishBaselines() {
   baselines_ = std::make_shared<const Baselines>(records_.baselines());
+  history_.Add(step_, baselines_);
 }
 
 std::shared_ptr<const Baselines> GameBook::baselines() const {
@@ -143,8 +144,24 @@ std::shared_ptr<const Baselines> GameBook::baselines() const {
   return baselines_;
 }
 
-void GameBook::Refresh() {
+SharedTrajectory GameBook::WithSearchedReturns(const SharedTrajectory& game) const {
+  if (game->searched_returns_size() > 0 || game->source() != v1::Trajectory::SELF_PLAY) return game;
+  std::shared_ptr<const Baselines> then;
+  {
+    const absl::MutexLock lock(&mutex_);
+    then = history_.At(game->network_step());
+  }
+  const auto baseline = then->find(game->program_sha256());
+  if (baseline == then->end() || baseline->second.is_ranked()) return game;
+  if (!baseline->second.is_measured()) return game;
+  auto converted = std::make_shared<v1::Trajectory>(*game);
+  NoteSearchedReturns(baseline->second, *converted);
+  return converted;
+}
+
+void GameBook::Refresh(uint64_t step) {
   const absl::MutexLock lock(&mutex_);
+  step_ = step;
   for (size_t p = 0; p < notes_.size(); ++p) RefreshRecord(p);
   PublishBaselines();
 }
@@ -181,6 +198,7 @@ void GameBook::SaveTo(v1::TrainState& state) const {
 absl::Status GameBook::RestoreFrom(const v1::TrainState& state) {
   if (state.rules_version() != 0) MMZ_RETURN_IF_ERROR(CheckRules(state.rules_version()));
   const absl::MutexLock lock(&mutex_);
+  step_ = state.update();
   others_.clear();
   for (const v1::TrainState::Program& saved : state.programs()) {
     if (programs_.Find(saved.sha256()) == nullptr) {

@@ -20,11 +20,13 @@
 #include "learner/batch_maker.h"
 #include "learner/curriculum.h"
 #include "learner/program_records.h"
+#include "learner/role/baseline_history.h"
 #include "learner/run_directory.h"
 #include "mallocmuzero/v1/learner.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
 
@@ -59,14 +61,20 @@ class GameBook {
   // The baselines of all programs at the last refresh. Never null.
   std::shared_ptr<const Baselines> baselines() const;
 
-  // Updates baselines() by the games taken: of all programs, or only of programs with few games.
-  void Refresh();
+  // Updates baselines() by the games taken: of all programs, after `step` updates of the networks;
+  // or only of programs with few games.
+  void Refresh(uint64_t step);
   void RefreshNewPrograms();
+
+  // The game with searched_returns, converted from its root_values by the baselines that were in
+  // force when its network was trained. The same game if it has them, or has none to convert.
+  SharedTrajectory WithSearchedReturns(const SharedTrajectory& game) const;
 
   // The number of distinct games taken.
   uint64_t taken() const;
 
-  // Converts to the parts of a checkpoint and back, without the set of games seen. Programs that the state does not have start anew. The state of programs that
+  // Converts to the parts of a checkpoint and back, without the set of games seen and without
+  // earlier baselines. Programs that the state does not have start anew. The state of programs that
   // are not in the set is kept and saved again, as a later run may train on them. InvalidArgument,
   // with nothing changed, if the games of the state were played by other rules.
   void SaveTo(v1::TrainState& state) const;
@@ -105,6 +113,8 @@ class GameBook {
   std::vector<Notes> notes_ ABSL_GUARDED_BY(mutex_);                     // by program
   std::vector<v1::TrainState::Program> others_ ABSL_GUARDED_BY(mutex_);  // not trained on now
   std::shared_ptr<const Baselines> baselines_ ABSL_GUARDED_BY(mutex_);
+  BaselineHistory history_ ABSL_GUARDED_BY(mutex_);
+  uint64_t step_ ABSL_GUARDED_BY(mutex_) = 0;  // updates of the networks at the last refresh
 
   // Two generations of games: the older one is dropped when the newer one is full.
   Seen seen_ ABSL_GUARDED_BY(mutex_);

@@ -52,6 +52,24 @@ class GameBookTest : public ::testing::Test {
   const std::unique_ptr<GameBook> book_ = *GameBook::Create(programs_, false);
 };
 
+TEST_F(GameBookTest, ConvertsSearchedValuesByTheBaselineOfTheNetworkThatFoundThem) {
+  EXPECT_EQ(book_->Accept(Play(1)), absl::OkStatus());
+  book_->Refresh(100);
+  const ReturnBaseline then = book_->baselines()->at(programs_[0].sha256());
+  for (uint64_t seed = 2; seed < 60; ++seed) EXPECT_EQ(book_->Accept(Play(seed)), absl::OkStatus());
+  book_->Refresh(200);
+  ASSERT_NE(book_->baselines()->at(programs_[0].sha256()).scale(), then.scale());
+  const auto played = std::make_shared<v1::Trajectory>(Play(1));
+  played->set_network_step(150);
+  played->set_root_values(0, 0.5F);
+  const SharedTrajectory converted = book_->WithSearchedReturns(played);
+  ASSERT_EQ(converted->searched_returns_size(), played->accesses_size());
+  const HbmShare expected = then.FromNetwork(NetworkValue(0.5), played->accesses(0));
+  EXPECT_FLOAT_EQ(converted->searched_returns(0), static_cast<float>(expected.share()));
+  // A game that has them is not converted again.
+  EXPECT_EQ(book_->WithSearchedReturns(converted), converted);
+}
+
 TEST_F(GameBookTest, CountsAGameOnceHoweverOftenItIsDrawn) {
   const v1::Trajectory game = Play(1);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(book_->Accept(game), absl::OkStatus());
@@ -62,7 +80,7 @@ TEST_F(GameBookTest, CountsAGameOnceHoweverOftenItIsDrawn) {
   again.set_root_values(0, 0.5F);
   EXPECT_EQ(book_->Accept(again), absl::OkStatus());
   EXPECT_EQ(book_->taken(), 1);
-  book_->Refresh();
+  book_->Refresh(0);
   EXPECT_EQ(BaselineGames(), 1);
 }
 
@@ -77,7 +95,7 @@ TEST_F(GameBookTest, BaselinesChangeOnlyWhenRefreshed) {
   EXPECT_EQ(book_->Accept(Play(60)), absl::OkStatus());
   book_->RefreshNewPrograms();  // it is not new any more
   EXPECT_EQ(BaselineGames(), 59);
-  book_->Refresh();
+  book_->Refresh(0);
   EXPECT_EQ(BaselineGames(), 60);
 }
 
@@ -100,7 +118,7 @@ TEST_F(GameBookTest, RemembersTheBestAndGoesOnFromWhatWasSaved) {
     best = std::max(best, TotalReturn(game).share());
     EXPECT_EQ(book_->Accept(game), absl::OkStatus());
   }
-  book_->Refresh();
+  book_->Refresh(0);
   EXPECT_EQ(book_->Describe()[0].best_return(), best);
   v1::TrainState state;
   book_->SaveTo(state);
@@ -246,8 +264,8 @@ TEST_F(GameBookTest, AFollowersBaselinesAreTheOthers) {
     EXPECT_EQ(book_->Accept(Play(seed)), absl::OkStatus());
     EXPECT_EQ(follower->Accept(Play(100 + seed)), absl::OkStatus());
   }
-  book_->Refresh();
-  follower->Refresh();
+  book_->Refresh(0);
+  follower->Refresh(0);
   const auto baseline = [&](const GameBook& book) {
     return book.baselines()->at(programs_[0].sha256());
   };

@@ -159,7 +159,10 @@ void Training::Leave(const absl::Status& why) {
 absl::Status Training::ShareBook() {
   if (group_ == nullptr) return absl::OkStatus();
   v1::TrainState state;
-  if (rank_ == 0) book_.SaveTo(state);
+  if (rank_ == 0) {
+    state.set_update(learner_->step());
+    book_.SaveTo(state);
+  }
   std::string bytes = state.SerializeAsString();
   MMZ_RETURN_IF_ERROR(group_->Broadcast(bytes));
   book_shared_ = true;
@@ -211,7 +214,7 @@ void Training::NoteUpdate(const UpdateResult& result, const PreparedBatch& batch
 // Every process calls this at the same steps.
 absl::Status Training::AfterUpdate() {
   if (learner_->step() % config_.publish_updates() != 0) return absl::OkStatus();
-  book_.Refresh();
+  book_.Refresh(learner_->step());
   MMZ_RETURN_IF_ERROR(ShareBook());
   if (rank_ == 0) Publish();
   return absl::OkStatus();
