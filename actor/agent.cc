@@ -66,7 +66,7 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
     const std::vector<GameTask> tasks = MakeTasks(program, round, result.played, seeds);
     for (const v1::Trajectory& game : (*self_play)->Play(tasks, 0, options.stop)) {
       ++result.played;
-      best.emplace_back(TotalReturn(game), game.actions());
+      best.emplace_back(TotalReturn(game).share(), game.actions());
     }
     std::sort(best.begin(), best.end(), std::greater<>());
     best.erase(std::unique(best.begin(), best.end()), best.end());

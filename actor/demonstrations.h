@@ -1,4 +1,4 @@
-// Games that solvers show an agent.
+// Games of solvers that an agent learns from.
 
 #ifndef MALLOCMUZERO_ACTOR_DEMONSTRATIONS_H_
 #define MALLOCMUZERO_ACTOR_DEMONSTRATIONS_H_
@@ -17,17 +17,17 @@
 
 namespace mallocmuzero {
 
-// Solvers by name, each of which shows one game, the quick ones first.
+// The names of the solvers that demonstrate one game each, quick solvers first.
 absl::Span<const absl::string_view> Teachers();
 
-// A game by each of Teachers(), in their order; `id_of` names that of a teacher by its index. All
-// end at `options.deadline` or with `options.stop`, and are whole games even so. Errors are
-// Solve's.
+// One game of each of Teachers(), in their order. `id_of` gives the id of the game of the teacher
+// with that index. The solvers end at `options.deadline` or when `options.stop` is true; their
+// games are whole even then. Errors are those of Solve.
 absl::StatusOr<std::vector<v1::Trajectory>> ShowGames(
     const PlayedProgram& program, const SolveOptions& options,
     absl::FunctionRef<std::string(size_t teacher)> id_of);
 
-// The id of a teacher's game of a program wherever, and however often, it is shown.
+// The id of a teacher's game of a program. It is the same on every machine and at every time.
 std::string DemonstrationId(const PlayedProgram& program, size_t teacher);
 
 }  // namespace mallocmuzero

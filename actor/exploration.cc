@@ -10,18 +10,18 @@
 namespace mallocmuzero {
 namespace {
 
-// Of the explored decisions, how many take any legal action. A policy that has made up its mind
-// would never again try what it has given up, however noisy its search.
+// The share of explored decisions that take any legal action. Without them a policy that gives an
+// action almost no probability would never try it again, even with noise in its search.
 constexpr double kActionShare = 0.5;
 
-// Of those, how many hold for the rest of the value.
+// The share of those that are repeated at all later accesses of the value.
 constexpr double kHeldShare = 0.5;
 
-// A stretch is the whole program, half of it, a quarter, and so on, and not shorter than this.
+// A stretch is the whole program, half of it, a quarter, and so on, but no shorter than this.
 constexpr uint32_t kStretches = 6;
 constexpr double kShortestStretch = 8;  // accesses
 
-// However short the stretch, at least so many of its decisions are what the player thinks best.
+// The least share of a stretch's decisions that are not explored.
 constexpr double kHighestRate = 0.5;
 
 Action AnyAction(ActionSet legal, Random& random) {
@@ -38,24 +38,24 @@ Exploration::Exploration(const Program& program, float rate, uint32_t until, uin
     : program_(program), random_(seed), until_(until) {
   const double accesses = program.access_count();
   const double length = std::max(kShortestStretch, accesses / (1U << random_.Below(kStretches)));
-  // As often at the program's ends as in its middle.
+  // The ends of the program are explored as often as its middle.
   first_ = (accesses + length) * random_.Unit() - length;
   end_ = first_ + length;
   const double concentrated = rate * (accesses + length) / length;
   rate_ = std::min(concentrated, std::max<double>(rate, kHighestRate));
 }
 
-Departure Exploration::Next(uint32_t access) {
-  if (rate_ == 0 || access >= until_) return Departure::kNone;
+ExplorationKind Exploration::Next(uint32_t access) {
+  if (rate_ == 0 || access >= until_) return ExplorationKind::kNone;
   const Access& decided = program_.accesses()[access];
   if (decided.kind == AccessKind::kWrite) {
     std::erase_if(held_, [&](const Held& held) { return held.buffer == decided.buffer; });
   }
-  // Drawn whether needed or not, so that one choice does not change the next.
+  // All numbers are drawn even if they are not needed, so that one choice does not change the next.
   const double draw = random_.Unit();
-  if (FindHeld(access) != nullptr) return Departure::kAction;
-  if (access < first_ || access >= end_ || draw >= rate_) return Departure::kNone;
-  return draw < kActionShare * rate_ ? Departure::kAction : Departure::kNoise;
+  if (FindHeld(access) != nullptr) return ExplorationKind::kAction;
+  if (access < first_ || access >= end_ || draw >= rate_) return ExplorationKind::kNone;
+  return draw < kActionShare * rate_ ? ExplorationKind::kAction : ExplorationKind::kNoise;
 }
 
 Action Exploration::Act(uint32_t access, ActionSet legal) {

@@ -1,4 +1,4 @@
-// How a game of self-play departs from what its player thinks best.
+// Which decisions of a game of self-play are explored, and how.
 
 #ifndef MALLOCMUZERO_ACTOR_EXPLORATION_H_
 #define MALLOCMUZERO_ACTOR_EXPLORATION_H_
@@ -12,29 +12,31 @@
 
 namespace mallocmuzero {
 
-enum class Departure : uint8_t {
-  kNone,
-  kNoise,   // a draw from what the player thinks good
-  kAction,  // what Exploration::Act says, whatever the player thinks
+// How a decision is explored.
+enum class ExplorationKind : uint8_t {
+  kNone,    // the player takes the action that it finds best
+  kNoise,   // the player draws an action from its policy, or searches with noise
+  kAction,  // Exploration::Act gives the action; the policy does not count
 };
 
-// Decides for one game. What gains is seldom one decision: a value that is to be kept needs room
-// that another one has, and is of use only if it stays. So explored decisions are close together,
-// in a stretch of the program of any length, and some hold for the rest of a value.
+// Chooses the explored decisions of one game. One changed decision alone seldom gains: a value can
+// only be kept if another one makes room, and only pays if it stays until its next use. So explored
+// decisions are close together, in a stretch of the program whose length is drawn. Some explored
+// actions are repeated at all later accesses of the value.
 class Exploration {
  public:
-  // `program` must outlive it. `rate`: share of decisions that are explored, on average over games;
-  // those that are held are not counted. From the access `until` on nothing is explored.
+  // `program` must outlive it. `rate` is the share of decisions that are explored, on average over
+  // games; repeated actions do not count. Nothing is explored at access `until` or behind it.
   Exploration(const Program& program, float rate, uint32_t until, uint64_t seed);
 
-  // How the decision about an access is to be taken. Once for each decision, in their order.
-  Departure Next(uint32_t access);
+  // How to take the decision about an access. Call it once for each decision, in their order.
+  ExplorationKind Next(uint32_t access);
 
-  // What is done where Next said kAction. `legal` must not be empty.
+  // The action to take after Next returned kAction. `legal` must not be empty.
   Action Act(uint32_t access, ActionSet legal);
 
  private:
-  // What all accesses of a buffer do until it is written anew.
+  // An action that all accesses of a buffer repeat until the buffer is written again.
   struct Held {
     uint32_t buffer;
     Action action;

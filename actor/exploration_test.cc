@@ -39,23 +39,23 @@ Program OneBuffer(uint32_t accesses) {
   return builder.Build();
 }
 
-// The departure of one game at each access.
-std::vector<Departure> Departures(const Program& program, float rate, uint32_t until,
-                                  uint64_t seed) {
+// How each access of a game is explored.
+std::vector<ExplorationKind> KindsOf(const Program& program, float rate, uint32_t until,
+                                     uint64_t seed) {
   Exploration exploration(program, rate, until, seed);
-  std::vector<Departure> departures;
+  std::vector<ExplorationKind> explorings;
   for (uint32_t a = 0; a < program.access_count(); ++a) {
-    departures.push_back(exploration.Next(a));
-    if (departures.back() == Departure::kAction) exploration.Act(a, kAll);
+    explorings.push_back(exploration.Next(a));
+    if (explorings.back() == ExplorationKind::kAction) exploration.Act(a, kAll);
   }
-  return departures;
+  return explorings;
 }
 
 TEST(Exploration, OfNothingDepartsNowhere) {
   const Program program = ManyBuffers(50);
   for (uint64_t seed = 0; seed < 100; ++seed) {
-    for (const Departure departure : Departures(program, 0, kToTheEnd, seed)) {
-      ASSERT_EQ(departure, Departure::kNone);
+    for (const ExplorationKind exploring : KindsOf(program, 0, kToTheEnd, seed)) {
+      ASSERT_EQ(exploring, ExplorationKind::kNone);
     }
   }
 }
@@ -64,17 +64,17 @@ TEST(Exploration, DepartsAsOftenAsItIsToldAndEverywhere) {
   constexpr uint32_t kAccesses = 200;
   constexpr int kGames = 20'000;
   const Program program = ManyBuffers(kAccesses);
-  std::vector<int> departures(kAccesses);
+  std::vector<int> explorings(kAccesses);
   int actions = 0;
   int all = 0;
   for (uint64_t seed = 0; seed < kGames; ++seed) {
-    const std::vector<Departure> game = Departures(program, 4.0F / kAccesses, kToTheEnd, seed);
+    const std::vector<ExplorationKind> game = KindsOf(program, 4.0F / kAccesses, kToTheEnd, seed);
     for (uint32_t a = 0; a < kAccesses; ++a) {
-      departures[a] += game[a] != Departure::kNone;
-      actions += game[a] == Departure::kAction;
+      explorings[a] += game[a] != ExplorationKind::kNone;
+      actions += game[a] == ExplorationKind::kAction;
     }
   }
-  for (const int count : departures) {
+  for (const int count : explorings) {
     all += count;
     // About 400 games are expected to depart at each access.
     EXPECT_GE(count, 250);
@@ -90,9 +90,9 @@ TEST(Exploration, DepartsAtNeighbours) {
   int pairs = 0;
   int near = 0;
   for (uint64_t seed = 0; seed < 5000; ++seed) {
-    const std::vector<Departure> game = Departures(program, 4.0F / kAccesses, kToTheEnd, seed);
+    const std::vector<ExplorationKind> game = KindsOf(program, 4.0F / kAccesses, kToTheEnd, seed);
     for (uint32_t a = 0, last = kToTheEnd; a < kAccesses; ++a) {
-      if (game[a] == Departure::kNone) continue;
+      if (game[a] == ExplorationKind::kNone) continue;
       if (last != kToTheEnd) {
         ++pairs;
         near += a - last <= 5;
@@ -114,7 +114,7 @@ TEST(Exploration, SomeActionsHoldUntilTheValueIsWrittenAnew) {
     bool was_fast = false;
     for (uint32_t a = 0; a < kAccesses; ++a) {
       if (a == kAccesses / 2) same = 0;
-      if (exploration.Next(a) != Departure::kAction) {
+      if (exploration.Next(a) != ExplorationKind::kAction) {
         same = 0;
         continue;
       }
@@ -133,7 +133,7 @@ TEST(Exploration, WhatIsHeldButIllegalIsReplacedByTheNearest) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Exploration exploration(program, 0.5F, kToTheEnd, seed);
     for (uint32_t a = 0; a < program.access_count(); ++a) {
-      if (exploration.Next(a) != Departure::kAction) continue;
+      if (exploration.Next(a) != ExplorationKind::kAction) continue;
       const ActionSet legal = a % 3 == 0 ? SetOf(Action::kDrop) : SetOf(Action::kCopy);
       EXPECT_TRUE(Contains(legal, exploration.Act(a, legal)));
     }
@@ -143,8 +143,9 @@ TEST(Exploration, WhatIsHeldButIllegalIsReplacedByTheNearest) {
 TEST(Exploration, EndsWhereItIsTold) {
   const Program program = OneBuffer(20);
   for (uint64_t seed = 0; seed < 200; ++seed) {
-    const std::vector<Departure> game = Departures(program, 1, 7, seed);
-    for (uint32_t a = 7; a < program.access_count(); ++a) ASSERT_EQ(game[a], Departure::kNone);
+    const std::vector<ExplorationKind> game = KindsOf(program, 1, 7, seed);
+    for (uint32_t a = 7; a < program.access_count(); ++a)
+      ASSERT_EQ(game[a], ExplorationKind::kNone);
   }
 }
 

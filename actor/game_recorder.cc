@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,11 +28,13 @@ void GameRecorder::Start(const Game& game) {
   trajectory_.set_initial_return(game.initial_return());
 }
 
-void GameRecorder::Apply(Game& game, Action action, absl::Span<const float> policy, float value) {
+void GameRecorder::Apply(Game& game, Action action, absl::Span<const float> policy,
+                         std::optional<NetworkValue> value) {
   trajectory_.mutable_actions()->push_back(static_cast<char>(action));
   trajectory_.mutable_legal_actions()->push_back(static_cast<char>(game.legal_actions()));
   trajectory_.add_accesses(game.access());
-  trajectory_.add_root_values(value);
+  trajectory_.add_root_values(value.has_value() ? static_cast<float>(value->value())
+                                                : std::numeric_limits<float>::quiet_NaN());
   for (int a = 0; a < kActionCount; ++a) trajectory_.add_policies(policy.empty() ? 0 : policy[a]);
   trajectory_.add_rewards(game.Apply(action));
 }
@@ -51,7 +54,7 @@ absl::StatusOr<v1::Trajectory> Demonstrate(const PlayedProgram& program, std::st
     if (game.finished() || !game.IsLegal(action)) break;
     float policy[kActionCount] = {};
     policy[static_cast<int>(action)] = 1;
-    recorder.Apply(game, action, policy, std::numeric_limits<float>::quiet_NaN());
+    recorder.Apply(game, action, policy);
   }
   if (!game.finished() || game.history().size() != actions.size()) {
     return absl::InvalidArgumentError(

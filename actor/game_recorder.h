@@ -1,9 +1,10 @@
-// Writes a game down as a trajectory while it is played.
+// Records a game as a trajectory while it is played.
 
 #ifndef MALLOCMUZERO_ACTOR_GAME_RECORDER_H_
 #define MALLOCMUZERO_ACTOR_GAME_RECORDER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,22 +14,24 @@
 #include "env/game.h"
 #include "env/program_set.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/return_units.h"
 
 namespace mallocmuzero {
 
-// Start, Apply for every decision with what a search made of it, then Finish.
+// Call Start, then Apply for every decision, then Finish.
 class GameRecorder {
  public:
-  // `id` is unique for ever: 16 bytes.
+  // `id` has 16 bytes and is never used for another game.
   GameRecorder(const PlayedProgram& program, std::string id, v1::Trajectory::Source source,
                uint64_t network_step);
 
-  // Before the first decision.
+  // Call it before the first decision.
   void Start(const Game& game);
 
-  // Applies `action` and writes it down. `policy` has kActionCount shares, or none and `value` is
-  // NaN if nothing was searched.
-  void Apply(Game& game, Action action, absl::Span<const float> policy, float value);
+  // Applies `action` and writes it down. If the decision was searched, `policy` has the shares that
+  // the search gives the kActionCount actions, and `value` is what the position is worth by it.
+  void Apply(Game& game, Action action, absl::Span<const float> policy = {},
+             std::optional<NetworkValue> value = std::nullopt);
 
   v1::Trajectory Finish() && { return std::move(trajectory_); }
 
@@ -36,11 +39,11 @@ class GameRecorder {
   v1::Trajectory trajectory_;
 };
 
-// Bytes of an id that is the same for the same numbers and for no others.
+// The 16 bytes of an id. The same numbers give the same id, other numbers give another.
 std::string TrajectoryId(uint64_t run, uint64_t iteration, uint64_t game);
 
-// The game that `actions` play, as a demonstration. InvalidArgument, with the program's name, if
-// they are not legal or do not end the game.
+// The trajectory of the game that `actions` play, as a demonstration. InvalidArgument, with the
+// program's name, if the actions are not legal or do not end the game.
 absl::StatusOr<v1::Trajectory> Demonstrate(const PlayedProgram& program, std::string id,
                                            absl::Span<const Action> actions);
 

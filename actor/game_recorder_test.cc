@@ -1,7 +1,6 @@
 #include "actor/game_recorder.h"
 
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -45,15 +44,18 @@ TEST(GameRecorder, WritesDownWhatWasPlayed) {
   while (!game.finished()) {
     legal.push_back(game.legal_actions());
     const bool searched = legal.size() % 2 == 1;
-    recorder.Apply(game, EagerAction(game.legal_actions()),
-                   searched ? absl::Span<const float>(policy) : absl::Span<const float>(),
-                   searched ? 1.5F : std::numeric_limits<float>::quiet_NaN());
+    const Action action = EagerAction(game.legal_actions());
+    if (searched) {
+      recorder.Apply(game, action, policy, NetworkValue(1.5));
+    } else {
+      recorder.Apply(game, action);
+    }
   }
   const v1::Trajectory trajectory = std::move(recorder).Finish();
   ASSERT_EQ(trajectory.actions().size(), game.history().size());
   EXPECT_EQ(trajectory.program_sha256(), program->sha256());
   EXPECT_EQ(trajectory.network_step(), 7);
-  EXPECT_NEAR(TotalReturn(trajectory), game.total_return(), 1e-12);
+  EXPECT_NEAR(TotalReturn(trajectory).share(), game.total_return(), 1e-12);
   for (size_t d = 0; d < legal.size(); ++d) {
     EXPECT_EQ(trajectory.actions()[d], static_cast<char>(game.history()[d]));
     EXPECT_EQ(trajectory.legal_actions()[d], static_cast<char>(legal[d]));
@@ -75,7 +77,7 @@ TEST(GameRecorder, ADemonstrationIsItsOwnPolicy) {
   const absl::StatusOr<v1::Trajectory> shown = Demonstrate(*program, "id", actions);
   ASSERT_TRUE(shown.ok()) << shown.status();
   EXPECT_EQ(shown->source(), v1::Trajectory::DEMONSTRATION);
-  EXPECT_NEAR(TotalReturn(*shown), game.total_return(), 1e-12);
+  EXPECT_NEAR(TotalReturn(*shown).share(), game.total_return(), 1e-12);
   for (size_t d = 0; d < actions.size(); ++d) {
     EXPECT_EQ(shown->policies(3 * d + static_cast<int>(actions[d])), 1.0F);
   }

@@ -6,19 +6,19 @@
 namespace mallocmuzero {
 namespace {
 
-// So short that even a small budget has an answer and most of it left.
+// The first round is so short that most of even a small budget is left after it.
 constexpr uint64_t kFirstGames = 2;
 
 // Smaller batches cost nearly as much.
 constexpr uint64_t kLeastGames = 8;
 
-// What a batch costs whatever its size, in games. Measured on llama_8x512_train, one core: 2, 8 and
-// 64 games by the policy take 0.14, 0.23 and 1.4 s. Without it the first round would make all
-// others look four times as slow.
+// The fixed cost of a batch, in games. Measured on llama_8x512_train, one core: 2, 8 and 64 games
+// by the policy take 0.14, 0.23 and 1.4 s. Without this constant, estimates from the first round
+// would be four times too high.
 constexpr double kBatchGames = 8;
 
-// Of the time left, the part for a kind of round that was never measured: one that is not over in
-// time is lost with all its games.
+// The part of the time left that a kind of round may take that was never measured. A round that is
+// not over in time is lost with all its games.
 constexpr double kUnmeasuredShare = 0.5;
 
 // A clock that was set back must not make rounds free.

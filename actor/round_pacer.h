@@ -1,4 +1,5 @@
-// How many games the agent plays at once, and whether it searches, by what its rounds have taken.
+// Chooses how many games the agent plays at once and whether it searches, from the time that
+// earlier rounds took.
 
 #ifndef MALLOCMUZERO_ACTOR_ROUND_PACER_H_
 #define MALLOCMUZERO_ACTOR_ROUND_PACER_H_
@@ -7,7 +8,7 @@
 
 namespace mallocmuzero {
 
-// Games played side by side: all searched, or all by the policy alone.
+// Games that are played side by side, all with search or all by the policy alone.
 struct AgentRound {
   uint64_t games = 0;
   bool searches = false;
@@ -15,28 +16,28 @@ struct AgentRound {
   friend bool operator==(const AgentRound&, const AgentRound&) = default;
 };
 
-// Rounds without and with search by turns, of as many games as there is time for. The two kinds
-// are measured apart: what a searched decision takes says little about one of the policy's, as most
-// of its rows are cheap. Has no clock.
+// Rounds without and with search alternate, each with as many games as there is time for. The two
+// kinds are measured separately, because the time of a searched decision says little about the time
+// of a decision without search. The class reads no clock.
 class RoundPacer {
  public:
-  // Most games of a round.
+  // The largest number of games in a round.
   static constexpr uint64_t kMostGames = 64;
 
-  // `search_cost`: how often the time of a decision without search one with search takes, for as
-  // long as no round with search was measured.
+  // `search_cost`: the time of a decision with search as a multiple of one without. It is used
+  // until a round with search has been measured.
   explicit RoundPacer(double search_cost) : search_cost_(search_cost) {}
 
-  // Takes in that a round took so long.
+  // Records the time that a round took.
   void Add(const AgentRound& round, double seconds);
 
-  // The round to play next, as `seconds` are left; without search if one with it would take too
-  // long, and none if there is no time for either. The first one, two games by the policy, is
-  // played whatever the time.
+  // The next round, if `seconds` are left. It is without search if a round with search would take
+  // too long, and has no games if there is no time for either kind. The first round has two games
+  // by the policy, however little time is left.
   AgentRound Next(double seconds) const;
 
  private:
-  // What rounds of one kind have taken.
+  // The time that rounds of one kind took.
   struct Measured {
     double seconds = 0;
     double games = 0;  // with kBatchGames a round

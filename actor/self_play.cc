@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -30,20 +29,22 @@
 namespace mallocmuzero {
 namespace {
 
-// Games that come to a decision to search wait there until so large a share of the seats does, or
-// all that are left: a search of a few costs nearly as much as one of many.
+// Games wait at a decision that is to be searched until this share of the seats waits, or all games
+// that are left. A search for a few games costs nearly as much as one for many.
 constexpr double kSearchedShare = 0.75;
 
-// Which of the actions is taken where the policy has no preference, as a fresh one never has: the
-// first that is legal.
+// The order of actions for a policy without a preference, which a fresh one never has: the first
+// legal action is taken.
 using ActionOrder = std::array<Action, kActionCount>;
 
-// What the greedy player does, and the same with a copy of everything in HBM. Which of them is the
-// better game depends on the program; a policy learns from the best one that it has seen.
+// The order of the greedy player, and the order that also copies everything in HBM. Which of them
+// plays the better game depends on the program; a policy learns from the best game that it has
+// seen.
 constexpr ActionOrder kKeepFirst = {Action::kNoCopy, Action::kCopy, Action::kDrop};
 constexpr ActionOrder kCopyFirst = {Action::kCopy, Action::kNoCopy, Action::kDrop};
 
-// The legal action with the highest logit; with noise, one drawn from the policy (Gumbel-max).
+// The legal action with the highest logit; with noise, an action drawn from the policy
+// (Gumbel-max).
 Action ChooseByPolicy(absl::Span<const float> logits, ActionSet legal, const ActionOrder& order,
                       Random* noise) {
   std::optional<Action> best;
@@ -60,11 +61,11 @@ Action ChooseByPolicy(absl::Span<const float> logits, ActionSet legal, const Act
   return best.value_or(Action::kDrop);
 }
 
-// What the position is worth if the policy is followed.
-float ValueOf(const SearchResult& result) {
+// The value of the position if the policy is followed.
+NetworkValue ValueOf(const SearchResult& result) {
   float value = 0;
   for (size_t a = 0; a < result.policy.size(); ++a) value += result.policy[a] * result.q_values[a];
-  return value;
+  return NetworkValue(value);
 }
 
 absl::Status CheckModel(const LatentModel& model, uint32_t slots) {
@@ -95,7 +96,7 @@ absl::StatusOr<SearchConfig> MakeSearchConfig(const v1::SearchOptions& options) 
   config.maxvisit_init = options.maxvisit_init();
   config.value_scale = options.value_scale();
   config.value_floor = options.value_floor();
-  // One game is the least; SelfPlay::Create knows how many there are.
+  // With the least number of games, one: SelfPlay::Create knows how many there are.
   MMZ_RETURN_IF_ERROR(CheckSearch(config, 1, kActionCount));
   return config;
 }
@@ -136,9 +137,9 @@ struct SelfPlay::Seat {
   const ActionOrder& order;
   GameRecorder recorder;
 
-  // Of the decision to take.
+  // The plan for the next decision.
   std::array<float, kActionCount> logits = {};
-  Departure departure = Departure::kNone;
+  ExplorationKind exploring = ExplorationKind::kNone;
   bool searched = false;
 };
 
@@ -173,7 +174,7 @@ std::vector<v1::Trajectory> SelfPlay::Play(absl::Span<const GameTask> tasks, uin
   std::vector<v1::Trajectory> played(tasks.size());
   std::vector<uint32_t> deciding;
   std::vector<uint32_t> ready;
-  std::vector<uint32_t> searching;  // those that wait for the search, too
+  std::vector<uint32_t> searching;  // includes seats that wait for the search
   size_t next = 0;
   const auto decide = [&](absl::Span<const uint32_t> seats) {
     const Stopwatch watch(stats_.game_seconds);
@@ -237,11 +238,11 @@ void SelfPlay::PlanDecision(uint32_t s, size_t row, const Evaluations& roots) {
   Seat& seat = *seats_[s];
   const absl::Span<const float> logits = roots.logits.subspan(row * kActionCount, kActionCount);
   std::copy(logits.begin(), logits.end(), seat.logits.begin());
-  // Drawn whether needed or not, so that one choice does not change the next.
+  // Both are drawn even if they are not needed, so that one choice does not change the next.
   const double search = seat.random.Unit();
   const uint64_t seed = seat.random.Next();
-  seat.departure = seat.exploration.Next(seat.game.access());
-  const bool explored = seat.departure != Departure::kNone;
+  seat.exploring = seat.exploration.Next(seat.game.access());
+  const bool explored = seat.exploring != ExplorationKind::kNone;
   seat.searched = seat.task->searched > 0 && (explored || search < seat.task->searched);
   if (!seat.searched) return;
   batched_.Begin(
@@ -254,7 +255,7 @@ void SelfPlay::Decide(uint32_t s, std::vector<v1::Trajectory>& played) {
   ++stats_.decisions;
   Action action;
   absl::Span<const float> policy;
-  float value = std::numeric_limits<float>::quiet_NaN();
+  std::optional<NetworkValue> value;
   if (seat.searched) {
     const SearchResult result = search_.Result(s);
     action = static_cast<Action>(result.action);
@@ -262,9 +263,9 @@ void SelfPlay::Decide(uint32_t s, std::vector<v1::Trajectory>& played) {
     value = ValueOf(result);
   } else {
     action = ChooseByPolicy(seat.logits, seat.game.legal_actions(), seat.order,
-                            seat.departure == Departure::kNone ? nullptr : &seat.random);
+                            seat.exploring == ExplorationKind::kNone ? nullptr : &seat.random);
   }
-  if (seat.departure == Departure::kAction) {
+  if (seat.exploring == ExplorationKind::kAction) {
     action = seat.exploration.Act(seat.game.access(), seat.game.legal_actions());
   }
   if (seat.task->again != nullptr) {

@@ -1,4 +1,4 @@
-// Games played by the network and a search, many at a time.
+// Games that are played by the network and a search, many at a time.
 
 #ifndef MALLOCMUZERO_ACTOR_SELF_PLAY_H_
 #define MALLOCMUZERO_ACTOR_SELF_PLAY_H_
@@ -22,8 +22,8 @@
 
 namespace mallocmuzero {
 
-// The search that the options describe. InvalidArgument names a field that is out of range, however
-// many games are in flight.
+// The search that the options describe. InvalidArgument names a field that is out of range for any
+// number of games in flight.
 absl::StatusOr<SearchConfig> MakeSearchConfig(const v1::SearchOptions& options);
 
 // One game to play.
@@ -32,17 +32,18 @@ struct GameTask {
   std::string id;     // of the trajectory
   uint64_t seed = 0;  // of everything random in it
 
-  // Shares of the decisions: explored (Exploration; noise is the search's Gumbel noise, or a draw
-  // from the policy if there is none), and searched although nothing is explored. An explored
-  // decision is searched.
+  // The share of decisions that are explored (see Exploration), and the share of the other
+  // decisions that are searched. Explored decisions are searched, unless `searched` is 0. Noise is
+  // the Gumbel noise of the search; without a search it is a draw from the policy.
   float explored = 0;
   float searched = 1;
 
-  // From this access on nothing is explored.
+  // Nothing is explored at this access or behind it.
   uint32_t explored_until = std::numeric_limits<uint32_t>::max();
 
-  // If given, its decisions are taken again, whatever the search finds; the trajectory has its id.
-  // A whole game of `program`: one from elsewhere has passed CheckRecordedGame.
+  // A game whose decisions are taken again, whatever the search finds; null: none. The new
+  // trajectory has its id. It must be a whole game of `program`: a game from elsewhere must have
+  // passed CheckRecordedGame.
   std::shared_ptr<const v1::Trajectory> again;
 };
 
@@ -59,28 +60,28 @@ struct SelfPlayStats {
   void Add(const SelfPlayStats& other);
 };
 
-// Makes a model with so many latent slots.
+// Makes a model with that number of latent slots.
 using ModelMaker = std::function<absl::StatusOr<std::unique_ptr<LatentModel>>(uint32_t slots)>;
 
 // Plays on one thread. Games in flight advance together, one decision at a time, so that the
-// network sees one batch for all of them; where only some decisions are searched, a game waits with
-// its own until there are enough for a batch. The same tasks give the same games.
+// network evaluates one batch for all of them. If only some decisions are searched, a game waits at
+// such a decision until enough games do to fill a batch. The same tasks give the same games.
 class SelfPlay {
  public:
-  // `games` is how many are in flight at most. InvalidArgument if there is no such search, or the
-  // model is not for this build's game; ResourceExhausted if there is no memory for the trees; or
-  // the error of `make_model`.
+  // `games` is the largest number of games in flight. InvalidArgument if the search is out of range
+  // or the model is not for this build's game; ResourceExhausted if there is no memory for the
+  // trees; or the error of `make_model`.
   static absl::StatusOr<std::unique_ptr<SelfPlay>> Create(const SearchConfig& config,
                                                           uint32_t games,
                                                           const ModelMaker& make_model);
   ~SelfPlay();
 
-  // Plays all tasks and returns their trajectories in order; `network_step` is written into them.
-  // If `stop` becomes true, games not finished are left out. Tasks' programs must stay.
+  // Plays all tasks and returns their trajectories in order, with `network_step` in each. If `stop`
+  // becomes true, unfinished games are left out. The programs must outlive the call.
   std::vector<v1::Trajectory> Play(absl::Span<const GameTask> tasks, uint64_t network_step,
                                    const std::function<bool()>& stop);
 
-  // Of all games since the last call.
+  // The figures of all games since the last call.
   SelfPlayStats TakeStats();
 
  private:
@@ -89,13 +90,14 @@ class SelfPlay {
 
   SelfPlay(const SearchConfig& config, uint32_t games, std::unique_ptr<LatentModel> model);
 
-  // What the network makes of the seats' positions, by row.
+  // Evaluates the seats' positions with the network, one row for each.
   Evaluations EvaluateRoots(absl::Span<const uint32_t> seats);
 
-  // How the decision in row `row` of `roots` is to be taken; begins its search, if it is searched.
+  // Chooses how to take the decision in row `row` of `roots`, and begins its search if it is
+  // searched.
   void PlanDecision(uint32_t seat, size_t row, const Evaluations& roots);
 
-  // Takes the planned decision. A game that ends with it moves to its task's place in `played`.
+  // Takes the planned decision. If the game ends, it moves to the place of its task in `played`.
   void Decide(uint32_t seat, std::vector<v1::Trajectory>& played);
 
   Search search_;
@@ -104,7 +106,7 @@ class SelfPlay {
   std::vector<std::unique_ptr<Seat>> seats_;
   std::vector<float> observations_;  // of a batch, by row
 
-  // But for what batched_ counts.
+  // Without the figures that batched_ counts.
   SelfPlayStats stats_;
 };
 

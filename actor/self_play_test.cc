@@ -147,7 +147,7 @@ TEST(SelfPlay, PlaysEveryTaskToItsEnd) {
       game.Apply(static_cast<Action>(action));
     }
     EXPECT_TRUE(game.finished());
-    EXPECT_NEAR(TotalReturn(games[i]), game.total_return(), 1e-12);
+    EXPECT_NEAR(TotalReturn(games[i]).share(), game.total_return(), 1e-12);
   }
   const SelfPlayStats stats = self_play->TakeStats();
   EXPECT_EQ(stats.games, 11);
@@ -195,7 +195,7 @@ TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
   // The greedy player also prefers NoCopy to Copy and Copy to Drop.
   Game greedy(programs[0]->rules());
   while (!greedy.finished()) greedy.Apply(EagerAction(greedy.legal_actions()));
-  EXPECT_NEAR(TotalReturn(games[0]), greedy.total_return(), 1e-12);
+  EXPECT_NEAR(TotalReturn(games[0]).share(), greedy.total_return(), 1e-12);
   EXPECT_EQ(self_play->TakeStats().searches, 0);
   EXPECT_TRUE(std::isnan(games[0].root_values(0)));
 }

@@ -55,6 +55,9 @@ absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory&
     return Wrong(program, "actions, legal_actions, rewards, root_values, policies",
                  "as many as accesses (policies: times 3)");
   }
+  if (trajectory.searched_returns_size() != 0 && trajectory.searched_returns_size() != decisions) {
+    return Wrong(program, "searched_returns", "none, or as many as accesses");
+  }
   if (!std::isfinite(trajectory.initial_return())) {
     return Wrong(program, "initial_return", "a finite number");
   }
@@ -64,6 +67,9 @@ absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory&
     }
     if (std::isinf(trajectory.root_values(d))) {
       return Wrong(program, "root_values", "finite numbers or NaN");
+    }
+    if (trajectory.searched_returns_size() != 0 && std::isinf(trajectory.searched_returns(d))) {
+      return Wrong(program, "searched_returns", "finite numbers or NaN");
     }
     if (!IsPolicy(trajectory, d)) return Wrong(program, "policies", "shares that sum to 1, or 0");
   }

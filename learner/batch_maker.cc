@@ -19,7 +19,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Indices of rows that share a game.
+// Groups of indices of rows that share a game.
 std::vector<std::vector<size_t>> GroupByGame(absl::Span<const BatchRow> rows) {
   absl::flat_hash_map<const v1::Trajectory*, size_t> group_of;
   std::vector<std::vector<size_t>> groups;
@@ -31,13 +31,13 @@ std::vector<std::vector<size_t>> GroupByGame(absl::Span<const BatchRow> rows) {
   return groups;
 }
 
-// Where the observation of a position is wanted.
+// A position whose observation is wanted, and where to write it.
 struct Wanted {
   size_t position = 0;
   float* observation = nullptr;  // kObservationSize floats
 };
 
-// Those of rows of one game, by position. Marks the steps that lead to a decision.
+// The positions that the rows of one game want, in ascending order. Sets batch.reached.
 std::vector<Wanted> WantedObservations(absl::Span<const BatchRow> rows,
                                        absl::Span<const size_t> same_game, size_t length,
                                        UnrollBatch& batch) {
@@ -63,7 +63,7 @@ bool Matches(const Game& game, const v1::Trajectory& trajectory, size_t position
          action < kActionCount && game.IsLegal(static_cast<Action>(action));
 }
 
-// Whether a search was made at the decision and something else was done than it found best.
+// Whether the decision was searched and the action is not the one that the search found best.
 bool IsExplored(const v1::Trajectory& game, int d) {
   if (std::isnan(game.root_values(d))) return false;
   const float* policy = &game.policies().Get(d * kActionCount);
@@ -73,7 +73,7 @@ bool IsExplored(const v1::Trajectory& game, int d) {
 
 }  // namespace
 
-// Values and rewards of a game's decisions, as the networks are to see them.
+// Values and rewards of a game's decisions, as the networks are to learn them.
 class BatchMaker::Targets {
  public:
   Targets(const v1::Trajectory& game, const ReturnBaseline& baseline, uint32_t access_count,
@@ -82,52 +82,56 @@ class BatchMaker::Targets {
         baseline_(baseline),
         access_count_(access_count),
         td_steps_(static_cast<int>(options.td_steps())),
-        outcome_(baseline.is_ranked() ? baseline.Outcome(game) : 0),
-        to_go_(length() + 1, 0),
-        next_explored_(length(), -1) {
+        to_go_(length() + 1),
+        explored_(length(), -1) {
+    if (baseline.is_ranked()) outcome_ = baseline.Outcome(game);
     int next = -1;
     for (int d = length() - 1; d >= 0; --d) {
-      to_go_[d] = to_go_[d + 1] + game.rewards(d);
-      next_explored_[d] = next;
+      to_go_[d] = to_go_[d + 1] + HbmShare(game.rewards(d));
       if (options.cut_at_exploration() && IsExplored(game, d)) next = d;
+      explored_[d] = next;
     }
   }
 
-  // `done` is for what was done to the end, even if that was to explore.
-  double Value(int d, bool done) const {
-    const int bootstrap = BootstrapOf(d, done);
+  // The value of a decision's position. With `to_the_end` it counts all rewards to the end of the
+  // game, even behind explored decisions.
+  NetworkValue Value(int d, bool to_the_end) const {
+    const int bootstrap = BootstrapOf(d, to_the_end);
     if (baseline_.is_ranked()) {
-      // There are no rewards on the way. A search may add up to more than can be won.
-      return bootstrap < 0 ? outcome_
-                           : std::clamp(static_cast<double>(game_.root_values(bootstrap)), -1., 1.);
+      // There are no rewards before the end. The value of a search can exceed 1, an outcome cannot.
+      if (bootstrap < 0) return outcome_;
+      return std::clamp(SearchedValue(bootstrap), NetworkValue(-1), NetworkValue(1));
     }
-    double to_go = to_go_[d];
-    if (bootstrap >= 0) {
-      to_go += game_.root_values(bootstrap) * baseline_.scale() + BaselineAt(bootstrap) -
-               to_go_[bootstrap];
-    }
-    return (to_go - BaselineAt(d)) / baseline_.scale();
+    HbmShare to_go = to_go_[d];
+    if (bootstrap >= 0) to_go += SearchedReturn(bootstrap) - to_go_[bootstrap];
+    return baseline_.ToNetwork(to_go, AccessAt(d));
   }
 
-  double Reward(int d) const {
-    if (baseline_.is_ranked()) return d == length() - 1 ? outcome_ : 0;
-    const double falls = BaselineAt(d) - BaselineAt(d + 1);
-    return (game_.rewards(d) - falls) / baseline_.scale();
+  NetworkValue Reward(int d) const {
+    if (baseline_.is_ranked()) return d == length() - 1 ? outcome_ : NetworkValue(0);
+    return baseline_.RewardToNetwork(HbmShare(game_.rewards(d)), AccessAt(d), AccessAt(d + 1));
   }
 
  private:
   int length() const { return game_.accesses_size(); }
 
-  double BaselineAt(int d) const {
-    return baseline_.At(d < length() ? game_.accesses(d) : access_count_);
+  uint32_t AccessAt(int d) const { return d < length() ? game_.accesses(d) : access_count_; }
+
+  NetworkValue SearchedValue(int d) const { return NetworkValue(game_.root_values(d)); }
+
+  // The return to go that the search of a decision predicted. It is converted by the baseline that
+  // was in force when the game was searched; by the present one if that is not known.
+  HbmShare SearchedReturn(int d) const {
+    if (game_.searched_returns_size() > 0) return HbmShare(game_.searched_returns(d));
+    return baseline_.FromNetwork(SearchedValue(d), AccessAt(d));
   }
 
-  // The decision whose searched value stands for all that follows it; -1: none.
-  int BootstrapOf(int d, bool done) const {
+  // The decision whose searched value replaces the rewards from there on; -1: none.
+  int BootstrapOf(int d, bool to_the_end) const {
     const bool there =
         td_steps_ > 0 && td_steps_ < length() - d && !std::isnan(game_.root_values(d + td_steps_));
     const int after_steps = there ? d + td_steps_ : -1;
-    const int explored = done ? -1 : next_explored_[d];
+    const int explored = to_the_end ? -1 : explored_[d];
     if (explored < 0 || after_steps < 0) return std::max(explored, after_steps);
     return std::min(explored, after_steps);
   }
@@ -136,9 +140,13 @@ class BatchMaker::Targets {
   const ReturnBaseline& baseline_;
   uint32_t access_count_;
   int td_steps_;
-  double outcome_;
-  std::vector<double> to_go_;       // rewards from each decision to the end, and behind the last
-  std::vector<int> next_explored_;  // decision behind each, at which values end; -1: none
+  NetworkValue outcome_;         // of ranked values
+  std::vector<HbmShare> to_go_;  // rewards from each decision to the end, and behind the last
+
+  // For each decision the next explored one, which can be the decision itself; -1: none. Values use
+  // the searched value there, because an explored action says little about the value of its
+  // position.
+  std::vector<int> explored_;
 };
 
 void UnrollBatch::Resize(size_t new_rows, size_t new_unroll, bool with_next) {
@@ -203,7 +211,7 @@ absl::Status BatchMaker::WriteObservations(const PlayedProgram& program,
   Game game(program.rules());
   ObservationWriter writer(program.tables());
   size_t played = 0;
-  const float* written = nullptr;  // at the position played to
+  const float* written = nullptr;  // observation of the present position, if already written
   for (const auto& [position, observation] :
        WantedObservations(rows, same_game, trajectory.actions().size(), batch)) {
     for (; played < position; ++played) {
@@ -237,7 +245,7 @@ void BatchMaker::FillTargets(const BatchRow& row, const Targets& targets, size_t
   for (int k = 0; k <= unroll && first + k < length; ++k) {
     const int d = first + k;
     const size_t step = index * (unroll + 1) + k;
-    batch.values[step] = static_cast<float>(targets.Value(d, row.imitate));
+    batch.values[step] = static_cast<float>(targets.Value(d, row.imitate).value());
     const auto taken = static_cast<uint8_t>(game.actions()[d]);
     for (int a = 0; a < kActionCount; ++a) {
       const size_t entry = step * kActionCount + a;
@@ -246,32 +254,11 @@ void BatchMaker::FillTargets(const BatchRow& row, const Targets& targets, size_t
     }
     if (k == unroll) break;
     batch.actions[index * unroll + k] = taken;
-    batch.rewards[index * unroll + k] = static_cast<float>(targets.Reward(d));
+    batch.rewards[index * unroll + k] = static_cast<float>(targets.Reward(d).value());
   }
   for (int k = std::max(0, length - first); k < unroll; ++k) {
     batch.actions[index * unroll + k] = static_cast<int64_t>((index + k) % kActionCount);
   }
-}
-
-size_t ImitatedRows(const v1::LearnerOptions& options, size_t rows) {
-  return static_cast<size_t>(std::lround(options.best_share() * static_cast<double>(rows)));
-}
-
-double ImportanceWeight(double probability, double positions, double exponent) {
-  return std::pow(1 / (probability * positions), exponent);
-}
-
-std::vector<float> ImportanceWeights(absl::Span<const DrawnPosition> drawn, size_t positions,
-                                     float exponent) {
-  std::vector<float> weights;
-  weights.reserve(drawn.size());
-  for (const DrawnPosition& row : drawn) {
-    weights.push_back(static_cast<float>(
-        ImportanceWeight(row.probability, static_cast<double>(positions), exponent)));
-  }
-  const float most = weights.empty() ? 1 : *std::max_element(weights.begin(), weights.end());
-  for (float& weight : weights) weight /= most;
-  return weights;
 }
 
 }  // namespace mallocmuzero

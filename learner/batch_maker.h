@@ -1,4 +1,4 @@
-// From drawn positions to the numbers that the networks are trained on.
+// Makes the numbers that the networks are trained on from drawn positions.
 
 #ifndef MALLOCMUZERO_LEARNER_BATCH_MAKER_H_
 #define MALLOCMUZERO_LEARNER_BATCH_MAKER_H_
@@ -18,50 +18,51 @@
 
 namespace mallocmuzero {
 
-// Rows of training data, each a position and the `unroll` steps taken from it. All row-major.
-// Steps behind the end of a game change nothing, whatever the action: reward 0, value 0, no policy.
-// Their actions differ from row to row and step to step, as those of a search that looks there do.
+// Rows of training data. A row is a position and the `unroll` steps taken from it. All arrays are
+// row-major. A step behind the end of a game has reward 0, value 0 and no policy, whatever its
+// action is. The actions of such steps differ from row to row and from step to step, because a
+// search tries every action there.
 struct UnrollBatch {
   size_t rows = 0;
   size_t unroll = 0;                // K
   std::vector<float> observations;  // [rows, kObservationSize], of the position
   std::vector<int64_t> actions;     // [rows, K]
-  std::vector<float> rewards;       // [rows, K], in units of the baseline
-  std::vector<float> values;        // [rows, K + 1], likewise
+  std::vector<float> rewards;       // [rows, K], numbers of NetworkValue
+  std::vector<float> values;        // [rows, K + 1], numbers of NetworkValue
   std::vector<float> policies;      // [rows, K + 1, kActionCount]; zeros: no target
-  std::vector<float> weights;       // [rows], importance weights, at most 1
-  std::vector<PositionKey> keys;    // [rows], to hand priorities back
+  std::vector<float> weights;       // [rows], of the rows in the loss
+  std::vector<PositionKey> keys;    // [rows], names of the positions for new priorities
 
-  // Of the positions reached, for the consistency of latent states; empty if that is off.
-  // Observations [rows, K, kObservationSize], 0 behind the end; [rows, K]: 1 where the step leads
-  // to a decision of the game, 0 behind its end.
+  // The positions that the steps reach, for the consistency of latent states; empty if that is off.
+  // next_observations [rows, K, kObservationSize] is 0 behind the end of the game. reached [rows,
+  // K] is 1 if the step leads to a decision of the game and 0 behind the end.
   std::vector<float> next_observations;
   std::vector<float> reached;
 
-  // Makes room; what is there is lost.
+  // Makes room. All contents are lost.
   void Resize(size_t new_rows, size_t new_unroll, bool with_next = false);
 };
 
-// What a program's values are measured by, by its SHA-256.
+// The baseline of each program, by the program's SHA-256.
 using Baselines = absl::flat_hash_map<std::string, ReturnBaseline>;
 
-// One position of a batch. The policy's target is what was done if `imitate`, else what the search
-// found.
+// One position of a batch. With `imitate` the policy's target is the action that was taken;
+// otherwise it is the policy that the search found.
 struct BatchRow {
   DrawnPosition drawn;
   bool imitate = false;
   float weight = 1;
 };
 
-// Observations are made by playing the games again, each once for all its rows; where threads is
-// above 1, on so many threads. Thread-compatible; the arguments must outlive it.
+// Plays the games again to make observations, each game once for all its rows, on `threads`
+// threads. Thread-compatible. The arguments must outlive it.
 class BatchMaker {
  public:
   BatchMaker(const ProgramSet& programs, const Baselines& baselines,
              const v1::LearnerOptions& options, uint32_t threads);
 
-  // Row i of `batch` is rows[i]. NotFound if a program is not in the set; InvalidArgument if the
-  // decisions of a game are not what its program allows. Both name the program.
+  // Makes row i of `batch` from rows[i]. NotFound if a program is not in the set; InvalidArgument,
+  // naming the program, if the decisions of a game are not legal.
   absl::Status Fill(absl::Span<const BatchRow> rows, UnrollBatch& batch) const;
 
  private:
@@ -79,17 +80,6 @@ class BatchMaker {
   const v1::LearnerOptions& options_;
   uint32_t threads_;
 };
-
-// Of the rows of a batch, how many are drawn from the best games, to be imitated.
-size_t ImitatedRows(const v1::LearnerOptions& options, size_t rows);
-
-// Weight (1 / (N x P)) ^ exponent of a row drawn with probability P from N positions.
-double ImportanceWeight(double probability, double positions, double exponent);
-
-// Weights (1 / (N x P)) ^ exponent of rows drawn with probability P from N positions, divided by
-// their maximum.
-std::vector<float> ImportanceWeights(absl::Span<const DrawnPosition> drawn, size_t positions,
-                                     float exponent);
 
 }  // namespace mallocmuzero
 

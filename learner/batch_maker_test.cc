@@ -25,9 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-// Provides a random program, some random games of it and their baseline.
+// One random program, some random games of it and their baseline.
 class BatchMakerTest : public ::testing::Test {
  protected:
   BatchMakerTest() {
@@ -61,9 +59,11 @@ class BatchMakerTest : public ::testing::Test {
     while (!game.finished()) {
       // Every second position was searched.
       const bool searched = game.history().size() % 2 == 0;
-      recorder.Apply(game, player.Choose(game),
-                     searched ? absl::Span<const float>(policy) : absl::Span<const float>(),
-                     searched ? 2.0F : kNan);
+      if (searched) {
+        recorder.Apply(game, player.Choose(game), policy, NetworkValue(2));
+      } else {
+        recorder.Apply(game, player.Choose(game));
+      }
     }
     return std::make_shared<const v1::Trajectory>(std::move(recorder).Finish());
   }
@@ -80,7 +80,7 @@ class BatchMakerTest : public ::testing::Test {
     if (d >= t.accesses_size()) return 0;
     double to_go = 0;
     for (int i = d; i < t.accesses_size(); ++i) to_go += t.rewards(i);
-    return (to_go - baseline().At(t.accesses(d))) / baseline().scale();
+    return baseline().ToNetwork(HbmShare(to_go), t.accesses(d)).value();
   }
 
   std::unique_ptr<ProgramSet> set_;
@@ -198,30 +198,33 @@ TEST_F(BatchMakerTest, BootstrapsWithTheSearchedValueAfterSomeSteps) {
   ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(0, 4)}, batch).ok());
   // Position 6 was searched: its value is 2 units above the baseline.
   const v1::Trajectory& t = *games_[0];
-  const double expected = (t.rewards(4) + t.rewards(5) + 2 * baseline().scale() +
-                           baseline().At(t.accesses(6)) - baseline().At(t.accesses(4))) /
-                          baseline().scale();
+  const double scale = baseline().scale().share();
+  const double expected =
+      (t.rewards(4) + t.rewards(5) + 2 * scale + baseline().At(t.accesses(6)).share() -
+       baseline().At(t.accesses(4)).share()) /
+      scale;
   EXPECT_NEAR(batch.values[0], expected, 1e-4);
   // Position 7 was not searched, so the value of position 5 is the sum of all rewards to the end.
   EXPECT_NEAR(batch.values[1], ValueAt(0, 5), 1e-4);
 }
 
-TEST_F(BatchMakerTest, WhatIsExploredLaterIsNotBlamedOnWhatWasDoneBefore) {
+TEST_F(BatchMakerTest, WhatIsExploredIsBlamedNeitherOnThePositionNorOnWhatWasDoneBefore) {
   options_.set_cut_at_exploration(true);
   const v1::Trajectory& t = *games_[0];
   const int length = t.accesses_size();
   // The search preferred action 0 at every second position, so other actions there were explored.
   const auto explored = [&](int d) { return d % 2 == 0 && t.actions()[d] != 0; };
-  int cuts = 0;
+  int explored_positions = 0;
   for (int d = 0; d < length; ++d) {
-    int end = d + 1;
+    int end = d;
     while (end < length && !explored(end)) ++end;
     double expected = ValueAt(0, d);
     if (end < length) {
-      ++cuts;
-      double to_go = 2 * baseline().scale() + baseline().At(t.accesses(end));
-      for (int i = d; i < end; ++i) to_go += t.rewards(i);
-      expected = (to_go - baseline().At(t.accesses(d))) / baseline().scale();
+      explored_positions += end == d ? 1 : 0;
+      // The search's value of the explored position is 2. That position can be `d` itself.
+      HbmShare to_go = baseline().FromNetwork(NetworkValue(2), t.accesses(end));
+      for (int i = d; i < end; ++i) to_go += HbmShare(t.rewards(i));
+      expected = baseline().ToNetwork(to_go, t.accesses(d)).value();
     }
     BatchRow row = Row(0, static_cast<uint32_t>(d));
     BatchRow imitated = row;
@@ -232,8 +235,26 @@ TEST_F(BatchMakerTest, WhatIsExploredLaterIsNotBlamedOnWhatWasDoneBefore) {
     // The value of an imitated row is the game's whole return, even after explored actions.
     EXPECT_NEAR(batch.values[options_.unroll_steps() + 1], ValueAt(0, d), 1e-4) << d;
   }
-  EXPECT_GT(cuts, 2);
-  EXPECT_LT(cuts, length);
+  EXPECT_GT(explored_positions, 2);
+  EXPECT_LT(explored_positions, length);
+}
+
+TEST_F(BatchMakerTest, ASearchedValueMeansWhatItMeantWhenTheGameWasSearched) {
+  options_.set_td_steps(2);
+  v1::Trajectory searched = *games_[0];
+  NoteSearchedReturns(baseline(), searched);
+  const HbmShare then = baseline().FromNetwork(NetworkValue(2), searched.accesses(6));
+  games_[0] = std::make_shared<const v1::Trajectory>(searched);
+  // One game is added many times: the baseline moves to its returns, and the scale falls.
+  ReturnBaseline& moved = baselines_.begin()->second;
+  const HbmShare scale_then = moved.scale();
+  for (int g = 0; g < 100; ++g) moved.Add(*games_[1]);
+  moved.Refresh();
+  ASSERT_LT(moved.scale(), 0.5 * scale_then);
+  UnrollBatch batch;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(0, 4)}, batch).ok());
+  const HbmShare to_go = HbmShare(searched.rewards(4)) + HbmShare(searched.rewards(5)) + then;
+  EXPECT_NEAR(batch.values[0], moved.ToNetwork(to_go, searched.accesses(4)).value(), 1e-3);
 }
 
 TEST_F(BatchMakerTest, StepsBeyondEveryGameAreTheWholeGame) {
@@ -253,8 +274,8 @@ TEST_F(BatchMakerTest, RankedValuesAreTheOutcomeAndTheOnlyRewardIsAtTheEnd) {
   std::vector<int> order = {0, 1, 2, 3};
   std::sort(order.begin(), order.end(),
             [&](int a, int b) { return TotalReturn(*games_[a]) > TotalReturn(*games_[b]); });
-  ASSERT_GT(TotalReturn(*games_[order[1]]), TotalReturn(*games_[order[2]]) + 1e-6);
-  ASSERT_GT(TotalReturn(*games_[order[2]]), TotalReturn(*games_[order[3]]) + 1e-6);
+  ASSERT_GT(TotalReturn(*games_[order[1]]), TotalReturn(*games_[order[2]]) + HbmShare(1e-6));
+  ASSERT_GT(TotalReturn(*games_[order[2]]), TotalReturn(*games_[order[3]]) + HbmShare(1e-6));
   baselines_.clear();
   baselines_.emplace(program.sha256(), std::move(ranked));
   for (const auto& [game, outcome] : {std::pair(order[0], 1.0F), std::pair(order[3], -1.0F)}) {
@@ -285,19 +306,6 @@ TEST_F(BatchMakerTest, RefusesAGameThatTheRulesDoNotPlay) {
   wrong.set_program_sha256("another");
   row.drawn.trajectory = std::make_shared<const v1::Trajectory>(wrong);
   EXPECT_THAT(maker.Fill({row}, batch).message(), HasSubstr("not in this run"));
-}
-
-TEST(ImportanceWeights, CorrectWhatPrioritiesDistort) {
-  std::vector<DrawnPosition> drawn(3);
-  drawn[0].probability = 0.1;
-  drawn[1].probability = 0.2;
-  drawn[2].probability = 0.4;
-  const std::vector<float> weights = ImportanceWeights(drawn, 10, 1);
-  // 1 / (10 x 0.1) is the largest, which becomes 1.
-  EXPECT_FLOAT_EQ(weights[0], 1);
-  EXPECT_FLOAT_EQ(weights[1], 0.5);
-  EXPECT_FLOAT_EQ(weights[2], 0.25);
-  EXPECT_FLOAT_EQ(ImportanceWeights(drawn, 10, 0)[2], 1);
 }
 
 }  // namespace

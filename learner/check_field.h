@@ -19,15 +19,15 @@ inline absl::Status CheckField(bool ok, absl::string_view field, absl::string_vi
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", expected, " expected"));
 }
 
-// Bounds of a numeric field of a message, both allowed.
+// Bounds of a numeric field of a message. Both bounds are allowed values.
 struct FieldRange {
   const char* field;
   double least;
   double most;
 };
 
-// "NUMBER given, LEAST to MOST expected", or nothing if the field, which is singular and of any
-// type but a signed integer, is in its range. NaN is in none.
+// "NUMBER given, LEAST to MOST expected", or an empty string if the field is in its range. The
+// field must be singular and must not be a signed integer. NaN is in no range.
 std::string WrongRange(const google::protobuf::Message& message, const FieldRange& range);
 
 }  // namespace mallocmuzero

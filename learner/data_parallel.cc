@@ -1,7 +1,7 @@
 #include "learner/data_parallel.h"
 
-// First: the next headers use what they declare, and clang wants IValue complete where others only
-// name it.
+// These come first: the next headers use their declarations, and clang needs the full definition of
+// IValue where other headers only declare it.
 #include <ATen/core/ivalue.h>
 #include <torch/types.h>
 
@@ -39,20 +39,20 @@ namespace {
 
 constexpr uint32_t kMaxProcesses = 4096;
 
-// Runs what LibTorch answers with exceptions.
+// Calls a function that throws LibTorch's exceptions.
 absl::Status Guarded(absl::string_view what, const std::function<void()>& call) {
   try {
     call();
     return absl::OkStatus();
   } catch (const std::exception& error) {
-    // The rest is a stack trace.
+    // The other lines are a stack trace.
     const absl::string_view message = error.what();
     return absl::UnavailableError(
         absl::StrCat("learner processes: ", what, ": ", message.substr(0, message.find('\n'))));
   }
 }
 
-// Gloo listens on one address; without this, on the one that the machine's name stands for.
+// The address that Gloo listens on. By default it uses the address of the machine's name.
 std::shared_ptr<gloo::transport::Device> GlooDevice(const HostPort& rendezvous) {
   return IsLoopback(rendezvous)
              ? c10d::ProcessGroupGloo::createDeviceForHostname(
@@ -69,7 +69,7 @@ struct DataParallel::Group {
   using Backend = c10d::ProcessGroup;
 #endif
 
-  // Sets `tensor` to what `operation` makes of those of all processes.
+  // Sets `tensor` to the result of `operation` over the tensors of all processes.
   void Reduce(const torch::Tensor& tensor, c10d::ReduceOp::RedOpType operation) const {
     c10d::AllreduceOptions how;
     how.reduceOp = operation;
@@ -88,7 +88,7 @@ struct DataParallel::Group {
     if (!there[0].is_same(tensor)) tensor.copy_(there[0]);
   }
 
-  // All have met: none needs the store, and process 0, which serves it, leaves last.
+  // All processes have met and do not need the store any more. Process 0 serves it and leaves last.
   void LeaveStore(uint32_t rank) const {
     if (rank != 0) store->Leave();
     Reduce(torch::zeros({1}), c10d::ReduceOp::SUM);
@@ -97,7 +97,7 @@ struct DataParallel::Group {
 
   c10::intrusive_ptr<MeetingStore> store;
   c10::intrusive_ptr<Backend> backend;
-  torch::Device device = torch::kCPU;  // of what it sends
+  torch::Device device = torch::kCPU;  // of the tensors that it sends
   std::chrono::milliseconds timeout = {};
 };
 
@@ -123,7 +123,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
     store.port = static_cast<uint16_t>(address->port);
     store.isServer = options.rank == 0;
     store.numWorkers = options.processes;
-    // Its wait ends late and without an error; that of the group below does neither.
+    // The store's own wait ends late and without an error; the wait of the group below does not.
     store.waitWorkers = false;
     store.timeout = meeting;
     group->store = c10::make_intrusive<MeetingStore>(
@@ -140,7 +140,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
       return;
     }
 #endif
-    // Also the time that its connections take at most; the calls below have their own.
+    // This also limits the time to connect; the calls below have time limits of their own.
     auto gloo = c10d::ProcessGroupGloo::Options::create(meeting);
     gloo->devices.push_back(GlooDevice(*address));
     gloo->threads = 1;
@@ -169,7 +169,7 @@ absl::Status DataParallel::Average(Network& network, absl::Span<double> numbers)
     const torch::Tensor extra =
         torch::tensor(std::vector<double>(numbers.begin(), numbers.end()), torch::kFloat64);
     if (!flat.empty()) flat.push_back(extra.to(flat[0].options()));
-    // One message: most of the time is its latency.
+    // One message for all gradients, because latency takes most of the time.
     const torch::Tensor all = flat.empty() ? extra : torch::cat(flat);
     group_->Reduce(all, c10d::ReduceOp::SUM);
     all.div_(static_cast<double>(options_.processes));

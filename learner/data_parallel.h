@@ -19,24 +19,26 @@ struct DataParallelOptions {
   uint32_t rank = 0;       // below `processes`
   uint32_t processes = 1;  // 2 or more
 
-  // host:port at which process 0 waits for the others. LibTorch has neither encryption nor tokens:
-  // this port, and those that processes open to each other, are for closed networks.
+  // HOST:PORT at which process 0 waits for the others. LibTorch has neither encryption nor tokens:
+  // use this port, and the ports that processes open to each other, only in closed networks.
   std::string address;
 
-  // How long to wait for the others in Connect, and in every later call.
+  // Time limits for Connect, and for every later call.
   absl::Duration meeting_timeout = absl::Seconds(60);
   absl::Duration timeout = absl::Seconds(60);
 
-  // kCuda: by NCCL, if LibTorch was built with it; else by Gloo.
+  // kCuda uses NCCL if LibTorch was built with it. Otherwise Gloo is used.
   Device device = Device::kCpu;
 };
 
-// torch.distributed's c10d. All processes must make the same calls in the same order; each call
-// waits for the others. Unavailable if one of them is gone or does not come in time: then this
-// object is of no more use, and the processes must Connect again. Not thread-safe.
+// Uses c10d of torch.distributed. All processes must make the same calls in the same order; each
+// call waits for the others. A call returns Unavailable if a process is gone or does not come in
+// time. Then this object cannot be used any more, and the processes must Connect again. Not
+// thread-safe.
 class DataParallel {
  public:
-  // InvalidArgument if the options cannot be; Unavailable if the others do not come.
+  // InvalidArgument if the options are out of range; Unavailable if the other processes do not
+  // come.
   static absl::StatusOr<std::unique_ptr<DataParallel>> Connect(const DataParallelOptions& options);
 
   ~DataParallel();
@@ -44,7 +46,7 @@ class DataParallel {
   DataParallel& operator=(const DataParallel&) = delete;
 
   // Sets the gradients of all parameters, and `numbers`, to their means over the processes. After
-  // an error the gradients are of no use.
+  // an error the gradients are undefined.
   absl::Status Average(Network& network, absl::Span<double> numbers);
 
   // Sets each number to its maximum over the processes.

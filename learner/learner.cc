@@ -1,7 +1,7 @@
 #include "learner/learner.h"
 
-// First: the next headers use what they declare, and clang wants IValue complete where others only
-// name it.
+// These come first: the next headers use their declarations, and clang needs the full definition of
+// IValue where other headers only declare it.
 #include <ATen/core/ivalue.h>
 #include <torch/types.h>
 
@@ -41,7 +41,7 @@ using torch::optim::AdamW;
 using torch::optim::AdamWOptions;
 using torch::optim::AdamWParamState;
 
-// What LibTorch files the state of a parameter under.
+// The key of a parameter's state in LibTorch's optimiser.
 auto StateKey(const torch::Tensor& parameter) {
 #if TORCH_VERSION_MAJOR >= 2
   return static_cast<void*>(parameter.unsafeGetTensorImpl());
@@ -50,7 +50,7 @@ auto StateKey(const torch::Tensor& parameter) {
 #endif
 }
 
-// A view of rows of a batch's array, copied to the device.
+// Rows of a batch's array, copied to the device.
 template <typename T>
 torch::Tensor Rows(const std::vector<T>& values, size_t first, std::vector<int64_t> shape,
                    torch::Device device) {
@@ -66,8 +66,8 @@ torch::Tensor CrossEntropy(const torch::Tensor& logits, const torch::Tensor& tar
   return -(target * logits.log_softmax(-1)).sum(-1);
 }
 
-// While it lives, LibTorch computes in bfloat16 on a device what is safe there (autocast), on this
-// thread, if asked to. Weights stay as they are.
+// While it lives, LibTorch computes in bfloat16 where that is safe (autocast), on this thread, if
+// `wanted`. Weights stay float32.
 class Autocast {
  public:
   Autocast(torch::Device device, bool wanted) : type_(device.type()), wanted_(wanted) {
@@ -80,7 +80,7 @@ class Autocast {
   }
   ~Autocast() {
     if (!wanted_) return;
-    // Casts of weights are kept while it is on, and the next update changes weights.
+    // Autocast keeps casts of weights, and the next update changes the weights.
     if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
     Switch(was_on_);
     SetType(type_before_);
@@ -118,7 +118,7 @@ class Autocast {
   at::ScalarType type_before_ = torch::kFloat32;
 };
 
-// Whether the device has the arithmetic of mixed precision.
+// OK if the device has the arithmetic of mixed precision.
 absl::Status CheckBfloat16(torch::Device device) {
   try {
     const torch::Tensor ones = torch::ones({8, 8}, torch::TensorOptions(torch::kBFloat16));
@@ -133,7 +133,8 @@ absl::Status CheckBfloat16(torch::Device device) {
   }
 }
 
-// What the networks say of rows and of the steps from them. Logits and latent states are float32.
+// The outputs of the networks for rows and the steps from them. Logits and latent states are
+// float32.
 struct Unrolled {
   std::vector<torch::Tensor> policy_logits;  // K + 1, [rows, actions] each
   std::vector<torch::Tensor> value_logits;   // K + 1, [rows, bins] each
@@ -158,7 +159,7 @@ struct Learner::Torch {
   }
 
   struct Losses {
-    torch::Tensor policy;  // [rows], as all
+    torch::Tensor policy;  // [rows], as all of them
     torch::Tensor value;
     torch::Tensor reward;
     torch::Tensor value_error;
@@ -179,7 +180,7 @@ struct Learner::Torch {
 };
 
 Unrolled Learner::Torch::Unroll(const torch::Tensor& observations, const torch::Tensor& actions) {
-  // float32 in any case: observations differ in digits that bfloat16 does not have.
+  // Always float32: observations differ in digits that bfloat16 does not have.
   torch::Tensor latent = net->representation(observations);
   const Autocast autocast(device, is_mixed);
   Unrolled said;
@@ -200,8 +201,8 @@ Unrolled Learner::Torch::Unroll(const torch::Tensor& observations, const torch::
   return said;
 }
 
-// Of `latents`, [rows, latent] after each step, against those of the positions reached: the mean
-// over the steps that lie inside the game, [rows].
+// Compares `latents`, [rows, latent] after each step, with the latent states of the positions
+// reached. Returns [rows]: the mean over the steps that lie inside the game.
 torch::Tensor Learner::Torch::ConsistencyLoss(const UnrollBatch& batch, size_t first,
                                               const std::vector<torch::Tensor>& latents) {
   const auto unroll = static_cast<int64_t>(latents.size());
@@ -215,7 +216,7 @@ torch::Tensor Learner::Torch::ConsistencyLoss(const UnrollBatch& batch, size_t f
         Rows(batch.next_observations, first, {rows, unroll, size}, device);
     reached = net->representation(observations.view({rows * unroll, size}));
   }
-  // Row by row, the steps of each side by side, as in `reached`.
+  // Row by row, with the steps of a row side by side, as in `reached`.
   const torch::Tensor losses =
       net->consistency->Loss(torch::stack(latents, 1).flatten(0, 1), reached).view({rows, unroll});
   return (is_inside * losses).sum(1) / is_inside.sum(1).clamp_min(1);
@@ -229,7 +230,7 @@ Learner::Torch::Losses Learner::Torch::ComputeLosses(const UnrollBatch& batch, s
   const torch::Tensor rewards = Rows(batch.rewards, first, {n, unroll}, device);
   const torch::Tensor values = Rows(batch.values, first, {n, unroll + 1}, device);
   const torch::Tensor policies = Rows(batch.policies, first, {n, unroll + 1, kActionCount}, device);
-  // No network can say more, so an error beyond it is nothing to learn from.
+  // The largest value that the bins can express. A larger error cannot be learned away.
   const float largest_value = codec.FromScale(codec.limit());
   const torch::Tensor value_targets = EncodeTwoHot(codec, values);
   const torch::Tensor reward_targets = EncodeTwoHot(codec, rewards);
@@ -333,7 +334,7 @@ void Learner::Step(UpdateResult& result) {
   }
   result.gradient_norm =
       torch::nn::utils::clip_grad_norm_(torch_->net->parameters(), options_.max_gradient_norm());
-  // A batch that gives no finite gradient teaches nothing and must not spoil the weights.
+  // A gradient that is not finite must not change the weights.
   if (std::isfinite(result.gradient_norm)) torch_->optimizer->step();
   ++step_;
 }

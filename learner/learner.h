@@ -23,47 +23,50 @@ namespace mallocmuzero {
 
 class DataParallel;  // learner/data_parallel.h
 
-// What the numbers of LearnerOptions may be, wherever they are given.
+// The allowed ranges of the numeric fields of LearnerOptions.
 absl::Span<const FieldRange> LearnerOptionRanges();
 
-// InvalidArgument, naming the field, if such learning cannot be.
+// InvalidArgument, naming the field, if an option is out of range.
 absl::Status CheckLearnerOptions(const v1::LearnerOptions& options);
 
-// Of the update that follows `step` others: rises over warmup_updates; falls along half a cosine
-// (Loshchilov and Hutter, 2017) over decay_updates.
+// The learning rate of the update that follows `step` updates. It rises over warmup_updates and
+// falls along half a cosine (Loshchilov and Hutter, 2017) over decay_updates.
 double LearningRate(const v1::LearnerOptions& options, uint64_t step);
 
-// Whether values are ranked, and the share of games to beat; 0 if they are not.
+// Whether values are ranked; and the share of games to beat, which is 0 if they are not.
 bool IsRanked(const v1::LearnerOptions& options);
 double RankedQuantile(const v1::LearnerOptions& options);
 
-// InvalidArgument, naming the network's field, if its values cannot be what the learner's targets
-// are: on a logarithmic scale, a game won as often as lost would not count as much as it does.
+// InvalidArgument, naming the network's field, if its value bins do not suit the learner's targets.
+// Ranked values need a nearly linear scale: on a logarithmic one, a game that is won as often as
+// lost would not have the mean 0.
 absl::Status CheckValueTarget(const v1::LearnerOptions& options, const v1::NetworkConfig& network);
 
-// Means over the rows of a batch, each by its weight.
+// The result of an update. Losses are weighted means over the rows of the batch.
 struct UpdateResult {
-  double total_loss = 0;   // what was minimised, weight decay aside
-  double policy_loss = 0;  // cross-entropy, over the steps that have a target
-  double value_loss = 0;   // cross-entropy, as the next
+  double total_loss = 0;   // the sum that is minimised, without weight decay
+  double policy_loss = 0;  // cross-entropy, of the steps that have a target
+  double value_loss = 0;   // cross-entropy, as reward_loss
   double reward_loss = 0;
-  std::optional<double> consistency_loss;  // negative cosine similarity; none: not trained on
-  double gradient_norm = 0;                // before it was clipped
+  std::optional<double> consistency_loss;  // negative cosine similarity; none if it is off
+  double gradient_norm = 0;                // before clipping
   double learning_rate = 0;
 
-  // |predicted - target| of each row's first value, in units of the baseline: what the position is
-  // a surprise by.
+  // |predicted - target| of each row's first value, in units of NetworkValue: the new priority of
+  // the position.
   std::vector<float> value_errors;
 };
 
-// AdamW over the losses of K unrolled steps (Schrittwieser et al., appendix G): the first position
-// counts fully, each unrolled step 1 / K; the gradient is halved at each step of the dynamics. With
-// a consistency_weight, latent states are also drawn to those of the positions really reached. Not
-// thread-safe. The same updates give the same weights where LibTorch computes on one thread.
+// AdamW over the losses of K unrolled steps (Schrittwieser et al., appendix G). The first position
+// counts 1 and each unrolled step 1 / K. The gradient is halved at each step of the dynamics. With
+// a consistency_weight, the latent states that the dynamics reach are also trained to be like those
+// of the positions reached in the game. Not thread-safe. On one thread of LibTorch, the same
+// updates give the same weights.
 class Learner {
  public:
-  // Trains `network`, which must outlive it, on a device; gives it a consistency head if that is
-  // trained. InvalidArgument if the options are out of range or the device is not there.
+  // Trains `network`, which must outlive it, on a device. Adds a consistency head to the network if
+  // the options train one. InvalidArgument if the options are out of range or there is no such
+  // device.
   static absl::StatusOr<std::unique_ptr<Learner>> Create(Network& network,
                                                          const v1::LearnerOptions& options,
                                                          Device device);
@@ -74,17 +77,17 @@ class Learner {
   // One update from the rows [first, first + rows) of a batch.
   UpdateResult Update(const UnrollBatch& batch, size_t first, size_t rows);
 
-  // The same by several processes, each with as many rows: all make the update that one would make
-  // of all rows, and get the losses of all; value_errors are those of the own rows. An error is
-  // that of `processes`; then nothing has changed.
+  // The same update by several processes, each with the same number of rows. The weights change as
+  // if one process had all rows. Losses are those of all rows; value_errors are those of this
+  // process's rows. An error is that of `processes`; then nothing has changed.
   absl::StatusOr<UpdateResult> Update(const UnrollBatch& batch, size_t first, size_t rows,
                                       DataParallel& processes);
 
-  // Updates so far.
+  // The number of updates so far.
   uint64_t step() const { return step_; }
 
-  // What the optimiser keeps, by name, and back. InvalidArgument, with nothing changed, if it is
-  // not of these networks.
+  // The state of the optimiser as named tensors, and the way back. InvalidArgument, with nothing
+  // changed, if the state belongs to other networks.
   std::vector<NamedTensor> ExportOptimizer() const;
   absl::Status ImportOptimizer(absl::Span<const NamedTensor> state, uint64_t step);
 

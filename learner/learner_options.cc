@@ -1,4 +1,4 @@
-// Checks of what a learner is told, without LibTorch.
+// Checks of a learner's options. Without LibTorch.
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-// The store at which processes meet. For data_parallel.cc: includes LibTorch's headers.
+// The store through which processes find each other. Only data_parallel.cc may include this header,
+// because it includes LibTorch's.
 
 #ifndef MALLOCMUZERO_LEARNER_MEETING_STORE_H_
 #define MALLOCMUZERO_LEARNER_MEETING_STORE_H_
@@ -15,19 +16,20 @@
 
 namespace mallocmuzero {
 
-// A TCPStore that can be left once everybody is there. A thread of it waits for messages from
-// process 0 and, when that is gone, throws what nobody can catch: a process whose peer has died
-// would die too. Groups that have met need no store, but never let go of theirs.
+// A TCPStore whose connections can be closed once all processes have met. A thread of TCPStore
+// waits for messages from process 0. If process 0 dies, that thread throws an exception that
+// nothing can catch, and its process dies too. A group does not need its store after the meeting,
+// but keeps it.
 class MeetingStore final : public c10d::Store {
  public:
   explicit MeetingStore(c10::intrusive_ptr<c10d::TCPStore> store)
       : store_(std::make_shared<c10::intrusive_ptr<c10d::TCPStore>>(std::move(store))) {}
 
-  // Ends the connections, those of clones too. Calls to come throw std::logic_error. Nobody may be
-  // in a call.
+  // Ends the connections, including those of clones. Later calls throw std::logic_error. No other
+  // call may be in progress.
   void Leave() { store_->reset(); }
 
-  // Overrides what current versions of LibTorch have; 1.13 has nothing to override.
+  // Overrides a function of current versions of LibTorch; LibTorch 1.13 does not have it.
   c10::intrusive_ptr<c10d::Store> clone() { return c10::make_intrusive<MeetingStore>(*this); }
 
   void set(const std::string& key, const std::vector<uint8_t>& value) override {

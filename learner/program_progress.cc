@@ -33,7 +33,7 @@ bool IsWholeGame(const ProgramRules& rules, absl::Span<const Action> actions) {
   return game.finished();
 }
 
-// Returns of one game differ by rounding, added up over its decisions or priced at once.
+// The sum of a game's rewards and the price of its mapping differ by rounding, by less than this.
 constexpr double kRounding = 1e-9;
 
 // Whether the file holds a valid mapping of the program with a higher return.
@@ -54,14 +54,15 @@ absl::StatusOr<std::vector<ProgramProgress>> StartProgress(const ProgramSet& pro
     const ProgramRules& rules = programs[p].rules();
     const absl::StatusOr<Solution> greedy = Solve("greedy", rules, {});
     if (!greedy.ok()) return greedy.status();
-    all.push_back(
-        {.program = &programs[p], .greedy_return = 1 - rules.ShareOfAllHbm(greedy->cycles)});
+    all.push_back({.program = &programs[p],
+                   .initial_return = Game(rules).total_return(),
+                   .greedy_return = 1 - rules.ShareOfAllHbm(greedy->cycles)});
   }
   return all;
 }
 
 bool NoteIfBest(const v1::Trajectory& game, const std::string& player, ProgramProgress& progress) {
-  const double value = TotalReturn(game);
+  const double value = TotalReturn(game).share();
   if (!progress.best_actions.empty() && value <= progress.best_return) return false;
   progress.best_return = value;
   progress.best_player = player;
@@ -98,7 +99,7 @@ bool RestoreProgress(const v1::TrainState::Program& saved, ProgramProgress& prog
   std::vector<Action> actions;
   for (const char action : saved.best_actions()) actions.push_back(static_cast<Action>(action));
   if (saved.sha256() != progress.program->sha256()) return false;
-  // It will be played: to say what mapping it is.
+  // The game will be played to make its mapping, so it must be legal.
   if (!actions.empty() && actions != progress.best_actions &&
       !IsWholeGame(progress.program->rules(), actions)) {
     return false;

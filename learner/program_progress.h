@@ -1,4 +1,4 @@
-// What a run knows about each of its programs besides the networks.
+// The results of a run for each of its programs.
 
 #ifndef MALLOCMUZERO_LEARNER_PROGRAM_PROGRESS_H_
 #define MALLOCMUZERO_LEARNER_PROGRAM_PROGRESS_H_
@@ -21,40 +21,42 @@
 
 namespace mallocmuzero {
 
-// What is known about a program at the end, or so far. Returns are shares of the all-HBM cycles.
+// The results for one program so far. Returns are shares of the all-HBM cycles.
 struct ProgramProgress {
   const PlayedProgram* program = nullptr;
+  double initial_return = 0;         // before the first decision
   double greedy_return = 0;          // of the greedy solver's game
   double best_return = 0;            // of the best game, if there is one
-  std::string best_player;           // "agent", or a solver; in a cluster just "demonstration"
+  std::string best_player;           // "agent" or a solver; in a cluster "agent" or "demonstration"
   std::vector<Action> best_actions;  // empty before the first game
 
-  // At the last evaluation; NaN before the first.
+  // The policy's return at the last evaluation; NaN before the first.
   double policy_return = std::numeric_limits<double>::quiet_NaN();
 };
 
-// Of each program, before any game: what the greedy solver does.
+// The results before any game: those of the greedy solver. One entry for each program. Internal
+// errors of the greedy solver.
 absl::StatusOr<std::vector<ProgramProgress>> StartProgress(const ProgramSet& programs);
 
-// Whether the game is better than all before; then it is the best now. A whole game of the program.
+// Makes `game` the best game if it is better than the best so far, and returns whether it is. It
+// must be a whole game of the program.
 bool NoteIfBest(const v1::Trajectory& game, const std::string& player, ProgramProgress& progress);
 
-// InvalidArgument if a run's games were played by other rules than this build plays: what it has
-// learnt is of another game.
+// InvalidArgument if a run's games were played by other rules than those of this build.
 absl::Status CheckRules(uint32_t rules_version);
 
-// For a checkpoint, and back; false, with nothing changed, if it is of another program, or its best
-// game is no game of this one.
+// Converts to the part of a checkpoint and back. Restore returns false and changes nothing if
+// `saved` belongs to another program, or if its best game is not a game of this program.
 v1::TrainState::Program SaveProgress(const ProgramProgress& progress,
                                      const ReturnBaseline& baseline);
 bool RestoreProgress(const v1::TrainState::Program& saved, ProgramProgress& progress,
                      ReturnBaseline& baseline);
 
-// The mapping of the best game, if there was one. One that is better stays: a run that goes on from
-// an earlier checkpoint has found it before.
+// Writes the mapping of the best game, if there is one. A better mapping in the folder stays: a run
+// that continues from an earlier checkpoint may have found it before.
 absl::Status WriteBestMapping(const RunDirectory& directory, const ProgramProgress& progress);
 
-// What a line of metrics says of the program; the mean return of recent games is not in here.
+// The entry of the program in a line of metrics, without the mean return of recent games.
 v1::TrainMetrics::Program DescribeProgress(const ProgramProgress& progress, double baseline_scale);
 
 // Adds `share` of an update's losses to a mean.

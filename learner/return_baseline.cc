@@ -11,18 +11,18 @@
 namespace mallocmuzero {
 namespace {
 
-// Games that the means look back on.
+// The number of recent games in the means.
 constexpr double kMemory = 256;
 
-// A spread that is taken for granted before there are games to measure it by, and then counts as
-// much as that of one of them. Without it the second game, however little it differed, would be a
-// million deviations away from the first.
+// The deviation before there are games to measure it. Later it counts as much as that of one game.
+// Without it, the second game would be a million deviations from the first even if it differed only
+// slightly.
 constexpr double kSpreadBefore = 0.01;
 
-// A program whose games are all alike has no spread to measure by.
+// A lower bound, for programs whose games are all alike.
 constexpr double kLeastScale = 1e-6;
 
-// Returns that differ by less are the same but for rounding.
+// Returns that differ by less are equal except for rounding.
 constexpr double kSameReturn = 1e-9;
 
 }  // namespace
@@ -35,11 +35,11 @@ void ReturnBaseline::Add(const v1::Trajectory& trajectory) {
   if (decisions == 0) return;
   ++games_;
   if (is_ranked()) {
-    returns_.push_back(TotalReturn(trajectory));
+    returns_.push_back(TotalReturn(trajectory).share());
     if (static_cast<double>(returns_.size()) > kMemory) returns_.pop_front();
   }
   const double rate = 1 / std::min(static_cast<double>(games_), kMemory);
-  double to_go = TotalReturn(trajectory) - trajectory.initial_return();
+  double to_go = TotalReturn(trajectory).share() - trajectory.initial_return();
   double square = 0;
   uint32_t access = 0;
   for (int d = 0; d < decisions; ++d) {
@@ -50,7 +50,7 @@ void ReturnBaseline::Add(const v1::Trajectory& trajectory) {
     to_go -= trajectory.rewards(d);
   }
   for (; access < mean_.size(); ++access) mean_[access] -= rate * mean_[access];
-  // The first game deviates from nothing.
+  // The first game has no mean to deviate from.
   if (games_ == 1) return;
   const double spread_rate = 1 / std::min(static_cast<double>(games_ - 1), kMemory);
   variance_ += spread_rate * (square / decisions - variance_);
@@ -58,11 +58,12 @@ void ReturnBaseline::Add(const v1::Trajectory& trajectory) {
 
 void ReturnBaseline::Refresh() {
   frozen_ = mean_;
+  is_measured_ = games_ > 0;
   const double compared = games_ == 0 ? 0 : static_cast<double>(games_ - 1);
   const double before = kSpreadBefore * kSpreadBefore;
   scale_ = std::max(std::sqrt((before + compared * variance_) / (1 + compared)), kLeastScale);
   if (returns_.empty()) return;
-  // The least return that so large a share of the games do not exceed.
+  // The least return that a share of ranked_quantile_ of the games do not exceed.
   std::vector<double> sorted(returns_.begin(), returns_.end());
   const double rank = std::ceil(ranked_quantile_ * static_cast<double>(sorted.size()));
   const auto place = sorted.begin() + static_cast<int64_t>(std::max(rank, 1.0)) - 1;
@@ -70,11 +71,22 @@ void ReturnBaseline::Refresh() {
   return_to_beat_ = *place;
 }
 
-double ReturnBaseline::Outcome(const v1::Trajectory& trajectory) const {
-  if (std::isnan(return_to_beat_)) return 0;
-  const double above = TotalReturn(trajectory) - return_to_beat_;
-  if (std::abs(above) > kSameReturn) return above > 0 ? 1 : -1;
-  return (Sha256(trajectory.id())[0] & 1) != 0 ? 1 : -1;
+NetworkValue ReturnBaseline::Outcome(const v1::Trajectory& trajectory) const {
+  if (std::isnan(return_to_beat_)) return NetworkValue(0);
+  const double above = TotalReturn(trajectory).share() - return_to_beat_;
+  const bool is_won =
+      std::abs(above) > kSameReturn ? above > 0 : (Sha256(trajectory.id())[0] & 1) != 0;
+  return NetworkValue(is_won ? 1 : -1);
+}
+
+void NoteSearchedReturns(const ReturnBaseline& baseline, v1::Trajectory& game) {
+  if (baseline.is_ranked() || !baseline.is_measured()) return;
+  game.clear_searched_returns();
+  for (int d = 0; d < game.root_values_size(); ++d) {
+    const NetworkValue value(game.root_values(d));
+    game.add_searched_returns(
+        static_cast<float>(baseline.FromNetwork(value, game.accesses(d)).share()));
+  }
 }
 
 v1::ReturnBaselineState ReturnBaseline::Save() const {
@@ -101,6 +113,7 @@ bool ReturnBaseline::Restore(const v1::ReturnBaselineState& state) {
   variance_ = state.variance();
   mean_.assign(state.mean().begin(), state.mean().end());
   frozen_.assign(state.frozen().begin(), state.frozen().end());
+  is_measured_ = std::any_of(frozen_.begin(), frozen_.end(), [](double mean) { return mean != 0; });
   returns_.assign(state.returns().begin(), state.returns().end());
   if (is_ranked()) return_to_beat_ = state.return_to_beat();
   return true;

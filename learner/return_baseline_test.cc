@@ -41,22 +41,22 @@ TEST(ReturnBaseline, IsTheMeanReturnToGoByAccess) {
   // Accesses 1 and 3 are decisions, so the return to go at access 0 is that at access 1.
   baseline.Add(MakeGame(0.5, {{1, 0.2}, {3, 0.1}}));
   baseline.Add(MakeGame(0.5, {{1, 0.0}, {3, 0.1}}));
-  EXPECT_EQ(baseline.At(1), 0);  // not refreshed
+  EXPECT_EQ(baseline.At(1).share(), 0);  // not refreshed
   baseline.Refresh();
-  EXPECT_NEAR(baseline.At(0), 0.2, 1e-12);  // (0.3 + 0.1) / 2
-  EXPECT_NEAR(baseline.At(1), 0.2, 1e-12);
-  EXPECT_NEAR(baseline.At(2), 0.1, 1e-12);
-  EXPECT_NEAR(baseline.At(3), 0.1, 1e-12);
-  EXPECT_NEAR(baseline.At(4), 0, 1e-12);
-  EXPECT_NEAR(baseline.At(5), 0, 1e-12);
+  EXPECT_NEAR(baseline.At(0).share(), 0.2, 1e-12);  // (0.3 + 0.1) / 2
+  EXPECT_NEAR(baseline.At(1).share(), 0.2, 1e-12);
+  EXPECT_NEAR(baseline.At(2).share(), 0.1, 1e-12);
+  EXPECT_NEAR(baseline.At(3).share(), 0.1, 1e-12);
+  EXPECT_NEAR(baseline.At(4).share(), 0, 1e-12);
+  EXPECT_NEAR(baseline.At(5).share(), 0, 1e-12);
 }
 
 TEST(ReturnBaseline, ScaleIsTheSpreadOfReturnsToGo) {
   ReturnBaseline baseline(1);
   for (int i = 0; i < 2000; ++i) baseline.Add(MakeGame(0, {{0, i % 2 == 0 ? 0.3 : 0.1}}));
   baseline.Refresh();
-  EXPECT_NEAR(baseline.At(0), 0.2, 0.01);
-  EXPECT_NEAR(baseline.scale(), 0.1, 0.005);  // 0.1 above and below the mean
+  EXPECT_NEAR(baseline.At(0).share(), 0.2, 0.01);
+  EXPECT_NEAR(baseline.scale().share(), 0.1, 0.005);  // 0.1 above and below the mean
 }
 
 TEST(ReturnBaseline, GamesAllAlikeHaveALeastScale) {
@@ -65,9 +65,9 @@ TEST(ReturnBaseline, GamesAllAlikeHaveALeastScale) {
   for (int n = 10; n <= 100'000; n *= 10) {
     for (int i = 0; i < n; ++i) baseline.Add(MakeGame(0, {{0, 0.3}}));
     baseline.Refresh();
-    EXPECT_GT(baseline.scale(), 0);
-    EXPECT_LT(baseline.scale(), before / 3);
-    before = baseline.scale();
+    EXPECT_GT(baseline.scale(), HbmShare(0));
+    EXPECT_LT(baseline.scale().share(), before / 3);
+    before = baseline.scale().share();
   }
 }
 
@@ -75,8 +75,28 @@ TEST(ReturnBaseline, OneGameDoesNotMakeTheNextASurpriseWithoutMeasure) {
   ReturnBaseline baseline(1);
   baseline.Add(MakeGame(0, {{0, 0.3}}));
   baseline.Refresh();
-  // Another game of the program has a return that is higher by 0.02.
-  EXPECT_NEAR((0.32 - baseline.At(0)) / baseline.scale(), 2, 0.1);
+  // Another game of the program saves 2 points more.
+  EXPECT_NEAR(baseline.ToNetwork(HbmShare(0.32), 0).value(), 2, 0.1);
+}
+
+TEST(ReturnBaseline, SearchedValuesAreConvertedOnlyByABaselineOfGames) {
+  v1::Trajectory game = MakeGame(0, {{0, 0.3}});
+  game.add_root_values(2);
+  ReturnBaseline baseline(1);
+  baseline.Refresh();
+  EXPECT_FALSE(baseline.is_measured());
+  NoteSearchedReturns(baseline, game);
+  EXPECT_EQ(game.searched_returns_size(), 0);
+  baseline.Add(game);
+  baseline.Refresh();
+  EXPECT_TRUE(baseline.is_measured());
+  NoteSearchedReturns(baseline, game);
+  ASSERT_EQ(game.searched_returns_size(), 1);
+  // The mean is 0.3. The deviation after one game is still the one that is assumed before, 0.01.
+  EXPECT_NEAR(game.searched_returns(0), 0.3 + 2 * 0.01, 1e-6);
+  ReturnBaseline restored(1);
+  ASSERT_TRUE(restored.Restore(baseline.Save()));
+  EXPECT_TRUE(restored.is_measured());
 }
 
 TEST(ReturnBaseline, RecentGamesCountMost) {
@@ -84,19 +104,19 @@ TEST(ReturnBaseline, RecentGamesCountMost) {
   for (int i = 0; i < 1000; ++i) baseline.Add(MakeGame(0, {{0, 0.1}}));
   for (int i = 0; i < 2000; ++i) baseline.Add(MakeGame(0, {{0, 0.3}}));
   baseline.Refresh();
-  EXPECT_NEAR(baseline.At(0), 0.3, 1e-3);
+  EXPECT_NEAR(baseline.At(0).share(), 0.3, 1e-3);
 }
 
 TEST(ReturnBaseline, AGameIsWonIfItBeatsTheQuantileOfThoseBefore) {
   ReturnBaseline baseline(1, 0.75);
-  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 0)), 0);  // no game to compare with yet
-  // Six of the eight returns from 0.1 to 0.8 do not exceed 0.6, so 0.6 is the quantile 0.75.
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 0)), NetworkValue(0));  // nothing to compare with yet
+  // Six of the eight returns from 0.1 to 0.8 do not exceed 0.6.
   for (const int i : {3, 8, 1, 6, 2, 7, 5, 4}) baseline.Add(MakeGameOf(0.1 * i, i));
-  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 0)), 0);  // not refreshed
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 0)), NetworkValue(0));  // not refreshed
   baseline.Refresh();
-  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.61, 1)), 1);
-  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.59, 1)), -1);
-  EXPECT_EQ(baseline.Outcome(MakeGameOf(-0.3, 1)), -1);
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.61, 1)), NetworkValue(1));
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.59, 1)), NetworkValue(-1));
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(-0.3, 1)), NetworkValue(-1));
 }
 
 TEST(ReturnBaseline, TiesAreWonByHalfOfTheGamesWhateverTheirOrder) {
@@ -106,12 +126,14 @@ TEST(ReturnBaseline, TiesAreWonByHalfOfTheGamesWhateverTheirOrder) {
   std::vector<double> outcomes;
   double won = 0;
   for (int i = 0; i < 256; ++i) {
-    // Differences as small as rounding errors do not decide the outcome.
-    outcomes.push_back(baseline.Outcome(MakeGameOf(0.3 + (i % 2 == 0 ? 1e-13 : -1e-13), i)));
+    // Rounding must not decide a game.
+    outcomes.push_back(
+        baseline.Outcome(MakeGameOf(0.3 + (i % 2 == 0 ? 1e-13 : -1e-13), i)).value());
     won += outcomes.back() > 0 ? 1 : 0;
   }
-  EXPECT_NEAR(won, 128, 32);  // four standard deviations of 256 fair coins
-  for (int i = 255; i >= 0; --i) EXPECT_EQ(baseline.Outcome(MakeGameOf(0.3, i)), outcomes[i]);
+  EXPECT_NEAR(won, 128, 32);  // four deviations of 256 coins
+  for (int i = 255; i >= 0; --i)
+    EXPECT_EQ(baseline.Outcome(MakeGameOf(0.3, i)).value(), outcomes[i]);
 }
 
 TEST(ReturnBaseline, OldGamesNeedNotBeBeaten) {
@@ -119,8 +141,8 @@ TEST(ReturnBaseline, OldGamesNeedNotBeBeaten) {
   for (int i = 0; i < 300; ++i) baseline.Add(MakeGameOf(0.9, i));
   for (int i = 0; i < 200; ++i) baseline.Add(MakeGameOf(0.2, i));
   baseline.Refresh();
-  // 0.5 beats 200 of the latest 256 games.
-  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 1)), 1);
+  // The return to beat is 0.2, as 200 of the latest 256 games have it.
+  EXPECT_EQ(baseline.Outcome(MakeGameOf(0.5, 1)), NetworkValue(1));
 }
 
 TEST(ReturnBaseline, RankedOnesGoOnAfterRestoreAndAreNotMixedUpWithOthers) {
@@ -131,8 +153,8 @@ TEST(ReturnBaseline, RankedOnesGoOnAfterRestoreAndAreNotMixedUpWithOthers) {
   ReturnBaseline again(1, 0.5);
   ASSERT_TRUE(again.Restore(baseline.Save()));
   EXPECT_EQ(again.Save().SerializeAsString(), baseline.Save().SerializeAsString());
-  EXPECT_EQ(again.Outcome(MakeGameOf(0.41, 1)), 1);
-  EXPECT_EQ(again.Outcome(MakeGameOf(0.39, 1)), -1);
+  EXPECT_EQ(again.Outcome(MakeGameOf(0.41, 1)), NetworkValue(1));
+  EXPECT_EQ(again.Outcome(MakeGameOf(0.39, 1)), NetworkValue(-1));
   EXPECT_FALSE(ReturnBaseline(1).Restore(baseline.Save()));
   EXPECT_FALSE(ReturnBaseline(1, 0.5).Restore(ReturnBaseline(1).Save()));
 }

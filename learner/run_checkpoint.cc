@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Gives what is at `from` a second name, in one step, over what has that name.
+// Gives the file `from` a second name in one step, replacing a file of that name.
 absl::Status NameAlso(const std::string& from, const std::string& to) {
   const std::string temporary = to + ".new";
   std::error_code error;
@@ -25,7 +25,7 @@ absl::Status NameAlso(const std::string& from, const std::string& to) {
   // Some file systems have no hard links.
   if (error) fs::copy_file(from, temporary, error);
   if (!error) fs::rename(temporary, to, error);
-  // Also after a success: to rename one link of a file over another changes nothing.
+  // Remove it after a success too: renaming one link of a file over another link changes nothing.
   std::error_code ignored;
   fs::remove(temporary, ignored);
   if (!error) return absl::OkStatus();
@@ -53,7 +53,7 @@ absl::StatusOr<std::optional<Checkpoint>> LoadLatest(const RunDirectory& directo
 
 absl::Status SaveLatest(const RunDirectory& directory, const Checkpoint& checkpoint) {
   const std::string latest = directory.checkpoint_path();
-  // Whole on the disk before either name changes: a full disk leaves two different checkpoints.
+  // The new file is complete before a name changes, so that a full disk leaves both checkpoints.
   const std::string next = directory.path() + "/checkpoints/next";
   MMZ_RETURN_IF_ERROR(SaveCheckpoint(next, checkpoint));
   std::error_code error;

@@ -1,4 +1,4 @@
-// The checkpoint that a training run goes on from, and the one before it.
+// The latest checkpoint of a training run, and the one before it.
 
 #ifndef MALLOCMUZERO_LEARNER_RUN_CHECKPOINT_H_
 #define MALLOCMUZERO_LEARNER_RUN_CHECKPOINT_H_
@@ -12,14 +12,15 @@
 
 namespace mallocmuzero {
 
-// The latest checkpoint; none if the run has not begun. FailedPrecondition if a run that has begun
-// lacks it: beginning anew would overwrite what the run has found. Otherwise as LoadCheckpoint. An
-// error names the file, and the one before it where that can take its place. Changes nothing.
+// Loads the latest checkpoint; none if the run has not begun. FailedPrecondition if a run has begun
+// and lacks its checkpoint: beginning again would overwrite the run's results. Other errors are
+// those of LoadCheckpoint. An error names the file, and the previous checkpoint if that can replace
+// it. No file is changed.
 absl::StatusOr<std::optional<Checkpoint>> LoadLatest(const RunDirectory& directory);
 
-// Makes it the latest, and what was the latest the previous one. Whenever the machine stops, there
-// is a whole latest one if there was one before. On an error both are as they were, or the previous
-// one is the latest too.
+// Saves a checkpoint as the latest one; the latest one becomes the previous one. If the machine
+// stops at any time, the latest checkpoint is still whole if there was one before. After an error
+// both are unchanged, or both are the checkpoint that was the latest.
 absl::Status SaveLatest(const RunDirectory& directory, const Checkpoint& checkpoint);
 
 }  // namespace mallocmuzero

@@ -37,7 +37,7 @@ constexpr char kMetricsFile[] = "/metrics.jsonl";
 constexpr char kGamesFolder[] = "/replay";
 constexpr char kGamesExtension[] = ".games";
 
-// A path that cannot be looked at, such as one too long, is as good as none.
+// A path that cannot be checked, for example because it is too long, counts as missing.
 bool Exists(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error) && !error;
@@ -64,7 +64,7 @@ absl::Status CannotWrite(const std::string& path) {
   return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
 }
 
-// All of the line or nothing: half a one would make the next one unreadable too.
+// Writes the whole line or nothing: part of a line would make the next line unreadable too.
 absl::Status AppendLine(const std::string& path, absl::string_view line) {
   const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0) return CannotWrite(path);
@@ -134,7 +134,7 @@ absl::StatusOr<std::vector<v1::TrainMetrics>> RunDirectory::ReadMetrics() const 
   if (absl::IsNotFound(content.status())) return all;
   if (!content.ok()) return content.status();
   const std::vector<absl::string_view> lines = absl::StrSplit(*content, '\n');
-  // What follows the last newline was cut short, or is nothing.
+  // The text behind the last newline is empty or part of a line.
   for (size_t i = 0; i + 1 < lines.size(); ++i) {
     const absl::Status status = MessageFromJson(lines[i], all.emplace_back());
     if (!status.ok()) {
@@ -153,7 +153,7 @@ absl::Status RunDirectory::TruncateMetrics(uint64_t last_iteration) const {
   std::string kept;
   for (size_t i = 0; i + 1 < lines.size(); ++i) {
     v1::TrainMetrics metrics;
-    // A damaged line is no reason not to go on: it stays, and who reads the metrics is told of it.
+    // A damaged line stays: the run can go on, and readers of the metrics get an error.
     if (MessageFromJson(lines[i], metrics).ok() && metrics.iteration() > last_iteration) break;
     absl::StrAppend(&kept, lines[i], "\n");
   }

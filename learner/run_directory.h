@@ -1,4 +1,4 @@
-// The folder of a training run: what is where in it.
+// The folder of a training run and the files in it.
 
 #ifndef MALLOCMUZERO_LEARNER_RUN_DIRECTORY_H_
 #define MALLOCMUZERO_LEARNER_RUN_DIRECTORY_H_
@@ -18,7 +18,7 @@
 namespace mallocmuzero {
 
 //   RUN/config.textproto         TrainConfig
-//   RUN/metrics.jsonl            TrainMetrics, a line an iteration
+//   RUN/metrics.jsonl            TrainMetrics, one line for each iteration
 //   RUN/checkpoints/latest       networks, optimiser, TrainState
 //   RUN/checkpoints/previous     the one before it
 //   RUN/replay/N.games           TrajectorySegment that the checkpoint of iteration N belongs to
@@ -27,7 +27,7 @@ namespace mallocmuzero {
 // Every file but metrics.jsonl is replaced in one step. Errors name the file.
 class RunDirectory {
  public:
-  // Makes the folder. FailedPrecondition if a run has left a config there already.
+  // Makes the folder. FailedPrecondition if there is a config of another run.
   static absl::StatusOr<RunDirectory> Create(const std::string& path,
                                              const v1::TrainConfig& config);
 
@@ -38,7 +38,7 @@ class RunDirectory {
   std::string checkpoint_path() const { return path_ + "/checkpoints/latest"; }
   std::string previous_checkpoint_path() const { return path_ + "/checkpoints/previous"; }
 
-  // Whether there is anything that only a run with a checkpoint leaves.
+  // Whether the folder has files that only a run with a checkpoint writes.
   bool HasBegun() const;
 
   absl::StatusOr<v1::TrainConfig> ReadConfig() const;
@@ -46,20 +46,20 @@ class RunDirectory {
   // Appends a line. On an error nothing is appended.
   absl::Status AppendMetrics(const v1::TrainMetrics& metrics) const;
 
-  // All lines. A last line that was cut short, as by a crash, is left out. InvalidArgument names
-  // another line that is damaged.
+  // All lines. A last line that was cut short, for example by a crash, is left out. InvalidArgument
+  // names any other damaged line.
   absl::StatusOr<std::vector<v1::TrainMetrics>> ReadMetrics() const;
 
-  // Removes what is behind an iteration: a run goes on from its checkpoint, whatever lines are
-  // damaged.
+  // Removes the lines behind an iteration, as the run goes on from its checkpoint. Damaged lines
+  // are no error.
   absl::Status TruncateMetrics(uint64_t last_iteration) const;
 
   // The games that belong to the checkpoint of an iteration.
   absl::Status WriteGames(uint64_t iteration, absl::Span<const SharedTrajectory> games) const;
   absl::StatusOr<std::vector<SharedTrajectory>> ReadGames(uint64_t iteration) const;
 
-  // Removes all games but those of the two latest iterations up to this one, which belong to the
-  // latest checkpoint and to the previous one.
+  // Removes all games but those of the two latest iterations up to this one. Those two belong to
+  // the latest and the previous checkpoint.
   void RemoveOtherGames(uint64_t iteration) const;
 
   std::string BestPath(const std::string& chip, const std::string& program) const {

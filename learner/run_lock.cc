@@ -15,7 +15,7 @@
 
 namespace mallocmuzero {
 
-absl::StatusOr<RunLock> RunLock::Take(const std::string& folder) {
+absl::StatusOr<RunLock> RunLock::Acquire(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
@@ -23,7 +23,7 @@ absl::StatusOr<RunLock> RunLock::Take(const std::string& folder) {
         absl::StrCat(folder, ": cannot make this folder: ", error.message()));
   }
   const std::string path = folder + "/lock";
-  // Never removed: whoever waits to lock the old file would not see the new one.
+  // The file is never removed: a process that waits for the old file would not see a new one.
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) {
     return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));

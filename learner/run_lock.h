@@ -1,4 +1,4 @@
-// A run's folder belongs to one process at a time.
+// A lock: only one process at a time may use a run's folder.
 
 #ifndef MALLOCMUZERO_LEARNER_RUN_LOCK_H_
 #define MALLOCMUZERO_LEARNER_RUN_LOCK_H_
@@ -10,14 +10,14 @@
 
 namespace mallocmuzero {
 
-// Holds RUN/lock while it lives; the process's end, however it comes, lets go of it. Those who only
-// read need none.
+// Holds RUN/lock while it lives. The lock ends with the process, even if the process crashes. A
+// process that only reads needs no lock.
 class RunLock {
  public:
-  // Makes the folder and the file if they are not there. FailedPrecondition if another one is held,
-  // in whatever process; Internal if the file cannot be made. Both name the folder. A file system
-  // that has no locks gives one that keeps nobody out.
-  static absl::StatusOr<RunLock> Take(const std::string& folder);
+  // Makes the folder and the file if they do not exist. FailedPrecondition if any process holds the
+  // lock already; Internal if the file cannot be made. Both name the folder. On a file system
+  // without locks, several processes can hold it.
+  static absl::StatusOr<RunLock> Acquire(const std::string& folder);
 
   RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   RunLock& operator=(RunLock&& other) noexcept {

@@ -21,24 +21,24 @@ std::string NewFolder(const std::string& name) {
 
 TEST(RunLock, IsHeldOnceAtATime) {
   const std::string folder = NewFolder("once");
-  absl::StatusOr<RunLock> first = RunLock::Take(folder);
+  absl::StatusOr<RunLock> first = RunLock::Acquire(folder);
   ASSERT_TRUE(first.ok()) << first.status();
   std::optional<RunLock> moved = *std::move(first);
-  const absl::Status refused = RunLock::Take(folder).status();
+  const absl::Status refused = RunLock::Acquire(folder).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(refused.message(), HasSubstr(folder + ": another process is training this run"));
   moved.reset();
-  EXPECT_TRUE(RunLock::Take(folder).ok());
+  EXPECT_TRUE(RunLock::Acquire(folder).ok());
 }
 
 TEST(RunLock, OfOneRunIsNotOfAnother) {
-  const absl::StatusOr<RunLock> one = RunLock::Take(NewFolder("one"));
-  const absl::StatusOr<RunLock> other = RunLock::Take(NewFolder("other"));
+  const absl::StatusOr<RunLock> one = RunLock::Acquire(NewFolder("one"));
+  const absl::StatusOr<RunLock> other = RunLock::Acquire(NewFolder("other"));
   EXPECT_TRUE(one.ok() && other.ok());
 }
 
 TEST(RunLock, NamesAFolderThatCannotBe) {
-  EXPECT_THAT(RunLock::Take("/dev/null/run").status().message(), HasSubstr("/dev/null/run: "));
+  EXPECT_THAT(RunLock::Acquire("/dev/null/run").status().message(), HasSubstr("/dev/null/run: "));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Vectors of GCC and Clang: whatever the processor has, several registers if need be.
+// Vectors of GCC and Clang. They take several registers if the processor's are shorter.
 constexpr size_t kLanes = 16;
 using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
 using Ints = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
@@ -34,7 +34,7 @@ MMZ_INLINE Floats Load(const uint16_t* numbers) {
   return vector;
 }
 
-// The last `count` numbers of a row, filled up with what softmax makes 0 of.
+// The last `count` numbers of a row, filled up with numbers whose softmax is 0.
 template <class Number>
 MMZ_INLINE Floats LoadTail(const Number* numbers, size_t count) {
   constexpr float kNever = std::numeric_limits<float>::lowest();
@@ -123,7 +123,7 @@ __attribute__((target("avx2,fma"))) void RunAvx2(const Rows<Number>& rows) {
 }
 #endif
 
-// On the widest vectors that this processor has.
+// Runs on the widest vectors of this processor.
 template <class Number>
 void Dispatch(const Rows<Number>& rows) {
 #if defined(__x86_64__)

@@ -27,7 +27,7 @@ constexpr size_t kLengthBytes = 8;
 constexpr size_t kShaBytes = 32;
 constexpr size_t kPreambleBytes = 8 + kLengthBytes + kShaBytes;
 
-// Both parts of a file that has been found whole.
+// The two parts of a file that passed the checks.
 struct FileParts {
   v1::CheckpointHeader head;
   absl::string_view payload;  // into the file's bytes
@@ -70,7 +70,8 @@ uint64_t ElementBytes(TensorProto::Type type) {
   }
 }
 
-// What type and shape take, bytes; more than `limit` and nonsense are an error.
+// The bytes of a tensor of that type and shape. An error if they exceed `limit` or if the type or
+// the shape is invalid.
 absl::StatusOr<uint64_t> TensorBytes(const TensorProto& tensor, uint64_t limit) {
   uint64_t bytes = ElementBytes(tensor.type());
   if (bytes == 0) {
@@ -88,7 +89,7 @@ absl::StatusOr<uint64_t> TensorBytes(const TensorProto& tensor, uint64_t limit) 
   return bytes;
 }
 
-// Tensors follow each other: `end` is where the next one begins.
+// Tensors follow each other: the next one begins at `end`.
 void AddTensor(const NamedTensor& tensor, absl::string_view prefix, v1::CheckpointHeader& head,
                uint64_t& end) {
   TensorProto& entry = *head.add_tensors();
@@ -123,7 +124,7 @@ std::string WholeFile(const v1::CheckpointHeader& head, const Checkpoint& checkp
   return absl::StrCat(kMagic, length, Sha256(content), content);
 }
 
-// Whether LoadCheckpoint takes a file of such a head.
+// OK if LoadCheckpoint accepts a file with such a head.
 absl::Status CheckLimits(const v1::CheckpointHeader& head, const Checkpoint& checkpoint,
                          const CheckpointLimits& limits) {
   const uint64_t head_bytes = head.ByteSizeLong();
@@ -174,12 +175,12 @@ absl::StatusOr<FileParts> TakeApart(absl::string_view bytes, const std::string& 
   if (length > CheckpointLimits().head) {
     return FileError(path, absl::StrCat("damaged: a head of ", length, " bytes"));
   }
-  const google::protobuf::LogSilencer silencer;  // the error is ours to report
+  const google::protobuf::LogSilencer silencer;  // this function reports the error itself
   FileParts parts = {.head = {}, .payload = content.substr(length)};
   if (!parts.head.ParseFromArray(content.data(), static_cast<int>(length))) {
     return FileError(path, "damaged: the head cannot be read");
   }
-  // Before the sum, so that an older file is called that, whatever follows.
+  // This check comes before the checksum, so that an older file is reported as such.
   MMZ_RETURN_IF_ERROR(CheckHeader(parts.head, path));
   MMZ_RETURN_IF_ERROR(InFile(path, CheckPayloadSize(parts)));
   if (Sha256(content) != sha) {
@@ -188,10 +189,11 @@ absl::StatusOr<FileParts> TakeApart(absl::string_view bytes, const std::string& 
   return parts;
 }
 
-// Weights are compared with those of a network that was made first. A small file must not be able
-// to have one made that fills the memory.
+// Loading makes a network before its weights are compared. A small file must not cause a network
+// that fills the memory.
 absl::Status CheckParameterCount(const Checkpoint& checkpoint) {
-  constexpr uint64_t kAlwaysMade = uint64_t{1} << 24;  // 64 MiB; then the tensor is named
+  // Networks up to this size, 64 MiB, are always made, so that an error can name the tensor.
+  constexpr uint64_t kAlwaysMade = uint64_t{1} << 24;
   const uint64_t wanted = ParameterCountOf(checkpoint.network);
   uint64_t given = 0;
   for (const NamedTensor& tensor : checkpoint.weights) given += tensor.bytes.size() / sizeof(float);
@@ -201,7 +203,7 @@ absl::Status CheckParameterCount(const Checkpoint& checkpoint) {
 }
 
 NamedTensor ToTensor(const TensorProto& entry, absl::string_view payload) {
-  // CheckPayloadSize has found the size to be right.
+  // CheckPayloadSize has checked the size.
   const uint64_t size = TensorBytes(entry, payload.size()).value_or(0);
   return {.name = std::string(absl::StripPrefix(entry.name(), kOptimizerPrefix)),
           .shape = {entry.shape().begin(), entry.shape().end()},

@@ -52,7 +52,7 @@ absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoin
 // by MakeNetwork.
 absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path);
 
-// What such a file holds, and back; `name` stands for the file in messages.
+// Converts to the contents of such a file and back. `name` is the name of the file in messages.
 std::string SerializeCheckpoint(const Checkpoint& checkpoint);
 absl::StatusOr<Checkpoint> ParseCheckpoint(absl::string_view bytes, const std::string& name);
 

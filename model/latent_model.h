@@ -1,4 +1,5 @@
-// What a search asks of the networks: values, rewards and policies of latent states, in batches.
+// The interface of the networks for a search: values, rewards and policies of latent states, in
+// batches.
 
 #ifndef MALLOCMUZERO_MODEL_LATENT_MODEL_H_
 #define MALLOCMUZERO_MODEL_LATENT_MODEL_H_
@@ -9,24 +10,24 @@
 
 namespace mallocmuzero {
 
-// One step of the dynamics network: the latent state of slot `parent` and an action give the one of
-// slot `child`.
+// One step of the dynamics network: from the latent state of slot `parent` and an action to the
+// latent state of slot `child`.
 struct LatentStep {
   uint32_t parent = 0;
   uint32_t child = 0;
   uint32_t action = 0;
 };
 
-// Where a batch of evaluations is written, one row a latent state. The spans are as long as the
-// batch (logits: times actions()).
+// The memory for a batch of evaluations, one row for each latent state. The spans are as long as
+// the batch; `logits` is actions() times as long.
 struct Evaluations {
-  absl::Span<float> values;   // of the latent state: what is still to come, in reference units
-  absl::Span<float> rewards;  // of the step to it; 0 for a root
+  absl::Span<float> values;   // of the latent states, numbers of NetworkValue
+  absl::Span<float> rewards;  // of the steps to them, likewise; 0 for a root
   absl::Span<float> logits;   // [batch, actions], of the policy, not normalised
 };
 
-// Latent states live in numbered slots, so that a tree holds indices and a batch is one gather.
-// Not thread-safe: each thread has its own, over shared weights.
+// Latent states are in numbered slots, so that a tree holds indices and a batch is one gather. Not
+// thread-safe: each thread has its own model over shared weights.
 class LatentModel {
  public:
   virtual ~LatentModel() = default;
@@ -34,7 +35,7 @@ class LatentModel {
   virtual uint32_t slots() const = 0;
   virtual uint32_t actions() const = 0;
 
-  // Floats of one observation.
+  // The number of floats of one observation.
   virtual uint32_t observation_size() const = 0;
 
   // The representation and prediction networks: row i of `observations` [batch, observation_size]
@@ -42,8 +43,8 @@ class LatentModel {
   virtual void EvaluateRoots(absl::Span<const float> observations, absl::Span<const uint32_t> roots,
                              const Evaluations& out) = 0;
 
-  // The dynamics and prediction networks. A slot is no child twice in a batch, and no child is a
-  // parent in the same batch.
+  // The dynamics and prediction networks. In one batch, no slot may be the child of two steps, and
+  // no child may be a parent.
   virtual void EvaluateSteps(absl::Span<const LatentStep> steps, const Evaluations& out) = 0;
 };
 

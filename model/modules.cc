@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "env/observation_layout.h"
-#include "model/network_config.h"
 
 namespace mallocmuzero {
 namespace {
@@ -19,10 +18,17 @@ namespace nn = torch::nn;
 using TensorType = v1::CheckpointHeader::Tensor;
 
 constexpr int64_t kRows = 1 + layout::kWindow;
-constexpr int64_t kMemoryInputs = layout::kMemoryChannels * layout::kAddressBins + 1;
 
-nn::Linear UnbiasedLinear(int64_t inputs, int64_t outputs) {
-  return nn::Linear(nn::LinearOptions(inputs, outputs).bias(false));
+nn::Linear MakeLinear(const LinearLayer& layer) {
+  return nn::Linear(
+      nn::LinearOptions(static_cast<int64_t>(layer.inputs), static_cast<int64_t>(layer.outputs))
+          .bias(layer.has_bias));
+}
+
+// The block of a network whose layers begin with `name`.
+ResidualBlock MakeBlock(const Architecture& architecture, const std::string& name) {
+  return ResidualBlock(architecture.Layer(absl::StrCat(name, ".in")),
+                       architecture.Layer(absl::StrCat(name, ".out")));
 }
 
 // Columns [begin, begin + size) of the observations.
@@ -30,7 +36,8 @@ torch::Tensor Columns(const torch::Tensor& observations, size_t begin, size_t si
   return observations.narrow(1, static_cast<int64_t>(begin), static_cast<int64_t>(size));
 }
 
-// Uniform with variance 1 / inputs; biases 0. By our own generator: those of LibTorch may change.
+// Weights are uniform with variance 1 / inputs, biases are 0. The numbers come from a generator of
+// this project, because LibTorch's may change.
 void InitializeWeights(nn::Module& module, uint64_t seed) {
   const torch::NoGradGuard no_gradient;
   Random random(seed);
@@ -62,26 +69,26 @@ torch::Tensor Centers(const ValueCodec& codec, const torch::Device& device) {
 }  // namespace
 
 torch::Tensor NormalizeLatent(const torch::Tensor& latent) {
-  // Of what a learner computes in bfloat16, too.
+  // A learner may compute in bfloat16.
   return torch::layer_norm(latent.to(torch::kFloat32), {latent.size(-1)});
 }
 
 torch::Tensor HalveGradient(const torch::Tensor& tensor) {
-  // Halves of floats are exact, and so is their sum.
+  // Halves of floats are exact, and their sum is too.
   return tensor * 0.5 + tensor.detach() * 0.5;
 }
 
-ResidualBlockImpl::ResidualBlockImpl(int64_t inputs, int64_t width) {
-  in = register_module("in", nn::Linear(inputs, width));
-  out = register_module("out", UnbiasedLinear(width, width));
+ResidualBlockImpl::ResidualBlockImpl(const LinearLayer& in_layer, const LinearLayer& out_layer) {
+  in = register_module("in", MakeLinear(in_layer));
+  out = register_module("out", MakeLinear(out_layer));
 }
 
 torch::Tensor ResidualBlockImpl::forward(const torch::Tensor& x, const torch::Tensor& inputs) {
   return x + out(torch::relu(in(inputs)));
 }
 
-TimeConvolutionImpl::TimeConvolutionImpl(int64_t channels) {
-  taps = register_module("taps", nn::Linear(3 * channels, channels));
+TimeConvolutionImpl::TimeConvolutionImpl(const LinearLayer& taps_layer) {
+  taps = register_module("taps", MakeLinear(taps_layer));
 }
 
 torch::Tensor TimeConvolutionImpl::forward(const torch::Tensor& x) {
@@ -92,39 +99,41 @@ torch::Tensor TimeConvolutionImpl::forward(const torch::Tensor& x) {
   return x + torch::relu(taps(torch::cat({before, x, after}, 2)));
 }
 
-AccessAttentionImpl::AccessAttentionImpl(int64_t features, int64_t channels, int64_t heads)
-    : heads(heads) {
-  embed = register_module("embed", nn::Linear(features, channels));
-  query = register_module("query", nn::Linear(channels, heads * channels));
+AccessAttentionImpl::AccessAttentionImpl(const LinearLayer& embed_layer,
+                                         const LinearLayer& query_layer) {
+  embed = register_module("embed", MakeLinear(embed_layer));
+  query = register_module("query", MakeLinear(query_layer));
 }
 
 torch::Tensor AccessAttentionImpl::forward(const torch::Tensor& accesses) {
   const torch::Tensor rows = torch::relu(embed(accesses));
   const int64_t channels = rows.size(2);
+  const int64_t heads = query->options.out_features() / channels;
   const double scale = 1 / std::sqrt(static_cast<double>(channels));
   const torch::Tensor queries = query(rows.select(1, 0) * scale).view({-1, heads, channels});
-  // Far below all scores, but finite: softmax of a row of them is defined.
+  // Far below all scores, but finite, so that the softmax of a row of them is defined.
   constexpr double kMissing = -1e4;
   const torch::Tensor missing = (1 - accesses.select(2, layout::kIsThere)) * kMissing;
   const torch::Tensor scores = torch::baddbmm(missing.unsqueeze(1), queries, rows.transpose(1, 2));
   return torch::bmm(torch::softmax(scores, -1), rows).flatten(1);
 }
 
-RepresentationImpl::RepresentationImpl(const v1::NetworkConfig& config) {
-  const int64_t channels = config.memory_channels();
-  memory_stem = register_module("memory_stem", nn::Linear(kMemoryInputs, channels));
-  for (uint32_t k = 0; k < config.memory_blocks(); ++k) {
-    memory_blocks.push_back(
-        register_module(absl::StrCat("memory_block_", k), TimeConvolution(channels)));
+RepresentationImpl::RepresentationImpl(const v1::NetworkConfig& config,
+                                       const Architecture& architecture) {
+  const auto layer = [&](const std::string& name) -> const LinearLayer& {
+    return architecture.Layer(absl::StrCat(kRepresentation, name));
+  };
+  memory_stem = register_module("memory_stem", MakeLinear(layer("memory_stem")));
+  for (size_t n = 0; n < config.memory_blocks(); ++n) {
+    const std::string name = MemoryBlockName(n);
+    memory_blocks.push_back(register_module(name, TimeConvolution(layer(name + ".taps"))));
   }
-  accesses = register_module("accesses", AccessAttention(layout::kAccessFeatures,
-                                                         config.access_channels(), config.heads()));
-  const int64_t inputs = static_cast<int64_t>(layout::kTimes) * channels +
-                         int64_t{config.heads()} * config.access_channels() + PlainFeatures();
-  trunk = register_module("trunk", nn::Linear(inputs, config.latent()));
-  for (uint32_t k = 0; k < config.representation_blocks(); ++k) {
-    blocks.push_back(register_module(absl::StrCat("block_", k),
-                                     ResidualBlock(config.latent(), config.latent())));
+  accesses = register_module("accesses",
+                             AccessAttention(layer("accesses.embed"), layer("accesses.query")));
+  trunk = register_module("trunk", MakeLinear(layer("trunk")));
+  for (size_t n = 0; n < config.representation_blocks(); ++n) {
+    blocks.push_back(register_module(
+        BlockName(n), MakeBlock(architecture, absl::StrCat(kRepresentation, BlockName(n)))));
   }
 }
 
@@ -140,7 +149,7 @@ torch::Tensor RepresentationImpl::forward(const torch::Tensor& observations) {
   const torch::Tensor window =
       Columns(observations, layout::kAccessesOffset, kRows * layout::kAccessFeatures)
           .view({-1, kRows, layout::kAccessFeatures});
-  // The current access follows these blocks in the row.
+  // These blocks of the observation end with the current access.
   const torch::Tensor now =
       Columns(observations, layout::kCapacityOffset,
               layout::kAccessesOffset + layout::kAccessFeatures - layout::kCapacityOffset);
@@ -152,14 +161,15 @@ torch::Tensor RepresentationImpl::forward(const torch::Tensor& observations) {
   return NormalizeLatent(latent);
 }
 
-DynamicsImpl::DynamicsImpl(const v1::NetworkConfig& config) : actions(config.actions()) {
-  const int64_t latent = config.latent();
-  for (uint32_t k = 0; k < config.dynamics_blocks(); ++k) {
-    blocks.push_back(register_module(absl::StrCat("block_", k),
-                                     ResidualBlock(k == 0 ? latent + actions : latent, latent)));
+DynamicsImpl::DynamicsImpl(const v1::NetworkConfig& config, const Architecture& architecture)
+    : actions(config.actions()) {
+  for (size_t n = 0; n < config.dynamics_blocks(); ++n) {
+    blocks.push_back(register_module(
+        BlockName(n), MakeBlock(architecture, absl::StrCat(kDynamics, BlockName(n)))));
   }
-  reward_hidden = register_module("reward_hidden", nn::Linear(latent, config.head_hidden()));
-  reward = register_module("reward", nn::Linear(config.head_hidden(), config.bins()));
+  reward_hidden =
+      register_module("reward_hidden", MakeLinear(architecture.Layer("dynamics.reward_hidden")));
+  reward = register_module("reward", MakeLinear(architecture.Layer("dynamics.reward")));
 }
 
 DynamicsOutput DynamicsImpl::forward(const torch::Tensor& latent, const torch::Tensor& actions) {
@@ -170,10 +180,10 @@ DynamicsOutput DynamicsImpl::forward(const torch::Tensor& latent, const torch::T
   return {.latent = next, .reward_logits = reward(torch::relu(reward_hidden(next)))};
 }
 
-PredictionImpl::PredictionImpl(const v1::NetworkConfig& config) {
-  hidden = register_module("hidden", nn::Linear(config.latent(), config.head_hidden()));
-  policy = register_module("policy", nn::Linear(config.head_hidden(), config.actions()));
-  value = register_module("value", nn::Linear(config.head_hidden(), config.bins()));
+PredictionImpl::PredictionImpl(const Architecture& architecture) {
+  hidden = register_module("hidden", MakeLinear(architecture.Layer("prediction.hidden")));
+  policy = register_module("policy", MakeLinear(architecture.Layer("prediction.policy")));
+  value = register_module("value", MakeLinear(architecture.Layer("prediction.value")));
 }
 
 PredictionOutput PredictionImpl::forward(const torch::Tensor& latent) {
@@ -208,9 +218,10 @@ torch::Tensor ConsistencyHeadImpl::Loss(const torch::Tensor& latent, const torch
 }
 
 MuZeroNetImpl::MuZeroNetImpl(const v1::NetworkConfig& config, uint64_t seed) {
-  representation = register_module("representation", Representation(config));
-  dynamics = register_module("dynamics", Dynamics(config));
-  prediction = register_module("prediction", Prediction(config));
+  const Architecture architecture(config);
+  representation = register_module("representation", Representation(config, architecture));
+  dynamics = register_module("dynamics", Dynamics(config, architecture));
+  prediction = register_module("prediction", Prediction(architecture));
   InitializeWeights(*this, seed);
   SetZero(dynamics->reward);
   SetZero(prediction->policy);

@@ -1,10 +1,12 @@
-// The networks as LibTorch modules, for the learner. The only header here that includes LibTorch,
-// and of that no more than it needs: torch/torch.h would double the time to compile.
+// The networks as LibTorch modules, for the learner. No other header here includes LibTorch. This
+// one includes only the parts that it needs, because torch/torch.h would double the time to
+// compile.
 
 #ifndef MALLOCMUZERO_MODEL_MODULES_H_
 #define MALLOCMUZERO_MODEL_MODULES_H_
 
-// ivalue.h first, for clang: in C++20 it wants this type complete where other headers only name it.
+// ivalue.h comes first: in C++20, clang needs the full definition of this type where other headers
+// only declare it.
 #include <ATen/core/ivalue.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
@@ -15,26 +17,27 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/network.pb.h"
+#include "model/architecture.h"
 #include "model/tensors.h"
 #include "model/value_codec.h"
 
 namespace mallocmuzero {
 
-// Tensors are float32 of the module's own type and device unless said otherwise; logits are not
-// normalised and not masked: whoever knows the legal actions masks the policy's.
+// Tensors are float32, on the module's device, unless a comment says otherwise. Logits are not
+// normalised and not masked: the caller knows the legal actions and masks the policy.
 
-// A latent state has mean 0 and variance 1 over its floats (LayerNorm without parameters). Unlike
-// rescaling to [0, 1] by minimum and maximum, that is one operation, its gradient reaches all
-// floats, and no single float sets the scale. float32, whatever comes in.
+// Gives a latent state mean 0 and variance 1 over its floats (LayerNorm without parameters).
+// Compared with rescaling to [0, 1] by minimum and maximum, this is one operation, its gradient
+// reaches all floats, and no single float sets the scale. The result is always float32.
 torch::Tensor NormalizeLatent(const torch::Tensor& latent);
 
-// The same tensor; its gradient is scaled by 0.5 on the way back.
+// Returns the same tensor. Its gradient is halved on the way back.
 torch::Tensor HalveGradient(const torch::Tensor& tensor);
 
-// x + out(relu(in(inputs))), where inputs are made of x.
+// Computes x + out(relu(in(inputs))), where the caller makes inputs of x.
 class ResidualBlockImpl : public torch::nn::Module {
  public:
-  ResidualBlockImpl(int64_t inputs, int64_t width);
+  ResidualBlockImpl(const LinearLayer& in_layer, const LinearLayer& out_layer);
 
   // x: [batch, width], inputs: [batch, inputs]. Returns [batch, width].
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& inputs);
@@ -47,41 +50,42 @@ TORCH_MODULE(ResidualBlock);
 // x + relu(convolution of width 3 along time).
 class TimeConvolutionImpl : public torch::nn::Module {
  public:
-  explicit TimeConvolutionImpl(int64_t channels);
+  explicit TimeConvolutionImpl(const LinearLayer& taps_layer);
 
-  // [batch, times, channels] to the same shape. Outside the picture is 0.
+  // From [batch, times, channels] to the same shape. Before the first time and behind the last one
+  // the input is 0.
   torch::Tensor forward(const torch::Tensor& x);
 
-  // Of the channels one step before, now, and one step after: one matrix product for a convolution.
+  // Reads the channels one step before, now, and one step after: a convolution as one matrix
+  // product.
   torch::nn::Linear taps{nullptr};
 };
 TORCH_MODULE(TimeConvolution);
 
-// Multi-head attention of the current access to itself and the window of accesses to come. The
-// projection of keys is folded into the one of queries, which spares one for every row.
+// Multi-head attention from the current access to itself and the window of later accesses. The
+// query projection includes the projection of keys, so that keys need no product for every row.
 class AccessAttentionImpl : public torch::nn::Module {
  public:
-  AccessAttentionImpl(int64_t features, int64_t channels, int64_t heads);
+  AccessAttentionImpl(const LinearLayer& embed_layer, const LinearLayer& query_layer);
 
-  // accesses: [batch, 1 + window, features], the current one first; rows that are not there count
-  // for nothing. Returns [batch, heads * channels].
+  // accesses: [batch, 1 + window, features], the current one first. Rows behind the end of the
+  // program are masked. Returns [batch, heads * channels].
   torch::Tensor forward(const torch::Tensor& accesses);
 
   torch::nn::Linear embed{nullptr};
   torch::nn::Linear query{nullptr};
-  int64_t heads = 0;
 };
 TORCH_MODULE(AccessAttention);
 
-// An observation to a latent state.
+// From an observation to a latent state.
 class RepresentationImpl : public torch::nn::Module {
  public:
-  explicit RepresentationImpl(const v1::NetworkConfig& config);
+  RepresentationImpl(const v1::NetworkConfig& config, const Architecture& architecture);
 
   // observations: [batch, observation_size]. Returns [batch, latent].
   torch::Tensor forward(const torch::Tensor& observations);
 
-  torch::nn::Linear memory_stem{nullptr};  // of a time's address bins and its capacity
+  torch::nn::Linear memory_stem{nullptr};  // reads the address bins and the capacity of one time
   std::vector<TimeConvolution> memory_blocks;
   AccessAttention accesses{nullptr};
   torch::nn::Linear trunk{nullptr};
@@ -94,15 +98,15 @@ struct DynamicsOutput {
   torch::Tensor reward_logits;  // [batch, bins]
 };
 
-// A latent state and an action to the next latent state and the reward between them.
+// From a latent state and an action to the next latent state and the reward of the step.
 class DynamicsImpl : public torch::nn::Module {
  public:
-  explicit DynamicsImpl(const v1::NetworkConfig& config);
+  DynamicsImpl(const v1::NetworkConfig& config, const Architecture& architecture);
 
   // latent: [batch, latent], actions: [batch] of int64.
   DynamicsOutput forward(const torch::Tensor& latent, const torch::Tensor& actions);
 
-  std::vector<ResidualBlock> blocks;  // the first one takes the action, one-hot, too
+  std::vector<ResidualBlock> blocks;  // the first one also reads the one-hot action
   torch::nn::Linear reward_hidden{nullptr};
   torch::nn::Linear reward{nullptr};
   int64_t actions = 0;
@@ -114,10 +118,10 @@ struct PredictionOutput {
   torch::Tensor value_logits;   // [batch, bins]
 };
 
-// What to do in a latent state and what is still to come.
+// The policy and the value of a latent state.
 class PredictionImpl : public torch::nn::Module {
  public:
-  explicit PredictionImpl(const v1::NetworkConfig& config);
+  explicit PredictionImpl(const Architecture& architecture);
 
   // latent: [batch, latent].
   PredictionOutput forward(const torch::Tensor& latent);
@@ -141,25 +145,24 @@ struct RecurrentOutput {
   torch::Tensor value_logits;   // [batch, bins]
 };
 
-// With which the names of the head's weights begin.
+// The prefix of the names of the head's weights.
 inline constexpr char kConsistencyPrefix[] = "consistency.";
 
-// What latent states are compared through while the dynamics learn to reach those of the positions
-// really reached: SimSiam (Chen and He, 2021) as EfficientZero has it (Ye et al., 2021, appendix
-// A.1). LayerNorm without parameters stands for their batch normalisation, so that a row's loss
-// does not depend on the others.
+// Compares the latent states that the dynamics reach with those of the positions reached in the
+// game, as SimSiam does (Chen and He, 2021) and EfficientZero after it (Ye et al., 2021, appendix
+// A.1). It has LayerNorm without parameters instead of their batch normalisation, so that a row's
+// loss does not depend on other rows.
 class ConsistencyHeadImpl : public torch::nn::Module {
  public:
   explicit ConsistencyHeadImpl(int64_t latent);
 
-  // Both to [batch, latent]: a projection of latent states, and of that what the projection of the
-  // position reached should be.
+  // Both return [batch, latent]. Project gives the projection of latent states; Predict gives, from
+  // a projection, the predicted projection of the position reached.
   torch::Tensor Project(const torch::Tensor& latent);
   torch::Tensor Predict(const torch::Tensor& projection);
 
-  // The negative cosine similarity [batch], -1 to 1, of the states `latent` that the dynamics gave
-  // and those of the representation, `reached`; both [batch, latent]. No gradient passes through
-  // `reached`.
+  // The negative cosine similarity [batch], -1 to 1, of the dynamics' states `latent` and the
+  // representation's states `reached`, both [batch, latent]. No gradient passes through `reached`.
   torch::Tensor Loss(const torch::Tensor& latent, const torch::Tensor& reached);
 
   torch::nn::Linear projection_hidden{nullptr};
@@ -169,36 +172,36 @@ class ConsistencyHeadImpl : public torch::nn::Module {
 };
 TORCH_MODULE(ConsistencyHead);
 
-// All of them. A network fresh from the constructor has a uniform policy, values and rewards 0.
+// All networks together. A new one has a uniform policy, and values and rewards of 0.
 class MuZeroNetImpl : public torch::nn::Module {
  public:
   // The config must be valid. Equal seeds give equal weights, with every version of LibTorch.
   MuZeroNetImpl(const v1::NetworkConfig& config, uint64_t seed);
 
-  // The observations of decisions: [batch, observation_size].
+  // Evaluates observations of decisions: [batch, observation_size].
   InitialOutput Initial(const torch::Tensor& observations);
 
-  // One step from each latent state [batch, latent] by actions [batch] of int64. Halves the
-  // gradient of `latent`, as MuZero does, so that it does not grow with the steps unrolled.
+  // Takes one step from each latent state [batch, latent] by actions [batch] of int64. Halves the
+  // gradient of `latent`, as MuZero does, so that it does not grow with the number of steps.
   RecurrentOutput Recurrent(const torch::Tensor& latent, const torch::Tensor& actions);
 
-  // Registers `consistency`, with weights from the seed; those of the others stay.
+  // Registers `consistency`, with weights from the seed. Other weights do not change.
   void AddConsistencyHead(const v1::NetworkConfig& config, uint64_t seed);
 
   Representation representation{nullptr};
   Dynamics dynamics{nullptr};
   Prediction prediction{nullptr};
-  ConsistencyHead consistency{nullptr};  // for training only, and then only if asked for
+  ConsistencyHead consistency{nullptr};  // null unless AddConsistencyHead was called
 };
 TORCH_MODULE(MuZeroNet);
 
 // The distributions [..., bins] of numbers [...], float32, on their device.
 torch::Tensor EncodeTwoHot(const ValueCodec& codec, const torch::Tensor& numbers);
 
-// The numbers [...] that logits [..., bins] stand for, float32.
+// The numbers [...] that logits [..., bins] express, float32.
 torch::Tensor DecodeLogits(const ValueCodec& codec, const torch::Tensor& logits);
 
-// Copies, for checkpoints. Types other than float32, int64 and uint8 are InvalidArgument.
+// A copy for checkpoints. InvalidArgument for types other than float32, int64 and uint8.
 absl::StatusOr<NamedTensor> ToNamedTensor(absl::string_view name, const torch::Tensor& tensor);
 
 // A copy on the CPU.

@@ -121,7 +121,8 @@ TEST(Modules, LatentModelGivesWhatTheModulesGive) {
 }
 
 TEST(Modules, TimeConvolutionSeesOneStepEachWay) {
-  TimeConvolution convolution(1);
+  // Three taps of one channel.
+  TimeConvolution convolution(LinearLayer{.name = "taps", .inputs = 3, .outputs = 1});
   torch::Tensor x = torch::tensor({1.0F, 2.0F, 4.0F}).view({1, 3, 1});
   const torch::NoGradGuard no_gradient;
   convolution->taps->weight.copy_(torch::tensor({100.0F, 10.0F, 1.0F}).view({1, 3}));

@@ -76,7 +76,7 @@ uint64_t Network::ParameterCount() const {
 }
 
 void Network::AddConsistencyHead() {
-  // Other numbers than those that the seed gives the other weights.
+  // The head gets other random numbers than the other weights.
   constexpr uint64_t kHeadSeed = 0x636f6e73697374;
   if (module_->consistency.is_empty()) module_->AddConsistencyHead(config_, seed_ ^ kHeadSeed);
 }
@@ -117,7 +117,7 @@ absl::Status Network::ImportWeights(absl::Span<const NamedTensor> weights) {
     by_name[tensor.name] = &tensor;
     if (!IsOfConsistency(tensor.name)) ++others;
   }
-  // One that is not given stays as it is; one that is not wanted is left out.
+  // A head without given weights keeps its own; given weights without a head are ignored.
   const bool with_consistency = others < weights.size() && !module_->consistency.is_empty();
   std::vector<std::pair<std::string, torch::Tensor>> parameters;
   for (const auto& parameter : module_->named_parameters()) {

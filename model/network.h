@@ -19,8 +19,8 @@ namespace mallocmuzero {
 
 class MuZeroNetImpl;  // model/modules.h
 
-// Of the dynamics and prediction networks. The representation is always float32: it is a small part
-// of a search, and its inputs differ in digits that bfloat16 does not have.
+// The precision of the dynamics and prediction networks. The representation is always float32: it
+// is a small part of a search, and its inputs differ in digits that bfloat16 does not have.
 enum class Precision : uint8_t { kFloat32, kBfloat16 };
 
 enum class Device : uint8_t { kCpu, kCuda };
@@ -35,20 +35,20 @@ struct EvaluationOptions {
   Device device = Device::kCpu;
 };
 
-// Lets LibTorch use that many threads (1 or more) in calls from the calling thread and, as OpenBLAS
-// knows no other way, in matrix products of all threads.
+// Lets LibTorch use that many threads (1 or more) in calls from the calling thread. OpenBLAS has
+// only one setting for the process, so matrix products of all threads change too.
 void SetComputeThreads(int threads);
 
-// Lets malloc keep what is freed, for the whole process. Else the buffers of a batch go back to the
-// kernel after each, which takes as long as the arithmetic. For programs that evaluate networks,
+// Lets malloc keep freed memory, for the whole process. Otherwise the buffers of each batch go back
+// to the kernel, which takes as long as the arithmetic. A program that evaluates networks calls it
 // once.
 void KeepFreedMemory();
 
 // Whether there is a CUDA device that LibTorch can use.
 bool HasCuda();
 
-// The weights as they were when it was made, ready to be evaluated. Immutable: any number of
-// threads may use it at once, each with latent models of its own.
+// A copy of the weights at the time when it was made, ready to be evaluated. Immutable: any number
+// of threads may use it at the same time, each with latent models of its own.
 class NetworkSnapshot {
  public:
   struct Weights;  // network_snapshot.cc
@@ -60,8 +60,8 @@ class NetworkSnapshot {
 
   const v1::NetworkConfig& config() const;
 
-  // Room for `slots` latent states (1 or more): slots x latent floats, or half of that in bfloat16.
-  // ResourceExhausted if there is no such memory. It keeps the weights alive by itself.
+  // A model with room for `slots` latent states (1 or more): slots x latent floats, or half of that
+  // in bfloat16. It keeps the weights alive. ResourceExhausted if memory is short.
   static absl::StatusOr<std::unique_ptr<LatentModel>> MakeLatentModel(
       const std::shared_ptr<const NetworkSnapshot>& snapshot, uint32_t slots);
 
@@ -76,8 +76,8 @@ class NetworkSnapshot {
   std::unique_ptr<const Weights> weights_;
 };
 
-// The weights that a learner trains. Thread-compatible: whoever trains the module or calls
-// CopyWeightsFrom or ImportWeights must be alone.
+// The weights that a learner trains. Thread-compatible: while one thread trains the module or calls
+// CopyWeightsFrom or ImportWeights, no other thread may use the network.
 class Network {
  public:
   // Fresh weights: a uniform policy, values and rewards 0. Equal seeds give equal weights.
@@ -92,29 +92,29 @@ class Network {
 
   uint64_t ParameterCount() const;
 
-  // Lets the module have a head for the consistency of latent states, fresh from the network's
+  // Adds a head for the consistency of latent states to the module, with weights from the network's
   // seed, if it has none yet. Only a learner needs it; snapshots do not have it.
   void AddConsistencyHead();
 
-  // To evaluate the weights as they are now. InvalidArgument if the device or the precision is not
-  // to be had here.
+  // A snapshot of the present weights. InvalidArgument if this machine does not have the device or
+  // the precision.
   absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> Snapshot(
       const EvaluationOptions& options) const;
 
-  // The same with a latent model over it, where one is enough.
+  // A snapshot with a latent model over it, for callers that need only one model.
   absl::StatusOr<std::unique_ptr<LatentModel>> MakeLatentModel(
       uint32_t slots, const EvaluationOptions& options) const;
 
-  // InvalidArgument if the other one has another config. A consistency head is copied if both have
-  // one.
+  // InvalidArgument if the other network has another config. A consistency head is copied if both
+  // networks have one.
   absl::Status CopyWeightsFrom(const Network& other);
 
-  // All weights by name, copied.
+  // Copies of all weights, with their names.
   std::vector<NamedTensor> ExportWeights() const;
 
-  // InvalidArgument, naming the tensor and what would be right, if one is missing, too many or of
-  // another shape; then nothing is changed. Those of a consistency head may be there or not,
-  // whether the network has one or not.
+  // InvalidArgument, naming the tensor and what is expected, if a tensor is missing, not wanted or
+  // of another shape; then nothing is changed. Weights of a consistency head may be present or
+  // missing, whether the network has such a head or not.
   absl::Status ImportWeights(absl::Span<const NamedTensor> weights);
 
  private:

@@ -6,11 +6,10 @@
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "env/observation_layout.h"
+#include "model/architecture.h"
 
 namespace mallocmuzero {
 namespace {
-
-namespace layout = observation;
 
 // Sizes that differ between the presets.
 struct Sizes {
@@ -168,48 +167,17 @@ absl::Status CheckObservationSpec(const v1::ObservationSpec& spec) {
 }
 
 NetworkCost CostOf(const v1::NetworkConfig& config) {
-  const uint64_t latent = config.latent();
-  const uint64_t channels = config.memory_channels();
-  const uint64_t embedded = config.access_channels();
-  const uint64_t attended = config.heads() * embedded;
-  const uint64_t rows = 1 + layout::kWindow;
-  const uint64_t block = 2 * latent * latent;
-  const uint64_t memory =
-      layout::kTimes * channels *
-      (layout::kMemoryChannels * layout::kAddressBins + 1 + 3 * channels * config.memory_blocks());
-  const uint64_t accesses =
-      rows * layout::kAccessFeatures * embedded + embedded * attended + 2 * rows * attended;
-  const uint64_t trunk = (layout::kTimes * channels + attended + PlainFeatures()) * latent;
-  const uint64_t prediction = config.head_hidden() * (latent + config.bins() + config.actions());
-  const uint64_t reward = config.head_hidden() * (latent + config.bins());
-  const uint64_t dynamics = config.dynamics_blocks() * block + config.actions() * latent;
-  return {.root_flops =
-              2 * (memory + accesses + trunk + config.representation_blocks() * block + prediction),
-          .step_flops = 2 * (dynamics + reward + prediction)};
+  const Architecture architecture(config);
+  const uint64_t prediction = architecture.Multiplications(kPrediction);
+  return {.root_flops = 2 * (architecture.Multiplications(kRepresentation) + prediction),
+          .step_flops = 2 * (architecture.Multiplications(kDynamics) + prediction)};
 }
 
 uint64_t ParameterCountOf(const v1::NetworkConfig& config) {
-  const auto linear = [](uint64_t inputs, uint64_t outputs) { return (inputs + 1) * outputs; };
-  const uint64_t latent = config.latent();
-  const uint64_t channels = config.memory_channels();
-  const uint64_t embedded = config.access_channels();
-  const uint64_t attended = config.heads() * embedded;
-  const uint64_t hidden = config.head_hidden();
-  const uint64_t block = linear(latent, latent) + latent * latent;
-  const uint64_t memory = linear(layout::kMemoryChannels * layout::kAddressBins + 1, channels) +
-                          config.memory_blocks() * linear(3 * channels, channels);
-  const uint64_t accesses = linear(layout::kAccessFeatures, embedded) + linear(embedded, attended);
-  const uint64_t trunk = linear(layout::kTimes * channels + attended + PlainFeatures(), latent);
-  const uint64_t blocks = config.representation_blocks() + config.dynamics_blocks();
-  const uint64_t actions = config.actions() * latent;  // what the first block of the dynamics reads
-  const uint64_t heads = 2 * (linear(latent, hidden) + linear(hidden, config.bins())) +
-                         linear(hidden, config.actions());
-  return memory + accesses + trunk + blocks * block + actions + heads;
-}
-
-uint32_t PlainFeatures() {
-  return static_cast<uint32_t>(layout::kAccessesOffset + layout::kAccessFeatures -
-                               layout::kCapacityOffset + layout::kSize - layout::kActionsOffset);
+  uint64_t count = 0;
+  const Architecture architecture(config);
+  for (const LinearLayer& layer : architecture.layers()) count += layer.Parameters();
+  return count;
 }
 
 }  // namespace mallocmuzero

@@ -7,6 +7,7 @@
 #include "env/observation_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "model/architecture.h"
 #include "model/network.h"
 
 namespace mallocmuzero {

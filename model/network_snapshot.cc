@@ -1,4 +1,4 @@
-// Evaluation of a network's weights as they were: prepared once, then few operations a batch.
+// Evaluates a copy of a network's weights. Preparing it once saves operations for every batch.
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
@@ -9,10 +9,12 @@
 #include <cassert>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/architecture.h"
 #include "model/bin_means.h"
 #include "model/modules.h"
 #include "model/network.h"
@@ -20,11 +22,13 @@
 namespace mallocmuzero {
 namespace {
 
-// What one layer does: inputs x weight + bias.
+// A layer: inputs x weight + bias.
 struct Layer {
   torch::Tensor weight;  // [inputs, outputs]
   torch::Tensor bias;    // [outputs]
 };
+
+using Parameters = torch::OrderedDict<std::string, torch::Tensor>;
 
 torch::ScalarType TypeOf(Precision precision) {
   return precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat32;
@@ -34,7 +38,7 @@ torch::Device DeviceOf(Device device) {
   return device == Device::kCuda ? torch::Device(torch::kCUDA) : torch::Device(torch::kCPU);
 }
 
-// A tensor over memory of the caller, which must outlive it; it is only read.
+// A tensor over the caller's memory, which must outlive it. It must not be written.
 template <typename T>
 torch::Tensor View(absl::Span<const T> values, at::IntArrayRef shape, torch::ScalarType type) {
   return torch::from_blob(const_cast<T*>(values.data()), shape, torch::TensorOptions(type));
@@ -52,25 +56,28 @@ struct NetworkSnapshot::Weights {
   Weights(const v1::NetworkConfig& config, const EvaluationOptions& options,
           const MuZeroNetImpl& net);
 
-  // With outputs that are 0 up to `columns` if that is more.
-  Layer Prepare(const torch::nn::Linear& linear, int64_t columns = 0) const;
+  // A layer as `parameters` has it, by its name. Outputs up to `columns`, if those are more, are 0.
+  Layer Prepare(const Parameters& parameters, const LinearLayer& layer, int64_t columns = 0) const;
+  void PrepareDynamics(const Parameters& parameters);
+  void PrepareHeads(const Parameters& parameters);
 
-  // NormalizeLatent by way of float32: LibTorch 1.13 takes ten times as long in bfloat16.
+  // Computes NormalizeLatent in float32: LibTorch 1.13 takes ten times as long in bfloat16.
   torch::Tensor Normalize(const torch::Tensor& latent) const {
     return NormalizeLatent(latent.to(torch::kFloat32)).to(type);
   }
   torch::Tensor Place(const torch::Tensor& tensor) const;
 
-  // [batch, observation_size] to [batch, latent].
+  // From [batch, observation_size] to [batch, latent].
   torch::Tensor Represent(absl::Span<const float> observations) const;
 
-  // Latent states [batch, latent], which it overwrites, and actions [batch] to the next ones.
+  // From latent states [batch, latent], which it overwrites, and actions [batch] to the next latent
+  // states.
   torch::Tensor Advance(const torch::Tensor& latent, const torch::Tensor& actions) const;
 
-  // Heads of latent states [batch, latent]; rewards only if `out` has some.
+  // Evaluates the heads of latent states [batch, latent]; rewards only if `out` has room for them.
   void Predict(const torch::Tensor& latent, const Evaluations& out) const;
 
-  // From logits [heads, batch, columns] of values and, if there are two heads, rewards.
+  // Decodes logits [heads, batch, columns] of values and, if there are two heads, of rewards.
   void Decode(const torch::Tensor& logits, const Evaluations& out) const;
   torch::Tensor MeansByTorch(const torch::Tensor& logits) const;
   torch::Tensor MeansOnCpu(const torch::Tensor& logits) const;
@@ -79,16 +86,18 @@ struct NetworkSnapshot::Weights {
   ValueCodec codec;
   torch::Device device;
   torch::ScalarType type;
+  Architecture architecture;
 
   Representation representation{nullptr};
 
-  // Dynamics. The part of the first layer that reads the one-hot action is a row of its own for
-  // each action, with the bias: [actions, latent].
+  // Dynamics. The first layer reads a one-hot action: `actions` has, for each action, the row that
+  // it adds, with the bias, [actions, latent].
   torch::Tensor actions;
   std::vector<Layer> in;
   std::vector<torch::Tensor> out;
 
-  // Hidden layers of the reward and of the prediction, side by side, and what follows them.
+  // The hidden layers of the reward and of the prediction, side by side, and the layers behind
+  // them.
   Layer hidden;
   Layer reward;
   Layer value;
@@ -103,50 +112,63 @@ NetworkSnapshot::Weights::Weights(const v1::NetworkConfig& config, const Evaluat
       codec(config),
       device(DeviceOf(options.device)),
       type(TypeOf(options.precision)),
-      representation(config) {
-  const auto source = net.representation->named_parameters();
+      architecture(config),
+      representation(config, architecture) {
+  const Parameters parameters = net.named_parameters();
   for (const auto& parameter : representation->named_parameters()) {
-    parameter.value().copy_(source[parameter.key()]);
+    parameter.value().copy_(parameters[absl::StrCat(kRepresentation, parameter.key())]);
   }
   representation->to(device);
   representation->eval();
-
-  for (const ResidualBlock& block : net.dynamics->blocks) {
-    in.push_back(Prepare(block->in));
-    out.push_back(Prepare(block->out).weight);
-  }
-  const int64_t latent = config.latent();
-  const torch::Tensor first = net.dynamics->blocks[0]->in->weight.detach().t();
-  actions =
-      Place(first.narrow(0, latent, config.actions()) + net.dynamics->blocks[0]->in->bias.detach());
-  in[0].weight = Place(first.narrow(0, 0, latent));
-
-  const torch::nn::Linear& reward_hidden = net.dynamics->reward_hidden;
-  const torch::nn::Linear& prediction_hidden = net.prediction->hidden;
-  hidden = {.weight = Place(torch::cat({reward_hidden->weight, prediction_hidden->weight}).t()),
-            .bias = Place(torch::cat({reward_hidden->bias, prediction_hidden->bias}))};
-  columns = config.bins();
-  // oneDNN's products of bfloat16 want whole vectors.
-  if (type == torch::kBFloat16) columns = (columns + 31) / 32 * 32;
-  reward = Prepare(net.dynamics->reward, columns);
-  value = Prepare(net.prediction->value, columns);
-  policy = Prepare(net.prediction->policy);
+  PrepareDynamics(parameters);
+  PrepareHeads(parameters);
   const std::vector<float> bins(codec.centers().begin(), codec.centers().end());
   centers = torch::tensor(bins).to(device);
 }
 
+void NetworkSnapshot::Weights::PrepareDynamics(const Parameters& parameters) {
+  for (size_t n = 0; n < config.dynamics_blocks(); ++n) {
+    const std::string block = absl::StrCat(kDynamics, BlockName(n));
+    in.push_back(Prepare(parameters, architecture.Layer(block + ".in")));
+    out.push_back(Prepare(parameters, architecture.Layer(block + ".out")).weight);
+  }
+  // The first layer reads the latent state and, behind it, the one-hot action.
+  const int64_t latent = config.latent();
+  const torch::Tensor first = parameters["dynamics.block_0.in.weight"].detach().t();
+  const torch::Tensor bias = parameters["dynamics.block_0.in.bias"].detach();
+  actions = Place(first.narrow(0, latent, config.actions()) + bias);
+  in[0].weight = Place(first.narrow(0, 0, latent));
+}
+
+void NetworkSnapshot::Weights::PrepareHeads(const Parameters& parameters) {
+  const Layer of_reward = Prepare(parameters, architecture.Layer("dynamics.reward_hidden"));
+  const Layer of_prediction = Prepare(parameters, architecture.Layer("prediction.hidden"));
+  hidden = {.weight = torch::cat({of_reward.weight, of_prediction.weight}, 1),
+            .bias = torch::cat({of_reward.bias, of_prediction.bias})};
+  columns = config.bins();
+  // oneDNN's products of bfloat16 want whole vectors.
+  if (type == torch::kBFloat16) columns = (columns + 31) / 32 * 32;
+  reward = Prepare(parameters, architecture.Layer("dynamics.reward"), columns);
+  value = Prepare(parameters, architecture.Layer("prediction.value"), columns);
+  policy = Prepare(parameters, architecture.Layer("prediction.policy"));
+}
+
 torch::Tensor NetworkSnapshot::Weights::Place(const torch::Tensor& tensor) const {
-  // Never the learner's own memory.
+  // A copy: the learner changes its own memory.
   return tensor.detach().to(device, type, /*non_blocking=*/false, /*copy=*/true).contiguous();
 }
 
-Layer NetworkSnapshot::Weights::Prepare(const torch::nn::Linear& linear, int64_t columns) const {
-  const int64_t more = std::max<int64_t>(0, columns - linear->weight.size(0));
-  const auto padded = [more](const torch::Tensor& tensor) {
-    return torch::constant_pad_nd(tensor, {0, more});
+Layer NetworkSnapshot::Weights::Prepare(const Parameters& parameters, const LinearLayer& layer,
+                                        int64_t columns) const {
+  const auto outputs = static_cast<int64_t>(layer.outputs);
+  const auto padded = [&](const torch::Tensor& tensor) {
+    return Place(torch::constant_pad_nd(tensor, {0, std::max<int64_t>(0, columns - outputs)}));
   };
-  return {.weight = Place(padded(linear->weight.t())),
-          .bias = linear->bias.defined() ? Place(padded(linear->bias)) : torch::Tensor()};
+  const torch::Tensor& weight = parameters[absl::StrCat(layer.name, ".weight")];
+  assert(weight.size(0) == outputs && weight.size(1) == static_cast<int64_t>(layer.inputs));
+  if (!layer.has_bias) return {.weight = padded(weight.t()), .bias = {}};
+  return {.weight = padded(weight.t()),
+          .bias = padded(parameters[absl::StrCat(layer.name, ".bias")])};
 }
 
 torch::Tensor NetworkSnapshot::Weights::Represent(absl::Span<const float> observations) const {
@@ -215,7 +237,7 @@ torch::Tensor NetworkSnapshot::Weights::MeansOnCpu(const torch::Tensor& logits) 
 
 namespace {
 
-// All latent states are rows of one tensor.
+// A latent model whose latent states are rows of one tensor.
 class SnapshotLatentModel final : public LatentModel {
  public:
   SnapshotLatentModel(std::shared_ptr<const NetworkSnapshot> snapshot, uint32_t slots)
@@ -278,8 +300,8 @@ class SnapshotLatentModel final : public LatentModel {
 
 void SetComputeThreads(int threads) {
   at::set_num_threads(threads);
-  // Looked up at run time: a weak reference is null where the linker settles it, and LibTorch may
-  // have come with another library.
+  // Looked up at run time: a weak reference would be null if the linker resolved it, and LibTorch
+  // may use another library.
   static const auto set_threads =
       reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
   if (set_threads != nullptr) set_threads(threads);

@@ -1,4 +1,4 @@
-// Values and rewards as the networks give them: distributions over bins of a logarithmic scale.
+// The coding of values and rewards in the networks: distributions over bins of a logarithmic scale.
 
 #ifndef MALLOCMUZERO_MODEL_VALUE_CODEC_H_
 #define MALLOCMUZERO_MODEL_VALUE_CODEC_H_
@@ -13,8 +13,8 @@ namespace mallocmuzero {
 
 // The categorical representation of MuZero (Schrittwieser et al., 2020, appendix F) with another
 // scale: h(x) = sign(x) log(1 + |x| / resolution), close to linear below the resolution. A number
-// is a distribution whose expectation on that scale is h(x); what h maps beyond the outer bins
-// counts as the outer bin. Immutable.
+// is a distribution whose expectation on that scale is h(x). Numbers beyond the outer bins count as
+// the outer bin. Immutable.
 class ValueCodec {
  public:
   // bins: odd, 3 or more, at equal distances over [-limit, limit]. limit and resolution: positive.
@@ -26,7 +26,7 @@ class ValueCodec {
   float limit() const { return centers_.back(); }
   float resolution() const { return resolution_; }
 
-  // Where the bins are on the scale, ascending; the middle one is 0.
+  // The positions of the bins on the scale, ascending; the middle one is 0.
   absl::Span<const float> centers() const { return centers_; }
 
   // The inverse of h. Tensors of numbers become distributions in modules.h (EncodeTwoHot), and

@@ -30,15 +30,16 @@ std::string Key(absl::string_view bytes) { return std::string(bytes.data(), byte
 
 // Ids break ties, so that the result does not depend on the order in which games arrived.
 bool IsBetter(const SharedTrajectory& a, const SharedTrajectory& b) {
-  const double difference = TotalReturn(*a) - TotalReturn(*b);
-  return difference > 0 || (difference == 0 && a->id() < b->id());
+  const HbmShare of_a = TotalReturn(*a);
+  const HbmShare of_b = TotalReturn(*b);
+  return of_a > of_b || (of_a == of_b && a->id() < b->id());
 }
 
 }  // namespace
 
-double TotalReturn(const v1::Trajectory& trajectory) {
-  return std::accumulate(trajectory.rewards().begin(), trajectory.rewards().end(),
-                         trajectory.initial_return());
+HbmShare TotalReturn(const v1::Trajectory& trajectory) {
+  return HbmShare(std::accumulate(trajectory.rewards().begin(), trajectory.rewards().end(),
+                                  trajectory.initial_return()));
 }
 
 TrajectoryBuffer::TrajectoryBuffer(const v1::ReplayOptions& options)

@@ -19,15 +19,15 @@
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/return_units.h"
 #include "replay/sum_tree.h"
 
 namespace mallocmuzero {
 
 using SharedTrajectory = std::shared_ptr<const v1::Trajectory>;
 
-// The game's return: its rewards and its initial return in sum, as a share of the program's cycles
-// with everything in HBM.
-double TotalReturn(const v1::Trajectory& trajectory);
+// What a game brought.
+HbmShare TotalReturn(const v1::Trajectory& trajectory);
 
 // Names a decision of a stored game. `serial` numbers the inserts from 0 and is never used again.
 struct PositionKey {

@@ -16,7 +16,7 @@ namespace mallocmuzero {
 // the names. Update may be called from any one thread.
 class MetricsExporter {
  public:
-  // `address` is host:port. InvalidArgument if it cannot be listened on.
+  // `address` is HOST:PORT. InvalidArgument if the server cannot listen there.
   static absl::StatusOr<std::unique_ptr<MetricsExporter>> Listen(const std::string& address);
   ~MetricsExporter();
   MetricsExporter(const MetricsExporter&) = delete;

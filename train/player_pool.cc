@@ -21,7 +21,7 @@ absl::StatusOr<PlayedGames> PlayOnThreads(absl::Span<const GameTask> tasks,
                                           const std::shared_ptr<const NetworkSnapshot>& network,
                                           uint64_t network_step,
                                           const std::function<bool()>& stop) {
-  // Dealt like cards, so that every thread has its part of long and of short games.
+  // Tasks are dealt in turn, so that every thread gets long and short games.
   threads = static_cast<uint32_t>(std::min<size_t>(threads, tasks.size()));
   std::vector<std::vector<GameTask>> shares(threads);
   for (size_t i = 0; i < tasks.size(); ++i) shares[i % threads].push_back(tasks[i]);

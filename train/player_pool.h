@@ -17,14 +17,14 @@
 namespace mallocmuzero {
 
 struct PlayedGames {
-  // In the order of the tasks. If play was stopped, fewer.
+  // The games in the order of the tasks. If play was stopped, some are missing.
   std::vector<v1::Trajectory> games;
   SelfPlayStats stats;  // seconds are those of all threads
 };
 
-// Plays tasks on `threads` threads, each with its own share of them, all in flight at once up to
-// `max_in_flight` a thread. Which thread plays a game does not matter to the game but for the
-// rounding of batches. Blocks until all are played or `stop` is true. Errors are those of
+// Plays tasks on `threads` threads. Each thread has its own share of the tasks and up to
+// `max_in_flight` of them in flight. The thread that plays a game influences only the rounding in
+// its batches. Blocks until all games are played or `stop` is true. Errors are those of
 // SelfPlay::Create.
 absl::StatusOr<PlayedGames> PlayOnThreads(absl::Span<const GameTask> tasks,
                                           const SearchConfig& search, uint32_t threads,

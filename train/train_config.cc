@@ -36,7 +36,7 @@ void SetLearner(v1::LearnerOptions& learner) {
   learner.set_batch_size(256);
   learner.set_unroll_steps(5);
   learner.set_samples_per_insert(1);
-  learner.set_best_share(0.25F);
+  learner.set_best_share(0.4F);
   learner.set_cut_at_exploration(true);
   learner.set_learning_rate(1e-3F);
   learner.set_weight_decay(1e-4F);
@@ -63,7 +63,7 @@ absl::Status CheckSelfPlay(const v1::SelfPlayOptions& options) {
 }
 
 absl::Status CheckReplay(const v1::ReplayOptions& options) {
-  // Their priorities are in memory from the start, about 24 bytes each: 3 GiB.
+  // Memory for the priorities is taken at the start, about 24 bytes for each decision: 3 GiB.
   constexpr uint64_t kMostDecisions = uint64_t{1} << 27;
   MMZ_RETURN_IF_ERROR(
       CheckField(options.max_decisions() >= 1 && options.max_decisions() <= kMostDecisions,

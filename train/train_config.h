@@ -1,4 +1,4 @@
-// What `train` does unless told otherwise, and what it can be told.
+// The default settings of `train`, and the check of given ones.
 
 #ifndef MALLOCMUZERO_TRAIN_TRAIN_CONFIG_H_
 #define MALLOCMUZERO_TRAIN_TRAIN_CONFIG_H_
@@ -10,13 +10,13 @@
 
 namespace mallocmuzero {
 
-// For a network of that size ("tiny", "small", "base"). InvalidArgument for another.
+// The settings for a network of that size: "tiny", "small" or "base". InvalidArgument for another.
 absl::StatusOr<v1::TrainConfig> DefaultTrainConfig(absl::string_view network_size);
 
-// Of DefaultTrainConfig, whatever the network.
+// The search of DefaultTrainConfig, which does not depend on the network.
 v1::SearchOptions DefaultSearchOptions();
 
-// InvalidArgument, one line that names the field and what would be right.
+// InvalidArgument, one line that names the field and the allowed values.
 absl::Status CheckTrainConfig(const v1::TrainConfig& config);
 
 }  // namespace mallocmuzero

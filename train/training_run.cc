@@ -18,25 +18,25 @@
 #include "absl/time/time.h"
 #include "actor/demonstrations.h"
 #include "actor/game_recorder.h"
+#include "actor/task_maker.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/thread_count.h"
 #include "env/recorded_game.h"
 #include "env/solvers/solve.h"
+#include "learner/curriculum.h"
 #include "train/update_phase.h"
 
 namespace mallocmuzero {
 namespace {
 
-// What random numbers are for: each purpose of an iteration has its own.
-enum Purpose : uint8_t { kGames, kReanalysis, kUpdates };
+// The purposes of random numbers. Each purpose has a sequence of its own in each iteration.
+enum Purpose : uint8_t { kGames, kReanalysis, kUpdates, kPrograms };
 
-// Games of one thread that advance together: enough to fill a batch.
+// The largest number of games that advance together on one thread: enough to fill a batch.
 constexpr uint32_t kMaxInFlight = 256;
 
-constexpr char kAgent[] = "agent";
-
-// Whether to stop at once.
+// Whether a limit is reached that ends Run at once.
 bool IsOver(const RunLimits& limits) {
   return (limits.stop && limits.stop()) || absl::Now() >= limits.deadline;
 }
@@ -91,11 +91,11 @@ absl::Status TrainingRun::Demonstrate(const RunLimits& limits) {
           return TrajectoryId(config_.seed(), 0, p * Teachers().size() + teacher);
         });
     if (!games.ok()) return games.status();
-    // As an iteration: what was cut short is done again.
+    // Interrupted demonstrations are not kept, as an interrupted iteration is not.
     if (IsOver(limits)) return absl::OkStatus();
     for (size_t t = 0; t < games->size(); ++t) {
       v1::Trajectory& game = (*games)[t];
-      NoteIfBest(game, std::string(Teachers()[t]), progress_[p]);
+      records_->NoteGame(game, std::string(Teachers()[t]));
       replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(game)));
     }
     state_.set_demonstrated_programs(static_cast<uint32_t>(p + 1));
@@ -106,37 +106,31 @@ absl::Status TrainingRun::Demonstrate(const RunLimits& limits) {
 
 std::vector<GameTask> TrainingRun::MakeTasks() const {
   const v1::SelfPlayOptions& options = config_.self_play();
-  const bool searches = config_.search().simulations() > 0;
   Random seeds(RandomOf(kGames)());
-  std::vector<GameTask> tasks;
-  const auto add = [&](const PlayedProgram& program, float explored, float searched) {
-    tasks.push_back({.program = &program,
-                     .id = TrajectoryId(config_.seed(), state_.iteration() + 1, tasks.size()),
-                     .seed = seeds.Next(),
-                     .explored = explored,
-                     .searched = searches ? searched : 0});
-  };
+  uint64_t games = 0;
+  TaskMaker maker(
+      {.explored_decisions = options.explored_decisions(),
+       .searched_share = options.searched_share(),
+       .searches = config_.search().simulations() > 0},
+      [&] { return TrajectoryId(config_.seed(), state_.iteration() + 1, games++); }, seeds);
   if (IsEvaluation()) {
-    for (size_t p = 0; p < programs_.size(); ++p) add(programs_[p], 0, 1);
+    for (size_t p = 0; p < programs_.size(); ++p) maker.AddEvaluation(programs_[p]);
   }
+  const std::vector<double> weights = ProgramWeights(records_->Standings());
+  Random programs(RandomOf(kPrograms)());
   for (uint32_t g = 0; g < options.games_per_iteration(); ++g) {
-    const uint64_t turn = state_.iteration() * options.games_per_iteration() + g;
-    const PlayedProgram& program = programs_[turn % programs_.size()];
-    add(program, options.explored_decisions() / static_cast<float>(program.decisions()),
-        options.searched_share());
+    maker.AddSelfPlay(programs_[DrawProgram(weights, programs_.size(), programs)]);
   }
-  if (replay_.games() == 0 || !searches) return tasks;
+  if (replay_.games() == 0 || config_.search().simulations() == 0) return std::move(maker).Take();
   std::mt19937_64 random = RandomOf(kReanalysis);
   const auto again = static_cast<size_t>(
       std::lround(options.reanalysed_share() * static_cast<float>(options.games_per_iteration())));
   for (size_t i = 0; i < again; ++i) {
     const SharedTrajectory game =
         replay_.game(std::uniform_int_distribution<size_t>(0, replay_.games() - 1)(random));
-    add(*programs_.Find(game->program_sha256()), 0, 1);
-    tasks.back().id = game->id();
-    tasks.back().again = game;
+    maker.AddReanalysis(*programs_.Find(game->program_sha256()), game);
   }
-  return tasks;
+  return std::move(maker).Take();
 }
 
 absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetrics& metrics) {
@@ -179,7 +173,7 @@ absl::StatusOr<PlayedGames> TrainingRun::Play(absl::Span<const GameTask> tasks,
   metrics.set_play_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   metrics.set_searches(static_cast<double>(stats.searches));
   metrics.set_simulations(static_cast<double>(stats.simulations));
-  if (stats.batches.batches() == 0) return played;  // stopped at once
+  if (stats.batches.batches() == 0) return played;  // stopped before the first batch
   metrics.set_game_share(stats.game_seconds / busy);
   metrics.set_network_share(stats.network_seconds / busy);
   metrics.set_tree_share(stats.tree_seconds / busy);
@@ -195,29 +189,30 @@ void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const 
   const size_t evaluations = IsEvaluation() ? programs_.size() : 0;
   for (size_t i = 0; i < games.size(); ++i) {
     const size_t decisions = games[i].actions().size();
-    // What a network that says NaN has found can be neither learned from nor resumed with.
+    // A game by a network whose outputs are NaN can be neither learned from nor saved.
     const bool stored = CheckTrajectory(*tasks[i].program, games[i]).ok();
+    const size_t p = programs_.IndexOf(games[i].program_sha256());
+    if (stored) NoteSearchedReturns(records_->baseline(p), games[i]);
     if (tasks[i].again != nullptr) {
       if (stored) replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
       continue;
     }
-    const size_t p = programs_.IndexOf(games[i].program_sha256());
-    const double value = TotalReturn(games[i]);
+    const double value = TotalReturn(games[i]).share();
     if (i < evaluations) {
-      progress_[p].policy_return = value;
+      records_->SetPolicyReturn(p, value);
     } else {
       sums[p] += value;
       ++counts[p];
     }
-    NoteIfBest(games[i], kAgent, progress_[p]);
-    baselines_.at(games[i].program_sha256()).Add(games[i]);
+    records_->NoteGame(games[i], kAgentPlayer);
+    records_->AddToBaseline(games[i]);
     state_.set_games(state_.games() + 1);
     state_.set_decisions(state_.decisions() + decisions);
     state_.set_draws_due(state_.draws_due() +
                          config_.learner().samples_per_insert() * static_cast<double>(decisions));
     if (stored) replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[i])));
   }
-  for (auto& [program, baseline] : baselines_) baseline.Refresh();
+  records_->Refresh();
   for (size_t p = 0; p < programs_.size(); ++p) {
     v1::TrainMetrics::Program* program = metrics.add_programs();
     if (counts[p] > 0) program->set_mean_return(sums[p] / counts[p]);
@@ -251,9 +246,9 @@ void TrainingRun::Describe(v1::TrainMetrics& metrics) const {
   metrics.set_updates(static_cast<double>(learner_->step()));
   metrics.set_replay_games(static_cast<double>(replay_.games()));
   metrics.set_replay_decisions(static_cast<double>(replay_.decisions()));
-  for (size_t p = 0; p < programs_.size(); ++p) {
-    const double scale = baselines_.at(programs_[p].sha256()).scale();
-    metrics.mutable_programs(static_cast<int>(p))->MergeFrom(DescribeProgress(progress_[p], scale));
+  const std::vector<v1::TrainMetrics::Program> programs = records_->Describe();
+  for (size_t p = 0; p < programs.size(); ++p) {
+    metrics.mutable_programs(static_cast<int>(p))->MergeFrom(programs[p]);
   }
 }
 

@@ -1,4 +1,4 @@
-// One training run: self-play and learning in turn, in one process, that can be stopped and
+// One training run in one process: self-play and learning take turns. A run can be stopped and
 // resumed.
 
 #ifndef MALLOCMUZERO_TRAIN_TRAINING_RUN_H_
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "learner/batch_maker.h"
 #include "learner/learner.h"
 #include "learner/program_progress.h"
+#include "learner/program_records.h"
 #include "learner/run_directory.h"
 #include "learner/run_lock.h"
 #include "mallocmuzero/v1/train.pb.h"
@@ -32,35 +34,37 @@
 
 namespace mallocmuzero {
 
-// When Run returns.
+// The conditions under which Run returns.
 struct RunLimits {
   absl::Time deadline = absl::InfiniteFuture();
-  uint64_t iterations = UINT64_MAX;  // of the run, those of earlier sittings counted
-  std::function<bool()> stop;        // asked often, on any thread; true: as soon as possible
+  uint64_t iterations = UINT64_MAX;  // of the run, including those before a Resume
+  std::function<bool()> stop;        // called often, on any thread; true ends Run soon
 };
 
-// In each iteration, games are played with the weights that the last one left while the learner
-// trains on the games before, so that neither waits for the other and yet a run is a function of
-// its config, however long each takes and however often it was stopped and resumed. (Another number
-// of threads makes other batches, which round otherwise.) Not thread-safe.
+// In each iteration, the players use the weights of the last iteration while the learner trains on
+// the games of earlier iterations. So neither waits for the other, and a run still depends on its
+// config only: not on how long anything takes, nor on how often the run was stopped and resumed.
+// (Another number of threads makes other batches, whose numbers are rounded differently.) Not
+// thread-safe.
 class TrainingRun {
  public:
-  // A new run in a folder that has none, with fresh weights or those of a network of the same
-  // config. Errors name the config's field or the file. A folder has one TrainingRun at a time:
-  // FailedPrecondition, here and below, if another process has one.
+  // Begins a run in a folder without a run, with fresh weights or those of `from`, a network of the
+  // same config. Errors name the config's field or the file. Here and in Resume, FailedPrecondition
+  // if another process uses the folder.
   static absl::StatusOr<std::unique_ptr<TrainingRun>> Start(const std::string& folder,
                                                             const v1::TrainConfig& config,
                                                             ProgramSet programs, Device device,
                                                             const Network* from = nullptr);
 
-  // Goes on from a run's last checkpoint; from fresh weights if the run was ended before it had
-  // one. InvalidArgument if the programs are not those of the run, FailedPrecondition if its
-  // checkpoint is gone or is that of a cluster's learner. What is refused stays as it is.
+  // Continues from a run's last checkpoint, or from fresh weights if the run ended before it had
+  // one. InvalidArgument if the programs are not those of the run; FailedPrecondition if its
+  // checkpoint is gone or was written by a cluster's learner. After an error no file has changed.
   static absl::StatusOr<std::unique_ptr<TrainingRun>> Resume(const std::string& folder,
                                                              ProgramSet programs, Device device);
 
-  // Plays and learns until a limit, then saves. `on_iteration` is called after each iteration. An
-  // iteration that `stop` or the deadline cuts short has not been: call Run once, then Resume.
+  // Plays and learns until a limit, then saves. Calls `on_iteration` after each iteration. The
+  // results of an iteration that `stop` or the deadline interrupts are not saved. Call Run only
+  // once; to go on, use Resume.
   absl::Status Run(const RunLimits& limits,
                    const std::function<void(const v1::TrainMetrics&)>& on_iteration);
 
@@ -72,12 +76,12 @@ class TrainingRun {
   uint64_t games() const { return state_.games(); }
   uint64_t updates() const { return learner_->step(); }
   double seconds() const { return state_.seconds(); }
-  const std::vector<ProgramProgress>& progress() const { return progress_; }
+  const std::vector<ProgramProgress>& progress() const { return records_->progress(); }
 
  private:
   TrainingRun(RunLock lock, RunDirectory directory, v1::TrainConfig config, ProgramSet programs);
 
-  // All that a checkpoint and its games hold.
+  // The contents of a checkpoint and its games.
   struct Saved {
     uint64_t iteration = 0;
     Checkpoint checkpoint;
@@ -92,7 +96,7 @@ class TrainingRun {
 
   // training_run.cc
   absl::Status Demonstrate(const RunLimits& limits);
-  // These two: false if a limit cut it short.
+  // Iterate and Learn return false if a limit interrupted them.
   absl::StatusOr<bool> Iterate(const RunLimits& limits, v1::TrainMetrics& metrics);
   absl::StatusOr<bool> Learn(const RunLimits& limits, v1::TrainMetrics& metrics);
   absl::StatusOr<PlayedGames> Play(absl::Span<const GameTask> tasks, const RunLimits& limits,
@@ -111,7 +115,7 @@ class TrainingRun {
   absl::Status SetUp(TrainedNetwork made);
   Saved Capture() const;
   absl::Status Save(const Saved& saved);
-  absl::Status Restore(const Checkpoint& checkpoint);  // state_ is its state already
+  absl::Status Restore(const Checkpoint& checkpoint);  // state_ must be its state
   absl::Status CheckGames(absl::Span<const SharedTrajectory> games) const;
   absl::Status RestorePrograms();
 
@@ -121,15 +125,13 @@ class TrainingRun {
   ProgramSet programs_;
   SearchConfig search_;
   EvaluationOptions evaluation_;
-  Baselines baselines_;
   TrajectoryBuffer replay_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<BatchMaker> batches_;
-  v1::TrainState state_;          // counters; the rest is filled in by Capture
-  uint64_t saved_iteration_ = 0;  // of the latest checkpoint
-  std::vector<ProgramProgress> progress_;
-  std::vector<double> written_returns_;  // that best/ has mappings of; NaN: not known
+  v1::TrainState state_;                   // counters; the rest is filled in by Capture
+  uint64_t saved_iteration_ = 0;           // of the latest checkpoint
+  std::optional<ProgramRecords> records_;  // set by SetUp
 };
 
 }  // namespace mallocmuzero

@@ -299,8 +299,11 @@ TEST(TrainingRun, StoresNoGamesOfANetworkThatSaysNaN) {
   // A float with all bits set is NaN.
   for (NamedTensor& tensor : weights) tensor.bytes.assign(tensor.bytes.size(), '\xff');
   ASSERT_TRUE(network->ImportWeights(weights).ok());
+  // A game without a searched decision has no numbers of the network, so all are searched.
+  v1::TrainConfig config = SmallConfig();
+  config.mutable_self_play()->set_searched_share(1);
   const std::string folder = NewFolder("nan");
-  ASSERT_TRUE(StartRun(folder, SmallConfig(), network.get())->Run({.iterations = 2}, nullptr).ok());
+  ASSERT_TRUE(StartRun(folder, config, network.get())->Run({.iterations = 2}, nullptr).ok());
   const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
   EXPECT_EQ(run->iteration(), 2);
   EXPECT_GT(run->games(), 0);

@@ -1,7 +1,6 @@
 // TrainingRun: set-up, saving and resuming.
 
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,7 +24,8 @@
 namespace mallocmuzero {
 namespace {
 
-// A checkpoint whose games are on a cluster's replay shards has none here to go on with.
+// The games of a cluster's checkpoint are on replay shards: a run of `train` cannot continue from
+// it.
 absl::StatusOr<v1::TrainState> ReadState(const Checkpoint& checkpoint, const std::string& path) {
   v1::TrainState state;
   if (checkpoint.training_state.empty() || !state.ParseFromString(checkpoint.training_state)) {
@@ -59,11 +59,12 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(const std::strin
       SerializeDeterministically(from->config()) != SerializeDeterministically(config.network())) {
     return absl::InvalidArgumentError("network: as that of the weights to begin from expected");
   }
-  // What does not come to be leaves no folder behind.
+  // The folder is made last, so that an error leaves none behind.
   absl::StatusOr<TrainedNetwork> learner = MakeLearner(config, device);
   if (!learner.ok()) return learner.status();
-  // Before the folder is looked at, since of two that start at once only one may find it empty.
-  absl::StatusOr<RunLock> lock = RunLock::Take(folder);
+  // The lock comes before the check of the folder: if two processes start at the same time, only
+  // one may find it empty.
+  absl::StatusOr<RunLock> lock = RunLock::Acquire(folder);
   if (!lock.ok()) return lock.status();
   absl::StatusOr<RunDirectory> directory = RunDirectory::Create(folder, config);
   if (!directory.ok()) return directory.status();
@@ -71,8 +72,8 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(const std::strin
       new TrainingRun(*std::move(lock), *std::move(directory), config, std::move(programs)));
   MMZ_RETURN_IF_ERROR(run->SetUp(*std::move(learner)));
   if (from != nullptr) MMZ_RETURN_IF_ERROR(run->network_->CopyWeightsFrom(*from));
-  // Whoever resumes before the first iteration must find weights that were given, and a run without
-  // a checkpoint is known to have lost it.
+  // A Resume before the first iteration must find the weights of `from`. And because every run has
+  // a checkpoint from the start, a run without one must have lost it.
   MMZ_RETURN_IF_ERROR(SaveLatest(run->directory_, run->Capture().checkpoint));
   return run;
 }
@@ -82,7 +83,7 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Resume(const std::stri
                                                                  Device device) {
   absl::StatusOr<RunDirectory> directory = RunDirectory::Open(folder);
   if (!directory.ok()) return directory.status();
-  absl::StatusOr<RunLock> lock = RunLock::Take(folder);
+  absl::StatusOr<RunLock> lock = RunLock::Acquire(folder);
   if (!lock.ok()) return lock.status();
   const absl::StatusOr<std::optional<Checkpoint>> checkpoint = LoadLatest(*directory);
   if (!checkpoint.ok()) return checkpoint.status();
@@ -126,14 +127,12 @@ absl::Status TrainingRun::SetUp(TrainedNetwork made) {
   evaluation_.device = made.device;
   network_ = std::move(made.network);
   learner_ = std::move(made.learner);
-  for (size_t p = 0; p < programs_.size(); ++p) {
-    baselines_.emplace(programs_[p].sha256(), ReturnBaseline(programs_[p].rules().access_count(),
-                                                             RankedQuantile(config_.learner())));
-  }
-  absl::StatusOr<std::vector<ProgramProgress>> progress = StartProgress(programs_);
-  if (!progress.ok()) return progress.status();
-  progress_ = *std::move(progress);
-  batches_ = std::make_unique<BatchMaker>(programs_, baselines_, config_.learner(), threads());
+  absl::StatusOr<ProgramRecords> records =
+      ProgramRecords::Create(programs_, RankedQuantile(config_.learner()));
+  if (!records.ok()) return records.status();
+  records_ = *std::move(records);
+  batches_ =
+      std::make_unique<BatchMaker>(programs_, records_->baselines(), config_.learner(), threads());
   return absl::OkStatus();
 }
 
@@ -142,9 +141,7 @@ TrainingRun::Saved TrainingRun::Capture() const {
   *state.mutable_replay() = replay_.Save();
   state.set_rules_version(kGameRulesVersion);
   state.clear_programs();
-  for (const ProgramProgress& progress : progress_) {
-    *state.add_programs() = SaveProgress(progress, baselines_.at(progress.program->sha256()));
-  }
+  for (size_t p = 0; p < programs_.size(); ++p) *state.add_programs() = records_->Save(p);
   Saved saved = {.iteration = state.iteration(),
                  .checkpoint = MakeCheckpoint(*network_),
                  .games = replay_.SavedGames()};
@@ -156,21 +153,21 @@ TrainingRun::Saved TrainingRun::Capture() const {
 
 absl::Status TrainingRun::Save(const Saved& saved) {
   MMZ_RETURN_IF_ERROR(directory_.WriteGames(saved.iteration, saved.games));
-  // Of one iteration a second checkpoint is no better to fall back on than the first.
+  // A second checkpoint of the same iteration does not replace the previous one: two equal
+  // checkpoints are no better than one.
   MMZ_RETURN_IF_ERROR(saved.iteration == saved_iteration_
                           ? SaveCheckpoint(directory_.checkpoint_path(), saved.checkpoint)
                           : SaveLatest(directory_, saved.checkpoint));
   saved_iteration_ = saved.iteration;
-  // Only now does nothing need the older games.
+  // The older games are not needed any more.
   directory_.RemoveOtherGames(saved.iteration);
-  // Of hundreds of programs few have got a better game since.
-  written_returns_.resize(progress_.size(), std::numeric_limits<double>::quiet_NaN());
-  for (size_t p = 0; p < progress_.size(); ++p) {
-    if (progress_[p].best_return == written_returns_[p]) continue;
-    MMZ_RETURN_IF_ERROR(WriteBestMapping(directory_, progress_[p]));
-    if (!progress_[p].best_actions.empty()) written_returns_[p] = progress_[p].best_return;
+  // Only the programs with a better game: in a run of hundreds of programs these are few.
+  absl::Status status;
+  for (const size_t p : records_->TakeImproved()) {
+    if (status.ok()) status = WriteBestMapping(directory_, records_->progress()[p]);
+    if (!status.ok()) records_->PutBackImproved(p);
   }
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status TrainingRun::Restore(const Checkpoint& checkpoint) {
@@ -187,11 +184,11 @@ absl::Status TrainingRun::Restore(const Checkpoint& checkpoint) {
   if (!status.ok()) return in_file(status);
   status = RestorePrograms();
   if (!status.ok()) return in_file(status);
-  // The first checkpoint is written before there are any.
+  // The first checkpoint is written before there are games.
   absl::StatusOr<std::vector<SharedTrajectory>> games = std::vector<SharedTrajectory>();
   if (state_.replay().inserted_games() > 0) games = directory_.ReadGames(state_.iteration());
   if (absl::IsNotFound(games.status())) {
-    // As in a run that a learner of an earlier version has continued.
+    // For example in a run that a cluster's learner has continued.
     return absl::FailedPreconditionError(
         absl::StrCat(games.status().message(),
                      "; without the checkpoint's games the run cannot go on, and a new "
@@ -203,7 +200,8 @@ absl::Status TrainingRun::Restore(const Checkpoint& checkpoint) {
   status = replay_.Restore(state_.replay(), *games);
   if (!status.ok()) return in_file(status);
   saved_iteration_ = state_.iteration();
-  // Games of a later checkpoint than this one would pass for those of the one before the next.
+  // Games of a later checkpoint must go: they would be taken for those of the checkpoint before the
+  // next one.
   directory_.RemoveOtherGames(state_.iteration());
   return directory_.TruncateMetrics(state_.iteration());
 }
@@ -228,22 +226,21 @@ absl::Status TrainingRun::CheckGames(absl::Span<const SharedTrajectory> games) c
 }
 
 absl::Status TrainingRun::RestorePrograms() {
-  if (state_.programs_size() != progress_.size()) {
+  if (state_.programs_size() != programs_.size()) {
     return absl::InvalidArgumentError(absl::StrCat("a run of ", state_.programs_size(),
-                                                   " programs; ", progress_.size(),
+                                                   " programs; ", programs_.size(),
                                                    " were given: give the same ones"));
   }
-  for (size_t p = 0; p < progress_.size(); ++p) {
+  for (size_t p = 0; p < programs_.size(); ++p) {
     const v1::TrainState::Program& saved = state_.programs(static_cast<int>(p));
-    ProgramProgress& progress = progress_[p];
     if (saved.baseline().has_return_to_beat() != IsRanked(config_.learner())) {
       return absl::InvalidArgumentError(
           "learner.value_target: the run began with another one, and its networks' values mean "
           "something else");
     }
-    if (!RestoreProgress(saved, progress, baselines_.at(progress.program->sha256()))) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          progress.program->name(), ": not the program that the run was started with"));
+    if (!records_->Restore(p, saved)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(programs_[p].name(), ": not the program that the run was started with"));
     }
   }
   return absl::OkStatus();

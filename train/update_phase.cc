@@ -3,24 +3,24 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <random>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "learner/program_progress.h"
+#include "learner/row_weights.h"
 
 namespace mallocmuzero {
 namespace {
 
-// Updates whose rows are drawn at once: a game is played again once for all its rows in them. The
-// price is that priorities are as old as that.
+// The number of updates whose rows are drawn together: a game is played again only once for all its
+// rows in them. The cost is that their priorities are up to that many updates old.
 constexpr size_t kUpdatesInBlock = 16;
 
-// Fewer where rows come with the observations of the positions behind them, for their memory.
+// Rows with the observations of the positions behind them need more memory, so a block has fewer.
 size_t UpdatesInBlock(const v1::LearnerOptions& options) {
   if (options.consistency_weight() == 0) return kUpdatesInBlock;
   return std::max<size_t>(1, kUpdatesInBlock / (1 + options.unroll_steps()));
@@ -28,49 +28,47 @@ size_t UpdatesInBlock(const v1::LearnerOptions& options) {
 
 }  // namespace
 
-std::vector<BatchRow> DrawRows(const TrajectoryBuffer& replay, const v1::TrainConfig& config,
-                               size_t updates, std::mt19937_64& random) {
-  const size_t batch = config.learner().batch_size();
-  const size_t best = ImitatedRows(config.learner(), batch);
-  const size_t latest = batch - best;
-  std::vector<DrawnPosition> drawn = replay.Draw(updates * latest, random);
-  std::vector<DrawnPosition> imitated = replay.DrawBest(updates * best, random);
-  std::vector<BatchRow> rows;
-  rows.reserve(updates * batch);
-  for (size_t u = 0; u < updates; ++u) {
-    const absl::Span<DrawnPosition> own = absl::MakeSpan(drawn).subspan(u * latest, latest);
-    const std::vector<float> weights =
-        ImportanceWeights(own, replay.decisions(), config.replay().importance_exponent());
-    for (size_t i = 0; i < own.size(); ++i) {
-      rows.push_back({.drawn = std::move(own[i]), .weight = weights[i]});
-    }
-    for (size_t i = u * best; i < (u + 1) * best; ++i) {
-      rows.push_back({.drawn = std::move(imitated[i]), .imitate = true});
-    }
-  }
+UpdatePhase::UpdatePhase(const v1::TrainConfig& config, const BatchMaker& batches,
+                         TrajectoryBuffer& replay, Learner& learner)
+    : shape_({.rows = config.learner().batch_size(),
+              .imitated = ImitatedRows(config.learner(), config.learner().batch_size()),
+              .importance_exponent = config.replay().importance_exponent()}),
+      updates_in_block_(UpdatesInBlock(config.learner())),
+      batches_(batches),
+      replay_(replay),
+      learner_(learner) {}
+
+DrawnRows UpdatePhase::Draw(size_t batches, std::mt19937_64& random) const {
+  DrawnRows rows;
+  rows.drawn = replay_.Draw(batches * shape_.prioritized(), random);
+  rows.imitated = replay_.DrawBest(batches * shape_.imitated, random);
+  rows.positions = static_cast<double>(replay_.decisions());
   return rows;
+}
+
+void UpdatePhase::SetPriorities(const LearningBatch& batch, const UpdateResult& result) {
+  for (size_t i = 0; i < batch.prioritized; ++i) {
+    replay_.SetPriority(batch.block->keys[batch.first + i], result.value_errors[i]);
+  }
 }
 
 absl::StatusOr<std::optional<v1::TrainMetrics::Losses>> UpdatePhase::Run(
     size_t updates, std::mt19937_64& random, const std::function<bool()>& stop) {
   v1::TrainMetrics::Losses losses;
-  const size_t batch = config_.learner().batch_size();
-  const size_t in_block = UpdatesInBlock(config_.learner());
-  for (size_t done = 0; done < updates; done += in_block) {
+  const auto block = std::make_shared<UnrollBatch>();
+  for (size_t done = 0; done < updates; done += updates_in_block_) {
     if (stop()) return std::nullopt;
-    const size_t block = std::min(in_block, updates - done);
-    const std::vector<BatchRow> rows = DrawRows(replay_, config_, block, random);
-    absl::Status filled = batches_.Fill(rows, block_);
-    if (!filled.ok()) return filled;
-    for (size_t u = 0; u < block; ++u) {
+    const size_t in_block = std::min(updates_in_block_, updates - done);
+    absl::StatusOr<std::vector<LearningBatch>> made =
+        MakeBatches(batches_, shape_, in_block, Draw(in_block, random), block);
+    if (!made.ok()) return made.status();
+    for (LearningBatch& batch : *made) {
       if (stop()) return std::nullopt;
-      const UpdateResult result = learner_.Update(block_, u * batch, batch);
-      AddLosses(result, 1.0 / static_cast<double>(updates), losses);
-      for (size_t i = 0; i < batch; ++i) {
-        if (!rows[u * batch + i].imitate) {
-          replay_.SetPriority(block_.keys[u * batch + i], result.value_errors[i]);
-        }
-      }
+      const absl::StatusOr<UpdateResult> result =
+          UpdateFrom(batch, batch.LargestWeight(), learner_, nullptr);
+      if (!result.ok()) return result.status();
+      AddLosses(*result, 1.0 / static_cast<double>(updates), losses);
+      SetPriorities(batch, *result);
     }
   }
   return losses;

@@ -1,48 +1,45 @@
-// The learning half of an iteration: draws, batches, updates, priorities.
+// The learning part of an iteration: draws positions, makes batches and updates, sets priorities.
 
 #ifndef MALLOCMUZERO_TRAIN_UPDATE_PHASE_H_
 #define MALLOCMUZERO_TRAIN_UPDATE_PHASE_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <random>
 
 #include "absl/status/statusor.h"
 #include "learner/batch_maker.h"
 #include "learner/learner.h"
+#include "learner/learning_batch.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
 
-// Rows of `updates` batches, one behind the other: of each, first those drawn by priority, whose
-// importance weights are divided by the largest of their batch, then the imitated ones. `replay` is
-// not empty.
-std::vector<BatchRow> DrawRows(const TrajectoryBuffer& replay, const v1::TrainConfig& config,
-                               size_t updates, std::mt19937_64& random);
-
 // Thread-compatible; the arguments must outlive it.
 class UpdatePhase {
  public:
   UpdatePhase(const v1::TrainConfig& config, const BatchMaker& batches, TrajectoryBuffer& replay,
-              Learner& learner)
-      : config_(config), batches_(batches), replay_(replay), learner_(learner) {}
+              Learner& learner);
 
-  // Makes `updates` updates, one or more, from a buffer that is not empty, and returns their mean
-  // losses; none if `stop`, asked before each update, became true before the last.
+  // Makes `updates` updates (1 or more) and returns their mean losses. The buffer must not be
+  // empty. `stop` is called before each update; if it is true, the result is empty.
   absl::StatusOr<std::optional<v1::TrainMetrics::Losses>> Run(size_t updates,
                                                               std::mt19937_64& random,
                                                               const std::function<bool()>& stop);
 
  private:
-  const v1::TrainConfig& config_;
+  DrawnRows Draw(size_t batches, std::mt19937_64& random) const;
+  void SetPriorities(const LearningBatch& batch, const UpdateResult& result);
+
+  const BatchShape shape_;
+  const size_t updates_in_block_;
   const BatchMaker& batches_;
   TrajectoryBuffer& replay_;
   Learner& learner_;
-  UnrollBatch block_;
 };
 
 }  // namespace mallocmuzero

@@ -36,7 +36,7 @@ constexpr char kToThePoint[] = "to the point";
 
 constexpr uint32_t kMaxInFlight = 128;
 
-// The first access behind that share of them.
+// The first access behind that share of the accesses.
 uint32_t AccessAt(const PlayedProgram& program, double share) {
   return static_cast<uint32_t>(std::ceil(share * program.rules().access_count()));
 }
@@ -44,10 +44,10 @@ uint32_t AccessAt(const PlayedProgram& program, double share) {
 absl::StatusOr<std::vector<v1::Trajectory>> PlayGames(
     const PlayedProgram& program, const std::shared_ptr<const NetworkSnapshot>& network,
     const ValueRankingOptions& options, uint32_t explored_until) {
-  // The policy alone plays; the search has to be one that could be.
+  // The policy alone plays, but SelfPlay wants a valid search.
   const absl::StatusOr<SearchConfig> search = MakeSearchConfig(DefaultSearchOptions());
   if (!search.ok()) return search.status();
-  // The same seeds each time: games are the same until they stop exploring.
+  // Each call uses the same seeds, so that games are the same until they stop exploring.
   Random random(options.seed);
   std::vector<GameTask> tasks;
   for (uint32_t g = 0; g < options.games; ++g) {
@@ -66,29 +66,30 @@ absl::StatusOr<std::vector<v1::Trajectory>> PlayGames(
   return std::move(played->games);
 }
 
-// A game as it is known at one of its decisions; shares of the all-HBM cycles.
-struct Standing {
-  double so_far = 0;      // saved
-  double to_go = 0;       // really
-  double mean_to_go = 0;  // by the baseline
-  double value = 0;       // what is to go, by the value head
-  double rank = 0;        // the value head's own number
+// The outcome of a game and its prediction at one of its decisions. Shares of the all-HBM cycles.
+struct GamePrediction {
+  double so_far = 0;      // saved before the decision
+  double to_go = 0;       // the real return to go
+  double mean_to_go = 0;  // the baseline's return to go
+  double value = 0;       // the return to go that the value head predicts
+  double rank = 0;        // the number of the value head
 
-  // The whole return if nothing is explored from here on; NaN: not known.
+  // The return of the whole game if nothing is explored from here on; NaN if not known.
   double if_policy_followed = std::numeric_limits<double>::quiet_NaN();
 };
 
-// Writes what the player saw at a decision, and says how the game stood.
-Standing Observe(const PlayedProgram& program, const v1::Trajectory& trajectory, size_t decision,
-                 absl::Span<float> observation) {
+// Writes the observation of a decision, and fills in so_far and to_go.
+GamePrediction StartPrediction(const PlayedProgram& program, const v1::Trajectory& trajectory,
+                               size_t decision, absl::Span<float> observation) {
   Game game(program.rules());
   for (size_t d = 0; d < decision; ++d) game.Apply(static_cast<Action>(trajectory.actions()[d]));
   ObservationWriter(program.tables()).Write(game, observation);
-  return {.so_far = game.total_return(), .to_go = TotalReturn(trajectory) - game.total_return()};
+  return {.so_far = game.total_return(),
+          .to_go = TotalReturn(trajectory).share() - game.total_return()};
 }
 
-// The decision at which a game is looked at: the first one at `access` or behind it, or one near
-// the end.
+// The index of the decision at which a game is predicted: the first one at `access` or behind it,
+// but not too close to the end.
 size_t DecisionOf(const v1::Trajectory& game, uint32_t access) {
   const auto begin = game.accesses().begin();
   const auto end = game.accesses().end();
@@ -97,37 +98,40 @@ size_t DecisionOf(const v1::Trajectory& game, uint32_t access) {
   return std::min(late, static_cast<size_t>(std::lower_bound(begin, end, access) - begin));
 }
 
-// All games at that access. None of them is without decisions.
-std::vector<Standing> Stand(const PlayedProgram& program, const NetworkSnapshot& network,
-                            const ReturnBaseline& baseline, absl::Span<const v1::Trajectory> games,
-                            uint32_t access) {
-  std::vector<Standing> standings;
+// Predicts all games at that access. Each game must have a decision.
+std::vector<GamePrediction> PredictAll(const PlayedProgram& program, const NetworkSnapshot& network,
+                                       const ReturnBaseline& baseline,
+                                       absl::Span<const v1::Trajectory> games, uint32_t access) {
+  std::vector<GamePrediction> predictions;
   std::vector<float> observation(kObservationSize);
   std::vector<float> logits(kActionCount);
   for (const v1::Trajectory& game : games) {
     const size_t decision = DecisionOf(game, access);
-    Standing standing = Observe(program, game, decision, absl::MakeSpan(observation));
+    GamePrediction prediction =
+        StartPrediction(program, game, decision, absl::MakeSpan(observation));
     float value = 0;
     network.Evaluate(observation, absl::MakeSpan(&value, 1), absl::MakeSpan(logits));
-    standing.mean_to_go = baseline.At(game.accesses(static_cast<int>(decision)));
-    standing.value = standing.mean_to_go + value * baseline.scale();
-    standing.rank = value;
-    standings.push_back(standing);
+    const uint32_t decided = game.accesses(static_cast<int>(decision));
+    prediction.mean_to_go = baseline.At(decided).share();
+    prediction.value = baseline.FromNetwork(NetworkValue(value), decided).share();
+    prediction.rank = value;
+    predictions.push_back(prediction);
   }
-  return standings;
+  return predictions;
 }
 
-// Adds the pairs of games that stand like that.
-void Count(absl::Span<const Standing> standings, const ValueRankingOptions& options, Point& point) {
+// Adds the pairs of those games to a point of the report.
+void Count(absl::Span<const GamePrediction> predictions, const ValueRankingOptions& options,
+           Point& point) {
   const double least = options.least_difference;
   std::vector<double> whole, predicted, without_value, by_policy, to_go, values;
-  for (const Standing& standing : standings) {
-    whole.push_back(standing.so_far + standing.to_go);
-    predicted.push_back(options.ranked ? standing.rank : standing.so_far + standing.value);
-    without_value.push_back(standing.so_far + standing.mean_to_go);
-    by_policy.push_back(standing.if_policy_followed);
-    to_go.push_back(standing.to_go);
-    values.push_back(standing.value);
+  for (const GamePrediction& prediction : predictions) {
+    whole.push_back(prediction.so_far + prediction.to_go);
+    predicted.push_back(options.ranked ? prediction.rank : prediction.so_far + prediction.value);
+    without_value.push_back(prediction.so_far + prediction.mean_to_go);
+    by_policy.push_back(prediction.if_policy_followed);
+    to_go.push_back(prediction.to_go);
+    values.push_back(prediction.value);
   }
   CountPairs(whole, predicted, least, *point.mutable_whole());
   CountPairs(whole, without_value, least, *point.mutable_whole_without_value());
@@ -191,11 +195,12 @@ absl::Status RankGames(const PlayedProgram& program,
   if (!to_the_end.ok()) return to_the_end.status();
   const ReturnBaseline own = BaselineOf(program, *to_the_end);
   const ReturnBaseline& measure = baseline == nullptr ? own : *baseline;
-  const auto count = [&](absl::Span<const Standing> standings, const char* explored, double at) {
-    Count(standings, options, FindPoint(explored, at, *report.mutable_points()));
+  const auto count = [&](absl::Span<const GamePrediction> predictions, const char* explored,
+                         double at) {
+    Count(predictions, options, FindPoint(explored, at, *report.mutable_points()));
     Point& total = FindPoint(explored, 0, *report.mutable_totals());
-    Count(standings, options, total);
-    // It is not known of all points.
+    Count(predictions, options, total);
+    // Some points do not have it.
     total.clear_whole_by_policy();
   };
   for (const double share : kShares) {
@@ -203,15 +208,16 @@ absl::Status RankGames(const PlayedProgram& program,
     const absl::StatusOr<std::vector<v1::Trajectory>> to_the_point =
         PlayGames(program, network, options, access);
     if (!to_the_point.ok()) return to_the_point.status();
-    count(Stand(program, *network, measure, *to_the_point, access), kToThePoint, share);
-    std::vector<Standing> standings = Stand(program, *network, measure, *to_the_end, access);
-    for (size_t g = 0; g < standings.size(); ++g) {
-      standings[g].if_policy_followed = TotalReturn((*to_the_point)[g]);
+    count(PredictAll(program, *network, measure, *to_the_point, access), kToThePoint, share);
+    std::vector<GamePrediction> predictions =
+        PredictAll(program, *network, measure, *to_the_end, access);
+    for (size_t g = 0; g < predictions.size(); ++g) {
+      predictions[g].if_policy_followed = TotalReturn((*to_the_point)[g]).share();
     }
-    count(standings, kToTheEnd, share);
+    count(predictions, kToTheEnd, share);
   }
-  count(Stand(program, *network, measure, *to_the_end, program.rules().access_count()), kToTheEnd,
-        1);
+  count(PredictAll(program, *network, measure, *to_the_end, program.rules().access_count()),
+        kToTheEnd, 1);
   return absl::OkStatus();
 }
 

@@ -1,4 +1,5 @@
-// How well a network's values rank games: pairs of games, and what it says of them on the way.
+// Measures how well a network's values rank games: for pairs of games, whether it predicts the
+// better one before their end.
 
 #ifndef MALLOCMUZERO_TRAIN_VALUE_RANKING_H_
 #define MALLOCMUZERO_TRAIN_VALUE_RANKING_H_
@@ -15,27 +16,27 @@
 
 namespace mallocmuzero {
 
-// Adds the pairs of `truths` that differ by `least` or more, and how many of them the predictions,
-// one a truth, put in the same order; equal predictions count one half. `right` is a share, of all
-// pairs counted so far.
+// Counts the pairs of `truths` that differ by `least` or more, and the pairs that the predictions
+// put in the same order. There is one prediction for each truth; a pair of equal predictions counts
+// one half. `right` is the share of all pairs counted so far.
 void CountPairs(absl::Span<const double> truths, absl::Span<const double> predictions, double least,
                 v1::ValueBenchReport::Ranking& ranking);
 
 struct ValueRankingOptions {
-  uint32_t games = 200;  // of each way of exploring
+  uint32_t games = 200;  // number of games for each way of exploring
   uint64_t seed = 0;
   uint32_t threads = 1;
   double least_difference = 0.005;  // share of the all-HBM cycles
 
-  // Whether the network's values say how whole games compare (learner.value_target RANKED).
+  // Whether the network's values are ranked (learner.value_target RANKED).
   bool ranked = false;
 };
 
-// Plays games of the program by the network's policy, without a search, exploring as self-play does
-// at 1, 4, 16 and 64 decisions a game in turn, and adds to all points and totals of the report.
-// `baseline` is what the network's values are measured by; null: that of the games played which
-// explore as many decisions as self-play's default. Ranked values need none, and say nothing of
-// what is to go. ResourceExhausted for lack of memory.
+// Plays games of the program by the network's policy, without a search. The games explore 1, 4, 16
+// and 64 decisions by turns, as self-play does. Adds to all points and totals of the report.
+// `baseline` converts the network's values. If it is null, the baseline is made of the games that
+// explore as many decisions as self-play does by default. Ranked values need no baseline and
+// predict no return to go. ResourceExhausted if memory is short.
 absl::Status RankGames(const PlayedProgram& program,
                        const std::shared_ptr<const NetworkSnapshot>& network,
                        const ReturnBaseline* baseline, const ValueRankingOptions& options,

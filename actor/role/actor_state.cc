@@ -95,11 +95,11 @@ void ActorState::AddRound(const SelfPlayStats& stats, absl::Span<const v1::Traje
   const absl::MutexLock lock(&mutex_);
   figures_.stats.Add(stats);
   for (const v1::Trajectory& game : self_play) {
-    const double value = TotalReturn(game);
+    const double value = TotalReturn(game).share();
     AddOutcome(game.program_sha256(), 1, value, value);
   }
   for (const v1::Trajectory& game : evaluations) {
-    AddEvaluation(game.program_sha256(), game.network_step(), TotalReturn(game));
+    AddEvaluation(game.program_sha256(), game.network_step(), TotalReturn(game).share());
   }
 }
 

@@ -1,7 +1,5 @@
 #include "actor/role/assigned_programs.h"
 
-#include <cmath>
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -65,22 +63,6 @@ absl::StatusOr<std::shared_ptr<const AssignedPrograms>> ReadAssignment(
   }
   return std::make_shared<const AssignedPrograms>(
       AssignedPrograms{.assignment = assignment, .programs = *std::move(set), .search = *search});
-}
-
-size_t DrawProgram(absl::Span<const double> weights, size_t count, Random& random) {
-  double sum = 0;
-  bool usable = weights.size() == count;
-  for (const double weight : weights) {
-    usable = usable && std::isfinite(weight) && weight >= 0;
-    sum += weight;
-  }
-  if (!usable || !(sum > 0)) return random.Below(static_cast<uint32_t>(count));
-  double left = random.Unit() * sum;
-  for (size_t p = 0; p < count; ++p) {
-    left -= weights[p];
-    if (left < 0) return p;
-  }
-  return count - 1;
 }
 
 }  // namespace mallocmuzero

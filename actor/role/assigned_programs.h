@@ -3,14 +3,11 @@
 #ifndef MALLOCMUZERO_ACTOR_ROLE_ASSIGNED_PROGRAMS_H_
 #define MALLOCMUZERO_ACTOR_ROLE_ASSIGNED_PROGRAMS_H_
 
-#include <cstddef>
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "actor/role/learner_client.h"
 #include "actor/search/search.h"
-#include "base/random.h"
 #include "env/program_set.h"
 #include "mallocmuzero/v1/learner.pb.h"
 
@@ -27,10 +24,6 @@ struct AssignedPrograms {
 // file is missing or damaged or that cannot be played.
 absl::StatusOr<std::shared_ptr<const AssignedPrograms>> ReadAssignment(
     const v1::Assignment& assignment, const ProgramFiles& files);
-
-// Draws an index below `count` in proportion to `weights`. Draws uniformly if `weights` is not
-// valid: not `count` finite values of 0 or more, at least one of them above 0.
-size_t DrawProgram(absl::Span<const double> weights, size_t count, Random& random);
 
 }  // namespace mallocmuzero
 

@@ -1,6 +1,5 @@
 #include "actor/role/assigned_programs.h"
 
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -67,24 +66,6 @@ TEST_F(AssignedProgramsTest, AFileThatIsNotTheProgramIsRefused) {
   EXPECT_THAT(Error(), HasSubstr("another program's"));
   files_.clear();
   EXPECT_THAT(Error(), HasSubstr("its file is missing"));
-}
-
-TEST(DrawProgram, DrawsByWeight) {
-  Random random(1);
-  int counts[3] = {};
-  for (int i = 0; i < 10'000; ++i) ++counts[DrawProgram({0.5, 0, 0.5}, 3, random)];
-  EXPECT_EQ(counts[1], 0);
-  EXPECT_NEAR(counts[0], 5000, 250);  // five standard deviations, each 50
-}
-
-TEST(DrawProgram, WeightsThatCannotBeAreAsNone) {
-  Random random(1);
-  const std::vector<double> unusable[] = {{}, {1}, {0, 0}, {-1, 2}, {std::nan(""), 1}};
-  for (const std::vector<double>& weights : unusable) {
-    int counts[2] = {};
-    for (int i = 0; i < 1000; ++i) ++counts[DrawProgram(weights, 2, random)];
-    EXPECT_NEAR(counts[0], 500, 80);
-  }
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace mallocmuzero {
 class Security;  // rpc/security.h
 
 struct LearnerClientOptions {
-  std::string address;  // host:port
+  std::string address;  // HOST:PORT
   std::shared_ptr<const Security> security;
   uint64_t seed = 0;  // for the jitter of the pauses between attempts
 

@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "actor/demonstrations.h"
 #include "actor/game_recorder.h"
+#include "actor/task_maker.h"
 #include "base/status_macros.h"
 #include "env/recorded_game.h"
 #include "env/solvers/solve.h"
@@ -113,32 +114,32 @@ absl::StatusOr<bool> RoundPlayer::Demonstrate(const absl::Notification& stop) {
   return true;
 }
 
-Round RoundPlayer::NewGames() {
+TaskMaker RoundPlayer::MakeTasks() {
   const v1::Assignment& assignment = inputs_.assigned->assignment;
+  return {{.explored_decisions = assignment.explored_decisions(),
+           .searched_share = assignment.searched_share(),
+           .searches = assignment.search().simulations() > 0},
+          [this] { return TrajectoryId(options_.run, options_.thread, games_++); },
+          random_};
+}
+
+Round RoundPlayer::NewGames() {
   const ProgramSet& programs = inputs_.assigned->programs;
-  const bool searches = assignment.search().simulations() > 0;
+  const double evaluated_share = inputs_.assigned->assignment.evaluated_share();
   Round round;
-  const auto add = [&](const PlayedProgram& program, float explored, float searched) {
-    round.tasks.push_back({.program = &program,
-                           .id = TrajectoryId(options_.run, options_.thread, games_++),
-                           .seed = random_.Next(),
-                           .explored = explored,
-                           .searched = searches ? searched : 0});
-  };
   for (uint32_t g = 0; g < options_.games; ++g) {
-    if (random_.Unit() < assignment.evaluated_share()) ++round.evaluations;
+    if (random_.Unit() < evaluated_share) ++round.evaluations;
   }
+  TaskMaker maker = MakeTasks();
   for (size_t e = 0; e < round.evaluations; ++e) {
     // The programs take turns. Other threads and processes start at other programs.
     const uint64_t turn = options_.run + options_.thread + evaluations_++;
-    add(programs[turn % programs.size()], 0, 1);
+    maker.AddEvaluation(programs[turn % programs.size()]);
   }
-  while (round.tasks.size() < options_.games) {
-    const PlayedProgram& program =
-        programs[DrawProgram(inputs_.program_weights, programs.size(), random_)];
-    add(program, assignment.explored_decisions() / static_cast<float>(program.decisions()),
-        assignment.searched_share());
+  while (maker.tasks().size() < options_.games) {
+    maker.AddSelfPlay(programs[DrawProgram(inputs_.program_weights, programs.size(), random_)]);
   }
+  round.tasks = std::move(maker).Take();
   return round;
 }
 
@@ -149,7 +150,7 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
     why_none = {.on = PlayBlock::On::kReplay, .why = std::string(drawn.status().message())};
     return {};
   }
-  Round round;
+  TaskMaker maker = MakeTasks();
   absl::flat_hash_set<std::string> ids;
   for (SampledPosition& position : *drawn) {
     const v1::Trajectory& game = *position.trajectory;
@@ -158,18 +159,13 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
         !CheckRecordedGame(*program, game).ok() || !ids.insert(game.id()).second) {
       continue;
     }
-    round.tasks.push_back({.program = program,
-                           .id = game.id(),
-                           .seed = random_.Next(),
-                           .explored = 0,
-                           .searched = 1,
-                           .again = std::move(position.trajectory)});
+    maker.AddReanalysis(*program, std::move(position.trajectory));
   }
-  if (round.tasks.empty()) {
+  if (maker.tasks().empty()) {
     why_none = {
         .on = PlayBlock::On::kReplay, .why = "no games of older weights", .flow_control = true};
   }
-  return round;
+  return {.tasks = std::move(maker).Take()};
 }
 
 void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) {

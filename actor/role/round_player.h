@@ -15,6 +15,7 @@
 #include "actor/role/actor_state.h"
 #include "actor/role/play_block.h"
 #include "actor/self_play.h"
+#include "actor/task_maker.h"
 #include "base/random.h"
 #include "model/network.h"
 #include "replay/client/replay_sampler.h"
@@ -62,6 +63,7 @@ class RoundPlayer {
   // Plays demonstrations of a program for which the learner wants them. Returns false if there is
   // no such program.
   absl::StatusOr<bool> Demonstrate(const absl::Notification& stop);
+  TaskMaker MakeTasks();
   Round NewGames();
   // Draws stored games that were searched with older weights than the current ones, each at most
   // once. If there are none, `why_none` says why.

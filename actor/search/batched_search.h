@@ -1,4 +1,4 @@
-// Runs the searches of many games in step, with one batch for the network a simulation.
+// Runs the searches of many games together: each simulation is one batch for the network.
 
 #ifndef MALLOCMUZERO_ACTOR_SEARCH_BATCHED_SEARCH_H_
 #define MALLOCMUZERO_ACTOR_SEARCH_BATCHED_SEARCH_H_
@@ -22,26 +22,26 @@ struct BatchedSearchStats {
   double tree_seconds = 0;
 };
 
-// Nothing is allocated after construction. Not thread-safe.
+// The constructor allocates all memory. Not thread-safe.
 class BatchedSearch {
  public:
   // Both must outlive this. The model must have the search's actions, and its slots at least.
   BatchedSearch(Search& search, LatentModel& model);
 
-  // What the network makes of the positions of `games`, in one batch: row i of `observations`
-  // [games, observation_size] and of the result is of games[i]. The result holds until the next
-  // call of this class. Searches that are under way go on where they are, those of `games` do not.
+  // Evaluates the positions of `games` in one batch. Row i of `observations`
+  // [games, observation_size] and of the result belongs to games[i]. The result stays valid until
+  // the next call of this class. Searches of `games` that are under way end; others go on.
   Evaluations EvaluateRoots(absl::Span<const uint32_t> games, absl::Span<const float> observations);
 
-  // Begins the search of the game in row `row` of what EvaluateRoots, the call before, returned;
-  // other rows may be begun in between.
+  // Begins the search of the game in row `row` of the latest EvaluateRoots. No other call but Begin
+  // may come between the two.
   void Begin(size_t row, const RootOptions& options);
 
-  // One simulation for each of `games`, all of them begun, that is not done, in one batch. False
-  // if all are done.
+  // Runs one simulation, in one batch, for each of `games` that is not done. All must have begun.
+  // False if all are done.
   bool Step(absl::Span<const uint32_t> games);
 
-  // EvaluateRoots, Begin with options[i] for games[i], then Step until all of `games` are done.
+  // Calls EvaluateRoots, then Begin with options[i] for games[i], then Step until all are done.
   void Run(absl::Span<const uint32_t> games, absl::Span<const float> observations,
            absl::Span<const RootOptions> options);
 

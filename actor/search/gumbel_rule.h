@@ -1,5 +1,5 @@
-// How Gumbel MuZero goes down a tree. Names and order of operations follow mctx 0.0.71:
-// action_selection.py, qtransforms.py and seq_halving.py.
+// The rules by which Gumbel MuZero chooses actions in a tree. Names and order of operations follow
+// mctx 0.0.71: action_selection.py, qtransforms.py and seq_halving.py.
 
 #ifndef MALLOCMUZERO_ACTOR_SEARCH_GUMBEL_RULE_H_
 #define MALLOCMUZERO_ACTOR_SEARCH_GUMBEL_RULE_H_
@@ -35,7 +35,7 @@ class GumbelRule {
     root.considered_visits = considered_.Row(legal_actions);
   }
 
-  // gumbel_muzero_root_action_selection: the best of those whose turn it is in the halving.
+  // gumbel_muzero_root_action_selection: the best action among those that the halving visits now.
   Int4 SelectAtRoot(const Root* const* roots, const Quad& nodes) const {
     Float4 visits;
     for (int k = 0; k < 4; ++k) {
@@ -54,7 +54,7 @@ class GumbelRule {
     return Argmax(scores, actions_.count());
   }
 
-  // Of the most visited actions the best.
+  // The best of the most visited actions.
   Int4 Choose(const Root* const* roots, const Quad& nodes) const {
     return Best({roots, actions_.count()}, nodes, MaxOf(nodes.child_visits, actions_.count()));
   }
@@ -68,7 +68,7 @@ class GumbelRule {
     return policy;
   }
 
-  // The Q-values, and the mixed value (appendix D of the paper) where there was no visit.
+  // The Q-values; an action without a visit has the mixed value (appendix D of the paper).
   Columns<kMax> Completed(const Quad& nodes) const {
     Columns<kMax> q_values;
     Float4 prior_sum = All(0);
@@ -89,7 +89,8 @@ class GumbelRule {
 
  private:
   static constexpr float kEpsilon = 1e-8F;
-  static constexpr float kLowScore = -1e9F;  // an action alone in its turn is still visited
+  // The least score. It is finite, so that the only action of a turn is still visited.
+  static constexpr float kLowScore = -1e9F;
 
   // qtransform_completed_by_mix_value.
   Columns<kMax> Rescaled(const Quad& nodes) const {
@@ -112,7 +113,7 @@ class GumbelRule {
     return Softmax(logits, actions_.count());
   }
 
-  // score_considered, then the argmax: of the legal actions with so many visits.
+  // score_considered, then the argmax over the legal actions with that number of visits.
   Int4 Best(const RootQuad<kMax>& root, const Quad& nodes, Float4 visits) const {
     const Float4 max_logit = MaxOf(nodes.logits, actions_.count());
     Columns<kMax> scores = Rescaled(nodes);

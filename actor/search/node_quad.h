@@ -1,4 +1,5 @@
-// Four nodes of search trees side by side, and what the rules of descent compute of them.
+// Four nodes of search trees side by side, and the numbers that the rules of selection need of
+// them.
 
 #ifndef MALLOCMUZERO_ACTOR_SEARCH_NODE_QUAD_H_
 #define MALLOCMUZERO_ACTOR_SEARCH_NODE_QUAD_H_
@@ -13,13 +14,13 @@
 
 namespace mallocmuzero {
 
-// One number an action of each of four nodes.
+// One number for each action of each of four nodes.
 template <int kMax>
 struct Columns {
   Float4 at[kMax];
 };
 
-// Row `row` of four nodes, or roots.
+// Row `row` of four nodes or roots.
 template <int kMax, class Node, class Row>
 Columns<kMax> LoadColumns(const Node* const* nodes, Row row, int actions) {
   Columns<kMax> columns;
@@ -31,8 +32,8 @@ Columns<kMax> LoadColumns(const Node* const* nodes, Row row, int actions) {
   return columns;
 }
 
-// Four nodes, one a lane. What is done in one lane depends neither on which lane it is nor on the
-// others, so a node's numbers are the same whatever is computed beside it.
+// Four nodes, one in each lane. The result of a lane depends neither on its place nor on the other
+// lanes. So a node gets the same numbers whichever nodes are computed beside it.
 template <int kMax>
 struct NodeQuad {
   NodeQuad(const TreeNode<kMax>* const* nodes, int actions)
@@ -97,7 +98,7 @@ Columns<kMax> Softmax(Columns<kMax> logits, int actions) {
   return logits;
 }
 
-// The first of the highest; action 0 if scores are not numbers.
+// The lowest action among those with the highest score; 0 if scores are NaN.
 template <int kMax>
 Int4 Argmax(const Columns<kMax>& scores, int actions) {
   Float4 best = scores.at[0];
@@ -110,8 +111,8 @@ Int4 Argmax(const Columns<kMax>& scores, int actions) {
   return action;
 }
 
-// The same among the legal actions that are `considered` (masks); the first legal one if scores are
-// not numbers.
+// The same among the legal actions that are `considered` (masks); the lowest legal action if scores
+// are NaN.
 template <int kMax, class Considered>
 Int4 ArgmaxAtRoot(const RootQuad<kMax>& root, const Columns<kMax>& scores, int actions,
                   Considered considered) {

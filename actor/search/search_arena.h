@@ -225,7 +225,7 @@ class SearchArena final : public SearchTrees {
     });
   }
 
-  // Of the games that have simulations left.
+  // Chooses the next action at the roots of the games that have simulations left.
   void SelectAtRoots(absl::Span<const uint32_t> games) {
     std::array<Node*, kGamesAtOnce> nodes;
     std::array<const RootState<kMax>*, kGamesAtOnce> roots;

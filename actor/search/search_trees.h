@@ -11,8 +11,8 @@
 
 namespace mallocmuzero {
 
-// What Search does, less what is the same for all trees. Selecting and backing up are calls for
-// many games, so that a virtual call costs nothing.
+// The part of Search that depends on the number of actions and on the rule of selection. Select and
+// Backup take many games at once, so that the cost of a virtual call does not count.
 class SearchTrees {
  public:
   SearchTrees() = default;

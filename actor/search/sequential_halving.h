@@ -8,16 +8,16 @@
 
 namespace mallocmuzero {
 
-// Sequential Halving (Karnin et al. 2013) as Gumbel MuZero uses it: simulation i at the root visits
-// the best action that has exactly as many visits as row `considered` says at i. The counts are
-// those of mctx, seq_halving.get_table_of_considered_visits.
+// Sequential Halving (Karnin et al., 2013) as Gumbel MuZero uses it. Simulation i at the root
+// visits the best of the actions whose number of visits is entry i of the row for the number of
+// actions considered. The counts are those of mctx, seq_halving.get_table_of_considered_visits.
 class ConsideredVisits {
  public:
   // Rows for 1 to max_considered actions (at least 1), each of `simulations` counts.
   ConsideredVisits(uint32_t max_considered, uint32_t simulations);
 
-  // The counts for a root with so many actions to choose from; more than the maximum is the
-  // maximum.
+  // The counts for a root with that number of actions to choose from. Numbers above the maximum
+  // count as the maximum.
   const float* Row(uint32_t actions) const;
 
  private:

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,6 +26,7 @@
 #include "actor/role/assigned_programs.h"
 #include "actor/role/learner_client.h"
 #include "actor/role/play_block.h"
+#include "actor/task_maker.h"
 #include "base/random.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -67,7 +67,7 @@ v1::Trajectory MakeUpGame(const PlayedProgram& program, uint64_t seed) {
   while (!game.finished()) {
     const Action action = player.Choose(game);
     if (random.Below(4) > 0) {
-      recorder.Apply(game, action, {}, std::numeric_limits<float>::quiet_NaN());
+      recorder.Apply(game, action);
       continue;
     }
     float policy[kActionCount] = {};
@@ -77,7 +77,7 @@ v1::Trajectory MakeUpGame(const PlayedProgram& program, uint64_t seed) {
       sum += policy[a];
     }
     for (float& share : policy) share = sum > 0 ? share / sum : 0;
-    recorder.Apply(game, action, policy, static_cast<float>(random.Unit()));
+    recorder.Apply(game, action, policy, NetworkValue(random.Unit()));
   }
   return std::move(recorder).Finish();
 }

@@ -52,7 +52,7 @@ void Describe(const PlayedProgram& program, const v1::Trajectory& game,
   entry.set_decisions(static_cast<uint32_t>(game.actions().size()));
   entry.set_all_hbm_cycles(all_hbm);
   entry.set_greedy_cycles(all_hbm * (1 - greedy));
-  entry.set_total_cycles(all_hbm * (1 - TotalReturn(game)));
+  entry.set_total_cycles(all_hbm * (1 - TotalReturn(game).share()));
   if (!std::isnan(program.default_return())) {
     entry.set_default_cycles(all_hbm * (1 - program.default_return()));
   }

@@ -15,6 +15,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "learner/row_weights.h"
 #include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
@@ -28,21 +30,28 @@ constexpr size_t kBatchesInBlock = 4;
 constexpr absl::Duration kPatience = absl::Milliseconds(500);
 constexpr absl::Duration kRefusedPause = absl::Milliseconds(10);
 
-}  // namespace
-
-double PreparedBatch::LargestWeight() const {
-  if (prioritized.empty()) return 0;
-  const auto weights = block->weights.begin() + static_cast<int64_t>(first);
-  return *std::max_element(weights, weights + static_cast<int64_t>(prioritized.size())) *
-         divided_by;
+// Converts positions to those of a batch maker. Their games have searched_returns. Their keys have
+// no serial, because the shards name positions in another way.
+std::vector<DrawnPosition> ToDrawnPositions(absl::Span<const SampledPosition> sampled,
+                                            const GameBook& book) {
+  absl::flat_hash_map<const v1::Trajectory*, SharedTrajectory> converted;
+  std::vector<DrawnPosition> drawn;
+  drawn.reserve(sampled.size());
+  for (const SampledPosition& row : sampled) {
+    SharedTrajectory& game = converted[row.trajectory.get()];
+    if (game == nullptr) game = book.WithSearchedReturns(row.trajectory);
+    drawn.push_back(
+        {.trajectory = game, .key = {.position = row.position}, .probability = row.probability});
+  }
+  return drawn;
 }
 
-void PreparedBatch::DivideWeights(double largest) {
-  const double factor = divided_by / largest;
-  for (size_t i = 0; i < prioritized.size(); ++i) {
-    block->weights[first + i] = static_cast<float>(block->weights[first + i] * factor);
-  }
-  divided_by = largest;
+}  // namespace
+
+BatchShape BatchSource::Shape() const {
+  return {.rows = options_.rows,
+          .imitated = ImitatedRows(options_.learner, options_.rows),
+          .importance_exponent = options_.importance_exponent};
 }
 
 BatchSource::BatchSource(const BatchSourceOptions& options, const ProgramSet& programs,
@@ -105,7 +114,7 @@ bool BatchSource::DrawRows(v1::Selection selection, size_t count,
     for (SampledPosition& row : *more) {
       const v1::Trajectory* game = row.trajectory.get();
       auto found = judged.find(game);
-      if (found == judged.end()) found = judged.emplace(game, book_.Take(*game)).first;
+      if (found == judged.end()) found = judged.emplace(game, book_.Accept(*game)).first;
       const bool is_position = row.position < game->accesses_size();
       if (found->second.ok() && is_position) {
         drawn.push_back(std::move(row));
@@ -130,7 +139,7 @@ void BatchSource::ImitateTheBest(std::vector<SampledPosition>& imitated) {
   if (options_.best_games != 1) return;
   const absl::MutexLock lock(&mutex_);
   for (const SampledPosition& row : imitated) {
-    const double total_return = TotalReturn(*row.trajectory);
+    const HbmShare total_return = TotalReturn(*row.trajectory);
     BestGame& best = best_[row.trajectory->program_sha256()];
     // A game with the same id was searched again and has newer policies.
     if (best.game == nullptr || total_return > best.total_return ||
@@ -146,14 +155,13 @@ void BatchSource::ImitateTheBest(std::vector<SampledPosition>& imitated) {
 }
 
 bool BatchSource::MakeBlock() {
-  const size_t rows = options_.rows;
-  const size_t best = ImitatedRows(options_.learner, rows);
-  const size_t latest = rows - best;
+  const BatchShape shape = Shape();
   std::vector<SampledPosition> prioritized;
   std::vector<SampledPosition> imitated;
   const absl::Time start = absl::Now();
-  const bool drawn = DrawRows(v1::PRIORITIZED, kBatchesInBlock * latest, prioritized) &&
-                     DrawRows(v1::BEST, kBatchesInBlock * best, imitated);
+  const bool drawn =
+      DrawRows(v1::PRIORITIZED, kBatchesInBlock * shape.prioritized(), prioritized) &&
+      DrawRows(v1::BEST, kBatchesInBlock * shape.imitated, imitated);
   const absl::Time made_since = absl::Now();
   uint64_t generation = 0;  // read before the baselines are
   {
@@ -164,60 +172,40 @@ bool BatchSource::MakeBlock() {
   if (!drawn) return false;
   book_.RefreshNewPrograms();
   ImitateTheBest(imitated);
-
-  const double positions = std::max(1.0, static_cast<double>(positions_()));
-  std::vector<BatchRow> made;
-  made.reserve(kBatchesInBlock * rows);
-  const auto add = [&](const SampledPosition& row, bool imitate, double weight) {
-    made.push_back({.drawn = {.trajectory = row.trajectory,
-                              .key = {.position = row.position},
-                              .probability = row.probability},
-                    .imitate = imitate,
-                    .weight = static_cast<float>(weight)});
-  };
-  for (size_t b = 0; b < kBatchesInBlock; ++b) {
-    for (size_t i = b * latest; i < (b + 1) * latest; ++i) {
-      const double probability = std::max(prioritized[i].probability, 1e-12 / positions);
-      add(prioritized[i], false,
-          ImportanceWeight(probability, positions, options_.importance_exponent));
-    }
-    for (size_t i = b * best; i < (b + 1) * best; ++i) add(imitated[i], true, 1);
-  }
-  auto block = std::make_shared<UnrollBatch>();
   const std::shared_ptr<const Baselines> baselines = book_.baselines();
-  const absl::Status filled =
-      BatchMaker(programs_, *baselines, options_.learner, 1).Fill(made, *block);
+  const absl::StatusOr<std::vector<LearningBatch>> batches =
+      MakeBatches(BatchMaker(programs_, *baselines, options_.learner, 1), shape, kBatchesInBlock,
+                  {.drawn = ToDrawnPositions(prioritized, book_),
+                   .imitated = ToDrawnPositions(imitated, book_),
+                   .positions = static_cast<double>(positions_())},
+                  std::make_shared<UnrollBatch>());
   {
     const absl::MutexLock lock(&mutex_);
     make_seconds_ += absl::ToDoubleSeconds(absl::Now() - made_since);
-    if (!filled.ok()) {
-      refused_rows_ += made.size();
-      last_refusal_ = std::string(filled.message());
+    if (!batches.ok()) {
+      refused_rows_ += kBatchesInBlock * shape.rows;
+      last_refusal_ = std::string(batches.status().message());
       return false;
     }
   }
-  Enqueue(block, kBatchesInBlock, prioritized, generation);
+  Enqueue(*batches, prioritized, generation);
   return true;
 }
 
-void BatchSource::Enqueue(const std::shared_ptr<UnrollBatch>& block, size_t batches,
-                          const std::vector<SampledPosition>& prioritized, uint64_t generation) {
-  const size_t latest = prioritized.size() / batches;
+void BatchSource::Enqueue(absl::Span<const LearningBatch> batches,
+                          absl::Span<const SampledPosition> prioritized, uint64_t generation) {
   const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || queue_.size() < std::max(1U, options_.queued_batches);
   };
-  for (size_t b = 0; b < batches; ++b) {
+  for (const LearningBatch& batch : batches) {
     const absl::MutexLock lock(&mutex_);
     // Next makes the condition true; the destructor is noticed at the latest after the timeout.
     while (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), kPatience)) {
     }
     if (stopping_ || generation != generation_) return;
-    queue_.push_back(
-        {.block = block,
-         .first = b * options_.rows,
-         .rows = options_.rows,
-         .prioritized = {prioritized.begin() + static_cast<int64_t>(b * latest),
-                         prioritized.begin() + static_cast<int64_t>((b + 1) * latest)}});
+    const absl::Span<const SampledPosition> own = prioritized.first(batch.prioritized);
+    queue_.push_back({.batch = batch, .prioritized = {own.begin(), own.end()}});
+    prioritized.remove_prefix(batch.prioritized);
   }
 }
 

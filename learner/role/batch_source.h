@@ -20,8 +20,10 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "env/program_set.h"
 #include "learner/batch_maker.h"
+#include "learner/learning_batch.h"
 #include "learner/role/game_book.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/train.pb.h"
@@ -44,21 +46,8 @@ struct BatchSourceOptions {
 
 // A batch: consecutive rows of a block that holds several batches.
 struct PreparedBatch {
-  std::shared_ptr<UnrollBatch> block;
-  size_t first = 0;  // the batch's first row in the block
-  size_t rows = 0;   // the number of its rows
-
-  // The positions of the leading rows, which were drawn by priority and get new priorities after
-  // the update. Their weights in `block` are (1 / (N x probability)) ^ exponent / divided_by. The
-  // other rows are imitated and have weight 1.
+  LearningBatch batch;
   std::vector<SampledPosition> prioritized;
-  double divided_by = 1;
-
-  // The largest of these weights times divided_by; 0 if there are none.
-  double LargestWeight() const;
-
-  // Divides the original weights by `largest`, in place of the former divided_by.
-  void DivideWeights(double largest);
 };
 
 // The source of positions; see ReplaySampler::Draw.
@@ -100,9 +89,10 @@ class BatchSource {
   bool MakeBlock();
   void ImitateTheBest(std::vector<SampledPosition>& imitated);
   bool DrawRows(v1::Selection selection, size_t count, std::vector<SampledPosition>& drawn);
-  // Queues the batches of a block. Drops them if DropQueued was called since `generation`.
-  void Enqueue(const std::shared_ptr<UnrollBatch>& block, size_t batches,
-               const std::vector<SampledPosition>& prioritized, uint64_t generation);
+  // Batches of a generation that has been dropped meanwhile do not enter the queue.
+  void Enqueue(absl::Span<const LearningBatch> batches,
+               absl::Span<const SampledPosition> prioritized, uint64_t generation);
+  BatchShape Shape() const;
   bool Pause(absl::Duration duration) const;
 
   const BatchSourceOptions options_;
@@ -114,7 +104,7 @@ class BatchSource {
   // The game with the highest return that was drawn with selection BEST.
   struct BestGame {
     std::shared_ptr<const v1::Trajectory> game;
-    double total_return = 0;
+    HbmShare total_return;
   };
 
   mutable absl::Mutex mutex_;

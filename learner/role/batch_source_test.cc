@@ -59,7 +59,7 @@ class BatchSourceTest : public ::testing::Test {
     GameRecorder recorder(programs_[0], TrajectoryId(1, 2, seed), v1::Trajectory::SELF_PLAY, 0);
     Game game(programs_[0].rules());
     recorder.Start(game);
-    while (!game.finished()) recorder.Apply(game, player.Choose(game), {}, 0);
+    while (!game.finished()) recorder.Apply(game, player.Choose(game));
     return std::make_shared<v1::Trajectory>(std::move(recorder).Finish());
   }
 
@@ -92,18 +92,18 @@ TEST_F(BatchSourceTest, BatchesHaveDrawnRowsFirstAndImitatedOnesBehind) {
   });
   const std::optional<PreparedBatch> batch = source->Next(kTimeout);
   ASSERT_TRUE(batch.has_value());
-  EXPECT_EQ(batch->rows, 8);
+  EXPECT_EQ(batch->batch.rows, 8);
   ASSERT_EQ(batch->prioritized.size(), 6);  // a quarter of 8 is imitated
-  const float* weights = &batch->block->weights[batch->first];
-  EXPECT_FLOAT_EQ(weights[0], 0.5F);  // (1 / (100 x 0.04)) ^ 0.5
-  EXPECT_FLOAT_EQ(weights[1], 1);     // (1 / (100 x 0.01)) ^ 0.5
-  EXPECT_FLOAT_EQ(weights[7], 1);
-  // The targets of imitated rows are the game's actions: the first step's policy is one action.
-  const float* policy = &batch->block->policies[(batch->first + 7) * 3 * 3];
+  const float* weights = &batch->batch.block->weights[batch->batch.first];
+  EXPECT_FLOAT_EQ(weights[0], 0.5F);      // (1 / (100 x 0.04)) ^ 0.5
+  EXPECT_FLOAT_EQ(weights[1], 1);         // (1 / (100 x 0.01)) ^ 0.5
+  EXPECT_FLOAT_EQ(weights[7], 5.5F / 6);  // the mean of one 0.5 and five of 1
+  // The policy of an imitated row is the action that was taken.
+  const float* policy = &batch->batch.block->policies[(batch->batch.first + 7) * 3 * 3];
   EXPECT_FLOAT_EQ(policy[0] + policy[1] + policy[2], 1);
   EXPECT_FLOAT_EQ(*std::max_element(policy, policy + 3), 1);
-  // The decisions of the other rows were not searched, so they have no policy.
-  EXPECT_FLOAT_EQ(batch->block->policies[batch->first * 3 * 3], 0);
+  // The drawn rows were not searched and have no policy.
+  EXPECT_FLOAT_EQ(batch->batch.block->policies[batch->batch.first * 3 * 3], 0);
 }
 
 TEST_F(BatchSourceTest, ABatchThatIsTriedAgainIsDividedByTheLargestWeightOfTheNewGroup) {
@@ -112,19 +112,19 @@ TEST_F(BatchSourceTest, ABatchThatIsTriedAgainIsDividedByTheLargestWeightOfTheNe
   });
   std::optional<PreparedBatch> batch = source->Next(kTimeout);
   ASSERT_TRUE(batch.has_value());
-  const float* weights = &batch->block->weights[batch->first];
+  const float* weights = &batch->batch.block->weights[batch->batch.first];
   EXPECT_FLOAT_EQ(weights[0], 0.5F);
-  EXPECT_DOUBLE_EQ(batch->LargestWeight(), 1);
-  batch->DivideWeights(4);  // another process has a larger weight
+  EXPECT_DOUBLE_EQ(batch->batch.LargestWeight(), 1);
+  batch->batch.DivideWeightsBy(4);  // another process has a larger one
   EXPECT_FLOAT_EQ(weights[0], 0.125F);
   EXPECT_FLOAT_EQ(weights[1], 0.25F);
-  EXPECT_FLOAT_EQ(weights[7], 1);  // imitated
-  EXPECT_DOUBLE_EQ(batch->LargestWeight(), 1);
-  // The other process is lost, so this one's largest weight counts.
-  batch->DivideWeights(batch->LargestWeight());
+  EXPECT_FLOAT_EQ(weights[7], 5.5F / 24);  // imitated: their mean
+  EXPECT_DOUBLE_EQ(batch->batch.LargestWeight(), 1);
+  // That process is gone.
+  batch->batch.DivideWeightsBy(batch->batch.LargestWeight());
   EXPECT_FLOAT_EQ(weights[0], 0.5F);
   EXPECT_FLOAT_EQ(weights[1], 1);
-  EXPECT_FLOAT_EQ(weights[7], 1);
+  EXPECT_FLOAT_EQ(weights[7], 5.5F / 6);
 }
 
 TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
@@ -151,7 +151,7 @@ TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
     const std::optional<PreparedBatch> batch = source->Next(kTimeout);
     std::string actions;  // of rows 6 and 7, which are imitated
     for (size_t row = 6; row < 8; ++row) {
-      const float* policy = &batch->block->policies[(batch->first + row) * 3 * 3];
+      const float* policy = &batch->batch.block->policies[(batch->batch.first + row) * 3 * 3];
       actions.push_back(static_cast<char>(std::max_element(policy, policy + 3) - policy));
     }
     return actions;

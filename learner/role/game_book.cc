@@ -29,7 +29,6 @@ constexpr size_t kSeenGames = 500'000;
 // say little about the deviation of returns.
 constexpr uint64_t kFewGames = 32;
 
-constexpr char kAgent[] = "agent";
 constexpr char kDemonstration[] = "demonstration";
 
 std::pair<uint64_t, uint64_t> Halves(const std::string& id) {
@@ -43,20 +42,17 @@ std::pair<uint64_t, uint64_t> Halves(const std::string& id) {
 
 absl::StatusOr<std::unique_ptr<GameBook>> GameBook::Create(const ProgramSet& programs, bool follows,
                                                            double ranked_quantile) {
-  absl::StatusOr<std::vector<ProgramProgress>> progress = StartProgress(programs);
-  if (!progress.ok()) return progress.status();
-  return absl::WrapUnique(new GameBook(programs, *std::move(progress), follows, ranked_quantile));
+  absl::StatusOr<ProgramRecords> records = ProgramRecords::Create(programs, ranked_quantile);
+  if (!records.ok()) return records.status();
+  return absl::WrapUnique(new GameBook(programs, *std::move(records), follows));
 }
 
-GameBook::GameBook(const ProgramSet& programs, std::vector<ProgramProgress> progress, bool follows,
-                   double ranked_quantile)
-    : programs_(programs), follows_(follows) {
+GameBook::GameBook(const ProgramSet& programs, ProgramRecords records, bool follows)
+    : programs_(programs),
+      follows_(follows),
+      records_(std::move(records)),
+      notes_(programs.size()) {
   const absl::MutexLock lock(&mutex_);
-  for (ProgramProgress& program : progress) {
-    const uint32_t accesses = program.program->rules().access_count();
-    records_.push_back(
-        {.progress = std::move(program), .baseline = ReturnBaseline(accesses, ranked_quantile)});
-  }
   PublishBaselines();
 }
 
@@ -68,7 +64,7 @@ bool GameBook::IsKnown(const Id& id, size_t hash) {
   return false;
 }
 
-absl::Status GameBook::Take(const v1::Trajectory& game) {
+absl::Status GameBook::Accept(const v1::Trajectory& game) {
   const PlayedProgram* program = programs_.Find(game.program_sha256());
   absl::Status status = program == nullptr
                             ? absl::NotFoundError("a game of a program that is not trained on")
@@ -92,37 +88,37 @@ absl::Status GameBook::Take(const v1::Trajectory& game) {
   }
   seen_[id] = hash;
   ++taken_;
-  Record& record = records_[programs_.IndexOf(program->sha256())];
   const bool own = game.source() == v1::Trajectory::SELF_PLAY;
-  if (NoteIfBest(game, own ? kAgent : kDemonstration, record.progress)) record.has_new_best = true;
-  if (game.source() == v1::Trajectory::DEMONSTRATION) record.demonstrated = true;
-  // Demonstrations do not count, since baselines describe how the agent plays.
-  if (own && !follows_) record.baseline.Add(game);
+  records_.NoteGame(game, own ? kAgentPlayer : kDemonstration);
+  if (game.source() == v1::Trajectory::DEMONSTRATION) {
+    notes_[programs_.IndexOf(program->sha256())].demonstrated = true;
+  }
+  // Baselines are about the agent's own games, without demonstrations.
+  if (own && !follows_) records_.AddToBaseline(game);
   return absl::OkStatus();
 }
 
-void GameBook::TakeReport(const v1::ActorReport& report, uint64_t newest_step, absl::Time now) {
+void GameBook::AcceptReport(const v1::ActorReport& report, uint64_t newest_step, absl::Time now) {
   const absl::MutexLock lock(&mutex_);
   for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
     if (programs_.Find(evaluation.program_sha256()) == nullptr) continue;
-    Record& record = records_[programs_.IndexOf(evaluation.program_sha256())];
+    const size_t p = programs_.IndexOf(evaluation.program_sha256());
     const uint64_t step = evaluation.network_step();
-    if (step < record.policy_step || step > newest_step) continue;
-    record.policy_step = step;
-    record.progress.policy_return = evaluation.policy_return();
+    if (step < notes_[p].policy_step || step > newest_step) continue;
+    notes_[p].policy_step = step;
+    records_.SetPolicyReturn(p, evaluation.policy_return());
   }
   for (const std::string& program : report.demonstrated()) {
     if (programs_.Find(program) == nullptr) continue;
-    records_[programs_.IndexOf(program)].demonstration_due = now + kDemonstrationPatience;
+    notes_[programs_.IndexOf(program)].demonstration_due = now + kDemonstrationPatience;
   }
 }
 
 std::vector<uint32_t> GameBook::Undemonstrated(uint64_t first, size_t most, absl::Time now) const {
   const absl::MutexLock lock(&mutex_);
   std::vector<uint32_t> left;
-  for (size_t p = 0; p < records_.size(); ++p) {
-    const Record& record = records_[p];
-    if (record.demonstrated || now < record.demonstration_due) continue;
+  for (size_t p = 0; p < notes_.size(); ++p) {
+    if (notes_[p].demonstrated || now < notes_[p].demonstration_due) continue;
     left.push_back(static_cast<uint32_t>(p));
   }
   if (left.empty()) return left;
@@ -131,18 +127,16 @@ std::vector<uint32_t> GameBook::Undemonstrated(uint64_t first, size_t most, absl
   return left;
 }
 
-void GameBook::RefreshRecord(Record& record) {
-  if (follows_ || record.baseline.games() == 0) return;
-  record.baseline.Refresh();
-  record.refreshed_games = record.baseline.games();
+void GameBook::RefreshRecord(size_t p) {
+  const uint64_t games = records_.baseline(p).games();
+  if (follows_ || games == 0) return;
+  records_.Refresh(p);
+  notes_[p].refreshed_games = games;
 }
 
 void GameBook::PublishBaselines() {
-  auto baselines = std::make_shared<Baselines>();
-  for (const Record& record : records_) {
-    baselines->emplace(record.progress.program->sha256(), record.baseline);
-  }
-  baselines_ = std::move(baselines);
+  baselines_ = std::make_shared<const Baselines>(records_.baselines());
+  history_.Add(step_, baselines_);
 }
 
 std::shared_ptr<const Baselines> GameBook::baselines() const {
@@ -150,20 +144,35 @@ std::shared_ptr<const Baselines> GameBook::baselines() const {
   return baselines_;
 }
 
-void GameBook::Refresh() {
+SharedTrajectory GameBook::WithSearchedReturns(const SharedTrajectory& game) const {
+  if (game->searched_returns_size() > 0 || game->source() != v1::Trajectory::SELF_PLAY) return game;
+  std::shared_ptr<const Baselines> then;
+  {
+    const absl::MutexLock lock(&mutex_);
+    then = history_.At(game->network_step());
+  }
+  const auto baseline = then->find(game->program_sha256());
+  if (baseline == then->end() || baseline->second.is_ranked()) return game;
+  if (!baseline->second.is_measured()) return game;
+  auto converted = std::make_shared<v1::Trajectory>(*game);
+  NoteSearchedReturns(baseline->second, *converted);
+  return converted;
+}
+
+void GameBook::Refresh(uint64_t step) {
   const absl::MutexLock lock(&mutex_);
-  for (Record& record : records_) RefreshRecord(record);
+  step_ = step;
+  for (size_t p = 0; p < notes_.size(); ++p) RefreshRecord(p);
   PublishBaselines();
 }
 
 void GameBook::RefreshNewPrograms() {
   const absl::MutexLock lock(&mutex_);
   bool changed = false;
-  for (Record& record : records_) {
-    if (record.refreshed_games >= kFewGames || record.baseline.games() == record.refreshed_games) {
-      continue;
-    }
-    RefreshRecord(record);
+  for (size_t p = 0; p < notes_.size(); ++p) {
+    const uint64_t refreshed = notes_[p].refreshed_games;
+    if (refreshed >= kFewGames || records_.baseline(p).games() == refreshed) continue;
+    RefreshRecord(p);
     changed = true;
   }
   if (changed) PublishBaselines();
@@ -178,10 +187,10 @@ void GameBook::SaveTo(v1::TrainState& state) const {
   const absl::MutexLock lock(&mutex_);
   state.set_rules_version(kGameRulesVersion);
   state.clear_programs();
-  for (const Record& record : records_) {
+  for (size_t p = 0; p < notes_.size(); ++p) {
     v1::TrainState::Program& saved = *state.add_programs();
-    saved = SaveProgress(record.progress, record.baseline);
-    saved.set_demonstrated(record.demonstrated);
+    saved = records_.Save(p);
+    saved.set_demonstrated(notes_[p].demonstrated);
   }
   for (const v1::TrainState::Program& other : others_) *state.add_programs() = other;
 }
@@ -189,61 +198,49 @@ void GameBook::SaveTo(v1::TrainState& state) const {
 absl::Status GameBook::RestoreFrom(const v1::TrainState& state) {
   if (state.rules_version() != 0) MMZ_RETURN_IF_ERROR(CheckRules(state.rules_version()));
   const absl::MutexLock lock(&mutex_);
+  step_ = state.update();
   others_.clear();
   for (const v1::TrainState::Program& saved : state.programs()) {
     if (programs_.Find(saved.sha256()) == nullptr) {
       others_.push_back(saved);
       continue;
     }
-    Record& record = records_[programs_.IndexOf(saved.sha256())];
-    if (!RestoreProgress(saved, record.progress, record.baseline)) continue;
-    record.refreshed_games = record.baseline.games();
-    record.demonstrated = saved.demonstrated();
-    record.has_new_best = true;
+    const size_t p = programs_.IndexOf(saved.sha256());
+    if (!records_.Restore(p, saved)) continue;
+    notes_[p].refreshed_games = records_.baseline(p).games();
+    notes_[p].demonstrated = saved.demonstrated();
   }
   PublishBaselines();
   return absl::OkStatus();
 }
 
 absl::Status GameBook::WriteBestMappings(const RunDirectory& directory) {
-  std::vector<std::pair<Record*, ProgramProgress>> better;
+  std::vector<std::pair<size_t, ProgramProgress>> improved;
   {
     const absl::MutexLock lock(&mutex_);
-    for (Record& record : records_) {
-      if (record.has_new_best) better.emplace_back(&record, record.progress);
-      record.has_new_best = false;
+    for (const size_t p : records_.TakeImproved()) {
+      improved.emplace_back(p, records_.progress()[p]);
     }
   }
+  // Without the lock, so that other threads do not wait for the disk.
   absl::Status status;
-  for (const auto& [record, progress] : better) {
+  for (const auto& [p, progress] : improved) {
     if (status.ok()) status = WriteBestMapping(directory, progress);
     if (status.ok()) continue;
     const absl::MutexLock lock(&mutex_);
-    record->has_new_best = true;
+    records_.PutBackImproved(p);
   }
   return status;
 }
 
 std::vector<ProgramStanding> GameBook::Standings() const {
   const absl::MutexLock lock(&mutex_);
-  std::vector<ProgramStanding> standings;
-  for (const Record& record : records_) {
-    double best = record.progress.greedy_return;
-    if (!record.progress.best_actions.empty()) best = std::max(best, record.progress.best_return);
-    const double compiler = record.progress.program->default_return();
-    if (!std::isnan(compiler)) best = std::max(best, compiler);
-    standings.push_back({.best_return = best, .scale = record.baseline.scale()});
-  }
-  return standings;
+  return records_.Standings();
 }
 
 std::vector<v1::TrainMetrics::Program> GameBook::Describe() const {
   const absl::MutexLock lock(&mutex_);
-  std::vector<v1::TrainMetrics::Program> described;
-  for (const Record& record : records_) {
-    described.push_back(DescribeProgress(record.progress, record.baseline.scale()));
-  }
-  return described;
+  return records_.Describe();
 }
 
 }  // namespace mallocmuzero

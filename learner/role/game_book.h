@@ -18,13 +18,15 @@
 #include "absl/time/time.h"
 #include "env/program_set.h"
 #include "learner/batch_maker.h"
-#include "learner/program_progress.h"
-#include "learner/role/curriculum.h"
+#include "learner/curriculum.h"
+#include "learner/program_records.h"
+#include "learner/role/baseline_history.h"
 #include "learner/run_directory.h"
 #include "mallocmuzero/v1/learner.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
 
@@ -43,15 +45,14 @@ class GameBook {
   static absl::StatusOr<std::unique_ptr<GameBook>> Create(const ProgramSet& programs, bool follows,
                                                           double ranked_quantile = 0);
 
-  // Takes a game in. OK if it may be learned from, NotFound if its program is not in the set,
-  // InvalidArgument if it is not a valid game of the program.
-  absl::Status Take(const v1::Trajectory& game);
+  // Checks a game and adds it to the records. OK if the learner may learn from it. NotFound if its
+  // program is not in the set; InvalidArgument if it is not a game of the program.
+  absl::Status Accept(const v1::Trajectory& game);
 
-  // Takes in an actor's report of evaluation games and demonstrations. The evaluation by the newest
-  // weights counts. Evaluations by weights newer than `newest_step` are ignored: these weights were
-  // lost when the learner was restarted. A reported demonstration counts as being on its way until
-  // Take gets it.
-  void TakeReport(const v1::ActorReport& report, uint64_t newest_step, absl::Time now);
+  // Takes an actor's report of evaluation games and demonstrations. The evaluation by the newest
+  // weights counts. Evaluations by newer weights than `newest_step` do not count: such weights were
+  // lost when the learner restarted. A reported demonstration is on its way, but not yet taken.
+  void AcceptReport(const v1::ActorReport& report, uint64_t newest_step, absl::Time now);
 
   // Returns the indices of up to `most` programs of which no demonstration was taken and none is on
   // its way. Begins at the `first`-th of them, modulo their number, and wraps around. A
@@ -62,12 +63,16 @@ class GameBook {
   // null.
   std::shared_ptr<const Baselines> baselines() const;
 
-  // Refresh updates baselines() by the games taken. RefreshNewPrograms does so only for programs
-  // whose baseline has fewer than 32 games; such programs may be refreshed at any time.
-  void Refresh();
+  // Updates baselines() by the games taken: of all programs, after `step` updates of the networks;
+  // or only of programs with few games.
+  void Refresh(uint64_t step);
   void RefreshNewPrograms();
 
-  // The number of different games taken.
+  // The game with searched_returns, converted from its root_values by the baselines that were in
+  // force when its network was trained. The same game if it has them, or has none to convert.
+  SharedTrajectory WithSearchedReturns(const SharedTrajectory& game) const;
+
+  // The number of distinct games taken.
   uint64_t taken() const;
 
   // Save the book to a checkpoint and restore it, except for the set of games seen. Programs that
@@ -86,12 +91,10 @@ class GameBook {
   std::vector<v1::TrainMetrics::Program> Describe() const;
 
  private:
-  struct Record {
-    ProgramProgress progress;
-    ReturnBaseline baseline;
-    bool has_new_best = false;
+  // Notes on one program, besides its record.
+  struct Notes {
     uint64_t refreshed_games = 0;  // number of games in the baseline in use
-    uint64_t policy_step = 0;      // of the weights that reached progress.policy_return
+    uint64_t policy_step = 0;      // step of the weights that the record's policy_return is of
     bool demonstrated = false;     // a demonstration was taken
     absl::Time demonstration_due = absl::InfinitePast();  // for a reported demonstration
   };
@@ -100,19 +103,21 @@ class GameBook {
   using Id = std::pair<uint64_t, uint64_t>;
   using Seen = absl::flat_hash_map<Id, size_t>;
 
-  GameBook(const ProgramSet& programs, std::vector<ProgramProgress> progress, bool follows,
-           double ranked_quantile);
+  GameBook(const ProgramSet& programs, ProgramRecords records, bool follows);
 
   bool IsKnown(const Id& id, size_t hash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RefreshRecord(Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RefreshRecord(size_t p) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PublishBaselines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ProgramSet& programs_;
   const bool follows_;
   mutable absl::Mutex mutex_;
-  std::vector<Record> records_ ABSL_GUARDED_BY(mutex_);                  // by program
+  ProgramRecords records_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Notes> notes_ ABSL_GUARDED_BY(mutex_);                     // by program
   std::vector<v1::TrainState::Program> others_ ABSL_GUARDED_BY(mutex_);  // not trained on now
   std::shared_ptr<const Baselines> baselines_ ABSL_GUARDED_BY(mutex_);
+  BaselineHistory history_ ABSL_GUARDED_BY(mutex_);
+  uint64_t step_ ABSL_GUARDED_BY(mutex_) = 0;  // updates of the networks at the last refresh
 
   // Two generations of games seen. When the newer one is full, it replaces the older one.
   Seen seen_ ABSL_GUARDED_BY(mutex_);

@@ -37,7 +37,7 @@ class GameBookTest : public ::testing::Test {
     GameRecorder recorder(program, TrajectoryId(1, 2, seed), source, 0);
     Game game(program.rules());
     recorder.Start(game);
-    while (!game.finished()) recorder.Apply(game, player.Choose(game), {}, 0);
+    while (!game.finished()) recorder.Apply(game, player.Choose(game));
     return std::move(recorder).Finish();
   }
 
@@ -52,44 +52,62 @@ class GameBookTest : public ::testing::Test {
   const std::unique_ptr<GameBook> book_ = *GameBook::Create(programs_, false);
 };
 
+TEST_F(GameBookTest, ConvertsSearchedValuesByTheBaselineOfTheNetworkThatFoundThem) {
+  EXPECT_EQ(book_->Accept(Play(1)), absl::OkStatus());
+  book_->Refresh(100);
+  const ReturnBaseline then = book_->baselines()->at(programs_[0].sha256());
+  for (uint64_t seed = 2; seed < 60; ++seed) EXPECT_EQ(book_->Accept(Play(seed)), absl::OkStatus());
+  book_->Refresh(200);
+  ASSERT_NE(book_->baselines()->at(programs_[0].sha256()).scale(), then.scale());
+  const auto played = std::make_shared<v1::Trajectory>(Play(1));
+  played->set_network_step(150);
+  played->set_root_values(0, 0.5F);
+  const SharedTrajectory converted = book_->WithSearchedReturns(played);
+  ASSERT_EQ(converted->searched_returns_size(), played->accesses_size());
+  const HbmShare expected = then.FromNetwork(NetworkValue(0.5), played->accesses(0));
+  EXPECT_FLOAT_EQ(converted->searched_returns(0), static_cast<float>(expected.share()));
+  // A game that has them is not converted again.
+  EXPECT_EQ(book_->WithSearchedReturns(converted), converted);
+}
+
 TEST_F(GameBookTest, CountsAGameOnceHoweverOftenItIsDrawn) {
   const v1::Trajectory game = Play(1);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(book_->Take(game), absl::OkStatus());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(book_->Accept(game), absl::OkStatus());
   EXPECT_EQ(book_->taken(), 1);
   // A game that was searched again counts as the same game.
   v1::Trajectory again = game;
   again.set_network_step(9);
   again.set_root_values(0, 0.5F);
-  EXPECT_EQ(book_->Take(again), absl::OkStatus());
+  EXPECT_EQ(book_->Accept(again), absl::OkStatus());
   EXPECT_EQ(book_->taken(), 1);
-  book_->Refresh();
+  book_->Refresh(0);
   EXPECT_EQ(BaselineGames(), 1);
 }
 
 TEST_F(GameBookTest, BaselinesChangeOnlyWhenRefreshed) {
-  EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
+  EXPECT_EQ(book_->Accept(Play(1)), absl::OkStatus());
   EXPECT_EQ(BaselineGames(), 0);
   book_->RefreshNewPrograms();
   EXPECT_EQ(BaselineGames(), 1);
-  for (uint64_t seed = 2; seed < 60; ++seed) EXPECT_EQ(book_->Take(Play(seed)), absl::OkStatus());
+  for (uint64_t seed = 2; seed < 60; ++seed) EXPECT_EQ(book_->Accept(Play(seed)), absl::OkStatus());
   book_->RefreshNewPrograms();
   EXPECT_EQ(BaselineGames(), 59);
-  EXPECT_EQ(book_->Take(Play(60)), absl::OkStatus());
-  book_->RefreshNewPrograms();  // the program is no longer new
+  EXPECT_EQ(book_->Accept(Play(60)), absl::OkStatus());
+  book_->RefreshNewPrograms();  // it is not new any more
   EXPECT_EQ(BaselineGames(), 59);
-  book_->Refresh();
+  book_->Refresh(0);
   EXPECT_EQ(BaselineGames(), 60);
 }
 
 TEST_F(GameBookTest, RefusesGamesThatAreNotOfTheRun) {
   v1::Trajectory game = Play(1);
   game.set_program_sha256("other");
-  EXPECT_TRUE(absl::IsNotFound(book_->Take(game)));
+  EXPECT_TRUE(absl::IsNotFound(book_->Accept(game)));
   game = Play(1);
-  EXPECT_EQ(book_->Take(game), absl::OkStatus());
-  // A game with a known id but other decisions is checked again.
+  EXPECT_EQ(book_->Accept(game), absl::OkStatus());
+  // Other decisions with the id of a known game are refused.
   (*game.mutable_actions())[0] = 77;
-  EXPECT_THAT(book_->Take(game).message(), HasSubstr("actions[0]"));
+  EXPECT_THAT(book_->Accept(game).message(), HasSubstr("actions[0]"));
   EXPECT_EQ(book_->taken(), 1);
 }
 
@@ -97,10 +115,10 @@ TEST_F(GameBookTest, RemembersTheBestAndGoesOnFromWhatWasSaved) {
   double best = -1;
   for (uint64_t seed = 1; seed < 20; ++seed) {
     const v1::Trajectory game = Play(seed);
-    best = std::max(best, TotalReturn(game));
-    EXPECT_EQ(book_->Take(game), absl::OkStatus());
+    best = std::max(best, TotalReturn(game).share());
+    EXPECT_EQ(book_->Accept(game), absl::OkStatus());
   }
-  book_->Refresh();
+  book_->Refresh(0);
   EXPECT_EQ(book_->Describe()[0].best_return(), best);
   v1::TrainState state;
   book_->SaveTo(state);
@@ -121,7 +139,7 @@ TEST_F(GameBookTest, KeepsTheEvaluationByTheNewestWeights) {
     evaluation.set_program_sha256(program);
     evaluation.set_network_step(step);
     evaluation.set_policy_return(value);
-    book_->TakeReport(report, 25, now_);
+    book_->AcceptReport(report, 25, now_);
   };
   take(program, 20, 0.5);
   take(program, 10, 0.25);   // by older weights, from a slow actor
@@ -142,8 +160,8 @@ TEST_F(GameBookTest, RemembersWhichProgramsItHasTakenDemonstrationsOf) {
   const std::unique_ptr<GameBook> book = *GameBook::Create(programs, false);
   EXPECT_THAT(book->Undemonstrated(0, 9, now_), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(book->Undemonstrated(7, 2, now_), ElementsAre(3, 0));
-  EXPECT_EQ(book->Take(Play(1, programs[1], v1::Trajectory::DEMONSTRATION)), absl::OkStatus());
-  EXPECT_EQ(book->Take(Play(2, programs[2], v1::Trajectory::SELF_PLAY)), absl::OkStatus());
+  EXPECT_EQ(book->Accept(Play(1, programs[1], v1::Trajectory::DEMONSTRATION)), absl::OkStatus());
+  EXPECT_EQ(book->Accept(Play(2, programs[2], v1::Trajectory::SELF_PLAY)), absl::OkStatus());
   EXPECT_THAT(book->Undemonstrated(0, 9, now_), ElementsAre(0, 2, 3));
   v1::TrainState state;
   book->SaveTo(state);
@@ -151,7 +169,7 @@ TEST_F(GameBookTest, RemembersWhichProgramsItHasTakenDemonstrationsOf) {
   EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());
   EXPECT_THAT(other->Undemonstrated(0, 9, now_), ElementsAre(0, 2, 3));
   for (const uint32_t p : {0, 2, 3}) {
-    EXPECT_EQ(other->Take(Play(3 + p, programs[p], v1::Trajectory::DEMONSTRATION)),
+    EXPECT_EQ(other->Accept(Play(3 + p, programs[p], v1::Trajectory::DEMONSTRATION)),
               absl::OkStatus());
   }
   EXPECT_THAT(other->Undemonstrated(5, 9, now_), IsEmpty());
@@ -161,7 +179,7 @@ TEST_F(GameBookTest, AsksForDemonstrationsAgainThatAnActorHasShownAndThatNeverCa
   v1::ActorReport report;
   report.add_demonstrated(programs_[0].sha256());
   report.add_demonstrated("another program");
-  book_->TakeReport(report, 0, now_);
+  book_->AcceptReport(report, 0, now_);
   const absl::Time due = now_ + kDemonstrationPatience;
   EXPECT_THAT(book_->Undemonstrated(0, 9, due - absl::Seconds(1)), IsEmpty());
   EXPECT_THAT(book_->Undemonstrated(0, 9, due), ElementsAre(0));
@@ -169,12 +187,12 @@ TEST_F(GameBookTest, AsksForDemonstrationsAgainThatAnActorHasShownAndThatNeverCa
   v1::TrainState state;
   book_->SaveTo(state);
   EXPECT_FALSE(state.programs(0).demonstrated());
-  EXPECT_EQ(book_->Take(Play(1, programs_[0], v1::Trajectory::DEMONSTRATION)), absl::OkStatus());
+  EXPECT_EQ(book_->Accept(Play(1, programs_[0], v1::Trajectory::DEMONSTRATION)), absl::OkStatus());
   EXPECT_THAT(book_->Undemonstrated(0, 9, due), IsEmpty());
 }
 
 TEST_F(GameBookTest, KeepsWhatIsKnownOfProgramsThatAreNotTrainedOnNow) {
-  EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
+  EXPECT_EQ(book_->Accept(Play(1)), absl::OkStatus());
   v1::TrainState state;
   book_->SaveTo(state);
   v1::TrainState::Program& left_out = *state.add_programs();
@@ -190,7 +208,7 @@ TEST_F(GameBookTest, KeepsWhatIsKnownOfProgramsThatAreNotTrainedOnNow) {
 }
 
 TEST_F(GameBookTest, RefusesToGoOnFromGamesByOtherRules) {
-  EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
+  EXPECT_EQ(book_->Accept(Play(1)), absl::OkStatus());
   v1::TrainState state;
   book_->SaveTo(state);
   state.set_rules_version(kGameRulesVersion + 1);
@@ -202,7 +220,7 @@ TEST_F(GameBookTest, RefusesToGoOnFromGamesByOtherRules) {
 }
 
 TEST_F(GameBookTest, DoesNotTakeOverABestGameThatCannotBePlayed) {
-  EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
+  EXPECT_EQ(book_->Accept(Play(1)), absl::OkStatus());
   v1::TrainState state;
   book_->SaveTo(state);
   state.clear_rules_version();  // like a file without a version
@@ -222,7 +240,7 @@ TEST_F(GameBookTest, DoesNotTakeOverABestGameThatCannotBePlayed) {
 }
 
 TEST_F(GameBookTest, AMappingThatCouldNotBeWrittenIsWrittenTheNextTime) {
-  EXPECT_EQ(book_->Take(Play(1)), absl::OkStatus());
+  EXPECT_EQ(book_->Accept(Play(1)), absl::OkStatus());
   const std::string folder = ::testing::TempDir() + "/game_book_test_run";
   std::filesystem::remove_all(folder);
   const RunDirectory directory = *RunDirectory::Create(folder, v1::TrainConfig());
@@ -243,11 +261,11 @@ TEST_F(GameBookTest, AMappingThatCouldNotBeWrittenIsWrittenTheNextTime) {
 TEST_F(GameBookTest, AFollowersBaselinesAreTheOthers) {
   const std::unique_ptr<GameBook> follower = *GameBook::Create(programs_, true);
   for (uint64_t seed = 1; seed < 20; ++seed) {
-    EXPECT_EQ(book_->Take(Play(seed)), absl::OkStatus());
-    EXPECT_EQ(follower->Take(Play(100 + seed)), absl::OkStatus());
+    EXPECT_EQ(book_->Accept(Play(seed)), absl::OkStatus());
+    EXPECT_EQ(follower->Accept(Play(100 + seed)), absl::OkStatus());
   }
-  book_->Refresh();
-  follower->Refresh();
+  book_->Refresh(0);
+  follower->Refresh(0);
   const auto baseline = [&](const GameBook& book) {
     return book.baselines()->at(programs_[0].sha256());
   };

@@ -21,9 +21,9 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "env/program_files.h"
+#include "learner/curriculum.h"
 #include "learner/role/actor_book.h"
 #include "learner/role/batch_source.h"
-#include "learner/role/curriculum.h"
 #include "learner/role/game_book.h"
 #include "learner/role/learner_block.h"
 #include "learner/role/learner_rates.h"
@@ -99,7 +99,7 @@ class LearnerRole::Impl {
   void Tick();
   LearnerFigures Figures();
   std::vector<double> Weights();
-  absl::StatusOr<v1::ActorOrders> TakeReport(const v1::ActorReport& report);
+  absl::StatusOr<v1::ActorOrders> AcceptReport(const v1::ActorReport& report);
   v1::RoleStatus Describe() const;
   LearnerBlock Blocked(const TrainingFigures& training) const;
 
@@ -155,7 +155,7 @@ absl::Status LearnerRole::Impl::StartTraining() {
   const v1::LearnerRole& learner = config_.learner();
   std::optional<RunDirectory> directory;
   if (rank_ == 0) {
-    absl::StatusOr<RunLock> lock = RunLock::Take(learner.run_dir());
+    absl::StatusOr<RunLock> lock = RunLock::Acquire(learner.run_dir());
     if (!lock.ok()) return lock.status();
     run_lock_ = *std::move(lock);
     absl::StatusOr<RunDirectory> opened = OpenRunDirectory(learner);
@@ -207,7 +207,7 @@ absl::Status LearnerRole::Impl::StartTraining() {
 
 absl::Status LearnerRole::Impl::StartServing() {
   service_ = std::make_unique<LearnerService>(
-      security_, [this](const v1::ActorReport& report) { return TakeReport(report); });
+      security_, [this](const v1::ActorReport& report) { return AcceptReport(report); });
   status_service_ = std::make_unique<RoleStatusService>(security_, [this] { return Describe(); });
   absl::StatusOr<RoleAssignment> assignment = MakeAssignment(config_.learner(), programs_);
   if (!assignment.ok()) return assignment.status();
@@ -302,10 +302,10 @@ void LearnerRole::Impl::Tick() {
   rates_.Add(figures.training, figures.actors, now);
 }
 
-absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::TakeReport(const v1::ActorReport& report) {
+absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::AcceptReport(const v1::ActorReport& report) {
   const absl::Time now = absl::Now();
   MMZ_RETURN_IF_ERROR(actors_.Report(report, now));
-  book_->TakeReport(report, service_->published_step(), now);
+  book_->AcceptReport(report, service_->published_step(), now);
   v1::ActorOrders orders;
   const absl::MutexLock lock(&mutex_);
   if (config_.learner().demonstration_seconds() > 0) {

@@ -79,7 +79,8 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
       (void)stub->GetStatus(&context, v1::GetStatusRequest(), &answer);
     }
   });
-  EXPECT_EQ(RunLock::Take(folder_ + "/run").status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(RunLock::Acquire(folder_ + "/run").status().code(),
+            absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
   stopped = true;
   asks.join();

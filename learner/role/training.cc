@@ -159,7 +159,10 @@ void Training::Leave(const absl::Status& why) {
 absl::Status Training::ShareBook() {
   if (group_ == nullptr) return absl::OkStatus();
   v1::TrainState state;
-  if (rank_ == 0) book_.SaveTo(state);
+  if (rank_ == 0) {
+    state.set_update(learner_->step());
+    book_.SaveTo(state);
+  }
   std::string bytes = state.SerializeAsString();
   MMZ_RETURN_IF_ERROR(group_->Broadcast(bytes));
   book_shared_ = true;
@@ -171,7 +174,7 @@ absl::Status Training::ShareBook() {
 // Returns whether every process has a batch, and sets largest_weight_ to the largest of all.
 absl::StatusOr<bool> Training::AllAreReady(const std::optional<PreparedBatch>& batch) {
   double numbers[] = {batch.has_value() ? 0.0 : 1.0,
-                      batch.has_value() ? batch->LargestWeight() : 0.0};
+                      batch.has_value() ? batch->batch.LargestWeight() : 0.0};
   if (group_ != nullptr) {
     const absl::Time start = absl::Now();
     MMZ_RETURN_IF_ERROR(group_->Maximum(absl::MakeSpan(numbers)));
@@ -183,13 +186,8 @@ absl::StatusOr<bool> Training::AllAreReady(const std::optional<PreparedBatch>& b
 
 absl::Status Training::Update(PreparedBatch& batch) {
   const absl::Time start = absl::Now();
-  batch.DivideWeights(largest_weight_);
-  absl::StatusOr<UpdateResult> result;
-  if (group_ == nullptr) {
-    result = learner_->Update(*batch.block, batch.first, batch.rows);
-  } else {
-    result = learner_->Update(*batch.block, batch.first, batch.rows, *group_);
-  }
+  const absl::StatusOr<UpdateResult> result =
+      UpdateFrom(batch.batch, largest_weight_, *learner_, group_.get());
   if (!result.ok()) return result.status();
   const std::vector<double> errors(
       result->value_errors.begin(),
@@ -204,7 +202,7 @@ void Training::NoteUpdate(const UpdateResult& result, const PreparedBatch& batch
   const double rate = 1 / std::min(static_cast<double>(++noted_updates_), kLossMemory);
   const absl::MutexLock lock(&mutex_);
   figures_.step = learner_->step();
-  figures_.rows += batch.rows;
+  figures_.rows += batch.batch.rows;
   figures_.drawn_ages.Add(batch.prioritized, figures_.step);
   figures_.last_update = absl::Now();
   // A loss that is not finite would stay in the moving means for good, so it is left out.
@@ -216,7 +214,7 @@ void Training::NoteUpdate(const UpdateResult& result, const PreparedBatch& batch
 // Called by every process after the same steps, so that the collective calls match.
 absl::Status Training::AfterUpdate() {
   if (learner_->step() % config_.publish_updates() != 0) return absl::OkStatus();
-  book_.Refresh();
+  book_.Refresh(learner_->step());
   MMZ_RETURN_IF_ERROR(ShareBook());
   if (rank_ == 0) Publish();
   return absl::OkStatus();

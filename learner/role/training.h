@@ -36,7 +36,7 @@ namespace mallocmuzero {
 // The seconds that the training thread has spent in each state.
 struct TrainingTimes {
   double waiting = 0;   // for a batch
-  double agreeing = 0;  // with other processes
+  double agreeing = 0;  // on the batch, with other processes
   double updating = 0;
   double publishing = 0;
   double saving = 0;

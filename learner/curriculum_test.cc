@@ -1,4 +1,4 @@
-#include "learner/role/curriculum.h"
+#include "learner/curriculum.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,8 +18,8 @@ TEST(Curriculum, PlaysProgramsByTheirRegret) {
                           DoubleNear(0.2 / 3, 1e-12)));
 }
 
-TEST(Curriculum, AProgramThatNobodyPlayedComesFirst) {
-  // Both regrets are 10: the first is bounded by it, the second is that of a program without games.
+TEST(Curriculum, AProgramWithoutGamesComesFirst) {
+  // Both regrets are 10: the first would be 1e6, but 10 is the limit.
   EXPECT_THAT(ProgramWeights({{.best_return = 1, .mean_return = 0, .scale = 1e-6}, {}}),
               ElementsAre(DoubleNear(0.5, 1e-12), DoubleNear(0.5, 1e-12)));
 }

@@ -1,4 +1,4 @@
-#include "learner/role/curriculum.h"
+#include "learner/curriculum.h"
 
 #include <algorithm>
 #include <cmath>

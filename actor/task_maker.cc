@@ -1,0 +1,51 @@
+#include "actor/task_maker.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/types/span.h"
+
+namespace mallocmuzero {
+
+GameTask& TaskMaker::Add(const PlayedProgram& program, float explored, float searched) {
+  tasks_.push_back(
+      {.program = &program, .seed = random_.Next(), .explored = explored, .searched = searched});
+  return tasks_.back();
+}
+
+void TaskMaker::AddEvaluation(const PlayedProgram& program) {
+  Add(program, 0, settings_.searches ? 1 : 0).id = next_id_();
+}
+
+void TaskMaker::AddSelfPlay(const PlayedProgram& program) {
+  const float explored = settings_.explored_decisions / static_cast<float>(program.decisions());
+  Add(program, explored, settings_.searches ? settings_.searched_share : 0).id = next_id_();
+}
+
+void TaskMaker::AddReanalysis(const PlayedProgram& program,
+                              std::shared_ptr<const v1::Trajectory> game) {
+  GameTask& task = Add(program, 0, 1);
+  task.id = game->id();
+  task.again = std::move(game);
+}
+
+size_t DrawProgram(absl::Span<const double> weights, size_t count, Random& random) {
+  double sum = 0;
+  bool usable = weights.size() == count;
+  for (const double weight : weights) {
+    usable = usable && std::isfinite(weight) && weight >= 0;
+    sum += weight;
+  }
+  if (!usable || !(sum > 0)) return random.Below(static_cast<uint32_t>(count));
+  double left = random.Unit() * sum;
+  for (size_t p = 0; p < count; ++p) {
+    left -= weights[p];
+    if (left < 0) return p;
+  }
+  return count - 1;
+}
+
+}  // namespace mallocmuzero
