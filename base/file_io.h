@@ -18,7 +18,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // Replaces the file in one step: a reader, also one after a crash, sees the old content or the new
 // one. A link stays, what it points to is replaced; into a pipe or a device the bytes are written.
-// Compressed if `compress` is set or the path ends in ".zst".
+// Compressed if `compress` is set or the path ends in ".zst". Files that killed processes have left
+// in the folder (base/temporary_file.h) do not block the write: the first write into a folder
+// removes them.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes,
                                  bool compress = false);
 
