@@ -15,9 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/cleanup/cleanup.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,13 +24,11 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "replay/service/durable_storage_impl.h"
 #include "replay/service/item.h"
-#include "replay/service/item_cache.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
-#include "replay/service/slot_array.h"
 #include "replay/service/storage.h"
-#include "replay/service/wire.h"
 
 namespace mallocmuzero {
 namespace {
@@ -53,66 +49,7 @@ absl::Status MakeFolder(const std::string& folder) {
   return absl::InvalidArgumentError(message);
 }
 
-class DurableStorageImpl final : public Storage {
- public:
-  DurableStorageImpl(const DurableStorageOptions& options, std::unique_ptr<ItemDatabase> database,
-                     std::unique_ptr<SegmentLog> segments)
-      : options_(options),
-        database_(std::move(database)),
-        segments_(std::move(segments)),
-        cache_(options.cache_bytes) {}
-
-  bool on_disk() const override { return true; }
-  absl::StatusOr<RecoveredShard> Recover() override;
-  void Restore(Slot slot, uint64_t serial) override;
-  absl::Status Commit(const StorageBatch& batch) override;
-  void Publish(const StorageBatch& batch) override;
-  std::vector<LostItem> Tidy() override;
-  void Remove(Slot slot) override;
-  std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
-  uint64_t bytes_on_disk() const override { return segments_->bytes() + database_->bytes(); }
-  uint64_t bytes_in_memory() const override;
-  absl::StatusOr<std::string> Checkpoint() override;
-  std::string trouble() const override;
-
- private:
-  struct Entry {
-    uint64_t serial = 0;  // 0: a free slot
-    SegmentPlace place;
-  };
-
-  // Items that move on, by place in each list.
-  struct Move {
-    std::vector<LostItem> from;
-    std::vector<SegmentPlace> old_places;
-    std::vector<Item> items;
-    std::vector<ItemDatabase::Record> records;
-  };
-
-  absl::Status CheckSpace(uint64_t bytes) const;
-  absl::Status Store(const StorageBatch& batch);
-  absl::Status MoveWorstSegment(std::vector<LostItem>& lost);
-  absl::Status ReadSegment(uint32_t segment, Move& move, std::vector<LostItem>& lost);
-  absl::Status MoveItems(Move& move);
-  absl::Status CopyInto(const std::string& folder);
-
-  const DurableStorageOptions options_;
-  const std::unique_ptr<ItemDatabase> database_;
-  const std::unique_ptr<SegmentLog> segments_;
-
-  mutable absl::Mutex mutex_;
-  SlotArray<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by slot
-  ItemCache cache_ ABSL_GUARDED_BY(mutex_);
-  std::string trouble_ ABSL_GUARDED_BY(mutex_);       // of Commit
-  std::string tidy_trouble_ ABSL_GUARDED_BY(mutex_);  // of Tidy
-
-  // By serial: of recovered items without a slot yet; of items removed, whose records are not.
-  absl::flat_hash_map<uint64_t, SegmentPlace> recovered_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<uint64_t, SegmentPlace> removed_ ABSL_GUARDED_BY(mutex_);
-
-  // Of the batch that Commit has stored and Publish will take.
-  std::vector<SegmentPlace> places_;
-};
+}  // namespace
 
 absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
   absl::StatusOr<ItemDatabase::Content> content = database_->Read();
@@ -244,87 +181,6 @@ std::string DurableStorageImpl::trouble() const {
   return trouble_.empty() ? tidy_trouble_ : trouble_;
 }
 
-// What was stored is stored, whether or not there is room to move something else.
-std::vector<LostItem> DurableStorageImpl::Tidy() {
-  std::vector<LostItem> lost;
-  const absl::Status status = MoveWorstSegment(lost);
-  const absl::MutexLock lock(&mutex_);
-  tidy_trouble_ = std::string(status.message());
-  return lost;
-}
-
-// Items that stay long keep files of others that have left: the few that are left move on.
-absl::Status DurableStorageImpl::MoveWorstSegment(std::vector<LostItem>& lost) {
-  const uint32_t segment = segments_->WorstSegment();
-  if (segment == UINT32_MAX) return absl::OkStatus();
-  Move move;
-  absl::Status read = ReadSegment(segment, move, lost);
-  MMZ_RETURN_IF_ERROR(MoveItems(move));
-  return read;
-}
-
-// What cannot be read does not keep the others: a damaged item is one of `lost`, and an error of
-// the disk is returned once all have been tried.
-absl::Status DurableStorageImpl::ReadSegment(uint32_t segment, Move& move,
-                                             std::vector<LostItem>& lost) {
-  {
-    const absl::MutexLock lock(&mutex_);
-    for (Slot slot = 0; slot < entries_.size(); ++slot) {
-      const Entry& entry = entries_[slot];
-      if (entry.serial == 0 || entry.place.segment != segment) continue;
-      move.from.push_back({.slot = slot, .serial = entry.serial});
-      move.old_places.push_back(entry.place);
-    }
-  }
-  absl::Status status;
-  size_t kept = 0;
-  for (size_t i = 0; i < move.from.size(); ++i) {
-    const LostItem from = move.from[i];
-    const SegmentPlace place = move.old_places[i];
-    const absl::StatusOr<grpc::Slice> slice = segments_->File(place)->Read(place);
-    absl::StatusOr<ItemMetadata> metadata = slice.ok() ? ReadItem(ViewOf(*slice)) : slice.status();
-    if (!metadata.ok()) {
-      const bool damaged = slice.ok() || absl::IsDataLoss(slice.status());
-      if (damaged) lost.push_back(from);
-      if (!damaged) status = slice.status();
-      continue;
-    }
-    Item& item = move.items.emplace_back();
-    item.wire = *slice;
-    item.crc32c = place.crc32c;
-    move.records.push_back({.serial = from.serial, .metadata = *std::move(metadata)});
-    move.from[kept] = from;
-    move.old_places[kept++] = place;
-  }
-  move.from.resize(kept);
-  move.old_places.resize(kept);
-  return status;
-}
-
-absl::Status DurableStorageImpl::MoveItems(Move& move) {
-  if (move.items.empty()) return absl::OkStatus();
-  std::vector<const Item*> items;
-  uint64_t bytes = 0;
-  for (const Item& item : move.items) {
-    items.push_back(&item);
-    bytes += item.wire.size();
-  }
-  MMZ_RETURN_IF_ERROR(CheckSpace(bytes));
-  const absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(items);
-  if (!places.ok()) return places.status();
-  for (size_t i = 0; i < move.records.size(); ++i) move.records[i].place = (*places)[i];
-  if (absl::Status status = database_->Move(move.records); !status.ok()) {
-    for (const SegmentPlace& place : *places) segments_->Release(place);
-    return status;
-  }
-  const absl::MutexLock lock(&mutex_);
-  for (size_t i = 0; i < move.from.size(); ++i) {
-    entries_[move.from[i].slot].place = (*places)[i];
-    segments_->Release(move.old_places[i]);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status DurableStorageImpl::CopyInto(const std::string& folder) {
   MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(folder, "/segments")));
   segments_->Pin();
@@ -348,8 +204,6 @@ absl::StatusOr<std::string> DurableStorageImpl::Checkpoint() {
   std::filesystem::remove_all(unfinished, error);
   return status;
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(
     const DurableStorageOptions& options) {

@@ -1,0 +1,105 @@
+// Items that stay long move on, so that the files of others can go.
+
+#include <grpcpp/support/slice.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/status_macros.h"
+#include "replay/service/durable_storage_impl.h"
+#include "replay/service/item.h"
+#include "replay/service/item_database.h"
+#include "replay/service/segment_log.h"
+#include "replay/service/storage.h"
+#include "replay/service/wire.h"
+
+namespace mallocmuzero {
+
+// What was stored is stored, whether or not there is room to move something else.
+std::vector<LostItem> DurableStorageImpl::Tidy() {
+  std::vector<LostItem> lost;
+  const absl::Status status = MoveWorstSegment(lost);
+  const absl::MutexLock lock(&mutex_);
+  tidy_trouble_ = std::string(status.message());
+  return lost;
+}
+
+// Items that stay long keep files of others that have left: the few that are left move on.
+absl::Status DurableStorageImpl::MoveWorstSegment(std::vector<LostItem>& lost) {
+  const uint32_t segment = segments_->WorstSegment();
+  if (segment == UINT32_MAX) return absl::OkStatus();
+  Move move;
+  absl::Status read = ReadSegment(segment, move, lost);
+  MMZ_RETURN_IF_ERROR(MoveItems(move));
+  return read;
+}
+
+// What cannot be read does not keep the others: a damaged item is one of `lost`, and an error of
+// the disk is returned once all have been tried.
+absl::Status DurableStorageImpl::ReadSegment(uint32_t segment, Move& move,
+                                             std::vector<LostItem>& lost) {
+  {
+    const absl::MutexLock lock(&mutex_);
+    for (Slot slot = 0; slot < entries_.size(); ++slot) {
+      const Entry& entry = entries_[slot];
+      if (entry.serial == 0 || entry.place.segment != segment) continue;
+      move.from.push_back({.slot = slot, .serial = entry.serial});
+      move.old_places.push_back(entry.place);
+    }
+  }
+  absl::Status status;
+  size_t kept = 0;
+  for (size_t i = 0; i < move.from.size(); ++i) {
+    const LostItem from = move.from[i];
+    const SegmentPlace place = move.old_places[i];
+    const absl::StatusOr<grpc::Slice> slice = segments_->File(place)->Read(place);
+    absl::StatusOr<ItemMetadata> metadata = slice.ok() ? ReadItem(ViewOf(*slice)) : slice.status();
+    if (!metadata.ok()) {
+      const bool damaged = slice.ok() || absl::IsDataLoss(slice.status());
+      if (damaged) lost.push_back(from);
+      if (!damaged) status = slice.status();
+      continue;
+    }
+    Item& item = move.items.emplace_back();
+    item.wire = *slice;
+    item.crc32c = place.crc32c;
+    move.records.push_back({.serial = from.serial, .metadata = *std::move(metadata)});
+    move.from[kept] = from;
+    move.old_places[kept++] = place;
+  }
+  move.from.resize(kept);
+  move.old_places.resize(kept);
+  return status;
+}
+
+absl::Status DurableStorageImpl::MoveItems(Move& move) {
+  if (move.items.empty()) return absl::OkStatus();
+  std::vector<const Item*> items;
+  uint64_t bytes = 0;
+  for (const Item& item : move.items) {
+    items.push_back(&item);
+    bytes += item.wire.size();
+  }
+  MMZ_RETURN_IF_ERROR(CheckSpace(bytes));
+  const absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(items);
+  if (!places.ok()) return places.status();
+  for (size_t i = 0; i < move.records.size(); ++i) move.records[i].place = (*places)[i];
+  if (absl::Status status = database_->Move(move.records); !status.ok()) {
+    for (const SegmentPlace& place : *places) segments_->Release(place);
+    return status;
+  }
+  const absl::MutexLock lock(&mutex_);
+  for (size_t i = 0; i < move.from.size(); ++i) {
+    entries_[move.from[i].slot].place = (*places)[i];
+    segments_->Release(move.old_places[i]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mallocmuzero

@@ -1,0 +1,91 @@
+// The class behind durable_storage.h.
+
+#ifndef MALLOCMUZERO_REPLAY_SERVICE_DURABLE_STORAGE_IMPL_H_
+#define MALLOCMUZERO_REPLAY_SERVICE_DURABLE_STORAGE_IMPL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "replay/service/durable_storage.h"
+#include "replay/service/item.h"
+#include "replay/service/item_cache.h"
+#include "replay/service/item_database.h"
+#include "replay/service/segment_log.h"
+#include "replay/service/slot_array.h"
+#include "replay/service/storage.h"
+
+namespace mallocmuzero {
+
+class DurableStorageImpl final : public Storage {
+ public:
+  DurableStorageImpl(const DurableStorageOptions& options, std::unique_ptr<ItemDatabase> database,
+                     std::unique_ptr<SegmentLog> segments)
+      : options_(options),
+        database_(std::move(database)),
+        segments_(std::move(segments)),
+        cache_(options.cache_bytes) {}
+
+  bool on_disk() const override { return true; }
+  absl::StatusOr<RecoveredShard> Recover() override;
+  void Restore(Slot slot, uint64_t serial) override;
+  absl::Status Commit(const StorageBatch& batch) override;
+  void Publish(const StorageBatch& batch) override;
+  std::vector<LostItem> Tidy() override;
+  void Remove(Slot slot) override;
+  std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
+  uint64_t bytes_on_disk() const override { return segments_->bytes() + database_->bytes(); }
+  uint64_t bytes_in_memory() const override;
+  absl::StatusOr<std::string> Checkpoint() override;
+  std::string trouble() const override;
+
+ private:
+  struct Entry {
+    uint64_t serial = 0;  // 0: a free slot
+    SegmentPlace place;
+  };
+
+  // Items that move on, by place in each list.
+  struct Move {
+    std::vector<LostItem> from;
+    std::vector<SegmentPlace> old_places;
+    std::vector<Item> items;
+    std::vector<ItemDatabase::Record> records;
+  };
+
+  absl::Status CheckSpace(uint64_t bytes) const;
+  absl::Status Store(const StorageBatch& batch);
+  absl::Status MoveWorstSegment(std::vector<LostItem>& lost);
+  absl::Status ReadSegment(uint32_t segment, Move& move, std::vector<LostItem>& lost);
+  absl::Status MoveItems(Move& move);
+  absl::Status CopyInto(const std::string& folder);
+
+  const DurableStorageOptions options_;
+  const std::unique_ptr<ItemDatabase> database_;
+  const std::unique_ptr<SegmentLog> segments_;
+
+  mutable absl::Mutex mutex_;
+  SlotArray<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by slot
+  ItemCache cache_ ABSL_GUARDED_BY(mutex_);
+  std::string trouble_ ABSL_GUARDED_BY(mutex_);       // of Commit
+  std::string tidy_trouble_ ABSL_GUARDED_BY(mutex_);  // of Tidy
+
+  // By serial: of recovered items without a slot yet; of items removed, whose records are not.
+  absl::flat_hash_map<uint64_t, SegmentPlace> recovered_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, SegmentPlace> removed_ ABSL_GUARDED_BY(mutex_);
+
+  // Of the batch that Commit has stored and Publish will take.
+  std::vector<SegmentPlace> places_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_SERVICE_DURABLE_STORAGE_IMPL_H_
