@@ -32,6 +32,7 @@ std::vector<LostItem> DurableStorageImpl::Tidy() {
 
 // Items that stay long keep files of others that have left: the few that are left move on.
 absl::Status DurableStorageImpl::MoveWorstSegment(std::vector<LostItem>& lost) {
+  MMZ_RETURN_IF_ERROR(UndoFailedWrite());
   const uint32_t segment = segments_->WorstSegment();
   if (segment == UINT32_MAX) return absl::OkStatus();
   Move move;
@@ -40,8 +41,6 @@ absl::Status DurableStorageImpl::MoveWorstSegment(std::vector<LostItem>& lost) {
   return read;
 }
 
-// What cannot be read does not keep the others: a damaged item is one of `lost`, and an error of
-// the disk is returned once all have been tried.
 absl::Status DurableStorageImpl::ReadSegment(uint32_t segment, Move& move,
                                              std::vector<LostItem>& lost) {
   {
@@ -53,6 +52,13 @@ absl::Status DurableStorageImpl::ReadSegment(uint32_t segment, Move& move,
       move.old_places.push_back(entry.place);
     }
   }
+  return ReadItems(move, lost);
+}
+
+// Fills in the items and records of move.from, which are in move.old_places. What cannot be read
+// does not keep the others: a damaged item is one of `lost`, and an error of the disk is returned
+// once all have been tried.
+absl::Status DurableStorageImpl::ReadItems(Move& move, std::vector<LostItem>& lost) const {
   absl::Status status;
   size_t kept = 0;
   for (size_t i = 0; i < move.from.size(); ++i) {
@@ -90,8 +96,10 @@ absl::Status DurableStorageImpl::MoveItems(Move& move) {
   const absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(items);
   if (!places.ok()) return places.status();
   for (size_t i = 0; i < move.records.size(); ++i) move.records[i].place = (*places)[i];
-  if (absl::Status status = database_->Move(move.records); !status.ok()) {
-    for (const SegmentPlace& place : *places) segments_->Release(place);
+  if (absl::Status status = database_->Rewrite(move.records, {}, options_.sync); !status.ok()) {
+    for (size_t i = 0; i < move.from.size(); ++i) {
+      failed_.push_back({move.from[i], (*places)[i]});
+    }
     return status;
   }
   const absl::MutexLock lock(&mutex_);

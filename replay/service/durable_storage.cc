@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,29 +52,42 @@ absl::Status MakeFolder(const std::string& folder) {
 
 }  // namespace
 
+// A write that failed may have left its record in RocksDB's log. Such a record is older than the
+// one by which its game was stored when it was sent again.
 absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
   absl::StatusOr<ItemDatabase::Content> content = database_->Read();
   if (!content.ok()) return content.status();
   RecoveredShard shard{.evicted = std::move(content->evicted),
                        .counters = std::move(content->counters)};
-  std::vector<uint64_t> lost;
-  absl::flat_hash_set<ItemId> ids;
+  absl::flat_hash_map<ItemId, uint64_t> evicted;  // the latest serial of each
+  for (const StorageBatch::Eviction& eviction : shard.evicted) {
+    uint64_t& serial = evicted[eviction.id];
+    serial = std::max(serial, eviction.serial);
+  }
+  absl::flat_hash_set<ItemId> stored;
+  std::vector<uint64_t> useless;  // serials
+  absl::flat_hash_set<ItemId> without_bytes;
   const absl::MutexLock lock(&mutex_);
+  std::reverse(content->records.begin(), content->records.end());
   for (ItemDatabase::Record& record : content->records) {
-    // Two records of one id: the first was written by a call that failed, so it was sent again.
-    const bool is_new = ids.insert(record.metadata.id).second;
-    if (!is_new || !segments_->Use(record.place)) {
-      lost.push_back(record.serial);
+    const auto left = evicted.find(record.metadata.id);
+    const bool is_stale = stored.contains(record.metadata.id) ||
+                          (left != evicted.end() && left->second > record.serial);
+    if (is_stale || !segments_->Use(record.place)) {
+      useless.push_back(record.serial);
+      if (!is_stale) without_bytes.insert(record.metadata.id);
       continue;
     }
+    stored.insert(record.metadata.id);
     recovered_[record.serial] = record.place;
     shard.items.push_back({.serial = record.serial,
                            .metadata = std::move(record.metadata),
                            .bytes = record.place.bytes,
                            .priorities = std::move(record.priorities)});
   }
-  shard.lost_items = lost.size();
-  if (!lost.empty()) MMZ_RETURN_IF_ERROR(database_->Erase(lost));
+  std::reverse(shard.items.begin(), shard.items.end());
+  for (const ItemId& id : without_bytes) shard.lost_items += stored.contains(id) ? 0 : 1;
+  if (!useless.empty()) MMZ_RETURN_IF_ERROR(database_->Rewrite({}, useless, options_.sync));
   segments_->RemoveUnused();
   return shard;
 }
@@ -109,6 +123,7 @@ absl::Status DurableStorageImpl::Commit(const StorageBatch& batch) {
 }
 
 absl::Status DurableStorageImpl::Store(const StorageBatch& batch) {
+  MMZ_RETURN_IF_ERROR(UndoFailedWrite());
   std::vector<const Item*> items;
   uint64_t bytes = 0;
   for (const StorageBatch::Put& put : batch.puts) {
@@ -119,7 +134,9 @@ absl::Status DurableStorageImpl::Store(const StorageBatch& batch) {
   absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(items);
   if (!places.ok()) return places.status();
   if (absl::Status status = database_->Write(batch, *places); !status.ok()) {
-    for (const SegmentPlace& place : *places) segments_->Release(place);
+    for (size_t i = 0; i < batch.puts.size(); ++i) {
+      failed_.push_back({{batch.puts[i].slot, batch.puts[i].serial}, (*places)[i]});
+    }
     return status;
   }
   places_ = *std::move(places);
@@ -134,6 +151,36 @@ absl::Status DurableStorageImpl::Store(const StorageBatch& batch) {
     }
   }
   for (const SegmentPlace& place : unused) segments_->Release(place);
+  return absl::OkStatus();
+}
+
+// The records of a write that failed may be in RocksDB's log, and come back when it is opened
+// again. Those of items that are stored get their places again, and the others go. Until that is on
+// the disk the failed places stay in use, so that no record names bytes that are gone.
+absl::Status DurableStorageImpl::UndoFailedWrite() {
+  if (failed_.empty()) return absl::OkStatus();
+  Move stored;
+  std::vector<uint64_t> erased;
+  {
+    const absl::MutexLock lock(&mutex_);
+    for (const FailedPut& put : failed_) {
+      const bool is_stored =
+          put.item.slot < entries_.size() && entries_[put.item.slot].serial == put.item.serial;
+      if (!is_stored) {
+        erased.push_back(put.item.serial);
+        continue;
+      }
+      stored.from.push_back(put.item);
+      stored.old_places.push_back(entries_[put.item.slot].place);
+    }
+  }
+  std::vector<LostItem> damaged;  // found again when they are drawn
+  MMZ_RETURN_IF_ERROR(ReadItems(stored, damaged));
+  for (size_t i = 0; i < stored.records.size(); ++i) {
+    stored.records[i].place = stored.old_places[i];
+  }
+  MMZ_RETURN_IF_ERROR(database_->Rewrite(stored.records, erased, options_.sync));
+  for (const FailedPut& put : std::exchange(failed_, {})) segments_->Release(put.place);
   return absl::OkStatus();
 }
 

@@ -53,6 +53,12 @@ class DurableStorageImpl final : public Storage {
     SegmentPlace place;
   };
 
+  // A record that a failed write may have left.
+  struct FailedPut {
+    LostItem item;
+    SegmentPlace place;
+  };
+
   // Items that move on, by place in each list.
   struct Move {
     std::vector<LostItem> from;
@@ -63,8 +69,10 @@ class DurableStorageImpl final : public Storage {
 
   absl::Status CheckSpace(uint64_t bytes) const;
   absl::Status Store(const StorageBatch& batch);
+  absl::Status UndoFailedWrite();
   absl::Status MoveWorstSegment(std::vector<LostItem>& lost);
   absl::Status ReadSegment(uint32_t segment, Move& move, std::vector<LostItem>& lost);
+  absl::Status ReadItems(Move& move, std::vector<LostItem>& lost) const;
   absl::Status MoveItems(Move& move);
   absl::Status CopyInto(const std::string& folder);
 
@@ -84,6 +92,9 @@ class DurableStorageImpl final : public Storage {
 
   // Of the batch that Commit has stored and Publish will take.
   std::vector<SegmentPlace> places_;
+
+  // Of Commit and Tidy: what the last write was to put where, if that write failed.
+  std::vector<FailedPut> failed_;
 };
 
 }  // namespace mallocmuzero

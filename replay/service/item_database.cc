@@ -302,21 +302,22 @@ absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read() {
           content.records[next].priorities = Floats(stored);
         }
       }));
-  MMZ_RETURN_IF_ERROR(each(kEvicted, [&](const rocksdb::Slice& key, const rocksdb::Slice&) {
+  MMZ_RETURN_IF_ERROR(each(kEvicted, [&](const rocksdb::Slice& key, const rocksdb::Slice& serial) {
     if (key.size() != 8 + kItemIdBytes) return;
     StorageBatch::Eviction& evicted = content.evicted.emplace_back();
+    if (serial.size() == 8) evicted.serial = FromBigEndian(serial);
     evicted.forget_at = static_cast<int64_t>(FromBigEndian(key));
     std::memcpy(evicted.id.data(), key.data() + 8, kItemIdBytes);
   }));
   return content;
 }
 
-absl::Status ItemDatabase::Commit(const std::function<void(Batch&)>& fill) {
+absl::Status ItemDatabase::Commit(const std::function<void(Batch&)>& fill, bool sync) {
   const absl::StatusOr<std::shared_ptr<Files>> open = Use();
   if (!open.ok()) return open.status();
   Batch batch(**open);
   fill(batch);
-  absl::Status status = FromRocks(batch.Write(sync_));
+  absl::Status status = FromRocks(batch.Write(sync));
   if (status.ok()) return status;
   const absl::MutexLock lock(&mutex_);
   broken_ = true;
@@ -325,7 +326,7 @@ absl::Status ItemDatabase::Commit(const std::function<void(Batch&)>& fill) {
 
 absl::Status ItemDatabase::Write(const StorageBatch& batch,
                                  const std::vector<SegmentPlace>& places) {
-  return Commit([&](Batch& writes) {
+  const auto fill = [&](Batch& writes) {
     for (size_t i = 0; i < batch.puts.size(); ++i) {
       writes.Put(kItems, BigEndian(batch.puts[i].serial),
                  SerializeRecord(batch.puts[i].item.metadata, places[i]));
@@ -334,7 +335,7 @@ absl::Status ItemDatabase::Write(const StorageBatch& batch,
       const std::string key = BigEndian(evicted.serial);
       writes.Delete(kItems, key);
       if (evicted.has_priorities) writes.Delete(kPriorities, key);
-      writes.Put(kEvicted, EvictedKey(evicted.forget_at, evicted.id), rocksdb::Slice());
+      writes.Put(kEvicted, EvictedKey(evicted.forget_at, evicted.id), key);
     }
     for (const StorageBatch::Priorities& priorities : batch.priorities) {
       writes.Put(kPriorities, BigEndian(priorities.serial), Bytes(priorities.values));
@@ -346,24 +347,22 @@ absl::Status ItemDatabase::Write(const StorageBatch& batch,
     if (batch.counters.has_value()) {
       writes.Put(kState, kStateKey, SerializeCounters(*batch.counters));
     }
-  });
+  };
+  return Commit(fill, sync_);
 }
 
-absl::Status ItemDatabase::Move(const std::vector<Record>& records) {
-  return Commit([&](Batch& writes) {
+absl::Status ItemDatabase::Rewrite(const std::vector<Record>& records,
+                                   const std::vector<uint64_t>& erased, bool sync) {
+  const auto fill = [&](Batch& writes) {
     for (const Record& record : records) {
       writes.Put(kItems, BigEndian(record.serial), SerializeRecord(record.metadata, record.place));
     }
-  });
-}
-
-absl::Status ItemDatabase::Erase(const std::vector<uint64_t>& serials) {
-  return Commit([&](Batch& writes) {
-    for (const uint64_t serial : serials) {
+    for (const uint64_t serial : erased) {
       writes.Delete(kItems, BigEndian(serial));
       writes.Delete(kPriorities, BigEndian(serial));
     }
-  });
+  };
+  return Commit(fill, sync);
 }
 
 absl::Status ItemDatabase::CopyTo(const std::string& folder) {

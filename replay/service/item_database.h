@@ -42,11 +42,10 @@ class ItemDatabase {
   // After an error the database is mended if it can be, so that a later call may succeed.
   absl::Status Write(const StorageBatch& batch, const std::vector<SegmentPlace>& places);
 
-  // New places of items.
-  absl::Status Move(const std::vector<Record>& records);
-
-  // These are gone.
-  absl::Status Erase(const std::vector<uint64_t>& serials);
+  // Records of items that have other places now, and records that go; all of it or nothing.
+  // `sync`: a power cut does not undo it.
+  absl::Status Rewrite(const std::vector<Record>& records, const std::vector<uint64_t>& erased,
+                       bool sync);
 
   // A consistent copy, of hard links, in a folder that is not there yet.
   absl::Status CopyTo(const std::string& folder);
@@ -62,7 +61,7 @@ class ItemDatabase {
   absl::StatusOr<std::shared_ptr<Files>> OpenFiles() const;
   absl::StatusOr<std::shared_ptr<Files>> Use();
   absl::Status CheckVersion();
-  absl::Status Commit(const std::function<void(Batch&)>& fill);
+  absl::Status Commit(const std::function<void(Batch&)>& fill, bool sync);
 
   const std::string folder_;
   const bool sync_;

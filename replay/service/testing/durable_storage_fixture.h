@@ -56,6 +56,7 @@ class DurableStorageTest : public ::testing::Test {
   std::unique_ptr<ReplayTable> Open(const v1::ReplayShard& config, const std::string& folder = {}) {
     absl::StatusOr<std::unique_ptr<Storage>> storage =
         DurableStorage::Open({.folder = folder.empty() ? folder_ : folder,
+                              .sync = config.mode() == v1::ReplayShard::DURABLE_SYNC,
                               .cache_bytes = cache_bytes_,
                               .max_bytes = config.max_bytes(),
                               .segment_bytes = 1 << 16,
