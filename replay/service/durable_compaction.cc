@@ -84,6 +84,7 @@ absl::Status DurableStorageImpl::ReadItems(Move& move, std::vector<LostItem>& lo
   return status;
 }
 
+// The disk may have had the old bytes for long: they go once it has the new ones and their records.
 absl::Status DurableStorageImpl::MoveItems(Move& move) {
   if (move.items.empty()) return absl::OkStatus();
   std::vector<const Item*> items;
@@ -96,7 +97,9 @@ absl::Status DurableStorageImpl::MoveItems(Move& move) {
   const absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(items);
   if (!places.ok()) return places.status();
   for (size_t i = 0; i < move.records.size(); ++i) move.records[i].place = (*places)[i];
-  if (absl::Status status = database_->Rewrite(move.records, {}, options_.sync); !status.ok()) {
+  absl::Status status = options_.sync ? absl::OkStatus() : segments_->Sync(places->front());
+  if (status.ok()) status = database_->Rewrite(move.records, {}, /*sync=*/true);
+  if (!status.ok()) {
     for (size_t i = 0; i < move.from.size(); ++i) {
       failed_.push_back({move.from[i], (*places)[i]});
     }

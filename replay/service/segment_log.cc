@@ -138,6 +138,20 @@ absl::StatusOr<std::shared_ptr<SegmentFile>> SegmentLog::MakeFile(uint32_t numbe
   return spare;
 }
 
+absl::Status SegmentLog::SyncFolder() const {
+  const absl::StatusOr<std::shared_ptr<SegmentFile>> folder =
+      SegmentFile::Open(options_.folder, O_RDONLY | O_DIRECTORY);
+  if (!folder.ok()) return folder.status();
+  if (fsync((*folder)->descriptor()) != 0) return ErrnoStatus(options_.folder, errno);
+  return absl::OkStatus();
+}
+
+absl::Status SegmentLog::Sync(const SegmentPlace& place) const {
+  const std::shared_ptr<const SegmentFile> file = File(place);
+  if (fdatasync(file->descriptor()) != 0) return ErrnoStatus(file->path(), errno);
+  return SyncFolder();
+}
+
 absl::Status SegmentLog::BeginSegment() {
   uint32_t number = 0;
   {
@@ -147,13 +161,8 @@ absl::Status SegmentLog::BeginSegment() {
   }
   absl::StatusOr<std::shared_ptr<SegmentFile>> file = MakeFile(number);
   if (!file.ok()) return file.status();
-  if (options_.sync) {
-    // The name must be on the disk too.
-    absl::StatusOr<std::shared_ptr<SegmentFile>> folder =
-        SegmentFile::Open(options_.folder, O_RDONLY | O_DIRECTORY);
-    if (!folder.ok()) return folder.status();
-    if (fsync((*folder)->descriptor()) != 0) return ErrnoStatus(options_.folder, errno);
-  }
+  // The name must be on the disk too.
+  if (options_.sync) MMZ_RETURN_IF_ERROR(SyncFolder());
   const absl::MutexLock lock(&mutex_);
   const uint32_t full = std::exchange(active_, number);
   if (full != 0 && segments_[full].used == 0) Remove(full);

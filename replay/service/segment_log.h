@@ -71,6 +71,9 @@ class SegmentLog {
   // ResourceExhausted if there is no room.
   absl::StatusOr<std::vector<SegmentPlace>> Append(absl::Span<const Item* const> items);
 
+  // Waits until the disk has all that was appended to the file of `place`, and the file's name.
+  absl::Status Sync(const SegmentPlace& place) const;
+
   // Bytes of an earlier run that are in use. False: the file is gone or too short.
   bool Use(const SegmentPlace& place);
 
@@ -110,6 +113,7 @@ class SegmentLog {
 
   absl::Status Scan();
   absl::Status BeginSegment();
+  absl::Status SyncFolder() const;
   absl::Status Write(const SegmentFile& file, uint64_t offset,
                      absl::Span<const Item* const> items) const;
   absl::StatusOr<std::shared_ptr<SegmentFile>> MakeFile(uint32_t number);
