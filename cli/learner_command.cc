@@ -49,6 +49,7 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
                  role->address().empty() ? "" : absl::StrCat(", listens on ", role->address())),
              .status = [role] { return role->status(); },
              .stop = [role](absl::Duration grace) { return role->Stop(grace); },
+             .health = [role] { return role->health(); },
              .peers = [role] { return role->peers(); }};
        }});
 }

@@ -66,10 +66,12 @@ absl::StatusOr<ExitCode> Serve(const v1::ReplayShard& shard,
                       Log(LogLevel::kInfo, shard.name(), note);
                     }
                     return RunningRole{.description = absl::StrCat("listens on ", role->address()),
-                                       .stop = [role](absl::Duration grace) {
-                                         role->Stop(grace);
-                                         return absl::OkStatus();
-                                       }};
+                                       .stop =
+                                           [role](absl::Duration grace) {
+                                             role->Stop(grace);
+                                             return absl::OkStatus();
+                                           },
+                                       .health = [role] { return role->Health(); }};
                   }});
 }
 

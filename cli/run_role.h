@@ -51,6 +51,9 @@ struct RunningRole {
   std::function<absl::Status()> status = [] { return absl::OkStatus(); };
   std::function<absl::Status(absl::Duration grace)> stop;
 
+  // What /healthz says. Must not wait.
+  std::function<absl::Status()> health = [] { return absl::OkStatus(); };
+
   // What is to be told of it once it has stopped; empty: nothing.
   std::function<std::string()> epilogue = [] { return std::string(); };
 

@@ -46,7 +46,8 @@ struct MetricsServer::Http {
 };
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
-    const std::string& address, const std::shared_ptr<prometheus::Registry>& registry) {
+    const std::string& address, const std::shared_ptr<prometheus::Registry>& registry,
+    Health health) {
   std::optional<HostPort> parsed = ParseHostPort(address, /*least_port=*/0);
   if (!parsed.has_value()) {
     return absl::InvalidArgumentError(
@@ -61,9 +62,13 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
   http.Get("/metrics", [registry](const httplib::Request&, httplib::Response& response) {
     response.set_content(MetricsText(*registry), "text/plain; version=0.0.4; charset=utf-8");
   });
-  http.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
-    response.set_content("ok\n", "text/plain; charset=utf-8");
-  });
+  http.Get("/healthz",
+           [health = std::move(health)](const httplib::Request&, httplib::Response& response) {
+             const absl::Status status = health();
+             if (!status.ok()) response.status = 503;
+             response.set_content(status.ok() ? "ok\n" : absl::StrCat(status.message(), "\n"),
+                                  "text/plain; charset=utf-8");
+           });
   // Without the library's SO_REUSEPORT, by which a second process would share the port.
   http.set_socket_options([](socket_t socket) {
     const int yes = 1;

@@ -5,20 +5,27 @@
 
 #include <prometheus/registry.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace mallocmuzero {
 
 // While it lives, http://ADDRESS/metrics has the registry's metrics and the process's
-// (metrics/process_usage.h), and /healthz answers 200.
+// (metrics/process_usage.h), and /healthz answers 200, or 503 with the reason why the process is
+// not well.
 class MetricsServer {
  public:
+  // Says why the process is not well. Called from any thread; must not wait.
+  using Health = std::function<absl::Status()>;
+
   // `address` is host:port; port 0: any free one. InvalidArgument if it cannot be listened on.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Listen(
-      const std::string& address, const std::shared_ptr<prometheus::Registry>& registry);
+      const std::string& address, const std::shared_ptr<prometheus::Registry>& registry,
+      Health health = [] { return absl::OkStatus(); });
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;

@@ -48,6 +48,9 @@ constexpr absl::Duration kTick = absl::Seconds(1);
 // Without an update for longer, it says what it waits for.
 constexpr absl::Duration kIdleAfter = absl::Seconds(2);
 
+// A save that takes longer waits for a disk that does not answer.
+constexpr absl::Duration kSavePatience = absl::Seconds(7);
+
 // Programs that one answer asks an actor to show.
 constexpr size_t kMostDemonstrations = 16;
 
@@ -88,6 +91,7 @@ class LearnerRole::Impl {
     return status_;
   }
   const std::string& address() const { return address_; }
+  absl::Status health() const { return Health(training_->figures()); }
   uint64_t step() const { return training_->figures().step; }
   std::vector<PeerState> peers() const { return sampler_->peers(); }
 
@@ -101,6 +105,7 @@ class LearnerRole::Impl {
   std::vector<double> Weights();
   absl::StatusOr<v1::ActorOrders> TakeReport(const v1::ActorReport& report);
   v1::RoleStatus Describe() const;
+  static absl::Status Health(const TrainingFigures& training);
   LearnerBlock Blocked(const TrainingFigures& training) const;
 
   const v1::ClusterConfig config_;
@@ -317,8 +322,18 @@ absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::TakeReport(const v1::ActorRep
   return orders;
 }
 
+absl::Status LearnerRole::Impl::Health(const TrainingFigures& training) {
+  const absl::Duration saving = absl::Now() - training.saving_since;
+  if (saving < kSavePatience) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("disk: no answer for ", absl::ToInt64Seconds(saving), " s, while it saves"));
+}
+
 LearnerBlock LearnerRole::Impl::Blocked(const TrainingFigures& training) const {
   using On = LearnerBlock::On;
+  if (const absl::Status health = Health(training); !health.ok()) {
+    return {.on = On::kDisk, .why = std::string(health.message())};
+  }
   if (!training.save_error.empty()) {
     return {.on = On::kDisk, .why = absl::StrCat("disk: ", training.save_error)};
   }
@@ -388,6 +403,7 @@ LearnerRole::LearnerRole(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LearnerRole::~LearnerRole() = default;
 absl::Status LearnerRole::Stop(absl::Duration grace) { return impl_->Stop(grace); }
 absl::Status LearnerRole::status() const { return impl_->status(); }
+absl::Status LearnerRole::health() const { return impl_->health(); }
 const std::string& LearnerRole::address() const { return impl_->address(); }
 uint64_t LearnerRole::step() const { return impl_->step(); }
 std::vector<PeerState> LearnerRole::peers() const { return impl_->peers(); }

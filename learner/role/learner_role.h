@@ -40,13 +40,17 @@ class LearnerRole {
   LearnerRole(const LearnerRole&) = delete;
   LearnerRole& operator=(const LearnerRole&) = delete;
 
-  // Ends the update in progress, saves a checkpoint and closes all connections. DeadlineExceeded,
-  // with nothing saved, if the update has not ended by `grace`.
+  // Ends the update in progress, saves a checkpoint and closes all connections, which have until
+  // `grace`. The update is waited for however long it takes: a minute if another process of the
+  // learner does not answer.
   absl::Status Stop(absl::Duration grace);
 
   // OK while it works. Else what ended it, such as a full disk under run_dir: stop it, and start it
   // again.
   absl::Status status() const;
+
+  // Unavailable, with the reason, while the disk does not answer a save.
+  absl::Status health() const;
 
   // host:port that it listens on, with the port in use; empty for a rank above 0.
   const std::string& address() const;

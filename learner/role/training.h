@@ -51,6 +51,7 @@ struct TrainingFigures {
   absl::Time last_update = absl::InfinitePast();
   absl::Time last_save = absl::InfinitePast();
   uint64_t failed_saves = 0;
+  absl::Time saving_since = absl::InfiniteFuture();  // infinite: it does not save
   std::string save_error;   // of the last save; empty: it went well
   std::string group_error;  // why there is no contact with the other processes; empty: there is
 };
@@ -123,6 +124,7 @@ class Training {
   absl::Status AfterUpdate();
   void NoteUpdate(const UpdateResult& result, const PreparedBatch& batch);
   void Leave(const absl::Status& why);
+  void NoteSavingSince(absl::Time since);
   void SaveWhenDue();
   void Spend(double TrainingTimes::*where, absl::Time since);
 

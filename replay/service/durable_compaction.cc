@@ -23,6 +23,8 @@ namespace mallocmuzero {
 
 // What was stored is stored, whether or not there is room to move something else.
 std::vector<LostItem> DurableStorageImpl::Tidy() {
+  const DiskWatch::Use use(*watch_);
+  for (const SegmentPlace& place : std::exchange(replaced_, {})) segments_->Release(place);
   std::vector<LostItem> lost;
   const absl::Status status = MoveWorstSegment(lost);
   const absl::MutexLock lock(&mutex_);
@@ -105,11 +107,13 @@ absl::Status DurableStorageImpl::MoveItems(Move& move) {
     }
     return status;
   }
-  const absl::MutexLock lock(&mutex_);
-  for (size_t i = 0; i < move.from.size(); ++i) {
-    entries_[move.from[i].slot].place = (*places)[i];
-    segments_->Release(move.old_places[i]);
+  {
+    const absl::MutexLock lock(&mutex_);
+    for (size_t i = 0; i < move.from.size(); ++i) {
+      entries_[move.from[i].slot].place = (*places)[i];
+    }
   }
+  for (const SegmentPlace& place : move.old_places) segments_->Release(place);
   return absl::OkStatus();
 }
 

@@ -37,6 +37,8 @@ namespace {
 constexpr uint64_t kSmallestSegment = uint64_t{8} << 20;
 constexpr uint64_t kLargestSegment = uint64_t{256} << 20;
 
+constexpr absl::Duration kMeasureInterval = absl::Seconds(1);
+
 // The reserve is at most this part of the disk.
 constexpr uint64_t kReservedPart = 20;
 
@@ -89,6 +91,7 @@ absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
   for (const ItemId& id : without_bytes) shard.lost_items += stored.contains(id) ? 0 : 1;
   if (!useless.empty()) MMZ_RETURN_IF_ERROR(database_->Rewrite({}, useless, options_.sync));
   segments_->RemoveUnused();
+  MeasureDisk();
   return shard;
 }
 
@@ -115,8 +118,17 @@ absl::Status DurableStorageImpl::CheckSpace(uint64_t bytes) const {
                                                    " of them are kept for the database"));
 }
 
+// Counting walks through the files, so it is not done for each group.
+void DurableStorageImpl::MeasureDisk() {
+  if (absl::Now() - measured_ < kMeasureInterval) return;
+  bytes_on_disk_ = segments_->bytes() + database_->bytes();
+  measured_ = absl::Now();
+}
+
 absl::Status DurableStorageImpl::Commit(const StorageBatch& batch) {
+  const DiskWatch::Use use(*watch_);
   absl::Status status = Store(batch);
+  MeasureDisk();
   const absl::MutexLock lock(&mutex_);
   trouble_ = std::string(status.message());
   return status;
@@ -190,7 +202,7 @@ void DurableStorageImpl::Publish(const StorageBatch& batch) {
     const StorageBatch::Put& put = batch.puts[i];
     entries_.Include(put.slot);
     Entry& entry = entries_[put.slot];
-    if (entry.serial == put.serial) segments_->Release(entry.place);
+    if (entry.serial == put.serial) replaced_.push_back(entry.place);
     entry = {.serial = put.serial, .place = places_[i]};
     cache_.Put(put.slot, put.item.wire);
   }
@@ -213,7 +225,10 @@ std::vector<StoredBytes> DurableStorageImpl::Get(absl::Span<const Slot> slots) {
       continue;
     }
     const SegmentPlace place = entries_[slot].place;
-    found.emplace_back([file = segments_->File(place), place] { return file->Read(place); });
+    found.emplace_back([watch = watch_, file = segments_->File(place), place] {
+      const DiskWatch::Use use(*watch);
+      return file->Read(place);
+    });
   }
   return found;
 }
@@ -224,6 +239,7 @@ uint64_t DurableStorageImpl::bytes_in_memory() const {
 }
 
 std::string DurableStorageImpl::trouble() const {
+  if (std::string hang = watch_->trouble(); !hang.empty()) return hang;
   const absl::MutexLock lock(&mutex_);
   return trouble_.empty() ? tidy_trouble_ : trouble_;
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "replay/service/storage.h"
 
 namespace mallocmuzero {
@@ -18,6 +19,9 @@ struct DurableStorageOptions {
   uint64_t cache_bytes = 0;    // of items kept in memory, those used last
   uint64_t max_bytes = 0;      // that the shard will hold: sets the size of files
   uint64_t segment_bytes = 0;  // 0: chosen by max_bytes
+
+  // How long the disk may take for a write or a read until the storage says that it hangs.
+  absl::Duration patience = absl::Seconds(5);
 
   // No item is written while fewer bytes are free on the disk, or fewer than a twentieth of it if
   // that is less: the database must never find it full.

@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_DURABLE_STORAGE_IMPL_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_DURABLE_STORAGE_IMPL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,7 +15,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "replay/service/disk_watch.h"
 #include "replay/service/durable_storage.h"
 #include "replay/service/item.h"
 #include "replay/service/item_cache.h"
@@ -32,6 +35,7 @@ class DurableStorageImpl final : public Storage {
       : options_(options),
         database_(std::move(database)),
         segments_(std::move(segments)),
+        watch_(std::make_shared<DiskWatch>(options.patience)),
         cache_(options.cache_bytes) {}
 
   bool on_disk() const override { return true; }
@@ -42,10 +46,11 @@ class DurableStorageImpl final : public Storage {
   std::vector<LostItem> Tidy() override;
   void Remove(Slot slot) override;
   std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
-  uint64_t bytes_on_disk() const override { return segments_->bytes() + database_->bytes(); }
+  uint64_t bytes_on_disk() const override { return bytes_on_disk_; }
   uint64_t bytes_in_memory() const override;
   absl::StatusOr<std::string> Checkpoint() override;
   std::string trouble() const override;
+  std::string hang() const override { return watch_->trouble(); }
 
  private:
   struct Entry {
@@ -67,6 +72,7 @@ class DurableStorageImpl final : public Storage {
     std::vector<ItemDatabase::Record> records;
   };
 
+  void MeasureDisk();
   absl::Status CheckSpace(uint64_t bytes) const;
   absl::Status Store(const StorageBatch& batch);
   absl::Status UndoFailedWrite();
@@ -80,7 +86,10 @@ class DurableStorageImpl final : public Storage {
   const std::unique_ptr<ItemDatabase> database_;
   const std::unique_ptr<SegmentLog> segments_;
 
-  mutable absl::Mutex mutex_;
+  const std::shared_ptr<DiskWatch> watch_;
+  std::atomic<uint64_t> bytes_on_disk_ = 0;
+
+  mutable absl::Mutex mutex_;                         // not held while the disk is used
   SlotArray<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by slot
   ItemCache cache_ ABSL_GUARDED_BY(mutex_);
   std::string trouble_ ABSL_GUARDED_BY(mutex_);       // of Commit
@@ -92,6 +101,11 @@ class DurableStorageImpl final : public Storage {
 
   // Of the batch that Commit has stored and Publish will take.
   std::vector<SegmentPlace> places_;
+
+  // Of items that Publish has replaced, until Tidy lets go of their bytes.
+  std::vector<SegmentPlace> replaced_;
+
+  absl::Time measured_ = absl::InfinitePast();  // bytes_on_disk_
 
   // Of Commit and Tidy: what the last write was to put where, if that write failed.
   std::vector<FailedPut> failed_;

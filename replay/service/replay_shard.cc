@@ -15,6 +15,7 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
@@ -118,6 +119,12 @@ class ReplayShard::Impl {
     return status;
   }
 
+  absl::Status Health() const {
+    const std::string hang = table_->storage().hang();
+    if (hang.empty()) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat("disk: ", hang));
+  }
+
   void Stop(absl::Duration grace) {
     if (stopped_.HasBeenNotified()) return;
     stopped_.Notify();
@@ -217,6 +224,8 @@ const std::vector<std::string>& ReplayShard::notes() const { return impl_->notes
 v1::ReplayStats ReplayShard::Stats() const { return impl_->Stats(); }
 
 v1::RoleStatus ReplayShard::Status() const { return impl_->Status(); }
+
+absl::Status ReplayShard::Health() const { return impl_->Health(); }
 
 void ReplayShard::Stop(absl::Duration grace) { impl_->Stop(grace); }
 

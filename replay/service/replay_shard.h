@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -49,6 +50,9 @@ class ReplayShard {
 
   // What the service Status answers.
   v1::RoleStatus Status() const;
+
+  // Unavailable, with the reason, while the disk does not answer.
+  absl::Status Health() const;
 
   // No new calls; streams have so long to end. Priorities and counters are stored.
   void Stop(absl::Duration grace);

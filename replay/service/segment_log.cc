@@ -163,11 +163,15 @@ absl::Status SegmentLog::BeginSegment() {
   if (!file.ok()) return file.status();
   // The name must be on the disk too.
   if (options_.sync) MMZ_RETURN_IF_ERROR(SyncFolder());
-  const absl::MutexLock lock(&mutex_);
-  const uint32_t full = std::exchange(active_, number);
-  if (full != 0 && segments_[full].used == 0) Remove(full);
-  segments_[number] = {.file = *std::move(file)};
-  next_ = number + 1;
+  std::shared_ptr<SegmentFile> unused;
+  {
+    const absl::MutexLock lock(&mutex_);
+    const uint32_t full = std::exchange(active_, number);
+    if (full != 0 && segments_[full].used == 0) unused = TakeOut(full);
+    segments_[number] = {.file = *std::move(file)};
+    next_ = number + 1;
+  }
+  Discard(std::move(unused));
   return absl::OkStatus();
 }
 
@@ -234,49 +238,69 @@ bool SegmentLog::Use(const SegmentPlace& place) {
 }
 
 void SegmentLog::Release(const SegmentPlace& place) {
-  const absl::MutexLock lock(&mutex_);
-  Segment& segment = segments_[place.segment];
-  segment.used -= place.bytes;
-  if (segment.used == 0 && place.segment != active_) Remove(place.segment);
-}
-
-void SegmentLog::Remove(uint32_t number) {
-  const auto found = segments_.find(number);
-  const std::shared_ptr<SegmentFile> file = std::move(found->second.file);
-  segments_.erase(found);
-  if (pins_ > 0) {
-    unlink_later_.push_back(file->path());
-  } else if (!Spare(file)) {
-    unlink(file->path().c_str());
+  std::shared_ptr<SegmentFile> unused;
+  {
+    const absl::MutexLock lock(&mutex_);
+    Segment& segment = segments_[place.segment];
+    segment.used -= place.bytes;
+    if (segment.used == 0 && place.segment != active_) unused = TakeOut(place.segment);
   }
+  Discard(std::move(unused));
 }
 
-// Not a file that somebody reads, or that a copy of the shard has too, or of an earlier run.
+// The file, which is none of the log's any more; null while files are pinned.
+std::shared_ptr<SegmentFile> SegmentLog::TakeOut(uint32_t number) {
+  const auto found = segments_.find(number);
+  std::shared_ptr<SegmentFile> file = std::move(found->second.file);
+  segments_.erase(found);
+  if (pins_ == 0) return file;
+  unlink_later_.push_back(file->path());
+  return nullptr;
+}
+
+// Null: there is nothing to do.
+void SegmentLog::Discard(std::shared_ptr<SegmentFile> file) {
+  if (file != nullptr && !Spare(file)) unlink(file->path().c_str());
+}
+
+// Takes no file that a reader has, or that a copy of the shard has too, or of an earlier run.
 bool SegmentLog::Spare(const std::shared_ptr<SegmentFile>& file) {
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (spares_.size() >= kMaxSpares) return false;
+  }
   struct stat info {};
-  if (spares_.size() >= kMaxSpares || file.use_count() > 1 ||
-      fcntl(file->descriptor(), F_GETFL) % 4 != O_RDWR || fstat(file->descriptor(), &info) != 0 ||
-      info.st_nlink != 1) {
+  if (file.use_count() > 1 || fcntl(file->descriptor(), F_GETFL) % 4 != O_RDWR ||
+      fstat(file->descriptor(), &info) != 0 || info.st_nlink != 1) {
     return false;
   }
   if (!file->Rename(absl::StrCat(file->path(), kSpareExtension)).ok()) return false;
+  const absl::MutexLock lock(&mutex_);
   spares_.push_back(file);
   return true;
 }
 
 bool SegmentLog::FreeSpares() {
-  const absl::MutexLock lock(&mutex_);
-  for (const std::shared_ptr<SegmentFile>& file : spares_) unlink(file->path().c_str());
-  return !std::exchange(spares_, {}).empty();
+  std::vector<std::shared_ptr<SegmentFile>> spares;
+  {
+    const absl::MutexLock lock(&mutex_);
+    spares = std::exchange(spares_, {});
+  }
+  for (const std::shared_ptr<SegmentFile>& file : spares) unlink(file->path().c_str());
+  return !spares.empty();
 }
 
 void SegmentLog::RemoveUnused() {
-  const absl::MutexLock lock(&mutex_);
-  std::vector<uint32_t> unused;
-  for (const auto& [number, segment] : segments_) {
-    if (segment.used == 0 && number != active_) unused.push_back(number);
+  std::vector<std::shared_ptr<SegmentFile>> files;
+  {
+    const absl::MutexLock lock(&mutex_);
+    std::vector<uint32_t> unused;
+    for (const auto& [number, segment] : segments_) {
+      if (segment.used == 0 && number != active_) unused.push_back(number);
+    }
+    for (const uint32_t number : unused) files.push_back(TakeOut(number));
   }
-  for (const uint32_t number : unused) Remove(number);
+  for (std::shared_ptr<SegmentFile>& file : files) Discard(std::move(file));
 }
 
 std::shared_ptr<const SegmentFile> SegmentLog::File(const SegmentPlace& place) const {
@@ -290,15 +314,22 @@ void SegmentLog::Pin() {
 }
 
 void SegmentLog::Unpin() {
-  const absl::MutexLock lock(&mutex_);
-  if (--pins_ > 0) return;
-  for (const std::string& path : std::exchange(unlink_later_, {})) unlink(path.c_str());
+  std::vector<std::string> unused;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (--pins_ > 0) return;
+    unused = std::exchange(unlink_later_, {});
+  }
+  for (const std::string& path : unused) unlink(path.c_str());
 }
 
 absl::Status SegmentLog::LinkInto(const std::string& folder) const {
-  const absl::MutexLock lock(&mutex_);
-  std::vector<std::string> paths = unlink_later_;
-  for (const auto& [number, segment] : segments_) paths.push_back(segment.file->path());
+  std::vector<std::string> paths;
+  {
+    const absl::MutexLock lock(&mutex_);
+    paths = unlink_later_;
+    for (const auto& [number, segment] : segments_) paths.push_back(segment.file->path());
+  }
   for (const std::string& path : paths) {
     const std::string copy =
         absl::StrCat(folder, "/", std::filesystem::path(path).filename().string());

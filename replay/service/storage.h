@@ -143,6 +143,7 @@ class Storage {
   // Of slots in use, in their order.
   virtual std::vector<StoredBytes> Get(absl::Span<const Slot> slots) = 0;
 
+  // As of the last second in which something was stored.
   virtual uint64_t bytes_on_disk() const = 0;
 
   // Of items, kept in memory.
@@ -152,8 +153,12 @@ class Storage {
   // FailedPrecondition if nothing is on disk.
   virtual absl::StatusOr<std::string> Checkpoint() = 0;
 
-  // Why the last Commit or Tidy failed; empty: it did not.
+  // Why the last Commit or Tidy failed, or what hang() says; empty: nothing is wrong.
   virtual std::string trouble() const = 0;
+
+  // For how long the disk has not answered, once that is too long; empty: it answers. Neither this
+  // nor trouble(), bytes_on_disk() and bytes_in_memory() wait for the disk.
+  virtual std::string hang() const = 0;
 };
 
 // Gone with the process.
@@ -171,6 +176,7 @@ class MemoryStorage final : public Storage {
   uint64_t bytes_in_memory() const override;
   absl::StatusOr<std::string> Checkpoint() override;
   std::string trouble() const override { return {}; }
+  std::string hang() const override { return {}; }
 
  private:
   mutable absl::Mutex mutex_;
