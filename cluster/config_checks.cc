@@ -215,7 +215,8 @@ void Checker::CheckShard(int index) {
                         {"best_games", 0, 1 << 20},
                         {"priority_exponent", 0, 1},
                         // The least: an actor that was cut off sends again what it had sent.
-                        {"remember_evicted_seconds", 60, 366 * 86400.0}});
+                        {"remember_evicted_seconds", 60, 366 * 86400.0},
+                        {"remember_evicted_bytes", kMebibyte, kHuge}});
   if (shard.mode() == v1::ReplayShard::MODE_UNSPECIFIED) {
     section.Complain("mode", "MEMORY, DURABLE or DURABLE_SYNC expected");
   }

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/id_set.h"
 #include "replay/service/item.h"
 #include "replay/service/item_database.h"
 #include "replay/service/replay_table.h"
@@ -106,6 +107,31 @@ TEST_F(RecoveryTest, AGameStoredAgainAfterItWasForgottenStays) {
   WriteRecord(50, MakeItem(0, 1).metadata.id, records[0].place);
   config.set_max_positions(100);
   EXPECT_EQ(StoredIds(*Open(config)), IdsOf(0, 2));
+}
+
+TEST_F(RecoveryTest, RememberedIdsAreBoundedByMemoryAlsoAfterAStart) {
+  v1::ReplayShard config = Config();
+  config.set_max_positions(5);
+  config.set_remember_evicted_seconds(1'000'000);
+  {
+    const auto table = Open(config);
+    for (uint64_t i = 0; i < 105; ++i) {
+      ASSERT_EQ(Insert(*table, {MakeItem(i, 1)}), absl::OkStatus());
+    }
+    ASSERT_EQ(table->Flush(), absl::OkStatus());
+    EXPECT_EQ(table->Stats().remembered_ids(), 100);
+    EXPECT_EQ(table->Stats().ids_forgotten_early(), 0);
+  }
+  config.set_remember_evicted_bytes(40 * IdSet::kBytesOfEvicted);
+  const auto table = Open(config);
+  EXPECT_EQ(EvictedIds(*table), IdsOf(60, 100));
+  EXPECT_EQ(table->Stats().remembered_ids(), 40);
+  for (uint64_t i = 105; i < 200; ++i) {
+    ASSERT_EQ(Insert(*table, {MakeItem(i, 1)}), absl::OkStatus());
+  }
+  EXPECT_EQ(EvictedIds(*table), IdsOf(155, 195));
+  EXPECT_EQ(table->Stats().remembered_ids(), 40);
+  EXPECT_GE(table->Stats().ids_forgotten_early(), 95);
 }
 
 // The write reaches RocksDB's log, and yet fails; the client sends the game again.

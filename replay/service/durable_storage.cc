@@ -57,10 +57,11 @@ absl::Status MakeFolder(const std::string& folder) {
 // A write that failed may have left its record in RocksDB's log. Such a record is older than the
 // one by which its game was stored when it was sent again.
 absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
-  absl::StatusOr<ItemDatabase::Content> content = database_->Read();
+  absl::StatusOr<ItemDatabase::Content> content = database_->Read(options_.most_evicted_ids);
   if (!content.ok()) return content.status();
   RecoveredShard shard{.evicted = std::move(content->evicted),
-                       .counters = std::move(content->counters)};
+                       .counters = std::move(content->counters),
+                       .ids_left_out = content->ids_left_out};
   absl::flat_hash_map<ItemId, uint64_t> evicted;  // the latest serial of each
   for (const StorageBatch::Eviction& eviction : shard.evicted) {
     uint64_t& serial = evicted[eviction.id];

@@ -20,6 +20,9 @@ struct DurableStorageOptions {
   uint64_t max_bytes = 0;      // that the shard will hold: sets the size of files
   uint64_t segment_bytes = 0;  // 0: chosen by max_bytes
 
+  // Ids of evicted items that are read at the start, the latest.
+  uint64_t most_evicted_ids = UINT64_MAX;
+
   // How long the disk may take for a write or a read until the storage says that it hangs.
   absl::Duration patience = absl::Seconds(5);
 

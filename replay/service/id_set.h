@@ -18,6 +18,13 @@ namespace mallocmuzero {
 // Not thread-safe.
 class IdSet {
  public:
+  // Most memory of one evicted id: its slot in a table that has just grown, and its place in the
+  // order in which ids are forgotten.
+  static constexpr size_t kBytesOfEvicted = 72;
+
+  // Remembers at most so many evicted ids; the oldest are forgotten first.
+  explicit IdSet(size_t most_evicted = SIZE_MAX) : most_evicted_(most_evicted) {}
+
   enum class State : uint8_t { kUnknown, kStored, kEvicted };
 
   struct Found {
@@ -33,6 +40,12 @@ class IdSet {
 
   // Drops evicted ids whose time is not after `now`.
   void Forget(int64_t now);
+
+  // Evicted ids that are remembered; and how many were forgotten before their time as there were
+  // too many, and the latest time that one of those was to be remembered until.
+  size_t evicted() const { return tombstones_.size(); }
+  uint64_t forgotten_early() const { return forgotten_early_; }
+  int64_t forgotten_until() const { return forgotten_until_; }
 
   // The ids are listed a part at a time, 0 to kParts - 1. One that is evicted meanwhile stays in
   // its part.
@@ -53,6 +66,11 @@ class IdSet {
     int64_t forget_at;
     ItemId id;
   };
+  void ForgetOldest();
+
+  const size_t most_evicted_;
+  uint64_t forgotten_early_ = 0;
+  int64_t forgotten_until_ = 0;
   std::array<Part, kParts> parts_;
   std::deque<Tombstone> tombstones_;
 };

@@ -7,6 +7,7 @@
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -261,7 +262,27 @@ absl::Status ItemDatabase::CheckVersion() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read() {
+// From the latest on, so that no more is read than is kept.
+absl::Status ItemDatabase::ReadEvicted(const Files& open, uint64_t most, Content& content) {
+  const std::unique_ptr<rocksdb::Iterator> entry(
+      open.db->NewIterator(rocksdb::ReadOptions(), open.families[kEvicted]));
+  for (entry->SeekToLast(); entry->Valid(); entry->Prev()) {
+    const rocksdb::Slice key = entry->key();
+    if (key.size() != 8 + kItemIdBytes) continue;
+    if (content.evicted.size() >= most) {
+      content.ids_left_out = true;
+      break;
+    }
+    StorageBatch::Eviction& evicted = content.evicted.emplace_back();
+    if (entry->value().size() == 8) evicted.serial = FromBigEndian(entry->value());
+    evicted.forget_at = static_cast<int64_t>(FromBigEndian(key));
+    std::memcpy(evicted.id.data(), key.data() + 8, kItemIdBytes);
+  }
+  std::reverse(content.evicted.begin(), content.evicted.end());
+  return FromRocks(entry->status());
+}
+
+absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read(uint64_t most_evicted) {
   const absl::StatusOr<std::shared_ptr<Files>> used = Use();
   if (!used.ok()) return used.status();
   const Files& open = **used;
@@ -302,13 +323,7 @@ absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read() {
           content.records[next].priorities = Floats(stored);
         }
       }));
-  MMZ_RETURN_IF_ERROR(each(kEvicted, [&](const rocksdb::Slice& key, const rocksdb::Slice& serial) {
-    if (key.size() != 8 + kItemIdBytes) return;
-    StorageBatch::Eviction& evicted = content.evicted.emplace_back();
-    if (serial.size() == 8) evicted.serial = FromBigEndian(serial);
-    evicted.forget_at = static_cast<int64_t>(FromBigEndian(key));
-    std::memcpy(evicted.id.data(), key.data() + 8, kItemIdBytes);
-  }));
+  MMZ_RETURN_IF_ERROR(ReadEvicted(open, most_evicted, content));
   return content;
 }
 

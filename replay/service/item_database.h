@@ -35,8 +35,10 @@ class ItemDatabase {
     std::vector<Record> records;  // serials ascend
     std::vector<StorageBatch::Eviction> evicted;
     ShardCounters counters;
+    bool ids_left_out = false;
   };
-  absl::StatusOr<Content> Read();
+  // Of the evicted ids the `most_evicted` latest.
+  absl::StatusOr<Content> Read(uint64_t most_evicted = UINT64_MAX);
 
   // All of it or nothing; `places` are those of batch.puts. ResourceExhausted if the disk is full.
   // After an error the database is mended if it can be, so that a later call may succeed.
@@ -58,6 +60,7 @@ class ItemDatabase {
 
   ItemDatabase(std::string folder, bool sync);
 
+  static absl::Status ReadEvicted(const Files& open, uint64_t most, Content& content);
   absl::StatusOr<std::shared_ptr<Files>> OpenFiles() const;
   absl::StatusOr<std::shared_ptr<Files>> Use();
   absl::Status CheckVersion();

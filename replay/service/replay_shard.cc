@@ -26,6 +26,7 @@
 #include "mallocmuzero/v1/status.pb.h"
 #include "metrics/process_usage.h"
 #include "replay/service/durable_storage.h"
+#include "replay/service/id_set.h"
 #include "replay/service/metrics.h"
 #include "replay/service/replay_block.h"
 #include "replay/service/replay_service.h"
@@ -43,10 +44,12 @@ constexpr size_t kRateSeconds = 5;
 
 absl::StatusOr<std::unique_ptr<Storage>> OpenStorage(const v1::ReplayShard& config) {
   if (config.mode() == v1::ReplayShard::MEMORY) return std::make_unique<MemoryStorage>();
-  return DurableStorage::Open({.folder = config.data_dir(),
-                               .sync = config.mode() == v1::ReplayShard::DURABLE_SYNC,
-                               .cache_bytes = config.cache_bytes(),
-                               .max_bytes = config.max_bytes()});
+  return DurableStorage::Open(
+      {.folder = config.data_dir(),
+       .sync = config.mode() == v1::ReplayShard::DURABLE_SYNC,
+       .cache_bytes = config.cache_bytes(),
+       .max_bytes = config.max_bytes(),
+       .most_evicted_ids = config.remember_evicted_bytes() / IdSet::kBytesOfEvicted});
 }
 
 class StatusService final : public v1::Status::CallbackService {
@@ -161,6 +164,8 @@ class ReplayShard::Impl {
     set("sampled_positions", stats.drawn_positions());
     set("duplicate_items", stats.duplicate_items());
     set("evicted_items", stats.evicted_items());
+    set("remembered_ids", stats.remembered_ids());
+    set("ids_forgotten_early", stats.ids_forgotten_early());
     set("limiter_error_positions", stats.limiter_error());
     set("insert_streams", stats.insert_streams());
     set("sample_streams", stats.sample_streams());

@@ -56,7 +56,8 @@ ReplayTable::ReplayTable(const v1::ReplayShard& config, std::unique_ptr<Storage>
       storage_(std::move(storage)),
       selector_(config.priority_exponent()),
       best_(config.best_games()),
-      limiter_(config.rate_limit()) {}
+      limiter_(config.rate_limit()),
+      ids_(config.remember_evicted_bytes() / IdSet::kBytesOfEvicted) {}
 
 absl::StatusOr<std::unique_ptr<ReplayTable>> ReplayTable::Open(const v1::ReplayShard& config,
                                                                std::unique_ptr<Storage> storage) {
@@ -90,6 +91,11 @@ absl::Status ReplayTable::Recover() {
 void ReplayTable::TakeNotes(const RecoveredShard& shard) {
   if (shard.counters.next_serial > 1) {
     notes_.push_back(absl::StrCat("found ", shard.items.size(), " trajectories of earlier runs"));
+  }
+  if (shard.ids_left_out) {
+    notes_.push_back(
+        "remember_evicted_bytes: not all ids of evicted trajectories that are on the disk fit; the "
+        "oldest are forgotten");
   }
   if (shard.lost_items > 0) {
     notes_.push_back(absl::StrCat(shard.lost_items,
@@ -316,7 +322,7 @@ void ReplayTable::TakeChanges(bool with_priorities, StorageBatch& batch) {
   if (!storage_->on_disk()) return;
   counters_changed_ |= counters_.drawn_positions != limiter_.drawn();
   batch.evictions = std::exchange(new_evictions_, {});
-  batch.forget_before = UnixSeconds();
+  batch.forget_before = std::max(UnixSeconds(), ids_.forgotten_until());
   counters_.inserted_positions = limiter_.inserted();
   counters_.drawn_positions = limiter_.drawn();
   counters_.highest_priority = selector_.highest_priority();

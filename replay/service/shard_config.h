@@ -13,6 +13,7 @@ namespace mallocmuzero {
 inline constexpr uint64_t kDefaultMaxPositions = 1'000'000;
 inline constexpr uint64_t kDefaultMaxBytes = uint64_t{1} << 30;
 inline constexpr uint32_t kDefaultRememberEvictedSeconds = 3600;
+inline constexpr uint64_t kDefaultRememberEvictedBytes = uint64_t{1} << 30;
 
 // The configuration with all of the defaults filled in: those above, the mode MEMORY, the oldest
 // first. No cache_bytes are no cache. InvalidArgument names the field and what would be right.

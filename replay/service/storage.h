@@ -82,6 +82,9 @@ struct RecoveredShard {
   std::vector<StorageBatch::Eviction> evicted;
   ShardCounters counters;
 
+  // There were more evicted ids than DurableStorageOptions::most_evicted_ids.
+  bool ids_left_out = false;
+
   // Items whose bytes are gone, as after a power cut; their records have been deleted.
   uint64_t lost_items = 0;
 };
