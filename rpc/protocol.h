@@ -15,6 +15,9 @@ inline constexpr char kProtocolKey[] = "mallocmuzero-protocol";
 inline constexpr char kTokenKey[] = "authorization";
 inline constexpr char kTokenPrefix[] = "Bearer ";
 
+// Of an insert stream whose first item replaces a stored one. The value does not count.
+inline constexpr char kReplacementsKey[] = "mallocmuzero-replacements";
+
 // Above it a message is refused. A stream's client and server cut what they send to about
 // kMessageBytes.
 inline constexpr int kMaxMessageBytes = 64 << 20;

@@ -1,7 +1,9 @@
 #include "replay/service/insert_queue.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -19,7 +21,7 @@
 namespace mallocmuzero {
 namespace {
 
-// No request is read while so much waits.
+// No request of new items is read while so much of them waits, and none of replacements likewise.
 constexpr size_t kMaxWaitingBytes = 64 << 20;
 
 // A group is closed once it has so many bytes: few enough to be in the processor's cache still.
@@ -27,6 +29,9 @@ constexpr size_t kGroupBytes = 1 << 20;
 
 // A group that is synced to the disk takes so long that the next one should be large.
 constexpr size_t kSyncedGroupBytes = 16 << 20;
+
+// Between two attempts to store a group.
+constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 
 // How old priorities and counters on disk may become.
 constexpr absl::Duration kFlushInterval = absl::Seconds(1);
@@ -48,7 +53,7 @@ void InsertQueue::Add(std::unique_ptr<InsertJob> job) {
     const absl::MutexLock lock(&mutex_);
     taken = !stopping_;
     if (taken) {
-      bytes_ += job->bytes;
+      bytes_[job->insert.replace ? 1 : 0] += job->bytes;
       jobs_.push_back(std::move(job));
     }
   }
@@ -57,16 +62,27 @@ void InsertQueue::Add(std::unique_ptr<InsertJob> job) {
   Wake();
 }
 
-void InsertQueue::WhenRoom(std::function<void()> read) {
+void InsertQueue::WhenRoom(bool replacements, std::function<void()> read) {
+  std::vector<std::function<void()>> readers;
   {
     const absl::MutexLock lock(&mutex_);
     if (stopping_) return;
-    if (bytes_ >= kMaxWaitingBytes) {
-      readers_.push_back(std::move(read));
-      return;
-    }
+    readers_[replacements ? 1 : 0].push_back(std::move(read));
+    if (bytes_[replacements ? 1 : 0] >= kMaxWaitingBytes) DropUnwanted();
+    readers = TakeReaders();
   }
-  read();
+  for (const std::function<void()>& reader : readers) reader();
+}
+
+// Jobs of clients that are gone make room for others; their items were not acknowledged.
+void InsertQueue::DropUnwanted() {
+  const auto is_unwanted = [this](const std::unique_ptr<InsertJob>& job)
+                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                                 if (job->wanted()) return false;
+                                 bytes_[job->insert.replace ? 1 : 0] -= job->bytes;
+                                 return true;
+                               };
+  jobs_.erase(std::remove_if(jobs_.begin(), jobs_.end(), is_unwanted), jobs_.end());
 }
 
 void InsertQueue::Wake() {
@@ -83,6 +99,7 @@ size_t InsertQueue::waiting() const {
 
 InsertQueue::Jobs InsertQueue::TakeGroup() {
   Jobs group;
+  if (absl::Now() < retry_at_) return group;
   const size_t group_bytes = table_.synced() ? kSyncedGroupBytes : kGroupBytes;
   size_t bytes = 0;
   uint64_t pending = 0;
@@ -103,26 +120,27 @@ InsertQueue::Jobs InsertQueue::TakeGroup() {
   return group;
 }
 
-void InsertQueue::Store(const Jobs& jobs) {
+void InsertQueue::Store(Jobs jobs) {
   std::vector<TableInsert*> inserts;
   inserts.reserve(jobs.size());
   size_t items = 0;
-  size_t bytes = 0;
+  size_t bytes[2] = {0, 0};
   for (const std::unique_ptr<InsertJob>& job : jobs) {
     inserts.push_back(&job->insert);
     items += job->insert.items.size();
-    bytes += job->bytes;
+    bytes[job->insert.replace ? 1 : 0] += job->bytes;
   }
   const absl::Time start = absl::Now();
   const absl::Status status = table_.Insert(inserts);
   metrics_.commit_seconds().Observe(absl::ToDoubleSeconds(absl::Now() - start));
   metrics_.commit_items().Observe(static_cast<double>(items));
   (status.ok() ? metrics_.inserted_bytes() : metrics_.failed_commits())
-      .Increment(status.ok() ? static_cast<double>(bytes) : 1);
+      .Increment(status.ok() ? static_cast<double>(bytes[0] + bytes[1]) : 1);
+  if (!status.ok() && PutBack(jobs)) return;
   std::vector<std::function<void()>> readers;
   {
     const absl::MutexLock lock(&mutex_);
-    bytes_ -= bytes;
+    for (const size_t kind : {0, 1}) bytes_[kind] -= bytes[kind];
     readers = TakeReaders();
   }
   for (const std::unique_ptr<InsertJob>& job : jobs) {
@@ -133,13 +151,25 @@ void InsertQueue::Store(const Jobs& jobs) {
   inserted_();
 }
 
+// False: the queue stops, and nothing is tried again.
+bool InsertQueue::PutBack(Jobs& jobs) {
+  const absl::MutexLock lock(&mutex_);
+  if (stopping_) return false;
+  jobs_.insert(jobs_.begin(), std::make_move_iterator(jobs.begin()),
+               std::make_move_iterator(jobs.end()));
+  retry_at_ = absl::Now() + kRetryInterval;
+  return true;
+}
+
 std::vector<std::function<void()>> InsertQueue::TakeReaders() {
-  std::vector<std::function<void()>> readers;
-  if (stopping_ || bytes_ >= kMaxWaitingBytes) return readers;
-  readers.assign(std::make_move_iterator(readers_.begin()),
-                 std::make_move_iterator(readers_.end()));
-  readers_.clear();
-  return readers;
+  std::vector<std::function<void()>> taken;
+  for (const size_t kind : {0, 1}) {
+    if (stopping_ || bytes_[kind] >= kMaxWaitingBytes) continue;
+    for (std::function<void()>& read : std::exchange(readers_[kind], {})) {
+      taken.push_back(std::move(read));
+    }
+  }
+  return taken;
 }
 
 // One thread at a time takes what has come meanwhile too.
@@ -157,7 +187,7 @@ void InsertQueue::RunHere() {
       if (jobs.empty()) return;
       running_ = true;
     }
-    Store(jobs);
+    Store(std::move(jobs));
     const absl::MutexLock lock(&mutex_);
     running_ = false;
     changed_.SignalAll();
@@ -176,7 +206,7 @@ void InsertQueue::RunThread() {
       woken_ = false;
       if (jobs.empty()) jobs = TakeGroup();
     }
-    if (!jobs.empty()) Store(jobs);
+    if (!jobs.empty()) Store(std::move(jobs));
     if (absl::Now() - flushed < kFlushInterval) continue;
     // What is not stored now is tried again; the storage tells the trouble.
     table_.Flush().IgnoreError();
@@ -190,7 +220,7 @@ void InsertQueue::Stop() {
     const absl::MutexLock lock(&mutex_);
     if (std::exchange(stopping_, true)) return;
     failed = std::exchange(jobs_, {});
-    readers_.clear();
+    for (auto& readers : readers_) readers.clear();
     changed_.SignalAll();
     while (running_) changed_.Wait(&mutex_);
   }

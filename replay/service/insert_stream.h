@@ -19,8 +19,9 @@ namespace mallocmuzero {
 
 class InsertStream final : public Stream {
  public:
-  // `queue` outlives the stream. `draining` says whether inserts are to be refused.
-  InsertStream(InsertQueue& queue, std::function<bool()> draining);
+  // `queue` outlives the stream. `draining` says whether inserts are to be refused. `replacements`:
+  // the client has said that its first item replaces a stored one.
+  InsertStream(InsertQueue& queue, std::function<bool()> draining, bool replacements);
 
   // Once, after the constructor.
   void Begin();
@@ -40,6 +41,7 @@ class InsertStream final : public Stream {
 
   InsertQueue& queue_;
   const std::function<bool()> draining_;
+  const bool replacements_;
   grpc::ByteBuffer request_;  // belongs to the read that is under way
   std::deque<grpc::ByteBuffer> answers_ ABSL_GUARDED_BY(mutex_);  // the first is being written
   int in_queue_ ABSL_GUARDED_BY(mutex_) = 0;                      // requests not yet answered

@@ -25,6 +25,7 @@
 #include "replay/service/replay_table.h"
 #include "replay/service/sample_stream.h"
 #include "replay/service/stream.h"
+#include "rpc/protocol.h"
 #include "rpc/security.h"
 #include "rpc/status.h"
 
@@ -156,7 +157,9 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReplayService::Inse
     grpc::CallbackServerContext* context) {
   grpc::Status status = security_->CheckCaller(*context);
   if (!status.ok()) return new RefusedStream(status);
-  const auto stream = std::make_shared<InsertStream>(inserts_, [this] { return draining_.load(); });
+  const auto stream = std::make_shared<InsertStream>(
+      inserts_, [this] { return draining_.load(); },
+      context->client_metadata().contains(kReplacementsKey));
   status = Register(&ReplayService::insert_streams_, stream);
   if (!status.ok()) return new RefusedStream(status);
   stream->Begin();

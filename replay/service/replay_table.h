@@ -48,7 +48,8 @@ class ReplayTable {
   static absl::StatusOr<std::unique_ptr<ReplayTable>> Open(const v1::ReplayShard& config,
                                                            std::unique_ptr<Storage> storage);
 
-  // Stores all of them, or none and says why. What the bounds have no room for leaves.
+  // Stores all of them, or none and says why: then they are as they were and may be tried again.
+  // What the bounds have no room for leaves.
   absl::Status Insert(absl::Span<TableInsert* const> inserts);
 
   // Whether an insert may begin while `pending` more positions are being inserted.
@@ -139,6 +140,7 @@ class ReplayTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tidy();
   void EvictLost(absl::Span<const LostItem> lost) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void Undo(Plan& plan);
   void Apply(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddRecord(Slot slot, uint64_t serial, const ItemMetadata& metadata, uint64_t bytes,
                  absl::Span<const float> priorities) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
