@@ -227,7 +227,11 @@ void Supervisor::StopStage(int stage) {
   // One that was stopped (SIGSTOP) must run to hear of it, and hears of it before it goes on.
   signal_all(SIGTERM);
   signal_all(SIGCONT);
-  const absl::Time deadline = absl::Now() + options_.grace;
+  absl::Duration grace = options_.grace;
+  for (const auto& slot : slots_) {
+    if (slot->process.stage == stage) grace = std::max(grace, slot->process.grace);
+  }
+  const absl::Time deadline = absl::Now() + grace;
   while (any() && absl::Now() < deadline) Poll(-1, deadline, /*stopping=*/true);
   if (!any()) return;
   options_.on_event(LogLevel::kWarning, "not all have stopped in time; kills them");
