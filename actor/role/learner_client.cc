@@ -243,6 +243,7 @@ absl::Status LearnerClient::Impl::Assign() {
 
 void LearnerClient::Impl::WatchAgainAndAgain() {
   Backoff backoff(options_.seed + 1);
+  uint64_t superseded = 0;  // fetches in a row
   while (!stop_.HasBeenNotified()) {
     CheckpointWatch watch(*stub_, *options_.security, have_sha256_);
     SetWatch(&watch);
@@ -262,8 +263,15 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
       }
       const absl::Status status = FetchWeights(*wanted);
       wanted.reset();
-      // Newer ones are there: the next notice says which.
-      if (absl::IsNotFound(status)) continue;
+      // Newer ones are there: the next notice says which. It is no trouble once.
+      if (absl::IsNotFound(status)) {
+        if (superseded++ > 0) {
+          NoteWeights(status);
+          stop_.WaitForNotificationWithTimeout(backoff.Next());
+        }
+        continue;
+      }
+      superseded = 0;
       NoteWeights(status);
       if (!status.ok()) break;
       backoff.Reset();

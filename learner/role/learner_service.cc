@@ -18,10 +18,6 @@
 namespace mallocmuzero {
 namespace {
 
-// A transfer that is so many versions behind the newest ends: a slow actor gets weights at all, and
-// yet few versions are in memory however many actors are slow.
-constexpr uint64_t kMostVersionsBehind = 4;
-
 // One answer, without a reactor of its own.
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -115,6 +111,7 @@ class LearnerService::Sender final : public grpc::ServerWriteReactor<v1::FetchRe
  public:
   Sender(LearnerService* service, Fetched file, uint64_t offset)
       : service_(service), file_(std::move(file)), offset_(offset) {
+    service_->BeginTransfer(file_);
     SendNext();
   }
 
@@ -126,7 +123,10 @@ class LearnerService::Sender final : public grpc::ServerWriteReactor<v1::FetchRe
     }
   }
 
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    service_->EndTransfer(file_);
+    delete this;
+  }
 
  private:
   void SendNext() {
@@ -162,8 +162,11 @@ class Refusal final : public grpc::ServerWriteReactor<Response> {
 
 }  // namespace
 
-LearnerService::LearnerService(std::shared_ptr<const Security> security, Reported reported)
-    : security_(std::move(security)), reported_(std::move(reported)) {}
+LearnerService::LearnerService(std::shared_ptr<const Security> security, Reported reported,
+                               uint64_t most_held_bytes)
+    : security_(std::move(security)),
+      reported_(std::move(reported)),
+      most_held_bytes_(most_held_bytes) {}
 
 LearnerService::~LearnerService() = default;
 
@@ -184,6 +187,7 @@ void LearnerService::Publish(uint64_t step, std::string bytes) {
   newest_ = std::move(notice);
   weights_ = std::move(weights);
   ++version_;
+  EndNewestTransfers();
   for (Watcher* watcher : watchers_) watcher->Offer();
 }
 
@@ -237,10 +241,35 @@ absl::StatusOr<LearnerService::Fetched> LearnerService::Find(
   return fetched;
 }
 
+void LearnerService::BeginTransfer(const Fetched& file) {
+  if (file.version == 0) return;
+  const absl::MutexLock lock(&mutex_);
+  Sent& sent = sent_[file.version];
+  sent.bytes = file.bytes->size();
+  ++sent.transfers;
+}
+
+void LearnerService::EndTransfer(const Fetched& file) {
+  if (file.version == 0) return;
+  const absl::MutexLock lock(&mutex_);
+  const auto sent = sent_.find(file.version);
+  if (--sent->second.transfers == 0) sent_.erase(sent);
+}
+
+// The oldest transfers go on whatever they hold: each slow actor is among them one day.
+void LearnerService::EndNewestTransfers() {
+  uint64_t held = 0;
+  for (auto& [version, sent] : sent_) {
+    if (version == version_ || sent.ended) continue;
+    sent.ended = held > 0 && held + sent.bytes > most_held_bytes_;
+    if (!sent.ended) held += sent.bytes;
+  }
+}
+
 grpc::Status LearnerService::MaySend(uint64_t version, size_t bytes) {
   const absl::MutexLock lock(&mutex_);
   if (ended_) return Ending();
-  if (version > 0 && version + kMostVersionsBehind < version_) return Superseded();
+  if (version > 0 && sent_[version].ended) return Superseded();
   fetched_bytes_ += bytes;
   return grpc::Status::OK;
 }
