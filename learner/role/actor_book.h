@@ -36,7 +36,7 @@ class ActorBook {
   explicit ActorBook(const std::vector<std::string>& programs);
 
   // Takes a report in. InvalidArgument names the field that cannot be; ResourceExhausted if there
-  // are more actors than anyone has.
+  // are more actors than anyone has, FailedPrecondition if the actor plays by other rules.
   absl::Status Report(const v1::ActorReport& report, absl::Time now);
 
   // Mean return of the latest games of each program, in the order given; NaN where there are none.
@@ -44,6 +44,9 @@ class ActorBook {
 
   // The best that any actor has reported, likewise.
   std::vector<double> BestReturns() const;
+
+  // Of the reports that are kept, serialized.
+  size_t StoredBytes() const;
 
   // Of actors heard of lately, by name. `newest_step` is that of the newest weights.
   std::vector<v1::RoleStatus> Describe(uint64_t newest_step, absl::Time now) const;

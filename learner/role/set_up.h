@@ -27,6 +27,10 @@ absl::Status TakeNetworkOfCheckpoint(v1::LearnerRole& learner);
 // Of all shards, the most best games that one keeps of a program.
 uint32_t MostBestGames(const v1::ClusterConfig& config);
 
+// InvalidArgument if run_dir holds no run although a shard has stored games, and the operator has
+// not said that the run is new. Shards that do not answer within seconds are not asked again.
+absl::Status CheckThatRunIsThere(const v1::ClusterConfig& config, const Security& security);
+
 // The run's folder, made if it is not there. InvalidArgument if the run in it has other networks.
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner);
 
