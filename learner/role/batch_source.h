@@ -86,7 +86,8 @@ class BatchSource {
   double draw_seconds() const;
   double make_seconds() const;
 
-  // Rows that were drawn and not used, as their games were not of this run; why, the last time.
+  // Rows that were drawn and not used, as their games were not of this run. Why, the last time;
+  // empty once batches are made again.
   uint64_t refused_rows() const;
   std::string last_refusal() const;
 

@@ -45,12 +45,6 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Seconds(1);
 
-// Without an update for longer, it says what it waits for.
-constexpr absl::Duration kIdleAfter = absl::Seconds(2);
-
-// A save that takes longer waits for a disk that does not answer.
-constexpr absl::Duration kSavePatience = absl::Seconds(7);
-
 // Programs that one answer asks an actor to show.
 constexpr size_t kMostDemonstrations = 16;
 
@@ -91,7 +85,7 @@ class LearnerRole::Impl {
     return status_;
   }
   const std::string& address() const { return address_; }
-  absl::Status health() const { return Health(training_->figures()); }
+  absl::Status health() const { return DiskHealth(training_->figures(), absl::Now()); }
   uint64_t step() const { return training_->figures().step; }
   std::vector<PeerState> peers() const { return sampler_->peers(); }
 
@@ -105,7 +99,6 @@ class LearnerRole::Impl {
   std::vector<double> Weights();
   absl::StatusOr<v1::ActorOrders> TakeReport(const v1::ActorReport& report);
   v1::RoleStatus Describe() const;
-  static absl::Status Health(const TrainingFigures& training);
   LearnerBlock Blocked(const TrainingFigures& training) const;
 
   const v1::ClusterConfig config_;
@@ -163,6 +156,7 @@ absl::Status LearnerRole::Impl::StartTraining() {
     absl::StatusOr<RunLock> lock = RunLock::Take(learner.run_dir());
     if (!lock.ok()) return lock.status();
     run_lock_ = *std::move(lock);
+    MMZ_RETURN_IF_ERROR(CheckThatRunIsThere(config_, *security_));
     absl::StatusOr<RunDirectory> opened = OpenRunDirectory(learner);
     if (!opened.ok()) return opened.status();
     directory = *std::move(opened);
@@ -249,9 +243,7 @@ absl::Status LearnerRole::Impl::Stop(absl::Duration grace) {
   RequestStop();
   if (service_ != nullptr) service_->EndStreams();
   sampler_->Stop();
-  if (!trained_.WaitForNotificationWithTimeout(grace)) {
-    return absl::DeadlineExceededError("the update in progress has not ended");
-  }
+  trained_.WaitForNotification();
   const absl::Status saved = training_->SaveAtEnd();
   // Before what its calls look at goes away.
   if (server_ != nullptr) {
@@ -322,31 +314,14 @@ absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::TakeReport(const v1::ActorRep
   return orders;
 }
 
-absl::Status LearnerRole::Impl::Health(const TrainingFigures& training) {
-  const absl::Duration saving = absl::Now() - training.saving_since;
-  if (saving < kSavePatience) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("disk: no answer for ", absl::ToInt64Seconds(saving), " s, while it saves"));
-}
-
 LearnerBlock LearnerRole::Impl::Blocked(const TrainingFigures& training) const {
-  using On = LearnerBlock::On;
-  if (const absl::Status health = Health(training); !health.ok()) {
-    return {.on = On::kDisk, .why = std::string(health.message())};
-  }
-  if (!training.save_error.empty()) {
-    return {.on = On::kDisk, .why = absl::StrCat("disk: ", training.save_error)};
-  }
-  if (absl::Now() - std::max(training.last_update, started_) < kIdleAfter) return {};
-  if (!training.group_error.empty()) return {.on = On::kProcesses, .why = training.group_error};
-  std::string replay = sampler_->blocked_on();
-  if (!replay.empty()) return {.on = On::kReplay, .why = std::move(replay)};
-  const std::string refusal = batches_->last_refusal();
-  if (!refusal.empty()) {
-    return {.on = On::kGames, .why = absl::StrCat("stored games are not of this run: ", refusal)};
-  }
-  if (batches_->depth() == 0) return {.on = On::kBatches, .why = "batches in the making"};
-  return {.on = On::kProcesses, .why = "the other learner processes"};
+  return BlockOf({.training = training,
+                  .started = started_,
+                  .processes = config_.learner().processes(),
+                  .replay = sampler_->blocked_on(),
+                  .refusal = batches_->last_refusal(),
+                  .prepared_batches = batches_->depth()},
+                 absl::Now());
 }
 
 v1::RoleStatus LearnerRole::Impl::Describe() const {

@@ -52,7 +52,7 @@ struct TrainingFigures {
   absl::Time last_save = absl::InfinitePast();
   uint64_t failed_saves = 0;
   absl::Time saving_since = absl::InfiniteFuture();  // infinite: it does not save
-  std::string save_error;   // of the last save; empty: it went well
+  std::string save_error;                            // of the last save; empty: it went well
   std::string group_error;  // why there is no contact with the other processes; empty: there is
 };
 
