@@ -107,8 +107,11 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   RoleHealth health;
   std::unique_ptr<MetricsServer> metrics;
   if (!options.metrics_address.empty()) {
+    const absl::StatusOr<std::string> token =
+        options.security->MetricsToken(options.metrics_address);
+    if (!token.ok()) return token.status();
     absl::StatusOr<std::unique_ptr<MetricsServer>> server = MetricsServer::Listen(
-        options.metrics_address, registry, [&health] { return health.Say(); });
+        options.metrics_address, registry, [&health] { return health.Say(); }, *token);
     if (!server.ok()) return server.status();
     metrics = *std::move(server);
   }

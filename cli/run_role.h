@@ -64,6 +64,7 @@ struct RunningRole {
 struct RoleOptions {
   std::string name;             // in the log
   std::string metrics_address;  // empty: none
+  std::shared_ptr<const Security> security;
   std::function<absl::StatusOr<RunningRole>(prometheus::Registry& registry)> start;
 };
 

@@ -22,10 +22,11 @@ class MetricsServer {
   // Says why the process is not well. Called from any thread; must not wait.
   using Health = std::function<absl::Status()>;
 
-  // `address` is host:port; port 0: any free one. InvalidArgument if it cannot be listened on.
+  // `address` is host:port; port 0: any free one. InvalidArgument if it cannot be listened on. With
+  // a `token`, requests for /metrics must carry it ("Authorization: Bearer TOKEN").
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Listen(
       const std::string& address, const std::shared_ptr<prometheus::Registry>& registry,
-      Health health = [] { return absl::OkStatus(); });
+      Health health = [] { return absl::OkStatus(); }, const std::string& token = {});
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;

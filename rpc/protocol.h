@@ -10,9 +10,10 @@ namespace mallocmuzero {
 // Raised when a peer of the previous version would misunderstand a message.
 inline constexpr uint32_t kProtocolVersion = 1;
 
-// Metadata of a call: the version in decimal digits, and the token if there is one.
+// Metadata of a call: the version in decimal digits, and the tokens if there are any.
 inline constexpr char kProtocolKey[] = "mallocmuzero-protocol";
 inline constexpr char kTokenKey[] = "authorization";
+inline constexpr char kAdminKey[] = "mallocmuzero-administrator";
 inline constexpr char kTokenPrefix[] = "Bearer ";
 
 // Of an insert stream whose first item replaces a stored one. The value does not count.

@@ -4,6 +4,7 @@
 #include <grpcpp/support/slice.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,8 +28,16 @@ using google::protobuf::io::CodedOutputStream;
 // Games are short and many; a higher level saves 2% of them and takes three times as long.
 constexpr int kCompressionLevel = 3;
 
-// Of a trajectory, decompressed: a small item must not fill the memory.
+// Of a trajectory, decompressed: a small item must not fill the memory. A position takes some 100
+// bytes; an item that claims more of them may be larger.
 constexpr int64_t kMaxTrajectoryBytes = int64_t{256} << 20;
+constexpr int64_t kLeastMaxBytes = int64_t{1} << 20;
+constexpr int64_t kMaxBytesOfPosition = 4096;
+
+int64_t MaxTrajectoryBytes(const v1::ReplayItem& item) {
+  return std::min(kMaxTrajectoryBytes,
+                  kLeastMaxBytes + kMaxBytesOfPosition * int64_t{item.positions()});
+}
 
 // `bytes` as a zstd frame; empty if it would not be smaller.
 std::string Compress(const std::string& bytes) {
@@ -80,13 +89,16 @@ absl::StatusOr<grpc::Slice> EncodeTrajectory(const v1::Trajectory& trajectory) {
 }
 
 absl::StatusOr<v1::Trajectory> DecodeTrajectory(const v1::ReplayItem& item) {
+  const int64_t most_bytes = MaxTrajectoryBytes(item);
+  if (static_cast<int64_t>(item.payload().size()) > most_bytes) {
+    return absl::InvalidArgumentError("payload: too large for its positions");
+  }
   v1::Trajectory trajectory;
   bool parsed = false;
   if (item.encoding() == v1::ReplayItem::TRAJECTORY) {
     parsed = trajectory.ParseFromString(item.payload());
   } else if (item.encoding() == v1::ReplayItem::TRAJECTORY_ZSTD) {
-    const absl::StatusOr<std::string> bytes =
-        Decompress(item.payload(), "payload", kMaxTrajectoryBytes);
+    const absl::StatusOr<std::string> bytes = Decompress(item.payload(), "payload", most_bytes);
     if (!bytes.ok()) return bytes.status();
     parsed = trajectory.ParseFromString(*bytes);
   }
