@@ -52,6 +52,7 @@ absl::StatusOr<ExitCode> RunSynthetic(const ActorFlags& flags, const LoadedConfi
                                       const std::string& metrics_address) {
   return RunRole({.name = "synthetic",
                   .metrics_address = metrics_address,
+                  .security = loaded.security,
                   .start = [&](prometheus::Registry&) -> absl::StatusOr<RunningRole> {
                     absl::StatusOr<std::unique_ptr<SyntheticActors>> started =
                         SyntheticActors::Start(loaded.config, flags.synthetic, loaded.security);
@@ -85,6 +86,7 @@ absl::StatusOr<ExitCode> RunActor(const ActorFlags& flags) {
   if (flags.synthetic.actors > 0) return RunSynthetic(flags, *loaded, *metrics_address);
   return RunRole({.name = absl::StrCat(flags.reanalyse ? "reanalyse." : "actor.", flags.index),
                   .metrics_address = *metrics_address,
+                  .security = loaded->security,
                   .start = [&](prometheus::Registry& registry) -> absl::StatusOr<RunningRole> {
                     absl::StatusOr<std::unique_ptr<ActorRole>> started = ActorRole::Start(
                         loaded->config, flags.index, flags.reanalyse, loaded->security, registry);

@@ -51,6 +51,9 @@ struct RunningRole {
   std::function<absl::Status()> status = [] { return absl::OkStatus(); };
   std::function<absl::Status(absl::Duration grace)> stop;
 
+  // What /healthz says. Must not wait.
+  std::function<absl::Status()> health = [] { return absl::OkStatus(); };
+
   // What is to be told of it once it has stopped; empty: nothing.
   std::function<std::string()> epilogue = [] { return std::string(); };
 
@@ -61,6 +64,7 @@ struct RunningRole {
 struct RoleOptions {
   std::string name;             // in the log
   std::string metrics_address;  // empty: none
+  std::shared_ptr<const Security> security;
   std::function<absl::StatusOr<RunningRole>(prometheus::Registry& registry)> start;
 };
 

@@ -196,6 +196,10 @@ bool BatchSource::MakeBlock() {
       return false;
     }
   }
+  {
+    const absl::MutexLock lock(&mutex_);
+    last_refusal_.clear();
+  }
   Enqueue(block, kBatchesInBlock, prioritized, generation);
   return true;
 }
