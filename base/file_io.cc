@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +15,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/compression.h"
+#include "base/status_macros.h"
+#include "base/temporary_file.h"
 
 namespace mallocmuzero {
 namespace {
@@ -77,11 +78,6 @@ void SyncFolderOf(const std::string& path) {
   close(file);
 }
 
-std::string TemporaryPathFor(const std::string& path) {
-  static std::atomic<uint32_t> counter = 0;
-  return absl::StrCat(path, ".", getpid(), ".", counter.fetch_add(1), ".tmp");
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -117,19 +113,11 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view byte
   if (TakesBytesOnly(path)) return WriteInto(path, bytes);
   const absl::StatusOr<std::string> target = FollowLinks(path);
   if (!target.ok()) return target.status();
-  const std::string temporary = TemporaryPathFor(*target);
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return ErrnoStatus(path, "cannot create", errno);
-  absl::Status status = WriteBytes(file, path, bytes);
-  if (status.ok() && fsync(file) != 0) status = ErrnoStatus(path, "cannot write to disk", errno);
-  if (close(file) != 0 && status.ok()) status = ErrnoStatus(path, "cannot write", errno);
-  if (status.ok() && std::rename(temporary.c_str(), target->c_str()) != 0) {
-    status = ErrnoStatus(path, "cannot replace", errno);
-  }
-  if (!status.ok()) {
-    unlink(temporary.c_str());
-    return status;
-  }
+  TemporaryFile temporary(*target);
+  if (temporary.error() != 0) return ErrnoStatus(path, "cannot create", temporary.error());
+  MMZ_RETURN_IF_ERROR(WriteBytes(temporary.descriptor(), path, bytes));
+  if (fsync(temporary.descriptor()) != 0) return ErrnoStatus(path, "cannot write to disk", errno);
+  if (!temporary.Replace()) return ErrnoStatus(path, "cannot replace", errno);
   SyncFolderOf(*target);
   return absl::OkStatus();
 }

@@ -19,7 +19,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 // Replaces the file atomically: a reader, even after a crash, sees either the old or the new
 // content. If the path is a link, the file that it points to is replaced. If the path is a pipe or
 // a device, the bytes are written to it. The content is compressed if `compress` is set or the path
-// ends in ".zst".
+// ends in ".zst". Files that killed processes have left in the folder (base/temporary_file.h) do
+// not block the write: the first write into a folder removes them.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes,
                                  bool compress = false);
 

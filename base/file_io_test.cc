@@ -1,11 +1,17 @@
 #include "base/file_io.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zstd.h>
 
+#include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/compression.h"
@@ -77,6 +83,73 @@ TEST(FileIo, MissingFileAndFolderAreErrors) {
             Path("nothing") + ": cannot open: No such file or directory");
   EXPECT_EQ(ReadFile(::testing::TempDir()).status().message(),
             ::testing::TempDir() + ": cannot read: Is a directory");
+}
+
+std::string EmptyFolder(const std::string& name) {
+  const std::string folder = Path(name);
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  return folder;
+}
+
+std::set<std::string> NamesIn(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+// In a container every process has the same id, so an earlier process may have left any name that
+// is made of the id and a count.
+TEST(FileIo, LeftoversNamedAfterTheSameProcessIdDoNotBlockAWrite) {
+  const std::string folder = EmptyFolder("same_process_id");
+  for (int i = 0; i < 1000; ++i) {
+    WriteRaw(absl::StrCat(folder, "/file.", getpid(), ".", i, ".tmp"), "left over");
+  }
+  const absl::Status written = WriteFileAtomically(folder + "/file", "new");
+  EXPECT_TRUE(written.ok()) << written;
+  EXPECT_EQ(ReadRaw(folder + "/file"), "new");
+}
+
+TEST(FileIo, WhatAKilledWriteLeavesIsSweptByTheNextProcess) {
+  const std::string folder = EmptyFolder("killed_write");
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    // The kernel kills the child in the middle of the write.
+    const rlimit no_core{};
+    setrlimit(RLIMIT_CORE, &no_core);
+    const rlimit small{.rlim_cur = 1000, .rlim_max = 1000};
+    setrlimit(RLIMIT_FSIZE, &small);
+    signal(SIGXFSZ, SIG_DFL);
+    WriteFileAtomically(folder + "/killed", std::string(5000, 'x')).IgnoreError();
+    _exit(0);
+  }
+  int ended = 0;
+  ASSERT_EQ(waitpid(child, &ended, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(ended));
+  ASSERT_EQ(NamesIn(folder).size(), 1);
+  // Also what was to become another file.
+  ASSERT_TRUE(WriteFileAtomically(folder + "/file", "new").ok());
+  EXPECT_EQ(NamesIn(folder), std::set<std::string>{"file"});
+}
+
+TEST(FileIo, SweepingSparesWhatIsBeingWrittenAndTheFilesOfOthers) {
+  const std::string folder = EmptyFolder("being_written");
+  const std::string written = "file.mmz-0123456789abcdef.tmp";
+  const std::string left = "file.mmz-fedcba9876543210.tmp";
+  for (const std::string& name :
+       {written, left, std::string("notes.tmp"), std::string("file.mmz-notes.tmp")}) {
+    WriteRaw(folder + "/" + name, "content");
+  }
+  const int writer = open((folder + "/" + written).c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(writer, 0);
+  ASSERT_EQ(flock(writer, LOCK_EX), 0);
+  ASSERT_TRUE(WriteFileAtomically(folder + "/file", "new").ok());
+  EXPECT_EQ(NamesIn(folder),
+            (std::set<std::string>{"file", written, "notes.tmp", "file.mmz-notes.tmp"}));
+  close(writer);
 }
 
 TEST(FileIo, WritesReplaceAndLeaveNothingBehind) {

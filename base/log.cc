@@ -1,11 +1,18 @@
 #include "base/log.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 
 namespace mallocmuzero {
@@ -23,6 +30,41 @@ absl::string_view Letter(LogLevel level) {
   return "E";
 }
 
+std::atomic<bool> g_never_wait = false;
+
+// A pipe that poll(2) calls writable takes so many bytes without waiting.
+constexpr size_t kPart = PIPE_BUF;
+
+// How much was written without waiting.
+size_t WriteReady(absl::string_view text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    pollfd entry{.fd = STDERR_FILENO, .events = POLLOUT};
+    if (poll(&entry, 1, 0) <= 0 || (entry.revents & POLLOUT) == 0) break;
+    const ssize_t written =
+        write(STDERR_FILENO, text.data() + done, std::min(kPart, text.size() - done));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    done += static_cast<size_t>(written);
+  }
+  return done;
+}
+
+void WriteWhatIsTaken(absl::string_view text) {
+  static absl::Mutex mutex;
+  static size_t left_out = 0;
+  const absl::MutexLock lock(&mutex);
+  if (left_out > 0) {
+    const std::string note = absl::StrCat("\n[", left_out, " bytes of this log were left out]\n");
+    if (WriteReady(note) < note.size()) {
+      left_out += text.size();
+      return;
+    }
+    left_out = 0;
+  }
+  left_out = text.size() - WriteReady(text);
+}
+
 }  // namespace
 
 std::string LogLine(absl::Time time, LogLevel level, absl::string_view name,
@@ -36,7 +78,10 @@ void Log(LogLevel level, absl::string_view name, absl::string_view text) {
   WriteToStderr(LogLine(absl::Now(), level, name, text));
 }
 
+void NeverWaitForStderr() { g_never_wait = true; }
+
 void WriteToStderr(absl::string_view text) {
+  if (g_never_wait) return WriteWhatIsTaken(text);
   // Uses write(2) instead of stdio, so that lines of several threads and processes do not mix.
   while (!text.empty()) {
     const ssize_t written = write(STDERR_FILENO, text.data(), text.size());

@@ -24,6 +24,10 @@ void Log(LogLevel level, absl::string_view name, absl::string_view text);
 // Writes all of `text` to stderr in one piece. Thread-safe.
 void WriteToStderr(absl::string_view text);
 
+// From now on this process never waits for stderr: what a terminal or a pipe does not take at once
+// is left out, and the next line that it takes says how many bytes were.
+void NeverWaitForStderr();
+
 }  // namespace mallocmuzero
 
 #endif  // MALLOCMUZERO_BASE_LOG_H_

@@ -45,6 +45,7 @@ void MakePathsAbsolute(const std::string& file, v1::ClusterConfig& config) {
   MakeAbsolute(folder, security.mutable_certificate_file());
   MakeAbsolute(folder, security.mutable_key_file());
   MakeAbsolute(folder, security.mutable_token_file());
+  MakeAbsolute(folder, security.mutable_admin_token_file());
   for (v1::ReplayShard& shard : *config.mutable_replay()) {
     MakeAbsolute(folder, shard.mutable_data_dir());
   }

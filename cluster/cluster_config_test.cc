@@ -245,7 +245,10 @@ TEST_F(ClusterConfig, WhatOthersCanReachIsSecured) {
   EXPECT_THAT(Mistakes(open), ElementsAre(StartsWith("2: replay[0].address: ")));
   EXPECT_THAT(Mistakes(open + "security { allow_insecure_network: true }"), IsEmpty());
   Write("token", "0123456789abcdef\n");
-  EXPECT_THAT(Mistakes(open + "security { token_file: 'token' }"), IsEmpty());
+  EXPECT_THAT(Mistakes(open + "security { token_file: 'token' }"),
+              ElementsAre(HasSubstr("clear text")));
+  EXPECT_THAT(Mistakes(open + "security { token_file: 'token' allow_clear_text_token: true }"),
+              IsEmpty());
   Write("short", "0123\n");
   EXPECT_THAT(Mistakes(open + "security { token_file: 'short' }"),
               ElementsAre(StartsWith("3: security.token_file: ")));

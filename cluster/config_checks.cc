@@ -93,11 +93,14 @@ void Checker::CheckSecurity() {
       {"ca_file", &security.ca_file()},
       {"certificate_file", &security.certificate_file()},
       {"key_file", &security.key_file()},
-      {"token_file", &security.token_file()}};
+      {"token_file", &security.token_file()},
+      {"admin_token_file", &security.admin_token_file()}};
   int tls_files = 0;
   bool readable = true;
   for (const auto& [field, path] : files) {
     if (path->empty()) continue;
+    // Machines of actors have no such file.
+    if (path == &security.admin_token_file()) continue;
     tls_files += path != &security.token_file() ? 1 : 0;
     std::error_code error;
     if (std::filesystem::is_regular_file(*path, error)) continue;
@@ -220,7 +223,8 @@ void Checker::CheckShard(int index) {
                         {"priority_exponent", 0, 1},
                         // At least a minute, because an actor that was cut off sends its
                         // unacknowledged games again.
-                        {"remember_evicted_seconds", 60, 366 * 86400.0}});
+                        {"remember_evicted_seconds", 60, 366 * 86400.0},
+                        {"remember_evicted_bytes", kMebibyte, kHuge}});
   if (shard.mode() == v1::ReplayShard::MODE_UNSPECIFIED) {
     section.Complain("mode", "MEMORY, DURABLE or DURABLE_SYNC expected");
   }

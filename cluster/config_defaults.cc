@@ -70,6 +70,7 @@ v1::ReplayShard DefaultReplayShard(const std::string& name, const v1::LearnerOpt
   // Several batches of slack for either side, so that neither waits for single games of the other.
   limit.set_error_buffer(16.0 * options.batch_size() * (1 + options.samples_per_insert()));
   shard.set_remember_evicted_seconds(24 * 3600);
+  shard.set_remember_evicted_bytes(1024 * kBytesPerMebibyte);
   shard.set_cache_bytes(64 * kBytesPerMebibyte);
   return shard;
 }

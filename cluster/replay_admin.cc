@@ -40,7 +40,7 @@ absl::Status ReplayAdmin::Error(const absl::Status& status) const {
 absl::Status ReplayAdmin::ListIds(
     const std::function<void(absl::string_view id, bool stored)>& take) const {
   grpc::ClientContext context;
-  PrepareCall(context, *security_, kLongTimeout);
+  PrepareAdminCall(context, *security_, kLongTimeout);
   const auto reader = stub_->replay->ListIds(&context, v1::ListIdsRequest());
   v1::ListIdsResponse response;
   while (reader->Read(&response)) {
@@ -52,14 +52,14 @@ absl::Status ReplayAdmin::ListIds(
 
 absl::Status ReplayAdmin::SetRateLimit(const v1::RateLimit& limit) const {
   grpc::ClientContext context;
-  PrepareCall(context, *security_, kTimeout);
+  PrepareAdminCall(context, *security_, kTimeout);
   v1::SetRateLimitResponse response;
   return Error(FromGrpc(stub_->replay->SetRateLimit(&context, limit, &response)));
 }
 
 absl::Status ReplayAdmin::Drain(bool draining) const {
   grpc::ClientContext context;
-  PrepareCall(context, *security_, kTimeout);
+  PrepareAdminCall(context, *security_, kTimeout);
   v1::DrainRequest request;
   request.set_draining(draining);
   v1::DrainResponse response;
@@ -68,7 +68,7 @@ absl::Status ReplayAdmin::Drain(bool draining) const {
 
 absl::StatusOr<std::string> ReplayAdmin::Checkpoint() const {
   grpc::ClientContext context;
-  PrepareCall(context, *security_, kLongTimeout);
+  PrepareAdminCall(context, *security_, kLongTimeout);
   v1::CheckpointResponse response;
   const absl::Status status =
       FromGrpc(stub_->replay->Checkpoint(&context, v1::CheckpointRequest(), &response));

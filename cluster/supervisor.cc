@@ -228,7 +228,11 @@ void Supervisor::StopStage(int stage) {
   // first, so that the process handles it before anything else.
   signal_all(SIGTERM);
   signal_all(SIGCONT);
-  const absl::Time deadline = absl::Now() + options_.grace;
+  absl::Duration grace = options_.grace;
+  for (const auto& slot : slots_) {
+    if (slot->process.stage == stage) grace = std::max(grace, slot->process.grace);
+  }
+  const absl::Time deadline = absl::Now() + grace;
   while (any() && absl::Now() < deadline) Poll(-1, deadline, /*stopping=*/true);
   if (!any()) return;
   options_.on_event(LogLevel::kWarning, "not all processes have stopped in time; kills the others");

@@ -28,6 +28,9 @@ struct SupervisedProcess {
   // Processes of a stage start once those of lower stages are ready (NotifyReady), and stop before
   // those of lower stages.
   int stage = 0;
+
+  // Between SIGTERM and SIGKILL, if that is more than SupervisorOptions::grace.
+  absl::Duration grace = absl::ZeroDuration();
 };
 
 struct SupervisorOptions {

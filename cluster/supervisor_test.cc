@@ -108,7 +108,7 @@ TEST_F(SupervisorTest, AStageThatIsNeverReadyHoldsUpNobodyForEver) {
   Add("late", "echo stop; exec sleep 60", 1);
   EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(lines_, ElementsAre("late: stop"));
-  EXPECT_THAT(absl::StrJoin(events_, "\n"), HasSubstr("not all are ready"));
+  EXPECT_THAT(absl::StrJoin(events_, "\n"), HasSubstr("not all processes are ready"));
 }
 
 TEST_F(SupervisorTest, KillsWhatDoesNotStop) {

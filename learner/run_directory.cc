@@ -18,14 +18,18 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
 #include "base/message_json.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 
@@ -37,7 +41,10 @@ constexpr char kMetricsFile[] = "/metrics.jsonl";
 constexpr char kGamesFolder[] = "/replay";
 constexpr char kGamesExtension[] = ".games";
 
-// A path that cannot be checked, for example because it is too long, counts as missing.
+// File systems take names of 255 bytes, of which the extension needs some.
+constexpr size_t kMostNameBytes = 200;
+
+// A path that cannot be looked at, such as one too long, is as good as none.
 bool Exists(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error) && !error;
@@ -64,7 +71,33 @@ absl::Status CannotWrite(const std::string& path) {
   return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
 }
 
-// Writes the whole line or nothing: part of a line would make the next line unreadable too.
+// A name that has no way out of its folder; different names have different ones.
+std::string FileNameOf(const std::string& name) {
+  std::string file;
+  for (const char c : name) {
+    const bool is_safe = c != '/' && c != '%' && !absl::ascii_iscntrl(static_cast<uint8_t>(c)) &&
+                         (c != '.' || !file.empty());
+    absl::StrAppend(
+        &file, is_safe ? std::string(1, c) : absl::StrFormat("%%%02X", static_cast<uint8_t>(c)));
+  }
+  if (file.empty()) return "%";
+  if (file.size() <= kMostNameBytes) return file;
+  return absl::StrCat(file.substr(0, kMostNameBytes - 17), "%",
+                      absl::BytesToHexString(Sha256(name)).substr(0, 16));
+}
+
+// What is left of the lines of metrics in a file of limited length.
+std::string Thinned(absl::string_view content) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(content, '\n');
+  const size_t old = lines.size() - lines.size() / 4;
+  std::string kept;
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    if (i >= old || i % 2 == 0) absl::StrAppend(&kept, lines[i], "\n");
+  }
+  return kept;
+}
+
+// All of the line or nothing: half a one would make the next one unreadable too.
 absl::Status AppendLine(const std::string& path, absl::string_view line) {
   const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0) return CannotWrite(path);
@@ -120,10 +153,17 @@ absl::StatusOr<v1::TrainConfig> RunDirectory::ReadConfig() const {
   return ReadMessage<v1::TrainConfig>(path_ + kConfigFile);
 }
 
-absl::Status RunDirectory::AppendMetrics(const v1::TrainMetrics& metrics) const {
+absl::Status RunDirectory::AppendMetrics(const v1::TrainMetrics& metrics, size_t most_bytes) const {
   absl::StatusOr<std::string> line = MessageToJson(metrics);
   if (!line.ok()) return line.status();
   line->push_back('\n');
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path_ + kMetricsFile, error);
+  if (!error && size > 0 && size + line->size() > most_bytes) {
+    const absl::StatusOr<std::string> content = ReadFile(path_ + kMetricsFile);
+    if (!content.ok()) return content.status();
+    MMZ_RETURN_IF_ERROR(WriteFileAtomically(path_ + kMetricsFile, Thinned(*content)));
+  }
   return AppendLine(path_ + kMetricsFile, *line);
 }
 
@@ -203,9 +243,13 @@ void RunDirectory::RemoveOtherGames(uint64_t iteration) const {
   }
 }
 
+std::string RunDirectory::BestPath(const std::string& chip, const std::string& program) const {
+  return absl::StrCat(path_, "/best/", FileNameOf(chip), "/", FileNameOf(program), ".mapping");
+}
+
 absl::Status RunDirectory::WriteBest(const std::string& chip, const std::string& program,
                                      const v1::Mapping& mapping) const {
-  MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(path_, "/best/", chip)));
+  MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(path_, "/best/", FileNameOf(chip))));
   return WriteMessage(BestPath(chip, program), mapping);
 }
 

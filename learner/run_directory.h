@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_LEARNER_RUN_DIRECTORY_H_
 #define MALLOCMUZERO_LEARNER_RUN_DIRECTORY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -43,8 +44,12 @@ class RunDirectory {
 
   absl::StatusOr<v1::TrainConfig> ReadConfig() const;
 
-  // Appends a line. On an error nothing is appended.
-  absl::Status AppendMetrics(const v1::TrainMetrics& metrics) const;
+  // Appends a line. On an error nothing is appended. A file that would be longer than `most_bytes`
+  // loses every second line of all but its latest quarter: the curve stays whole, its old part gets
+  // coarser.
+  absl::Status AppendMetrics(const v1::TrainMetrics& metrics,
+                             size_t most_bytes = kMostMetricsBytes) const;
+  static constexpr size_t kMostMetricsBytes = size_t{64} << 20;
 
   // All lines. A last line that was cut short, for example by a crash, is left out. InvalidArgument
   // names any other damaged line.
@@ -62,9 +67,9 @@ class RunDirectory {
   // the latest and the previous checkpoint.
   void RemoveOtherGames(uint64_t iteration) const;
 
-  std::string BestPath(const std::string& chip, const std::string& program) const {
-    return path_ + "/best/" + chip + "/" + program + ".mapping";
-  }
+  // Names that are not file names are changed: '/', '%', control characters and a dot in front
+  // become % and two hexadecimal digits, and a long name ends in a hash.
+  std::string BestPath(const std::string& chip, const std::string& program) const;
   absl::Status WriteBest(const std::string& chip, const std::string& program,
                          const v1::Mapping& mapping) const;
 

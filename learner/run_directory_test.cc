@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -132,6 +133,57 @@ TEST(RunDirectory, TruncatesMetricsBehindAnIteration) {
   ASSERT_TRUE(directory->TruncateMetrics(2).ok());
   ASSERT_TRUE(directory->AppendMetrics(MetricsOf(3)).ok());
   EXPECT_EQ(directory->ReadMetrics()->size(), 3);
+}
+
+// A program's name is whatever its author called the module.
+TEST(RunDirectory, AProgramsNameCannotLeaveItsFolder) {
+  const std::string path = NewFolder("names");
+  const RunDirectory directory = *RunDirectory::Create(path, SomeConfig());
+  const std::vector<std::string> names = {"plain-name_1.x",
+                                          "a/b",
+                                          "a%2Fb",
+                                          "../../escaped",
+                                          "..",
+                                          ".",
+                                          "",
+                                          "/tmp/absolute",
+                                          std::string("nul\0byte", 8),
+                                          std::string(1000, 'x'),
+                                          std::string(1000, 'x') + "y"};
+  for (const std::string& name : names) {
+    v1::Mapping mapping;
+    const absl::Status written = directory.WriteBest("v4/../..", name, mapping);
+    EXPECT_TRUE(written.ok()) << written;
+  }
+  std::set<std::string> files;
+  std::string folder;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path + "/best")) {
+    if (entry.is_directory()) continue;
+    files.insert(entry.path().filename().string());
+    folder = entry.path().parent_path().string();
+  }
+  EXPECT_EQ(files.size(), names.size());
+  EXPECT_TRUE(files.contains("plain-name_1.x.mapping"));
+  EXPECT_EQ(std::filesystem::path(folder).parent_path(), path + "/best");
+  EXPECT_FALSE(std::filesystem::exists(path + "/escaped.mapping"));
+}
+
+TEST(RunDirectory, MetricsAreBoundedAndKeepTheWholeCurve) {
+  const RunDirectory directory = *RunDirectory::Create(NewFolder("bounded"), SomeConfig());
+  constexpr size_t kMostBytes = 20000;
+  for (uint32_t i = 1; i <= 3000; ++i) {
+    ASSERT_TRUE(directory.AppendMetrics(MetricsOf(i), kMostBytes).ok());
+    ASSERT_LE(std::filesystem::file_size(directory.path() + "/metrics.jsonl"), kMostBytes);
+  }
+  const std::vector<v1::TrainMetrics> all = *directory.ReadMetrics();
+  EXPECT_GT(all.size(), 40);
+  EXPECT_EQ(all.front().iteration(), 1);
+  EXPECT_EQ(all.back().iteration(), 3000);
+  // The latest part has every line; before it some are left out, and none are out of order.
+  EXPECT_EQ(all[all.size() - 20].iteration(), 3000 - 19);
+  for (size_t i = 1; i < all.size(); ++i) {
+    EXPECT_GT(all[i].iteration(), all[i - 1].iteration());
+  }
 }
 
 TEST(RunDirectory, KeepsOnlyTheGamesOfTheLastTwoCheckpoints) {

@@ -1,7 +1,6 @@
 #include "learner/run_lock.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_lock.h"
 
 namespace mallocmuzero {
 
@@ -29,7 +29,7 @@ absl::StatusOr<RunLock> RunLock::Acquire(const std::string& folder) {
     return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
   }
   RunLock lock(fd);
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return lock;
+  if (LockFile(fd, path)) return lock;
   return absl::FailedPreconditionError(
       absl::StrCat(folder, ": another process is training this run; end it first"));
 }

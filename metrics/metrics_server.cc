@@ -1,6 +1,7 @@
 #include "metrics/metrics_server.h"
 
 #include <httplib.h>
+#include <openssl/crypto.h>
 #include <prometheus/text_serializer.h>
 
 #include <cstdint>
@@ -46,7 +47,8 @@ struct MetricsServer::Http {
 };
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
-    const std::string& address, const std::shared_ptr<prometheus::Registry>& registry) {
+    const std::string& address, const std::shared_ptr<prometheus::Registry>& registry,
+    Health health, const std::string& token) {
   std::optional<HostPort> parsed = ParseHostPort(address, /*least_port=*/0);
   if (!parsed.has_value()) {
     return absl::InvalidArgumentError(
@@ -58,12 +60,25 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
   http.set_payload_max_length(kMostRequestBytes);
   http.set_keep_alive_max_count(kRequestsOfConnection);
   http.set_keep_alive_timeout(kIdleSeconds);
-  http.Get("/metrics", [registry](const httplib::Request&, httplib::Response& response) {
-    response.set_content(MetricsText(*registry), "text/plain; version=0.0.4; charset=utf-8");
-  });
-  http.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
-    response.set_content("ok\n", "text/plain; charset=utf-8");
-  });
+  const std::string wanted = token.empty() ? "" : absl::StrCat("Bearer ", token);
+  http.Get(
+      "/metrics", [registry, wanted](const httplib::Request& request, httplib::Response& response) {
+        const std::string given = request.get_header_value("Authorization");
+        if (!wanted.empty() && (given.size() != wanted.size() ||
+                                CRYPTO_memcmp(given.data(), wanted.data(), given.size()) != 0)) {
+          response.status = 401;
+          response.set_header("WWW-Authenticate", "Bearer");
+          return;
+        }
+        response.set_content(MetricsText(*registry), "text/plain; version=0.0.4; charset=utf-8");
+      });
+  http.Get("/healthz",
+           [health = std::move(health)](const httplib::Request&, httplib::Response& response) {
+             const absl::Status status = health();
+             if (!status.ok()) response.status = 503;
+             response.set_content(status.ok() ? "ok\n" : absl::StrCat(status.message(), "\n"),
+                                  "text/plain; charset=utf-8");
+           });
   // Replaces the library's SO_REUSEPORT, which would let a second process share the port.
   http.set_socket_options([](socket_t socket) {
     const int yes = 1;

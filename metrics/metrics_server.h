@@ -5,22 +5,29 @@
 
 #include <prometheus/registry.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace mallocmuzero {
 
 // While it lives, http://ADDRESS/metrics serves the metrics of the registry and of the process
-// (metrics/process_usage.h), and /healthz answers 200. Uses threads of its own, and neither TLS nor
-// authentication.
+// (metrics/process_usage.h), and /healthz answers 200, or 503 with the reason if the process is not
+// well. Uses threads of its own, and no TLS.
 class MetricsServer {
  public:
+  // Returns an error that says why the process is not well. Called from any thread; must not wait.
+  using Health = std::function<absl::Status()>;
+
   // Starts to listen on `address` (host:port); port 0 takes any free port. InvalidArgument names
-  // the address if it is malformed or the server cannot listen on it.
+  // the address if it is malformed or the server cannot listen on it. With a `token`, requests for
+  // /metrics must carry it ("Authorization: Bearer TOKEN").
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Listen(
-      const std::string& address, const std::shared_ptr<prometheus::Registry>& registry);
+      const std::string& address, const std::shared_ptr<prometheus::Registry>& registry,
+      Health health = [] { return absl::OkStatus(); }, const std::string& token = {});
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;

@@ -54,6 +54,29 @@ TEST(MetricsServer, SaysThatItLives) {
   EXPECT_EQ(other->status, 404);
 }
 
+TEST(MetricsServer, SaysWhyItIsNotWell) {
+  const auto server =
+      MetricsServer::Listen("127.0.0.1:0", std::make_shared<prometheus::Registry>(),
+                            [] { return absl::UnavailableError("disk: no answer for 7 s"); });
+  ASSERT_TRUE(server.ok()) << server.status();
+  const httplib::Result result = httplib::Client("http://" + (*server)->address()).Get("/healthz");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 503);
+  EXPECT_EQ(result->body, "disk: no answer for 7 s\n");
+}
+
+TEST(MetricsServer, AsksForItsToken) {
+  const auto server = MetricsServer::Listen(
+      "127.0.0.1:0", std::make_shared<prometheus::Registry>(), [] { return absl::OkStatus(); },
+      "0123456789abcdef");
+  ASSERT_TRUE(server.ok()) << server.status();
+  httplib::Client client("http://" + (*server)->address());
+  EXPECT_EQ(client.Get("/metrics")->status, 401);
+  EXPECT_EQ(client.Get("/metrics", {{"Authorization", "Bearer 0123456789abcdeF"}})->status, 401);
+  EXPECT_EQ(client.Get("/metrics", {{"Authorization", "Bearer 0123456789abcdef"}})->status, 200);
+  EXPECT_EQ(client.Get("/healthz")->status, 200);
+}
+
 TEST(MetricsServer, KeepsNoConnectionThatItWouldHaveToWaitFor) {
   const std::unique_ptr<MetricsServer> server = Listen(std::make_shared<prometheus::Registry>());
   ASSERT_NE(server, nullptr);

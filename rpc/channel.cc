@@ -44,4 +44,12 @@ void PrepareCall(grpc::ClientContext& context, const Security& security, absl::D
   }
 }
 
+void PrepareAdminCall(grpc::ClientContext& context, const Security& security,
+                      absl::Duration timeout) {
+  PrepareCall(context, security, timeout);
+  if (!security.admin_token().empty()) {
+    context.AddMetadata(kAdminKey, absl::StrCat(kTokenPrefix, security.admin_token()));
+  }
+}
+
 }  // namespace mallocmuzero

@@ -10,11 +10,17 @@ namespace mallocmuzero {
 // Raise this version when a peer of the previous version would misunderstand a message.
 inline constexpr uint32_t kProtocolVersion = 1;
 
-// Keys of the metadata that every call carries: the version in decimal digits and, if one is
-// configured, the token after its prefix.
+// Keys of a call's metadata: the version in decimal digits; the token, if one is configured; and,
+// in calls of administration, the administrators' token, if one is configured. A prefix precedes
+// each token.
 inline constexpr char kProtocolKey[] = "mallocmuzero-protocol";
 inline constexpr char kTokenKey[] = "authorization";
+inline constexpr char kAdminKey[] = "mallocmuzero-administrator";
 inline constexpr char kTokenPrefix[] = "Bearer ";
+
+// Key of the metadata of an insert stream whose first item replaces a stored one. Its value has no
+// meaning.
+inline constexpr char kReplacementsKey[] = "mallocmuzero-replacements";
 
 // Client and server refuse messages of more than kMaxMessageBytes. Streams split what they send
 // into messages of about kMessageBytes.

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -52,6 +53,17 @@ absl::Status ReadPem(absl::string_view field, const std::string& folder, const s
   return absl::OkStatus();
 }
 
+// Reads the first line of the file into `token`.
+absl::Status ReadToken(absl::string_view field, const std::string& folder, const std::string& name,
+                       std::string& token) {
+  const absl::StatusOr<std::string> text = ReadSecret(field, folder, name);
+  if (!text.ok()) return text.status();
+  token = std::string(absl::StripAsciiWhitespace(text->substr(0, text->find('\n'))));
+  if (token.size() >= 16) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("security.", field, ": the first line of '", name,
+                                                 "' has fewer than 16 characters"));
+}
+
 // Compares in a time that does not depend on where the texts differ.
 bool SameSecret(absl::string_view a, absl::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
@@ -64,12 +76,20 @@ absl::string_view MetadataOf(const grpc::ServerContextBase& context, const char*
   return absl::string_view(found->second.data(), found->second.size());
 }
 
+// Whether gRPC's name of a peer, such as "ipv4:127.0.0.1:4711", is on this machine.
+bool IsLocal(absl::string_view peer) {
+  return absl::StartsWith(peer, "ipv4:127.") || absl::StartsWith(peer, "ipv6:[::1]:") ||
+         absl::StartsWith(peer, "ipv6:%5B::1%5D:") || absl::StartsWith(peer, "unix:");
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Security>> Security::Load(const v1::Security& config,
                                                                const std::string& folder) {
   auto security = std::make_shared<Security>();
   security->allow_insecure_network_ = config.allow_insecure_network();
+  security->allow_clear_text_token_ = config.allow_clear_text_token();
+  security->has_admin_token_ = !config.admin_token_file().empty();
   const int files =
       !config.ca_file().empty() + !config.certificate_file().empty() + !config.key_file().empty();
   if (files != 0 && files != 3) {
@@ -84,16 +104,18 @@ absl::StatusOr<std::shared_ptr<const Security>> Security::Load(const v1::Securit
     status.Update(ReadPem("key_file", folder, config.key_file(), "PRIVATE KEY", security->key_));
     if (!status.ok()) return status;
   }
+  absl::Status status;
   if (!config.token_file().empty()) {
-    const absl::StatusOr<std::string> text = ReadSecret("token_file", folder, config.token_file());
-    if (!text.ok()) return text.status();
-    security->token_ = std::string(absl::StripAsciiWhitespace(text->substr(0, text->find('\n'))));
-    if (security->token_.size() < 16) {
-      return absl::InvalidArgumentError(absl::StrCat("security.token_file: the first line of '",
-                                                     config.token_file(),
-                                                     "' has fewer than 16 characters"));
-    }
+    status = ReadToken("token_file", folder, config.token_file(), security->token_);
   }
+  // Only shards and administrators have the file.
+  std::error_code error;
+  if (security->has_admin_token_ &&
+      std::filesystem::exists(std::filesystem::path(folder) / config.admin_token_file(), error)) {
+    status.Update(
+        ReadToken("admin_token_file", folder, config.admin_token_file(), security->admin_token_));
+  }
+  if (!status.ok()) return status;
   return security;
 }
 
@@ -118,13 +140,46 @@ absl::Status Security::CheckListenAddress(const std::string& address) const {
     return absl::InvalidArgumentError(
         absl::StrCat("address '", address, "' is not host:port, such as 127.0.0.1:7001"));
   }
-  if (IsLoopback(*parsed) || !ca_.empty() || !token_.empty() || allow_insecure_network_) {
+  const bool token_is_enough = !token_.empty() && allow_clear_text_token_;
+  if (IsLoopback(*parsed) || !ca_.empty() || token_is_enough || allow_insecure_network_) {
     return absl::OkStatus();
+  }
+  if (!token_.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "address '", address,
+        "' can be reached from other machines, and without TLS the token goes there in clear text: "
+        "give certificates in 'security', or set security.allow_clear_text_token"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "address '", address,
       "' can be reached from other machines: give certificates or a token "
       "in 'security', or set security.allow_insecure_network if the network is closed otherwise"));
+}
+
+absl::StatusOr<std::string> Security::MetricsToken(const std::string& address) const {
+  const std::optional<HostPort> parsed = ParseHostPort(address, /*least_port=*/0);
+  if ((parsed.has_value() && IsLoopback(*parsed)) || allow_insecure_network_) return std::string();
+  if (!token_.empty() && allow_clear_text_token_) return token_;
+  return absl::InvalidArgumentError(absl::StrCat(
+      address,
+      ": metrics can be read from other machines: listen on a loopback address, or set "
+      "security.allow_insecure_network if the network is closed otherwise, or give a token and "
+      "security.allow_clear_text_token"));
+}
+
+grpc::Status Security::CheckAdministrator(const grpc::ServerContextBase& context) const {
+  if (grpc::Status status = CheckCaller(context); !status.ok()) return status;
+  if (!has_admin_token_) {
+    if (IsLocal(context.peer())) return grpc::Status::OK;
+    return {grpc::StatusCode::PERMISSION_DENIED,
+            "administration from another machine needs security.admin_token_file"};
+  }
+  if (!admin_token_.empty() &&
+      SameSecret(MetadataOf(context, kAdminKey), absl::StrCat(kTokenPrefix, admin_token_))) {
+    return grpc::Status::OK;
+  }
+  return {grpc::StatusCode::PERMISSION_DENIED,
+          "the call carries no token of administrators, or another one"};
 }
 
 grpc::Status Security::CheckCaller(const grpc::ServerContextBase& context) const {

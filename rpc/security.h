@@ -36,20 +36,33 @@ class Security {
 
   // The token that every call must carry; empty if calls need none.
   const std::string& token() const { return token_; }
+  const std::string& admin_token() const { return admin_token_; }
 
   // InvalidArgument if a server may not listen on `address` (host:port): it is malformed, or it is
-  // not a loopback address and neither TLS nor a token nor allow_insecure_network is configured.
+  // not a loopback address and there is neither TLS, nor a token that may be sent in clear text,
+  // nor allow_insecure_network.
   absl::Status CheckListenAddress(const std::string& address) const;
+
+  // Returns the token that requests for metrics on `address` must carry; empty if they need none.
+  // InvalidArgument if metrics, which are served without TLS, may not be served at `address`.
+  absl::StatusOr<std::string> MetricsToken(const std::string& address) const;
 
   // Checks a caller; a server must call this first in every call. Returns UNAUTHENTICATED if the
   // caller lacks the token, FAILED_PRECONDITION if it speaks another protocol version.
   grpc::Status CheckCaller(const grpc::ServerContextBase& context) const;
+
+  // For a call of administration, instead: PERMISSION_DENIED if the caller lacks the token of
+  // administrators, or, where none is configured, is on another machine.
+  grpc::Status CheckAdministrator(const grpc::ServerContextBase& context) const;
 
  private:
   std::string ca_;  // PEM
   std::string certificate_;
   std::string key_;
   std::string token_;
+  std::string admin_token_;
+  bool has_admin_token_ = false;  // it is configured, though this machine may lack the file
+  bool allow_clear_text_token_ = false;
   bool allow_insecure_network_ = false;
 };
 

@@ -51,14 +51,43 @@ TEST_F(SecurityTest, AnAddressNeedsHostAndPort) {
   EXPECT_TRUE(Security().CheckListenAddress("localhost:0").ok());
 }
 
-TEST_F(SecurityTest, ATokenOpensTheNetwork) {
+TEST_F(SecurityTest, ATokenOpensTheNetworkOnlyWithTlsOrByAnExplicitFlag) {
   Write("token", "0123456789abcdef  \nsecond line\n");
   v1::Security config;
   config.set_token_file("token");
   const absl::StatusOr<std::shared_ptr<const Security>> security = Security::Load(config, folder_);
   ASSERT_TRUE(security.ok()) << security.status();
   EXPECT_EQ((*security)->token(), "0123456789abcdef");
-  EXPECT_TRUE((*security)->CheckListenAddress("0.0.0.0:7001").ok());
+  EXPECT_TRUE((*security)->CheckListenAddress("127.0.0.1:7001").ok());
+  EXPECT_THAT((*security)->CheckListenAddress("0.0.0.0:7001").message(),
+              AllOf(HasSubstr("clear text"), HasSubstr("allow_clear_text_token")));
+  config.set_allow_clear_text_token(true);
+  EXPECT_TRUE((*Security::Load(config, folder_))->CheckListenAddress("0.0.0.0:7001").ok());
+  config.clear_allow_clear_text_token();
+  const TestCertificates certificates = MakeTestCertificates();
+  Write("ca.pem", certificates.ca);
+  Write("cert.pem", certificates.certificate);
+  Write("key.pem", certificates.key);
+  config.set_ca_file("ca.pem");
+  config.set_certificate_file("cert.pem");
+  config.set_key_file("key.pem");
+  EXPECT_TRUE((*Security::Load(config, folder_))->CheckListenAddress("0.0.0.0:7001").ok());
+}
+
+TEST_F(SecurityTest, MetricsObeyTheRuleOfLoopbackOrAskForTheToken) {
+  EXPECT_EQ(*Security().MetricsToken("127.0.0.1:9464"), "");
+  EXPECT_THAT(Security().MetricsToken("0.0.0.0:9464").status().message(),
+              HasSubstr("allow_insecure_network"));
+  v1::Security config;
+  config.set_allow_insecure_network(true);
+  EXPECT_EQ(*(*Security::Load(config, folder_))->MetricsToken("0.0.0.0:9464"), "");
+  Write("token", "0123456789abcdef\n");
+  config.Clear();
+  config.set_token_file("token");
+  EXPECT_FALSE((*Security::Load(config, folder_))->MetricsToken("0.0.0.0:9464").ok());
+  config.set_allow_clear_text_token(true);
+  EXPECT_EQ(*(*Security::Load(config, folder_))->MetricsToken("0.0.0.0:9464"), "0123456789abcdef");
+  EXPECT_EQ(*(*Security::Load(config, folder_))->MetricsToken("127.0.0.1:9464"), "");
 }
 
 TEST_F(SecurityTest, AShortTokenIsRefusedWithoutBeingShown) {

@@ -29,6 +29,7 @@
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/thread_count.h"
+#include "env/program_rules.h"
 #include "metrics/process_usage.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
@@ -234,6 +235,7 @@ v1::ActorReport ActorRole::Impl::Report() {
   const PlayFigures figures = state_.figures();
   v1::ActorReport report;
   report.set_actor(name_);
+  report.set_rules_version(kGameRulesVersion);
   report.set_reanalyse(reanalyse_);
   report.set_network_step(state_.network_step());
   report.set_games(figures.stats.games);

@@ -12,6 +12,7 @@
 #include "base/compression.h"
 #include "base/message_file.h"
 #include "base/status_macros.h"
+#include "env/program_rules.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {
@@ -47,6 +48,11 @@ absl::StatusOr<Program> ReadProgram(const v1::Assignment::Program& program,
 
 absl::StatusOr<std::shared_ptr<const AssignedPrograms>> ReadAssignment(
     const v1::Assignment& assignment, const ProgramFiles& files) {
+  if (assignment.rules_version() != kGameRulesVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the learner's release has rules ", assignment.rules_version(),
+                     ", this one has rules ", kGameRulesVersion, ": use the same release"));
+  }
   const absl::StatusOr<SearchConfig> search = MakeSearchConfig(assignment.search());
   if (!search.ok()) return search.status();
   std::vector<Program> programs;

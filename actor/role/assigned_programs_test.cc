@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/compression.h"
 #include "base/message_file.h"
+#include "env/program_rules.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,6 +27,7 @@ class AssignedProgramsTest : public ::testing::Test {
     std::mt19937_64 random(11);
     program_ = testing::RandomGameProgram(random).proto();
     SealProgram(program_);
+    assignment_.set_rules_version(kGameRulesVersion);
     assignment_.mutable_search()->set_kind(v1::SearchOptions::GUMBEL);
     assignment_.mutable_search()->set_simulations(4);
     assignment_.mutable_search()->set_max_considered_actions(3);
@@ -53,6 +56,14 @@ TEST_F(AssignedProgramsTest, AreReadyToBePlayed) {
   ASSERT_TRUE(assigned.ok()) << assigned.status();
   EXPECT_EQ((*assigned)->programs[0].sha256(), program_.fingerprint());
   EXPECT_EQ((*assigned)->search.simulations, 4);
+}
+
+TEST_F(AssignedProgramsTest, OfAReleaseWithOtherRulesAreRefusedInOneLine) {
+  for (const uint32_t version : {0U, kGameRulesVersion + 1}) {
+    assignment_.set_rules_version(version);
+    EXPECT_THAT(Error(), HasSubstr(absl::StrCat("the learner's release has rules ", version,
+                                                ", this one has rules ", kGameRulesVersion)));
+  }
 }
 
 TEST_F(AssignedProgramsTest, AFileThatIsNotTheProgramIsRefused) {

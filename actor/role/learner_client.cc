@@ -243,6 +243,7 @@ absl::Status LearnerClient::Impl::Assign() {
 
 void LearnerClient::Impl::WatchAgainAndAgain() {
   Backoff backoff(options_.seed + 1);
+  uint64_t superseded = 0;  // fetches in a row
   while (!stop_.HasBeenNotified()) {
     CheckpointWatch watch(*stub_, *options_.security, have_sha256_);
     SetWatch(&watch);
@@ -263,7 +264,15 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
       const absl::Status status = FetchWeights(*wanted);
       wanted.reset();
       // The learner has newer weights and no longer this version; the next notice will name them.
-      if (absl::IsNotFound(status)) continue;
+      // Only a repeated failure is noted, because a single one is normal.
+      if (absl::IsNotFound(status)) {
+        if (superseded++ > 0) {
+          NoteWeights(status);
+          stop_.WaitForNotificationWithTimeout(backoff.Next());
+        }
+        continue;
+      }
+      superseded = 0;
       NoteWeights(status);
       if (!status.ok()) break;
       backoff.Reset();

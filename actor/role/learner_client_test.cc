@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -56,6 +57,9 @@ class FakeLearner final : public v1::Learner::Service {
                      grpc::ServerWriter<v1::FetchResponse>* writer) override {
     const absl::MutexLock lock(&mutex);
     offsets.push_back(request->offset());
+    if (superseded && request->sha256() == Sha256(weights)) {
+      return {grpc::StatusCode::NOT_FOUND, "superseded"};
+    }
     const bool is_weights = request->sha256() == Sha256(weights);
     const std::string& file = is_weights ? weights : program;
     if (Sha256(file) != request->sha256()) return {grpc::StatusCode::NOT_FOUND, "superseded"};
@@ -102,6 +106,7 @@ class FakeLearner final : public v1::Learner::Service {
   std::string program ABSL_GUARDED_BY(mutex) = "a program";
   size_t cut_after ABSL_GUARDED_BY(mutex) = 0;
   bool damage ABSL_GUARDED_BY(mutex) = false;
+  bool superseded ABSL_GUARDED_BY(mutex) = false;  // each version at once
   std::vector<uint64_t> offsets ABSL_GUARDED_BY(mutex);
   grpc::Status answer ABSL_GUARDED_BY(mutex);  // to reports
   std::vector<v1::ActorReport> reports ABSL_GUARDED_BY(mutex);
@@ -292,6 +297,28 @@ TEST_F(LearnerClientTest, EndsAtOnceWhoeverIsThere) {
   start = absl::Now();
   client = nullptr;
   EXPECT_LT(absl::Now() - start, absl::Seconds(1));
+}
+
+TEST(LearnerClient, WeightsThatAreSupersededAgainAndAgainAreToldOf) {
+  FakeLearner learner;
+  learner.superseded = true;
+  const auto server = *RpcServer::Start(
+      {.address = "127.0.0.1:0", .security = std::make_shared<Security>(), .services = {&learner}});
+  Brought brought;
+  LearnerClient client({.address = server->address(), .security = std::make_shared<Security>()},
+                       brought.Hooks());
+  EXPECT_TRUE(Await([&] {
+    const absl::MutexLock lock(&learner.mutex);
+    ++learner.step;
+    return absl::StrContains(client.figures().trouble, "superseded");
+  }));
+  {
+    const absl::MutexLock lock(&learner.mutex);
+    learner.superseded = false;
+    ++learner.step;
+  }
+  EXPECT_TRUE(brought.AwaitWeights("weights of step 1"));
+  EXPECT_TRUE(Await([&] { return client.figures().trouble.empty(); }));
 }
 
 }  // namespace

@@ -34,6 +34,7 @@
 #include "env/action.h"
 #include "env/game.h"
 #include "env/players.h"
+#include "env/program_rules.h"
 #include "metrics/process_usage.h"
 #include "replay/client/replay_writer.h"
 #include "replay/client/shard_address.h"
@@ -233,6 +234,7 @@ LearnerClientHooks SyntheticActors::Impl::Hooks(Actor& actor) {
 v1::ActorReport SyntheticActors::Impl::Report(Actor& actor) const {
   v1::ActorReport report;
   report.set_actor(absl::StrCat("synthetic-", run_, "-", actor.index));
+  report.set_rules_version(kGameRulesVersion);
   report.set_spooled_bytes(actor.writer->spooled_bytes());
   if (actor.writer->blocked()) {
     const PlayBlock block = SpoolBlock(*actor.writer);

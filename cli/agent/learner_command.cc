@@ -20,12 +20,13 @@ namespace {
 struct LearnerFlags {
   std::string config;
   uint32_t rank = 0;
+  bool new_run = false;
 };
 
 absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
-  const absl::StatusOr<LoadedConfig> loaded =
-      LoadClusterConfig(flags.config, ConfigScope::kWithPrograms);
+  absl::StatusOr<LoadedConfig> loaded = LoadClusterConfig(flags.config, ConfigScope::kWithPrograms);
   if (!loaded.ok()) return loaded.status();
+  if (flags.new_run) loaded->config.mutable_learner()->set_new_run(true);
   const v1::LearnerRole& learner = loaded->config.learner();
   if (flags.rank >= learner.processes()) {
     return absl::InvalidArgumentError(absl::StrCat("--rank: ", flags.rank, ": ", flags.config,
@@ -38,6 +39,7 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
   return RunRole(
       {.name = flags.rank == 0 ? learner.name() : absl::StrCat(learner.name(), ".", flags.rank),
        .metrics_address = *metrics_address,
+       .security = loaded->security,
        .start = [&](prometheus::Registry& registry) -> absl::StatusOr<RunningRole> {
          absl::StatusOr<std::unique_ptr<LearnerRole>> started =
              LearnerRole::Start(loaded->config, flags.rank, loaded->security, registry);
@@ -49,6 +51,7 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
                  role->address().empty() ? "" : absl::StrCat(", listens on ", role->address())),
              .status = [role] { return role->status(); },
              .stop = [role](absl::Duration grace) { return role->Stop(grace); },
+             .health = [role] { return role->health(); },
              .peers = [role] { return role->peers(); }};
        }});
 }
@@ -64,6 +67,8 @@ void AddLearnerCommand(CLI::App& app, CommandBody& body) {
                    "The number of this process among learner.processes. The default is 0.")
       ->type_name("N")
       ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
+  command->add_flag("--new-run", flags->new_run,
+                    "Begins a new run although the shards hold games of another one.");
   command->callback([flags, &body] { body.run = [flags] { return RunLearner(*flags); }; });
 }
 

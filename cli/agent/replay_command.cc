@@ -57,6 +57,7 @@ absl::StatusOr<ExitCode> Serve(const v1::ReplayShard& shard,
                                const std::shared_ptr<const Security>& security) {
   return RunRole({.name = shard.name(),
                   .metrics_address = shard.metrics_address(),
+                  .security = security,
                   .start = [&](prometheus::Registry& registry) -> absl::StatusOr<RunningRole> {
                     absl::StatusOr<std::unique_ptr<ReplayShard>> started =
                         ReplayShard::Start(shard, security, &registry);
@@ -66,10 +67,12 @@ absl::StatusOr<ExitCode> Serve(const v1::ReplayShard& shard,
                       Log(LogLevel::kInfo, shard.name(), note);
                     }
                     return RunningRole{.description = absl::StrCat("listens on ", role->address()),
-                                       .stop = [role](absl::Duration grace) {
-                                         role->Stop(grace);
-                                         return absl::OkStatus();
-                                       }};
+                                       .stop =
+                                           [role](absl::Duration grace) {
+                                             role->Stop(grace);
+                                             return absl::OkStatus();
+                                           },
+                                       .health = [role] { return role->Health(); }};
                   }});
 }
 

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/log.h"
@@ -29,7 +31,24 @@ constexpr absl::Duration kCheckInterval = absl::Seconds(1);
 
 constexpr uint32_t kLastPort = 65535;
 
-// Returns when a signal comes or the role cannot go on.
+// What /healthz says: well while the role starts and stops, and what the role says in between.
+class RoleHealth {
+ public:
+  void Follow(std::function<absl::Status()> health) {
+    const absl::MutexLock lock(&mutex_);
+    health_ = std::move(health);
+  }
+  absl::Status Say() const {
+    const absl::MutexLock lock(&mutex_);
+    return health_ == nullptr ? absl::OkStatus() : health_();
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::function<absl::Status()> health_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Until a signal comes or the role cannot go on.
 absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
                         const RunningRole& role) {
   PeerLog peers;
@@ -85,10 +104,14 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   PassOnGrpcLog([](absl::string_view text) { Log(LogLevel::kWarning, "grpc", text); });
   const StopSignal signal;
   const auto registry = std::make_shared<prometheus::Registry>();
+  RoleHealth health;
   std::unique_ptr<MetricsServer> metrics;
   if (!options.metrics_address.empty()) {
-    absl::StatusOr<std::unique_ptr<MetricsServer>> server =
-        MetricsServer::Listen(options.metrics_address, registry);
+    const absl::StatusOr<std::string> token =
+        options.security->MetricsToken(options.metrics_address);
+    if (!token.ok()) return token.status();
+    absl::StatusOr<std::unique_ptr<MetricsServer>> server = MetricsServer::Listen(
+        options.metrics_address, registry, [&health] { return health.Say(); }, *token);
     if (!server.ok()) return server.status();
     metrics = *std::move(server);
   }
@@ -98,11 +121,13 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
       metrics == nullptr
           ? role->description
           : absl::StrCat(role->description, ", metrics on ", options.metrics_address));
+  health.Follow(role->health);
   NotifyReady();
   const absl::Status ended = WaitForEnd(options.name, signal, *role);
   if (!ended.ok()) {
     Log(LogLevel::kError, options.name, absl::StrCat("cannot go on: ", ended.message()));
   }
+  health.Follow([] { return absl::OkStatus(); });
   const absl::Time before = absl::Now();
   const absl::Status stopped = role->stop(kGrace);
   const std::string epilogue = role->epilogue();

@@ -52,7 +52,10 @@ struct RunningRole {
   std::function<absl::Status()> status = [] { return absl::OkStatus(); };
   std::function<absl::Status(absl::Duration grace)> stop;
 
-  // Text for the log after the role has stopped; empty if there is none.
+  // What /healthz says. Must not wait.
+  std::function<absl::Status()> health = [] { return absl::OkStatus(); };
+
+  // What is to be told of it once it has stopped; empty: nothing.
   std::function<std::string()> epilogue = [] { return std::string(); };
 
   // The roles that it needs, so that the log tells when they go away and come back.
@@ -62,6 +65,7 @@ struct RunningRole {
 struct RoleOptions {
   std::string name;             // in the log
   std::string metrics_address;  // empty: none
+  std::shared_ptr<const Security> security;
   std::function<absl::StatusOr<RunningRole>(prometheus::Registry& registry)> start;
 };
 

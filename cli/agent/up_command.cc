@@ -28,18 +28,22 @@ namespace {
 constexpr char kName[] = "up";
 constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 
+// A learner saves before it ends, and may wait a minute for another of its processes before that.
+constexpr absl::Duration kLearnerGrace = absl::Seconds(75);
+
 struct UpFlags {
   std::string config;
   std::string duration;
   std::string logs;
   std::string status_interval = "10s";
+  bool new_run = false;
 };
 
 // A stage needs the stages before it.
 enum Stage : uint8_t { kReplay, kLearner, kActors };
 
 std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const std::string& binary,
-                                         const std::string& file) {
+                                         const std::string& file, bool new_run) {
   std::vector<SupervisedProcess> processes;
   for (const v1::ReplayShard& shard : config.replay()) {
     processes.push_back(
@@ -49,7 +53,9 @@ std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const 
     const std::string& name = config.learner().name();
     processes.push_back({rank == 0 ? name : absl::StrCat(name, ".", rank),
                          {binary, "learner", "--config", file, "--rank", absl::StrCat(rank)},
-                         kLearner});
+                         kLearner,
+                         kLearnerGrace});
+    if (new_run) processes.back().command.emplace_back("--new-run");
   }
   for (uint32_t i = 0; i < config.actor().count(); ++i) {
     processes.push_back({absl::StrCat("actor.", i),
@@ -105,13 +111,15 @@ absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loa
   if (error) return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
   const std::filesystem::path file = std::filesystem::absolute(flags.config, error);
   SupervisorOptions options;
-  options.processes = Processes(loaded.config, binary.string(), file.string());
+  options.processes = Processes(loaded.config, binary.string(), file.string(), flags.new_run);
   options.log_folder = flags.logs.empty() ? (file.parent_path() / "logs").string() : flags.logs;
   options.hopeless_exit_code = static_cast<int>(ExitCode::kBadInput);
   options.on_line = [](absl::string_view name, absl::string_view line) {
     WriteToStderr(absl::StrCat(name, " | ", line, "\n"));
   };
   options.on_event = [](LogLevel level, const std::string& text) { Log(level, kName, text); };
+  // A terminal that shows nothing more must not keep the supervisor from its processes.
+  NeverWaitForStderr();
   const StopSignal signal;
   absl::StatusOr<std::unique_ptr<Supervisor>> supervisor = Supervisor::Create(options);
   if (!supervisor.ok()) return supervisor.status();
@@ -166,6 +174,8 @@ void AddUpCommand(CLI::App& app, CommandBody& body) {
                    "Prints a line about the cluster's state each time this time has passed. The "
                    "default is 10s.")
       ->type_name("TIME");
+  command->add_flag("--new-run", flags->new_run,
+                    "begin a new run although the shards hold games of another one");
   command->footer("Ctrl-C stops actors, learner and replay in that order; again: at once.");
   command->callback([flags, &body] { body.run = [flags] { return RunUp(*flags); }; });
 }

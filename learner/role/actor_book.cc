@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "env/program_rules.h"
 
 namespace mallocmuzero {
 namespace {
@@ -49,6 +50,11 @@ ActorBook::ActorBook(const std::vector<std::string>& programs) : programs_(progr
 }
 
 absl::Status ActorBook::Check(const v1::ActorReport& report) const {
+  if (report.rules_version() != kGameRulesVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the actor's release has rules ", report.rules_version(),
+                     ", the learner's has rules ", kGameRulesVersion, ": use the same release"));
+  }
   if (report.actor().empty() || report.actor().size() > kMostNameBytes) {
     return Wrong("actor", "a name of 1 to 256 bytes");
   }
@@ -102,6 +108,7 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
   actor.report.clear_outcomes();
   actor.report.clear_evaluations();
   actor.report.clear_demonstrated();
+  actor.report.DiscardUnknownFields();
   for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
     const auto found = program_of_.find(outcome.program_sha256());
     // The program may belong to an earlier assignment.
@@ -123,6 +130,13 @@ void ActorBook::Forget(absl::Time now) {
   absl::erase_if(actors_, [&](const std::pair<const std::string, Actor>& entry) {
     return now - entry.second.last > kForgetAfter;
   });
+}
+
+size_t ActorBook::StoredBytes() const {
+  const absl::MutexLock lock(&mutex_);
+  size_t bytes = 0;
+  for (const auto& [name, actor] : actors_) bytes += actor.report.ByteSizeLong();
+  return bytes;
 }
 
 std::vector<double> ActorBook::MeanReturns() const {

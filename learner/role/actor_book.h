@@ -36,7 +36,7 @@ class ActorBook {
   explicit ActorBook(const std::vector<std::string>& programs);
 
   // Takes a report in. InvalidArgument names a field that is not valid; ResourceExhausted if there
-  // are more than 100,000 actors.
+  // are more than 100,000 actors; FailedPrecondition if the actor plays by other rules.
   absl::Status Report(const v1::ActorReport& report, absl::Time now);
 
   // The mean return of about the latest 64 games of each program, in the constructor's order; NaN
@@ -45,6 +45,9 @@ class ActorBook {
 
   // The best return that any actor has reported for each program, with the same order and NaN.
   std::vector<double> BestReturns() const;
+
+  // The serialized size of all reports that are kept, in bytes.
+  size_t StoredBytes() const;
 
   // The status of each actor that reported within the last 5 minutes, sorted by name. `newest_step`
   // is the step of the newest weights, from which policy lags are computed.

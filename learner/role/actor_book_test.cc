@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "env/program_rules.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -19,6 +20,7 @@ const absl::Time kStart = absl::FromUnixSeconds(1'000'000);
 v1::ActorReport ReportOf(const std::string& actor, uint64_t games) {
   v1::ActorReport report;
   report.set_actor(actor);
+  report.set_rules_version(kGameRulesVersion);
   report.set_games(games);
   report.set_decisions(10 * games);
   report.set_network_step(30);
@@ -31,6 +33,26 @@ void AddOutcome(v1::ActorReport& report, const std::string& program, uint64_t ga
   outcome.set_games(games);
   outcome.set_mean_return(mean);
   outcome.set_best_return(mean + 1);
+}
+
+TEST(ActorBook, RefusesActorsOfOtherRulesInOneLine) {
+  ActorBook book({"p"});
+  v1::ActorReport report = ReportOf("a", 5);
+  report.set_rules_version(0);  // of a release before the field
+  const absl::Status refused = book.Report(report, kStart);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr("the actor's release has rules 0"));
+  EXPECT_TRUE(book.Describe(100, kStart).empty());
+}
+
+TEST(ActorBook, KeepsNoFieldsThatItDoesNotKnow) {
+  ActorBook book({"p"});
+  // Field 2047, a string.
+  v1::ActorReport report;
+  ASSERT_TRUE(report.ParseFromString(ReportOf("a", 5).SerializeAsString() + "\xfa\x7f\x01x"));
+  ASSERT_GT(report.SerializeAsString().size(), ReportOf("a", 5).SerializeAsString().size());
+  ASSERT_TRUE(book.Report(report, kStart).ok());
+  EXPECT_EQ(book.StoredBytes(), ReportOf("a", 5).ByteSizeLong());
 }
 
 TEST(ActorBook, TellsRatesLagAndSilence) {

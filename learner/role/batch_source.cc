@@ -188,6 +188,10 @@ bool BatchSource::MakeBlock() {
       return false;
     }
   }
+  {
+    const absl::MutexLock lock(&mutex_);
+    last_refusal_.clear();
+  }
   Enqueue(*batches, prioritized, generation);
   return true;
 }

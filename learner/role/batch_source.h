@@ -80,7 +80,7 @@ class BatchSource {
   double make_seconds() const;
 
   // The number of drawn rows that were not used, because their games are not of this run, and the
-  // reason of the latest refusal (empty if there was none).
+  // reason of the latest refusal (empty if there was none, or if batches are made again).
   uint64_t refused_rows() const;
   std::string last_refusal() const;
 

@@ -211,6 +211,22 @@ TEST_F(BatchSourceTest, LeavesOutGamesThatAreNotOfTheRun) {
   EXPECT_THAT(source->last_refusal(), HasSubstr("rules_version"));
 }
 
+TEST_F(BatchSourceTest, ARefusalThatIsOverIsNoReasonAnyMore) {
+  auto foreign = std::make_shared<v1::Trajectory>(*game_);
+  foreign->set_rules_version(999);
+  std::atomic<bool> refuse = true;
+  const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
+    std::vector<SampledPosition> drawn = Draw(count);
+    if (refuse) drawn[0].trajectory = foreign;
+    return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
+  });
+  ASSERT_TRUE(Await([&] { return !source->last_refusal().empty(); }));
+  refuse = false;
+  ASSERT_TRUE(source->Next(kTimeout).has_value());
+  EXPECT_EQ(source->last_refusal(), "");
+  EXPECT_GT(source->refused_rows(), 0);
+}
+
 TEST_F(BatchSourceTest, LeavesOutPositionsThatNoGameHas) {
   const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
     std::vector<SampledPosition> drawn = Draw(count);

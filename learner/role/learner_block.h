@@ -3,8 +3,13 @@
 #ifndef MALLOCMUZERO_LEARNER_ROLE_LEARNER_BLOCK_H_
 #define MALLOCMUZERO_LEARNER_ROLE_LEARNER_BLOCK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "learner/role/training.h"
 
 namespace mallocmuzero {
 
@@ -21,6 +26,21 @@ struct LearnerBlock {
   On on = On::kNothing;
   std::string why;  // in a few words
 };
+
+struct LearnerSituation {
+  TrainingFigures training;
+  absl::Time started;
+  uint32_t processes = 1;
+  std::string replay;   // why the shards give no positions; empty: they do
+  std::string refusal;  // why the games they give are refused; empty: they are not
+  size_t prepared_batches = 0;
+};
+
+// What keeps the learner at `now`, not what did so earlier.
+LearnerBlock BlockOf(const LearnerSituation& situation, absl::Time now);
+
+// Unavailable, with the reason, while the disk does not answer a save.
+absl::Status DiskHealth(const TrainingFigures& training, absl::Time now);
 
 }  // namespace mallocmuzero
 

@@ -45,9 +45,6 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Seconds(1);
 
-// After this time without an update the status says what the learner waits for.
-constexpr absl::Duration kIdleAfter = absl::Seconds(2);
-
 // The most programs of which one answer asks an actor for demonstrations.
 constexpr size_t kMostDemonstrations = 16;
 
@@ -88,6 +85,7 @@ class LearnerRole::Impl {
     return status_;
   }
   const std::string& address() const { return address_; }
+  absl::Status health() const { return DiskHealth(training_->figures(), absl::Now()); }
   uint64_t step() const { return training_->figures().step; }
   std::vector<PeerState> peers() const { return sampler_->peers(); }
 
@@ -158,6 +156,7 @@ absl::Status LearnerRole::Impl::StartTraining() {
     absl::StatusOr<RunLock> lock = RunLock::Acquire(learner.run_dir());
     if (!lock.ok()) return lock.status();
     run_lock_ = *std::move(lock);
+    MMZ_RETURN_IF_ERROR(CheckThatRunIsThere(config_, *security_));
     absl::StatusOr<RunDirectory> opened = OpenRunDirectory(learner);
     if (!opened.ok()) return opened.status();
     directory = *std::move(opened);
@@ -244,9 +243,7 @@ absl::Status LearnerRole::Impl::Stop(absl::Duration grace) {
   RequestStop();
   if (service_ != nullptr) service_->EndStreams();
   sampler_->Stop();
-  if (!trained_.WaitForNotificationWithTimeout(grace)) {
-    return absl::DeadlineExceededError("the update in progress has not ended");
-  }
+  trained_.WaitForNotification();
   const absl::Status saved = training_->SaveAtEnd();
   // The server ends before the objects that its calls use.
   if (server_ != nullptr) {
@@ -318,20 +315,13 @@ absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::AcceptReport(const v1::ActorR
 }
 
 LearnerBlock LearnerRole::Impl::Blocked(const TrainingFigures& training) const {
-  using On = LearnerBlock::On;
-  if (!training.save_error.empty()) {
-    return {.on = On::kDisk, .why = absl::StrCat("disk: ", training.save_error)};
-  }
-  if (absl::Now() - std::max(training.last_update, started_) < kIdleAfter) return {};
-  if (!training.group_error.empty()) return {.on = On::kProcesses, .why = training.group_error};
-  std::string replay = sampler_->blocked_on();
-  if (!replay.empty()) return {.on = On::kReplay, .why = std::move(replay)};
-  const std::string refusal = batches_->last_refusal();
-  if (!refusal.empty()) {
-    return {.on = On::kGames, .why = absl::StrCat("stored games are not of this run: ", refusal)};
-  }
-  if (batches_->depth() == 0) return {.on = On::kBatches, .why = "batches in the making"};
-  return {.on = On::kProcesses, .why = "the other learner processes"};
+  return BlockOf({.training = training,
+                  .started = started_,
+                  .processes = config_.learner().processes(),
+                  .replay = sampler_->blocked_on(),
+                  .refusal = batches_->last_refusal(),
+                  .prepared_batches = batches_->depth()},
+                 absl::Now());
 }
 
 v1::RoleStatus LearnerRole::Impl::Describe() const {
@@ -388,6 +378,7 @@ LearnerRole::LearnerRole(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LearnerRole::~LearnerRole() = default;
 absl::Status LearnerRole::Stop(absl::Duration grace) { return impl_->Stop(grace); }
 absl::Status LearnerRole::status() const { return impl_->status(); }
+absl::Status LearnerRole::health() const { return impl_->health(); }
 const std::string& LearnerRole::address() const { return impl_->address(); }
 uint64_t LearnerRole::step() const { return impl_->step(); }
 std::vector<PeerState> LearnerRole::peers() const { return impl_->peers(); }

@@ -41,13 +41,17 @@ class LearnerRole {
   LearnerRole(const LearnerRole&) = delete;
   LearnerRole& operator=(const LearnerRole&) = delete;
 
-  // Ends the update in progress, saves a checkpoint and closes all connections. DeadlineExceeded,
-  // with nothing saved, if the update has not ended by `grace`.
+  // Ends the update in progress, saves a checkpoint and closes all connections, which have until
+  // `grace`. The update is waited for however long it takes: a minute if another process of the
+  // learner does not answer.
   absl::Status Stop(absl::Duration grace);
 
   // OK while the learner works. Otherwise the error that ended training; the process should then be
   // restarted.
   absl::Status status() const;
+
+  // Unavailable, with the reason, while the disk does not answer a save.
+  absl::Status health() const;
 
   // host:port with the port that it listens on; empty for a rank above 0.
   const std::string& address() const;

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "absl/algorithm/container.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
@@ -29,6 +30,7 @@
 #include "learner/run_lock.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "model/checkpoint.h"
+#include "replay/service/testing/disk_faults.h"
 #include "replay/testing/shards.h"
 #include "rpc/channel.h"
 #include "rpc/testing/await.h"
@@ -37,6 +39,7 @@ namespace mallocmuzero {
 namespace {
 
 using testing::Await;
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Cluster = testing::SmallCluster;
 
@@ -318,6 +321,30 @@ TEST_F(Cluster, WithoutALearnerAnActorWaitsAndStopsAtOnce) {
   const absl::Time start = absl::Now();
   EXPECT_EQ(actor->Stop(absl::Seconds(5)), absl::OkStatus());
   EXPECT_LT(absl::Now() - start, absl::Seconds(2));
+}
+
+TEST_F(Cluster, AStopSavesHoweverLongTheUpdateInProgressTakes) {
+  StartShard();
+  StartLearner();
+  const std::string checkpoint = folder_ + "/run/checkpoints/latest";
+  std::filesystem::remove(checkpoint);
+  EXPECT_EQ(learner_->Stop(absl::ZeroDuration()), absl::OkStatus());
+  EXPECT_TRUE(std::filesystem::exists(checkpoint));
+}
+
+TEST_F(Cluster, ADiskThatHangsWhileTheLearnerSavesShowsWithinTenSeconds) {
+  StartShard();
+  StartLearner();
+  EXPECT_EQ(learner_->health(), absl::OkStatus());
+  disk_faults::Hang(folder_ + "/run");
+  const absl::Cleanup release = [] { disk_faults::Release(); };
+  const auto hangs = [&] {
+    return absl::StrContains(LearnerStatus().blocked_on(), "disk: no answer");
+  };
+  ASSERT_TRUE(Await(hangs));
+  EXPECT_THAT(learner_->health().message(), HasSubstr("disk: no answer"));
+  disk_faults::Release();
+  EXPECT_TRUE(Await([&] { return learner_->health().ok(); }));
 }
 
 TEST_F(Cluster, TwoProcessesTrainTogetherAndMeetAgain) {

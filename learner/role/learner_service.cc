@@ -18,10 +18,6 @@
 namespace mallocmuzero {
 namespace {
 
-// A transfer ends when its version is further behind the newest than this. So slow actors can
-// finish transfers, and yet only few versions stay in memory, however many actors are slow.
-constexpr uint64_t kMostVersionsBehind = 4;
-
 // Answers a unary call by gRPC's default reactor.
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -117,6 +113,7 @@ class LearnerService::Sender final : public grpc::ServerWriteReactor<v1::FetchRe
  public:
   Sender(LearnerService* service, Fetched file, uint64_t offset)
       : service_(service), file_(std::move(file)), offset_(offset) {
+    service_->BeginTransfer(file_);
     SendNext();
   }
 
@@ -128,7 +125,10 @@ class LearnerService::Sender final : public grpc::ServerWriteReactor<v1::FetchRe
     }
   }
 
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    service_->EndTransfer(file_);
+    delete this;
+  }
 
  private:
   void SendNext() {
@@ -164,8 +164,11 @@ class Refusal final : public grpc::ServerWriteReactor<Response> {
 
 }  // namespace
 
-LearnerService::LearnerService(std::shared_ptr<const Security> security, Reported reported)
-    : security_(std::move(security)), reported_(std::move(reported)) {}
+LearnerService::LearnerService(std::shared_ptr<const Security> security, Reported reported,
+                               uint64_t most_held_bytes)
+    : security_(std::move(security)),
+      reported_(std::move(reported)),
+      most_held_bytes_(most_held_bytes) {}
 
 LearnerService::~LearnerService() = default;
 
@@ -186,6 +189,7 @@ void LearnerService::Publish(uint64_t step, std::string bytes) {
   newest_ = std::move(notice);
   weights_ = std::move(weights);
   ++version_;
+  EndNewestTransfers();
   for (Watcher* watcher : watchers_) watcher->Offer();
 }
 
@@ -239,10 +243,35 @@ absl::StatusOr<LearnerService::Fetched> LearnerService::Find(
   return fetched;
 }
 
+void LearnerService::BeginTransfer(const Fetched& file) {
+  if (file.version == 0) return;
+  const absl::MutexLock lock(&mutex_);
+  Sent& sent = sent_[file.version];
+  sent.bytes = file.bytes->size();
+  ++sent.transfers;
+}
+
+void LearnerService::EndTransfer(const Fetched& file) {
+  if (file.version == 0) return;
+  const absl::MutexLock lock(&mutex_);
+  const auto sent = sent_.find(file.version);
+  if (--sent->second.transfers == 0) sent_.erase(sent);
+}
+
+// The oldest transfers go on whatever they hold: each slow actor is among them one day.
+void LearnerService::EndNewestTransfers() {
+  uint64_t held = 0;
+  for (auto& [version, sent] : sent_) {
+    if (version == version_ || sent.ended) continue;
+    sent.ended = held > 0 && held + sent.bytes > most_held_bytes_;
+    if (!sent.ended) held += sent.bytes;
+  }
+}
+
 grpc::Status LearnerService::MaySend(uint64_t version, size_t bytes) {
   const absl::MutexLock lock(&mutex_);
   if (ended_) return Ending();
-  if (version > 0 && version + kMostVersionsBehind < version_) return Superseded();
+  if (version > 0 && sent_[version].ended) return Superseded();
   fetched_bytes_ += bytes;
   return grpc::Status::OK;
 }

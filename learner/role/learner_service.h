@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -27,7 +28,11 @@ class LearnerService final : public v1::Learner::CallbackService {
   // version. Called from gRPC's threads, so it must not block for long. Its errors go to the actor.
   using Reported = std::function<absl::StatusOr<v1::ActorOrders>(const v1::ActorReport&)>;
 
-  LearnerService(std::shared_ptr<const Security> security, Reported reported);
+  // Superseded weights that transfers still need may take `most_held_bytes`. Beyond that, the
+  // transfers of the newest superseded weights end, so that the oldest transfers always finish.
+  LearnerService(std::shared_ptr<const Security> security, Reported reported,
+                 uint64_t most_held_bytes = kMostHeldBytes);
+  static constexpr uint64_t kMostHeldBytes = uint64_t{1} << 30;
 
   // The server must have shut down before.
   ~LearnerService() override;
@@ -74,9 +79,13 @@ class LearnerService final : public v1::Learner::CallbackService {
   // OK if a transfer of this version may send its next `bytes` bytes, which are counted.
   // UNAVAILABLE once streams end, NOT_FOUND if the version is too far behind the newest.
   grpc::Status MaySend(uint64_t version, size_t bytes);
+  void BeginTransfer(const Fetched& file);
+  void EndTransfer(const Fetched& file);
+  void EndNewestTransfers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<const Security> security_;
   const Reported reported_;
+  const uint64_t most_held_bytes_;
 
   mutable absl::Mutex mutex_;
   v1::Assignment assignment_ ABSL_GUARDED_BY(mutex_);
@@ -84,6 +93,14 @@ class LearnerService final : public v1::Learner::CallbackService {
   v1::CheckpointNotice newest_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> weights_ ABSL_GUARDED_BY(mutex_);
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;  // the number of weights published
+
+  // The weights that are being sent, by version.
+  struct Sent {
+    uint64_t bytes = 0;
+    size_t transfers = 0;
+    bool ended = false;  // the transfers are to end
+  };
+  std::map<uint64_t, Sent> sent_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);
   uint64_t fetched_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;

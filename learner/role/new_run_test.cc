@@ -20,6 +20,8 @@
 #include "model/network.h"
 #include "model/network_config.h"
 #include "model/tensors.h"
+#include "replay/client/replay_writer.h"
+#include "replay/testing/shards.h"
 
 namespace mallocmuzero {
 namespace {
@@ -135,6 +137,29 @@ TEST_F(NewRun, ARunOfTrainThatItGoesOnWithIsTheLearnersFromThenOn) {
   ASSERT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
   ASSERT_TRUE(state.ParseFromString(LoadCheckpoint(latest)->training_state));
   EXPECT_FALSE(state.has_replay());
+}
+
+// As when the disk with the run is not mounted.
+TEST_F(NewRun, IsRefusedInARunningClusterUnlessTheOperatorAsksForIt) {
+  StartShard();
+  const auto writer =
+      *ReplayWriter::Start({.shards = {AddressOf(*shard_, config_.replay(0).name())}});
+  ASSERT_TRUE(writer->Write(MakeTrajectory(1, 5)));
+  ASSERT_EQ(writer->Close(absl::Seconds(20)), absl::OkStatus());
+  const absl::Status refused = LearnerRole::Start(config_, 0, security_, registry_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr(folder_ + "/run holds no run"),
+                                       HasSubstr("has stored 1 games"), HasSubstr("--new-run")));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/run/config.textproto"));
+  config_.mutable_learner()->set_new_run(true);
+  StartLearner();
+  ASSERT_NE(learner_, nullptr);
+  EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
+  learner_ = nullptr;
+  // The run is there from then on.
+  config_.mutable_learner()->set_new_run(false);
+  StartLearner();
+  EXPECT_NE(learner_, nullptr);
 }
 
 TEST_F(NewRun, RefusesAFolderWhoseRunHasOtherNetworks) {

@@ -1,5 +1,7 @@
 #include "learner/role/set_up.h"
 
+#include <grpcpp/client_context.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -10,16 +12,26 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/compression.h"
 #include "base/message_file.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "env/program_rules.h"
 #include "learner/check_field.h"
 #include "learner/learner.h"
+#include "mallocmuzero/v1/replay.grpc.pb.h"
 #include "model/checkpoint.h"
+#include "rpc/channel.h"
+#include "rpc/security.h"
 
 namespace mallocmuzero {
 namespace {
+
+// How long one shard may take to say what it holds, and all together.
+constexpr absl::Duration kAskShard = absl::Seconds(2);
+constexpr absl::Duration kAskShards = absl::Seconds(5);
 
 v1::TrainConfig MakeTrainConfig(const v1::LearnerRole& learner) {
   v1::TrainConfig config;
@@ -74,6 +86,27 @@ uint32_t MostBestGames(const v1::ClusterConfig& config) {
   return most;
 }
 
+absl::Status CheckThatRunIsThere(const v1::ClusterConfig& config, const Security& security) {
+  const v1::LearnerRole& learner = config.learner();
+  if (learner.new_run() || !absl::IsNotFound(RunDirectory::Open(learner.run_dir()).status())) {
+    return absl::OkStatus();
+  }
+  const absl::Time deadline = absl::Now() + kAskShards;
+  for (const v1::ReplayShard& shard : config.replay()) {
+    grpc::ClientContext context;
+    PrepareCall(context, security, std::min(kAskShard, deadline - absl::Now()));
+    v1::ReplayStats stats;
+    const auto stub = v1::Replay::NewStub(MakeChannel(shard.address(), security));
+    if (!stub->GetStats(&context, v1::GetStatsRequest(), &stats).ok()) continue;
+    if (stats.inserted_items() == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("learner.run_dir: ", learner.run_dir(), " holds no run, but shard ",
+                     shard.name(), " has stored ", stats.inserted_items(),
+                     " games: is the folder mounted? --new-run begins a new run"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner) {
   const v1::TrainConfig config = MakeTrainConfig(learner);
   absl::StatusOr<RunDirectory> directory = RunDirectory::Open(learner.run_dir());
@@ -111,6 +144,7 @@ absl::StatusOr<RoleAssignment> MakeAssignment(const v1::LearnerRole& learner,
     program.set_file_bytes(bytes->size());
     made.files[program.file_sha256()] = std::make_shared<const std::string>(*std::move(bytes));
   }
+  made.assignment.set_rules_version(kGameRulesVersion);
   *made.assignment.mutable_search() = learner.search();
   made.assignment.set_explored_decisions(learner.explored_decisions());
   made.assignment.set_searched_share(learner.searched_share());

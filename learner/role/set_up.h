@@ -27,6 +27,10 @@ absl::Status TakeNetworkOfCheckpoint(v1::LearnerRole& learner);
 // The largest number of best games of a program that a shard keeps.
 uint32_t MostBestGames(const v1::ClusterConfig& config);
 
+// InvalidArgument if run_dir holds no run although a shard has stored games, and the operator has
+// not said that the run is new. Ignores shards that do not answer within seconds.
+absl::Status CheckThatRunIsThere(const v1::ClusterConfig& config, const Security& security);
+
 // Opens the run's folder, or makes it if it does not exist. InvalidArgument if the run in it has
 // other networks or another value target.
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner);

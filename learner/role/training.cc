@@ -107,13 +107,20 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
   return absl::OkStatus();
 }
 
+void Training::NoteSavingSince(absl::Time since) {
+  const absl::MutexLock lock(&mutex_);
+  figures_.saving_since = since;
+}
+
 void Training::SaveWhenDue() {
   if (!directory_.has_value()) return;
   const absl::Time now = absl::Now();
   if (now >= metrics_due_ && learner_->step() > 0) {
     metrics_due_ = now + kMetricsInterval;
     state_.set_iteration(state_.iteration() + 1);
+    NoteSavingSince(now);
     const absl::Status status = AppendMetrics();
+    NoteSavingSince(absl::InfiniteFuture());
     if (!status.ok()) {
       const absl::MutexLock lock(&mutex_);
       figures_.save_error = std::string(status.message());

@@ -52,6 +52,7 @@ struct TrainingFigures {
   absl::Time last_update = absl::InfinitePast();
   absl::Time last_save = absl::InfinitePast();
   uint64_t failed_saves = 0;
+  absl::Time saving_since = absl::InfiniteFuture();  // infinite if no save is under way
   std::string save_error;   // why the last save failed; empty if it succeeded
   std::string group_error;  // why the other processes are not connected; empty if they are
 };
@@ -127,6 +128,7 @@ class Training {
   absl::Status AfterUpdate();
   void NoteUpdate(const UpdateResult& result, const PreparedBatch& batch);
   void Leave(const absl::Status& why);
+  void NoteSavingSince(absl::Time since);
   void SaveWhenDue();
   void Spend(double TrainingTimes::*where, absl::Time since);
 

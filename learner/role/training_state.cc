@@ -113,7 +113,9 @@ absl::Status Training::RestoreFromDirectory() {
 absl::Status Training::Save() {
   const absl::Time start = absl::Now();
   save_due_ = start + absl::Seconds(config_.checkpoint_seconds());
+  NoteSavingSince(start);
   const absl::Status status = SaveFiles();
+  NoteSavingSince(absl::InfiniteFuture());
   Spend(&TrainingTimes::saving, start);
   const absl::MutexLock lock(&mutex_);
   figures_.save_error = std::string(status.message());

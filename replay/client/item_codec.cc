@@ -4,6 +4,7 @@
 #include <grpcpp/support/slice.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,8 +28,16 @@ using google::protobuf::io::CodedOutputStream;
 // A higher level makes games only 2% smaller and takes three times as long.
 constexpr int kCompressionLevel = 3;
 
-// The most bytes of a decompressed trajectory, so that a small item cannot fill the memory.
+// The most bytes of a decompressed trajectory, so that a small item cannot fill the memory. The
+// limit grows with the number of positions that an item claims; a position takes about 100 bytes.
 constexpr int64_t kMaxTrajectoryBytes = int64_t{256} << 20;
+constexpr int64_t kLeastMaxBytes = int64_t{1} << 20;
+constexpr int64_t kMaxBytesOfPosition = 4096;
+
+int64_t MaxTrajectoryBytes(const v1::ReplayItem& item) {
+  return std::min(kMaxTrajectoryBytes,
+                  kLeastMaxBytes + kMaxBytesOfPosition * int64_t{item.positions()});
+}
 
 // Returns `bytes` as a zstd frame, or an empty string if the frame would not be smaller.
 std::string Compress(const std::string& bytes) {
@@ -81,13 +90,16 @@ absl::StatusOr<grpc::Slice> EncodeTrajectory(const v1::Trajectory& trajectory) {
 }
 
 absl::StatusOr<v1::Trajectory> DecodeTrajectory(const v1::ReplayItem& item) {
+  const int64_t most_bytes = MaxTrajectoryBytes(item);
+  if (static_cast<int64_t>(item.payload().size()) > most_bytes) {
+    return absl::InvalidArgumentError("payload: too large for its positions");
+  }
   v1::Trajectory trajectory;
   bool parsed = false;
   if (item.encoding() == v1::ReplayItem::TRAJECTORY) {
     parsed = trajectory.ParseFromString(item.payload());
   } else if (item.encoding() == v1::ReplayItem::TRAJECTORY_ZSTD) {
-    const absl::StatusOr<std::string> bytes =
-        Decompress(item.payload(), "payload", kMaxTrajectoryBytes);
+    const absl::StatusOr<std::string> bytes = Decompress(item.payload(), "payload", most_bytes);
     if (!bytes.ok()) return bytes.status();
     parsed = trajectory.ParseFromString(*bytes);
   }

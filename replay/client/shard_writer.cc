@@ -69,8 +69,9 @@ grpc::ByteBuffer MakeRequest(const std::deque<SpooledItem>& items, size_t begin,
 class ShardWriter::Call final
     : public grpc::ClientBidiReactor<grpc::ByteBuffer, v1::InsertResponse> {
  public:
-  explicit Call(ShardWriter& writer) : writer_(writer) {
+  Call(ShardWriter& writer, bool replacements) : writer_(writer) {
     PrepareCall(context, *writer.security_, absl::InfiniteDuration());
+    if (replacements) context.AddMetadata(kReplacementsKey, "1");
     stub_.PrepareBidiStreamingCall(&context, kInsertMethod, {}, this);
     // The writer's thread starts writes outside of reactions, so gRPC must keep the call open. The
     // thread removes this hold before it waits for OnDone.
@@ -201,7 +202,12 @@ bool ShardWriter::MaySend(const Call& call) const {
 }
 
 absl::Status ShardWriter::RunStream() {
-  Call call(*this);
+  bool replacements = false;
+  {
+    const absl::MutexLock lock(&mutex_);
+    replacements = !items_.empty() && items_.front().replace;
+  }
+  Call call(*this, replacements);
   {
     const absl::MutexLock lock(&mutex_);
     while (!call.ended && !stopping_) {

@@ -1,7 +1,6 @@
 #include "replay/client/spool_file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_lock.h"
 #include "base/message_file.h"
 
 namespace mallocmuzero {
@@ -38,8 +38,7 @@ absl::StatusOr<std::unique_ptr<SpoolFile>> SpoolFile::Open(const std::string& fo
         absl::StrCat("spool_dir: ", lock_path, ": cannot write: ", std::strerror(errno)));
   }
   auto file = absl::WrapUnique(new SpoolFile(path, lock));
-  // A file system without locks does not keep other processes out.
-  if (flock(lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return file;
+  if (LockFile(lock, lock_path)) return file;
   return absl::FailedPreconditionError(absl::StrCat(path, ": another process has this spool"));
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/item.h"
 #include "replay/service/replay_table.h"
+#include "replay/service/testing/disk_faults.h"
 #include "replay/service/testing/durable_storage_fixture.h"
 #include "replay/service/testing/items.h"
 
@@ -125,6 +127,28 @@ TEST_F(ScatteredItems, ADamagedItemLeavesAndKeepsNoFileFromBeingEmptied) {
   EXPECT_TRUE(StoredIds(*table).contains(IdString(24)));
   ASSERT_EQ(table->Flush(), absl::OkStatus());
   EXPECT_FALSE(std::filesystem::exists(SecondFile()));
+}
+
+// In the mode DURABLE a power cut may take the newest games, and no game that the disk has had for
+// long: also one that moves to another file stays.
+TEST_F(ScatteredItems, WhatMovesSurvivesAPowerCut) {
+  const auto table = Open(config_);
+  disk_faults::SyncAll(folder_);
+  // Each insert moves what is left of one file.
+  for (uint64_t i = 0; i < 8; ++i) {
+    ASSERT_EQ(Insert(*table, {MakeItem(1000 + i, 1, 0, 4000)}), absl::OkStatus());
+  }
+  ASSERT_FALSE(std::filesystem::exists(SecondFile()));
+  const std::string copy = folder_ + ".power_cut";
+  disk_faults::CopyAfterPowerCut(folder_, copy);
+  const auto after = Open(config_, copy);
+  ASSERT_NE(after, nullptr);
+  const std::set<std::string> ids = StoredIds(*after);
+  for (uint64_t i = 0; i < kItems; i += 4) EXPECT_TRUE(ids.contains(IdString(i))) << i;
+  for (const ReplayTable::Drawn& drawn : after->Draw(v1::BEST, 500, 1 << 22, false).items) {
+    EXPECT_TRUE(drawn.bytes.Load().ok());
+  }
+  std::filesystem::remove_all(copy);
 }
 
 }  // namespace

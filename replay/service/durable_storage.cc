@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -26,19 +25,19 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "replay/service/durable_storage_impl.h"
 #include "replay/service/item.h"
-#include "replay/service/item_cache.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
-#include "replay/service/slot_array.h"
 #include "replay/service/storage.h"
-#include "replay/service/wire.h"
 
 namespace mallocmuzero {
 namespace {
 
 constexpr uint64_t kSmallestSegment = uint64_t{8} << 20;
 constexpr uint64_t kLargestSegment = uint64_t{256} << 20;
+
+constexpr absl::Duration kMeasureInterval = absl::Seconds(1);
 
 // The reserve is at most the disk's size divided by this.
 constexpr uint64_t kReservedPart = 20;
@@ -53,93 +52,47 @@ absl::Status MakeFolder(const std::string& folder) {
   return absl::InvalidArgumentError(message);
 }
 
-class DurableStorageImpl final : public Storage {
- public:
-  DurableStorageImpl(const DurableStorageOptions& options, std::unique_ptr<ItemDatabase> database,
-                     std::unique_ptr<SegmentLog> segments)
-      : options_(options),
-        database_(std::move(database)),
-        segments_(std::move(segments)),
-        cache_(options.cache_bytes) {}
+}  // namespace
 
-  bool on_disk() const override { return true; }
-  absl::StatusOr<RecoveredShard> Recover() override;
-  void Restore(Slot slot, uint64_t serial) override;
-  absl::Status Commit(const StorageBatch& batch) override;
-  void Publish(const StorageBatch& batch) override;
-  std::vector<LostItem> Tidy() override;
-  void Remove(Slot slot) override;
-  std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
-  uint64_t bytes_on_disk() const override { return segments_->bytes() + database_->bytes(); }
-  uint64_t bytes_in_memory() const override;
-  absl::StatusOr<std::string> Checkpoint() override;
-  std::string trouble() const override;
-
- private:
-  struct Entry {
-    uint64_t serial = 0;  // 0: a free slot
-    SegmentPlace place;
-  };
-
-  // Items that move to another segment. Equal indices of the lists belong to the same item.
-  struct Move {
-    std::vector<LostItem> from;
-    std::vector<SegmentPlace> old_places;
-    std::vector<Item> items;
-    std::vector<ItemDatabase::Record> records;
-  };
-
-  absl::Status CheckSpace(uint64_t bytes) const;
-  absl::Status Store(const StorageBatch& batch);
-  absl::Status MoveWorstSegment(std::vector<LostItem>& lost);
-  absl::Status ReadSegment(uint32_t segment, Move& move, std::vector<LostItem>& lost);
-  absl::Status MoveItems(Move& move);
-  absl::Status CopyInto(const std::string& folder);
-
-  const DurableStorageOptions options_;
-  const std::unique_ptr<ItemDatabase> database_;
-  const std::unique_ptr<SegmentLog> segments_;
-
-  mutable absl::Mutex mutex_;
-  SlotArray<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by slot
-  ItemCache cache_ ABSL_GUARDED_BY(mutex_);
-  std::string trouble_ ABSL_GUARDED_BY(mutex_);       // why the last Commit failed
-  std::string tidy_trouble_ ABSL_GUARDED_BY(mutex_);  // why the last Tidy failed
-
-  // The places, by serial, of recovered items that have no slot yet, and of removed items whose
-  // records are still in the database.
-  absl::flat_hash_map<uint64_t, SegmentPlace> recovered_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<uint64_t, SegmentPlace> removed_ ABSL_GUARDED_BY(mutex_);
-
-  // The places of the batch that Commit has stored and Publish will take over.
-  std::vector<SegmentPlace> places_;
-};
-
+// A write that failed may have left its record in RocksDB's log. Such a record is older than the
+// one by which its game was stored when it was sent again.
 absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
-  absl::StatusOr<ItemDatabase::Content> content = database_->Read();
+  absl::StatusOr<ItemDatabase::Content> content = database_->Read(options_.most_evicted_ids);
   if (!content.ok()) return content.status();
   RecoveredShard shard{.evicted = std::move(content->evicted),
-                       .counters = std::move(content->counters)};
-  std::vector<uint64_t> lost;
-  absl::flat_hash_set<ItemId> ids;
+                       .counters = std::move(content->counters),
+                       .ids_left_out = content->ids_left_out};
+  absl::flat_hash_map<ItemId, uint64_t> evicted;  // the latest serial of each
+  for (const StorageBatch::Eviction& eviction : shard.evicted) {
+    uint64_t& serial = evicted[eviction.id];
+    serial = std::max(serial, eviction.serial);
+  }
+  absl::flat_hash_set<ItemId> stored;
+  std::vector<uint64_t> useless;  // serials
+  absl::flat_hash_set<ItemId> without_bytes;
   const absl::MutexLock lock(&mutex_);
+  std::reverse(content->records.begin(), content->records.end());
   for (ItemDatabase::Record& record : content->records) {
-    // Two records have one id if a write reported an error but reached the disk: the client then
-    // sent the item again.
-    const bool is_new = ids.insert(record.metadata.id).second;
-    if (!is_new || !segments_->Use(record.place)) {
-      lost.push_back(record.serial);
+    const auto left = evicted.find(record.metadata.id);
+    const bool is_stale = stored.contains(record.metadata.id) ||
+                          (left != evicted.end() && left->second > record.serial);
+    if (is_stale || !segments_->Use(record.place)) {
+      useless.push_back(record.serial);
+      if (!is_stale) without_bytes.insert(record.metadata.id);
       continue;
     }
+    stored.insert(record.metadata.id);
     recovered_[record.serial] = record.place;
     shard.items.push_back({.serial = record.serial,
                            .metadata = std::move(record.metadata),
                            .bytes = record.place.bytes,
                            .priorities = std::move(record.priorities)});
   }
-  shard.lost_items = lost.size();
-  if (!lost.empty()) MMZ_RETURN_IF_ERROR(database_->Erase(lost));
+  std::reverse(shard.items.begin(), shard.items.end());
+  for (const ItemId& id : without_bytes) shard.lost_items += stored.contains(id) ? 0 : 1;
+  if (!useless.empty()) MMZ_RETURN_IF_ERROR(database_->Rewrite({}, useless, options_.sync));
   segments_->RemoveUnused();
+  MeasureDisk();
   return shard;
 }
 
@@ -166,14 +119,24 @@ absl::Status DurableStorageImpl::CheckSpace(uint64_t bytes) const {
                                                    " of them are kept for the database"));
 }
 
+// Counting walks through the files, so it is not done for each group.
+void DurableStorageImpl::MeasureDisk() {
+  if (absl::Now() - measured_ < kMeasureInterval) return;
+  bytes_on_disk_ = segments_->bytes() + database_->bytes();
+  measured_ = absl::Now();
+}
+
 absl::Status DurableStorageImpl::Commit(const StorageBatch& batch) {
+  const DiskWatch::Use use(*watch_);
   absl::Status status = Store(batch);
+  MeasureDisk();
   const absl::MutexLock lock(&mutex_);
   trouble_ = std::string(status.message());
   return status;
 }
 
 absl::Status DurableStorageImpl::Store(const StorageBatch& batch) {
+  MMZ_RETURN_IF_ERROR(UndoFailedWrite());
   std::vector<const Item*> items;
   uint64_t bytes = 0;
   for (const StorageBatch::Put& put : batch.puts) {
@@ -184,7 +147,9 @@ absl::Status DurableStorageImpl::Store(const StorageBatch& batch) {
   absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(items);
   if (!places.ok()) return places.status();
   if (absl::Status status = database_->Write(batch, *places); !status.ok()) {
-    for (const SegmentPlace& place : *places) segments_->Release(place);
+    for (size_t i = 0; i < batch.puts.size(); ++i) {
+      failed_.push_back({{batch.puts[i].slot, batch.puts[i].serial}, (*places)[i]});
+    }
     return status;
   }
   places_ = *std::move(places);
@@ -202,13 +167,43 @@ absl::Status DurableStorageImpl::Store(const StorageBatch& batch) {
   return absl::OkStatus();
 }
 
+// The records of a write that failed may be in RocksDB's log, and come back when it is opened
+// again. Those of items that are stored get their places again, and the others go. Until that is on
+// the disk the failed places stay in use, so that no record names bytes that are gone.
+absl::Status DurableStorageImpl::UndoFailedWrite() {
+  if (failed_.empty()) return absl::OkStatus();
+  Move stored;
+  std::vector<uint64_t> erased;
+  {
+    const absl::MutexLock lock(&mutex_);
+    for (const FailedPut& put : failed_) {
+      const bool is_stored =
+          put.item.slot < entries_.size() && entries_[put.item.slot].serial == put.item.serial;
+      if (!is_stored) {
+        erased.push_back(put.item.serial);
+        continue;
+      }
+      stored.from.push_back(put.item);
+      stored.old_places.push_back(entries_[put.item.slot].place);
+    }
+  }
+  std::vector<LostItem> damaged;  // found again when they are drawn
+  MMZ_RETURN_IF_ERROR(ReadItems(stored, damaged));
+  for (size_t i = 0; i < stored.records.size(); ++i) {
+    stored.records[i].place = stored.old_places[i];
+  }
+  MMZ_RETURN_IF_ERROR(database_->Rewrite(stored.records, erased, options_.sync));
+  for (const FailedPut& put : std::exchange(failed_, {})) segments_->Release(put.place);
+  return absl::OkStatus();
+}
+
 void DurableStorageImpl::Publish(const StorageBatch& batch) {
   const absl::MutexLock lock(&mutex_);
   for (size_t i = 0; i < batch.puts.size(); ++i) {
     const StorageBatch::Put& put = batch.puts[i];
     entries_.Include(put.slot);
     Entry& entry = entries_[put.slot];
-    if (entry.serial == put.serial) segments_->Release(entry.place);
+    if (entry.serial == put.serial) replaced_.push_back(entry.place);
     entry = {.serial = put.serial, .place = places_[i]};
     cache_.Put(put.slot, put.item.wire);
   }
@@ -231,7 +226,10 @@ std::vector<StoredBytes> DurableStorageImpl::Get(absl::Span<const Slot> slots) {
       continue;
     }
     const SegmentPlace place = entries_[slot].place;
-    found.emplace_back([file = segments_->File(place), place] { return file->Read(place); });
+    found.emplace_back([watch = watch_, file = segments_->File(place), place] {
+      const DiskWatch::Use use(*watch);
+      return file->Read(place);
+    });
   }
   return found;
 }
@@ -242,90 +240,9 @@ uint64_t DurableStorageImpl::bytes_in_memory() const {
 }
 
 std::string DurableStorageImpl::trouble() const {
+  if (std::string hang = watch_->trouble(); !hang.empty()) return hang;
   const absl::MutexLock lock(&mutex_);
   return trouble_.empty() ? tidy_trouble_ : trouble_;
-}
-
-// A failure is only noted: the batch before is stored, whether or not there is room to move items.
-std::vector<LostItem> DurableStorageImpl::Tidy() {
-  std::vector<LostItem> lost;
-  const absl::Status status = MoveWorstSegment(lost);
-  const absl::MutexLock lock(&mutex_);
-  tidy_trouble_ = std::string(status.message());
-  return lost;
-}
-
-// A few items that stay long keep whole segment files whose other items have left. Moves the items
-// of the segment with the smallest share in use to the current segment, so that its file can go.
-absl::Status DurableStorageImpl::MoveWorstSegment(std::vector<LostItem>& lost) {
-  const uint32_t segment = segments_->WorstSegment();
-  if (segment == UINT32_MAX) return absl::OkStatus();
-  Move move;
-  absl::Status read = ReadSegment(segment, move, lost);
-  MMZ_RETURN_IF_ERROR(MoveItems(move));
-  return read;
-}
-
-// Reads a segment's items into `move`. An item that cannot be read does not hold back the others: a
-// damaged item is added to `lost`, and a read error is returned after all items were tried.
-absl::Status DurableStorageImpl::ReadSegment(uint32_t segment, Move& move,
-                                             std::vector<LostItem>& lost) {
-  {
-    const absl::MutexLock lock(&mutex_);
-    for (Slot slot = 0; slot < entries_.size(); ++slot) {
-      const Entry& entry = entries_[slot];
-      if (entry.serial == 0 || entry.place.segment != segment) continue;
-      move.from.push_back({.slot = slot, .serial = entry.serial});
-      move.old_places.push_back(entry.place);
-    }
-  }
-  absl::Status status;
-  size_t kept = 0;
-  for (size_t i = 0; i < move.from.size(); ++i) {
-    const LostItem from = move.from[i];
-    const SegmentPlace place = move.old_places[i];
-    const absl::StatusOr<grpc::Slice> slice = segments_->File(place)->Read(place);
-    absl::StatusOr<ItemMetadata> metadata = slice.ok() ? ReadItem(ViewOf(*slice)) : slice.status();
-    if (!metadata.ok()) {
-      const bool damaged = slice.ok() || absl::IsDataLoss(slice.status());
-      if (damaged) lost.push_back(from);
-      if (!damaged) status = slice.status();
-      continue;
-    }
-    Item& item = move.items.emplace_back();
-    item.wire = *slice;
-    item.crc32c = place.crc32c;
-    move.records.push_back({.serial = from.serial, .metadata = *std::move(metadata)});
-    move.from[kept] = from;
-    move.old_places[kept++] = place;
-  }
-  move.from.resize(kept);
-  move.old_places.resize(kept);
-  return status;
-}
-
-absl::Status DurableStorageImpl::MoveItems(Move& move) {
-  if (move.items.empty()) return absl::OkStatus();
-  std::vector<const Item*> items;
-  uint64_t bytes = 0;
-  for (const Item& item : move.items) {
-    items.push_back(&item);
-    bytes += item.wire.size();
-  }
-  MMZ_RETURN_IF_ERROR(CheckSpace(bytes));
-  const absl::StatusOr<std::vector<SegmentPlace>> places = segments_->Append(items);
-  if (!places.ok()) return places.status();
-  for (size_t i = 0; i < move.records.size(); ++i) move.records[i].place = (*places)[i];
-  if (absl::Status status = database_->Move(move.records); !status.ok()) {
-    for (const SegmentPlace& place : *places) segments_->Release(place);
-    return status;
-  }
-  const absl::MutexLock lock(&mutex_);
-  for (size_t i = 0; i < move.from.size(); ++i) {
-    entries_[move.from[i].slot].place = (*places)[i];
-    segments_->Release(move.old_places[i]);
-  }
-  return absl::OkStatus();
 }
 
 absl::Status DurableStorageImpl::CopyInto(const std::string& folder) {
@@ -353,8 +270,6 @@ absl::StatusOr<std::string> DurableStorageImpl::Checkpoint() {
   std::filesystem::remove_all(unfinished, error);
   return status;
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(
     const DurableStorageOptions& options) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "replay/service/storage.h"
 
 namespace mallocmuzero {
@@ -18,6 +19,12 @@ struct DurableStorageOptions {
   uint64_t cache_bytes = 0;    // of recently used items kept in memory
   uint64_t max_bytes = 0;      // the most that the shard holds; sets the size of segment files
   uint64_t segment_bytes = 0;  // size of a segment file; 0: chosen by max_bytes
+
+  // The most ids of evicted items that are read at the start; the latest are read.
+  uint64_t most_evicted_ids = UINT64_MAX;
+
+  // How long the disk may take for a write or a read until the storage says that it hangs.
+  absl::Duration patience = absl::Seconds(5);
 
   // Items are refused while the free bytes of the disk would fall below this reserve or a twentieth
   // of the disk, whichever is less. RocksDB must never find the disk full.

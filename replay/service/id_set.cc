@@ -19,15 +19,22 @@ IdSet::Found IdSet::Find(const ItemId& id) const {
 void IdSet::Evict(const ItemId& id, int64_t forget_at) {
   PartOf(id)[id] = kEvictedSlot;
   tombstones_.push_back({forget_at, id});
+  while (tombstones_.size() > most_evicted_) {
+    ++forgotten_early_;
+    forgotten_until_ = tombstones_.front().forget_at;
+    ForgetOldest();
+  }
 }
 
 void IdSet::Forget(int64_t now) {
-  while (!tombstones_.empty() && tombstones_.front().forget_at <= now) {
-    Part& part = PartOf(tombstones_.front().id);
-    const auto found = part.find(tombstones_.front().id);
-    if (found != part.end() && found->second == kEvictedSlot) part.erase(found);
-    tombstones_.pop_front();
-  }
+  while (!tombstones_.empty() && tombstones_.front().forget_at <= now) ForgetOldest();
+}
+
+void IdSet::ForgetOldest() {
+  Part& part = PartOf(tombstones_.front().id);
+  const auto found = part.find(tombstones_.front().id);
+  if (found != part.end() && found->second == kEvictedSlot) part.erase(found);
+  tombstones_.pop_front();
 }
 
 void IdSet::List(size_t part, std::vector<ItemId>& stored, std::vector<ItemId>& evicted) const {

@@ -18,6 +18,13 @@ namespace mallocmuzero {
 // Not thread-safe.
 class IdSet {
  public:
+  // Most memory of one evicted id: its slot in a table that has just grown, and its place in the
+  // order in which ids are forgotten.
+  static constexpr size_t kBytesOfEvicted = 72;
+
+  // Remembers at most so many evicted ids; the oldest are forgotten first.
+  explicit IdSet(size_t most_evicted = SIZE_MAX) : most_evicted_(most_evicted) {}
+
   enum class State : uint8_t { kUnknown, kStored, kEvicted };
 
   struct Found {
@@ -35,6 +42,14 @@ class IdSet {
 
   // Drops evicted ids whose `forget_at` is not after `now`, in Unix seconds.
   void Forget(int64_t now);
+
+  // The number of evicted ids that are remembered.
+  size_t evicted() const { return tombstones_.size(); }
+
+  // The number of ids that were forgotten before their time because there were too many, and the
+  // latest time until which one of them was to be remembered, in Unix seconds.
+  uint64_t forgotten_early() const { return forgotten_early_; }
+  int64_t forgotten_until() const { return forgotten_until_; }
 
   // Appends the ids of one part, 0 to kParts - 1, to the two lists. An id stays in its part when it
   // is evicted, so listing the parts one after the other misses none.
@@ -55,6 +70,11 @@ class IdSet {
     int64_t forget_at;
     ItemId id;
   };
+  void ForgetOldest();
+
+  const size_t most_evicted_;
+  uint64_t forgotten_early_ = 0;
+  int64_t forgotten_until_ = 0;
   std::array<Part, kParts> parts_;
   std::deque<Tombstone> tombstones_;
 };

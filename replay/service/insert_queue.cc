@@ -1,7 +1,9 @@
 #include "replay/service/insert_queue.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -19,7 +21,8 @@
 namespace mallocmuzero {
 namespace {
 
-// Streams read no further request while this many bytes wait.
+// Streams of new items read no further request while this many bytes of new items wait. The same
+// holds for replacements.
 constexpr size_t kMaxWaitingBytes = 64 << 20;
 
 // A group takes no more jobs once it has this many bytes, which still fit the processor's cache.
@@ -28,6 +31,9 @@ constexpr size_t kGroupBytes = 1 << 20;
 // The same for groups that are synced to the disk. A sync takes so long that groups should be
 // large.
 constexpr size_t kSyncedGroupBytes = 16 << 20;
+
+// The time between two attempts to store a group.
+constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 
 // The time between two flushes of priorities and counters: a crash loses those of this time.
 constexpr absl::Duration kFlushInterval = absl::Seconds(1);
@@ -49,7 +55,7 @@ void InsertQueue::Add(std::unique_ptr<InsertJob> job) {
     const absl::MutexLock lock(&mutex_);
     taken = !stopping_;
     if (taken) {
-      bytes_ += job->bytes;
+      bytes_[job->insert.replace ? 1 : 0] += job->bytes;
       jobs_.push_back(std::move(job));
     }
   }
@@ -58,16 +64,27 @@ void InsertQueue::Add(std::unique_ptr<InsertJob> job) {
   Wake();
 }
 
-void InsertQueue::WhenRoom(std::function<void()> read) {
+void InsertQueue::WhenRoom(bool replacements, std::function<void()> read) {
+  std::vector<std::function<void()>> readers;
   {
     const absl::MutexLock lock(&mutex_);
     if (stopping_) return;
-    if (bytes_ >= kMaxWaitingBytes) {
-      readers_.push_back(std::move(read));
-      return;
-    }
+    readers_[replacements ? 1 : 0].push_back(std::move(read));
+    if (bytes_[replacements ? 1 : 0] >= kMaxWaitingBytes) DropUnwanted();
+    readers = TakeReaders();
   }
-  read();
+  for (const std::function<void()>& reader : readers) reader();
+}
+
+// Jobs of clients that are gone make room for others; their items were not acknowledged.
+void InsertQueue::DropUnwanted() {
+  const auto is_unwanted = [this](const std::unique_ptr<InsertJob>& job)
+                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                                 if (job->wanted()) return false;
+                                 bytes_[job->insert.replace ? 1 : 0] -= job->bytes;
+                                 return true;
+                               };
+  jobs_.erase(std::remove_if(jobs_.begin(), jobs_.end(), is_unwanted), jobs_.end());
 }
 
 void InsertQueue::Wake() {
@@ -84,6 +101,7 @@ size_t InsertQueue::waiting() const {
 
 InsertQueue::Jobs InsertQueue::TakeGroup() {
   Jobs group;
+  if (absl::Now() < retry_at_) return group;
   const size_t group_bytes = table_.synced() ? kSyncedGroupBytes : kGroupBytes;
   size_t bytes = 0;
   uint64_t pending = 0;
@@ -104,26 +122,27 @@ InsertQueue::Jobs InsertQueue::TakeGroup() {
   return group;
 }
 
-void InsertQueue::Store(const Jobs& jobs) {
+void InsertQueue::Store(Jobs jobs) {
   std::vector<TableInsert*> inserts;
   inserts.reserve(jobs.size());
   size_t items = 0;
-  size_t bytes = 0;
+  size_t bytes[2] = {0, 0};
   for (const std::unique_ptr<InsertJob>& job : jobs) {
     inserts.push_back(&job->insert);
     items += job->insert.items.size();
-    bytes += job->bytes;
+    bytes[job->insert.replace ? 1 : 0] += job->bytes;
   }
   const absl::Time start = absl::Now();
   const absl::Status status = table_.Insert(inserts);
   metrics_.commit_seconds().Observe(absl::ToDoubleSeconds(absl::Now() - start));
   metrics_.commit_items().Observe(static_cast<double>(items));
   (status.ok() ? metrics_.inserted_bytes() : metrics_.failed_commits())
-      .Increment(status.ok() ? static_cast<double>(bytes) : 1);
+      .Increment(status.ok() ? static_cast<double>(bytes[0] + bytes[1]) : 1);
+  if (!status.ok() && PutBack(jobs)) return;
   std::vector<std::function<void()>> readers;
   {
     const absl::MutexLock lock(&mutex_);
-    bytes_ -= bytes;
+    for (const size_t kind : {0, 1}) bytes_[kind] -= bytes[kind];
     readers = TakeReaders();
   }
   for (const std::unique_ptr<InsertJob>& job : jobs) {
@@ -134,13 +153,25 @@ void InsertQueue::Store(const Jobs& jobs) {
   inserted_();
 }
 
+// False: the queue stops, and nothing is tried again.
+bool InsertQueue::PutBack(Jobs& jobs) {
+  const absl::MutexLock lock(&mutex_);
+  if (stopping_) return false;
+  jobs_.insert(jobs_.begin(), std::make_move_iterator(jobs.begin()),
+               std::make_move_iterator(jobs.end()));
+  retry_at_ = absl::Now() + kRetryInterval;
+  return true;
+}
+
 std::vector<std::function<void()>> InsertQueue::TakeReaders() {
-  std::vector<std::function<void()>> readers;
-  if (stopping_ || bytes_ >= kMaxWaitingBytes) return readers;
-  readers.assign(std::make_move_iterator(readers_.begin()),
-                 std::make_move_iterator(readers_.end()));
-  readers_.clear();
-  return readers;
+  std::vector<std::function<void()>> taken;
+  for (const size_t kind : {0, 1}) {
+    if (stopping_ || bytes_[kind] >= kMaxWaitingBytes) continue;
+    for (std::function<void()>& read : std::exchange(readers_[kind], {})) {
+      taken.push_back(std::move(read));
+    }
+  }
+  return taken;
 }
 
 // One thread at a time stores groups, including the jobs that other threads add meanwhile.
@@ -158,7 +189,7 @@ void InsertQueue::RunHere() {
       if (jobs.empty()) return;
       running_ = true;
     }
-    Store(jobs);
+    Store(std::move(jobs));
     const absl::MutexLock lock(&mutex_);
     running_ = false;
     changed_.SignalAll();
@@ -177,7 +208,7 @@ void InsertQueue::RunThread() {
       woken_ = false;
       if (jobs.empty()) jobs = TakeGroup();
     }
-    if (!jobs.empty()) Store(jobs);
+    if (!jobs.empty()) Store(std::move(jobs));
     if (absl::Now() - flushed < kFlushInterval) continue;
     // A flush that fails is tried again at the next interval; Storage::trouble() tells the error.
     table_.Flush().IgnoreError();
@@ -191,7 +222,7 @@ void InsertQueue::Stop() {
     const absl::MutexLock lock(&mutex_);
     if (std::exchange(stopping_, true)) return;
     failed = std::exchange(jobs_, {});
-    readers_.clear();
+    for (auto& readers : readers_) readers.clear();
     changed_.SignalAll();
     while (running_) changed_.Wait(&mutex_);
   }

@@ -14,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/metrics.h"
 #include "replay/service/replay_table.h"
@@ -29,10 +30,17 @@ struct InsertJob {
   // Identifies the stream that the job came from. Jobs of one stream keep their order.
   const void* stream = nullptr;
 
-  // Called once with the result, from any thread and without locks of the queue.
+  // Called once with the result, from any thread and without locks of the queue. Not called for a
+  // job that is dropped.
   std::function<void(const absl::Status&, v1::InsertResponse)> done;
+
+  // Whether the client still waits for the answer. Must not call the queue.
+  std::function<bool()> wanted = [] { return true; };
 };
 
+// A group that cannot be stored stays in the queue and is tried again: clients see a stream that
+// waits, and do not send their items again.
+//
 // For a table on disk a thread stores the groups, and jobs that arrive while it writes one group
 // become the next. For a table in memory the threads that call Add and Wake do the work.
 // Thread-safe.
@@ -47,12 +55,12 @@ class InsertQueue {
 
   // Queues a job, or fails it with UNAVAILABLE after Stop. With a table in memory this call may
   // store groups, the job among them, before it returns.
-
   void Add(std::unique_ptr<InsertJob> job);
 
-  // Calls `read` once there is room for another request, at once or later, from any thread. Does
-  // not call it after Stop.
-  void WhenRoom(std::function<void()> read);
+  // Calls `read` once there is room for another request of new items, or of replacements, at once
+  // or later, from any thread. Does not call it after Stop. The two kinds have room of their own,
+  // because the rate limiter holds back new items only.
+  void WhenRoom(bool replacements, std::function<void()> read);
 
   // Tries again to store waiting jobs. Call it when the rate limiter may admit them.
   void Wake();
@@ -70,7 +78,9 @@ class InsertQueue {
   void RunHere();
   void RunThread();
   Jobs TakeGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Store(const Jobs& jobs);
+  void Store(Jobs jobs);
+  bool PutBack(Jobs& jobs);
+  void DropUnwanted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<std::function<void()>> TakeReaders() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ReplayTable& table_;
@@ -80,8 +90,12 @@ class InsertQueue {
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   std::deque<std::unique_ptr<InsertJob>> jobs_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::function<void()>> readers_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of jobs that wait and of the group being stored
+
+  // Index 0 is for new items, 1 for replacements: the streams that wait for room, and the bytes of
+  // jobs that wait and of the group being stored.
+  std::deque<std::function<void()>> readers_[2] ABSL_GUARDED_BY(mutex_);
+  size_t bytes_[2] ABSL_GUARDED_BY(mutex_) = {0, 0};
+  absl::Time retry_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // after a failed group
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -49,8 +49,8 @@ std::unique_ptr<InsertJob> MakeJob(InsertMessage message) {
 
 }  // namespace
 
-InsertStream::InsertStream(InsertQueue& queue, std::function<bool()> draining)
-    : queue_(queue), draining_(std::move(draining)) {}
+InsertStream::InsertStream(InsertQueue& queue, std::function<bool()> draining, bool replacements)
+    : queue_(queue), draining_(std::move(draining)), replacements_(replacements) {}
 
 void InsertStream::Begin() {
   Hold();
@@ -66,7 +66,7 @@ void InsertStream::Read() {
     if (reading_ || closing_ || read_all_ || in_queue_ >= kMaxInQueue) return;
     reading_ = true;
   }
-  queue_.WhenRoom([self = Self()] {
+  queue_.WhenRoom(replacements_, [self = Self()] {
     const absl::MutexLock lock(&self->mutex_);
     if (!self->closing_) self->StartRead(&self->request_);
   });
@@ -87,6 +87,7 @@ void InsertStream::Take() {
   if (draining_()) return Close({grpc::StatusCode::UNAVAILABLE, "the shard is being drained"});
   std::unique_ptr<InsertJob> job = MakeJob(*std::move(message));
   job->stream = this;
+  job->wanted = [self = Self()] { return !self->closing(); };
   job->done = [self = Self()](const absl::Status& status, const v1::InsertResponse& response) {
     self->Answer(status, response);
   };

@@ -21,8 +21,9 @@ namespace mallocmuzero {
 class InsertStream final : public Stream {
  public:
   // `queue` must outlive the stream. `draining` returns whether inserts are to be refused; it is
-  // called from any thread.
-  InsertStream(InsertQueue& queue, std::function<bool()> draining);
+  // called from any thread. `replacements` is whether the client has said that its first item
+  // replaces a stored one.
+  InsertStream(InsertQueue& queue, std::function<bool()> draining, bool replacements);
 
   // Starts the stream. Call once, after the constructor.
   void Begin();
@@ -42,6 +43,7 @@ class InsertStream final : public Stream {
 
   InsertQueue& queue_;
   const std::function<bool()> draining_;
+  const bool replacements_;
   grpc::ByteBuffer request_;                                      // used by the read under way
   std::deque<grpc::ByteBuffer> answers_ ABSL_GUARDED_BY(mutex_);  // the first is being written
   int in_queue_ ABSL_GUARDED_BY(mutex_) = 0;                      // requests without an answer yet

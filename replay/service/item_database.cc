@@ -7,6 +7,7 @@
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -264,7 +265,27 @@ absl::Status ItemDatabase::CheckVersion() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read() {
+// From the latest on, so that no more is read than is kept.
+absl::Status ItemDatabase::ReadEvicted(const Files& open, uint64_t most, Content& content) {
+  const std::unique_ptr<rocksdb::Iterator> entry(
+      open.db->NewIterator(rocksdb::ReadOptions(), open.families[kEvicted]));
+  for (entry->SeekToLast(); entry->Valid(); entry->Prev()) {
+    const rocksdb::Slice key = entry->key();
+    if (key.size() != 8 + kItemIdBytes) continue;
+    if (content.evicted.size() >= most) {
+      content.ids_left_out = true;
+      break;
+    }
+    StorageBatch::Eviction& evicted = content.evicted.emplace_back();
+    if (entry->value().size() == 8) evicted.serial = FromBigEndian(entry->value());
+    evicted.forget_at = static_cast<int64_t>(FromBigEndian(key));
+    std::memcpy(evicted.id.data(), key.data() + 8, kItemIdBytes);
+  }
+  std::reverse(content.evicted.begin(), content.evicted.end());
+  return FromRocks(entry->status());
+}
+
+absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read(uint64_t most_evicted) {
   const absl::StatusOr<std::shared_ptr<Files>> used = Use();
   if (!used.ok()) return used.status();
   const Files& open = **used;
@@ -305,21 +326,16 @@ absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read() {
           content.records[next].priorities = Floats(stored);
         }
       }));
-  MMZ_RETURN_IF_ERROR(each(kEvicted, [&](const rocksdb::Slice& key, const rocksdb::Slice&) {
-    if (key.size() != 8 + kItemIdBytes) return;
-    StorageBatch::Eviction& evicted = content.evicted.emplace_back();
-    evicted.forget_at = static_cast<int64_t>(FromBigEndian(key));
-    std::memcpy(evicted.id.data(), key.data() + 8, kItemIdBytes);
-  }));
+  MMZ_RETURN_IF_ERROR(ReadEvicted(open, most_evicted, content));
   return content;
 }
 
-absl::Status ItemDatabase::Commit(const std::function<void(Batch&)>& fill) {
+absl::Status ItemDatabase::Commit(const std::function<void(Batch&)>& fill, bool sync) {
   const absl::StatusOr<std::shared_ptr<Files>> open = Use();
   if (!open.ok()) return open.status();
   Batch batch(**open);
   fill(batch);
-  absl::Status status = FromRocks(batch.Write(sync_));
+  absl::Status status = FromRocks(batch.Write(sync));
   if (status.ok()) return status;
   const absl::MutexLock lock(&mutex_);
   broken_ = true;
@@ -328,7 +344,7 @@ absl::Status ItemDatabase::Commit(const std::function<void(Batch&)>& fill) {
 
 absl::Status ItemDatabase::Write(const StorageBatch& batch,
                                  const std::vector<SegmentPlace>& places) {
-  return Commit([&](Batch& writes) {
+  const auto fill = [&](Batch& writes) {
     for (size_t i = 0; i < batch.puts.size(); ++i) {
       writes.Put(kItems, BigEndian(batch.puts[i].serial),
                  SerializeRecord(batch.puts[i].item.metadata, places[i]));
@@ -337,7 +353,7 @@ absl::Status ItemDatabase::Write(const StorageBatch& batch,
       const std::string key = BigEndian(evicted.serial);
       writes.Delete(kItems, key);
       if (evicted.has_priorities) writes.Delete(kPriorities, key);
-      writes.Put(kEvicted, EvictedKey(evicted.forget_at, evicted.id), rocksdb::Slice());
+      writes.Put(kEvicted, EvictedKey(evicted.forget_at, evicted.id), key);
     }
     for (const StorageBatch::Priorities& priorities : batch.priorities) {
       writes.Put(kPriorities, BigEndian(priorities.serial), Bytes(priorities.values));
@@ -349,24 +365,22 @@ absl::Status ItemDatabase::Write(const StorageBatch& batch,
     if (batch.counters.has_value()) {
       writes.Put(kState, kStateKey, SerializeCounters(*batch.counters));
     }
-  });
+  };
+  return Commit(fill, sync_);
 }
 
-absl::Status ItemDatabase::Move(const std::vector<Record>& records) {
-  return Commit([&](Batch& writes) {
+absl::Status ItemDatabase::Rewrite(const std::vector<Record>& records,
+                                   const std::vector<uint64_t>& erased, bool sync) {
+  const auto fill = [&](Batch& writes) {
     for (const Record& record : records) {
       writes.Put(kItems, BigEndian(record.serial), SerializeRecord(record.metadata, record.place));
     }
-  });
-}
-
-absl::Status ItemDatabase::Erase(const std::vector<uint64_t>& serials) {
-  return Commit([&](Batch& writes) {
-    for (const uint64_t serial : serials) {
+    for (const uint64_t serial : erased) {
       writes.Delete(kItems, BigEndian(serial));
       writes.Delete(kPriorities, BigEndian(serial));
     }
-  });
+  };
+  return Commit(fill, sync);
 }
 
 absl::Status ItemDatabase::CopyTo(const std::string& folder) {

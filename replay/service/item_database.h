@@ -37,20 +37,21 @@ class ItemDatabase {
     std::vector<Record> records;  // in ascending order of serials
     std::vector<StorageBatch::Eviction> evicted;
     ShardCounters counters;
+    bool ids_left_out = false;
   };
-  // Reads everything. Records that cannot be parsed are left out.
-  absl::StatusOr<Content> Read();
+  // Reads everything, but of the evicted ids only the `most_evicted` latest. Records that cannot be
+  // parsed are left out.
+  absl::StatusOr<Content> Read(uint64_t most_evicted = UINT64_MAX);
 
   // Stores all of the batch or nothing. `places` are the places of batch.puts, in the same order.
   // ResourceExhausted if the disk is full. After an error the next call opens the database again,
   // so that it may succeed.
   absl::Status Write(const StorageBatch& batch, const std::vector<SegmentPlace>& places);
 
-  // Overwrites the records of items that have new places, all or none.
-  absl::Status Move(const std::vector<Record>& records);
-
-  // Deletes records and their priorities, all or none.
-  absl::Status Erase(const std::vector<uint64_t>& serials);
+  // Overwrites the records of items that have new places, and deletes the records and priorities of
+  // the serials `erased`, all or none. With `sync` a power cut does not undo it.
+  absl::Status Rewrite(const std::vector<Record>& records, const std::vector<uint64_t>& erased,
+                       bool sync);
 
   // Makes a consistent copy, by hard links, in `folder`, which must not exist.
   absl::Status CopyTo(const std::string& folder);
@@ -64,10 +65,11 @@ class ItemDatabase {
 
   ItemDatabase(std::string folder, bool sync);
 
+  static absl::Status ReadEvicted(const Files& open, uint64_t most, Content& content);
   absl::StatusOr<std::shared_ptr<Files>> OpenFiles() const;
   absl::StatusOr<std::shared_ptr<Files>> Use();
   absl::Status CheckVersion();
-  absl::Status Commit(const std::function<void(Batch&)>& fill);
+  absl::Status Commit(const std::function<void(Batch&)>& fill, bool sync);
 
   const std::string folder_;
   const bool sync_;

@@ -43,6 +43,11 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry)
       &MakeCounter(to, Name("refused_items_total"), "Trajectories refused, as they are not valid.");
   evicted_items_ = &MakeCounter(to, Name("evicted_items_total"),
                                 "Trajectories that left because of the bounds.");
+  ids_forgotten_early_ = &MakeCounter(to, Name("ids_forgotten_early_total"),
+                                      "Ids of evicted trajectories forgotten before their time: "
+                                      "remember_evicted_bytes is too small.");
+  remembered_ids_ =
+      &MakeGauge(to, Name("remembered_ids"), "Ids of evicted trajectories that are remembered.");
   sampled_positions_ = &MakeCounter(to, Name("sampled_positions_total"),
                                     "Positions drawn that count for the rate limiter.");
   sampled_bytes_ = &MakeCounter(to, Name("sampled_bytes_total"), "Bytes of sample responses.");
@@ -92,6 +97,8 @@ void ReplayMetrics::Update(const v1::ReplayStats& stats, double bytes_in_memory,
   Raise(*duplicate_items_, number(stats.duplicate_items()));
   Raise(*evicted_items_, number(stats.evicted_items()));
   Raise(*sampled_positions_, number(stats.drawn_positions()));
+  Raise(*ids_forgotten_early_, number(stats.ids_forgotten_early()));
+  remembered_ids_->Set(number(stats.remembered_ids()));
   items_->Set(number(stats.items()));
   positions_->Set(number(stats.positions()));
   bytes_->Set(number(stats.bytes()));

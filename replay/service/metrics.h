@@ -50,6 +50,8 @@ class ReplayMetrics {
   prometheus::Counter* updated_priorities_;
   prometheus::Counter* failed_commits_;
   prometheus::Counter* unreadable_items_;
+  prometheus::Counter* ids_forgotten_early_;
+  prometheus::Gauge* remembered_ids_;
   prometheus::Gauge* items_;
   prometheus::Gauge* positions_;
   prometheus::Gauge* bytes_;

@@ -25,6 +25,7 @@
 #include "replay/service/replay_table.h"
 #include "replay/service/sample_stream.h"
 #include "replay/service/stream.h"
+#include "rpc/protocol.h"
 #include "rpc/security.h"
 #include "rpc/status.h"
 
@@ -156,7 +157,9 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReplayService::Inse
     grpc::CallbackServerContext* context) {
   grpc::Status status = security_->CheckCaller(*context);
   if (!status.ok()) return new RefusedStream(status);
-  const auto stream = std::make_shared<InsertStream>(inserts_, [this] { return draining_.load(); });
+  const auto stream = std::make_shared<InsertStream>(
+      inserts_, [this] { return draining_.load(); },
+      context->client_metadata().contains(kReplacementsKey));
   status = Register(&ReplayService::insert_streams_, stream);
   if (!status.ok()) return new RefusedStream(status);
   stream->Begin();
@@ -243,7 +246,7 @@ grpc::ServerUnaryReactor* ReplayService::GetStats(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* ReplayService::SetRateLimit(grpc::CallbackServerContext* context,
                                                       const v1::RateLimit* request,
                                                       v1::SetRateLimitResponse* /*response*/) {
-  grpc::Status status = security_->CheckCaller(*context);
+  grpc::Status status = security_->CheckAdministrator(*context);
   if (status.ok()) status = ToGrpc(table_.SetRateLimit(*request));
   if (status.ok()) {
     inserts_.Wake();
@@ -255,7 +258,7 @@ grpc::ServerUnaryReactor* ReplayService::SetRateLimit(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* ReplayService::Drain(grpc::CallbackServerContext* context,
                                                const v1::DrainRequest* request,
                                                v1::DrainResponse* /*response*/) {
-  const grpc::Status status = security_->CheckCaller(*context);
+  const grpc::Status status = security_->CheckAdministrator(*context);
   if (status.ok()) draining_ = request->draining();
   return Answer(context, status);
 }
@@ -263,7 +266,7 @@ grpc::ServerUnaryReactor* ReplayService::Drain(grpc::CallbackServerContext* cont
 grpc::ServerUnaryReactor* ReplayService::Checkpoint(grpc::CallbackServerContext* context,
                                                     const v1::CheckpointRequest* /*request*/,
                                                     v1::CheckpointResponse* response) {
-  const grpc::Status status = security_->CheckCaller(*context);
+  const grpc::Status status = security_->CheckAdministrator(*context);
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   Run([this, reactor, response] {
@@ -276,7 +279,7 @@ grpc::ServerUnaryReactor* ReplayService::Checkpoint(grpc::CallbackServerContext*
 
 grpc::ServerWriteReactor<v1::ListIdsResponse>* ReplayService::ListIds(
     grpc::CallbackServerContext* context, const v1::ListIdsRequest* /*request*/) {
-  return new IdLister(table_, security_->CheckCaller(*context));
+  return new IdLister(table_, security_->CheckAdministrator(*context));
 }
 
 }  // namespace mallocmuzero

@@ -15,6 +15,7 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
@@ -25,6 +26,7 @@
 #include "mallocmuzero/v1/status.pb.h"
 #include "metrics/process_usage.h"
 #include "replay/service/durable_storage.h"
+#include "replay/service/id_set.h"
 #include "replay/service/metrics.h"
 #include "replay/service/replay_block.h"
 #include "replay/service/replay_service.h"
@@ -42,10 +44,12 @@ constexpr size_t kRateSeconds = 5;
 
 absl::StatusOr<std::unique_ptr<Storage>> OpenStorage(const v1::ReplayShard& config) {
   if (config.mode() == v1::ReplayShard::MEMORY) return std::make_unique<MemoryStorage>();
-  return DurableStorage::Open({.folder = config.data_dir(),
-                               .sync = config.mode() == v1::ReplayShard::DURABLE_SYNC,
-                               .cache_bytes = config.cache_bytes(),
-                               .max_bytes = config.max_bytes()});
+  return DurableStorage::Open(
+      {.folder = config.data_dir(),
+       .sync = config.mode() == v1::ReplayShard::DURABLE_SYNC,
+       .cache_bytes = config.cache_bytes(),
+       .max_bytes = config.max_bytes(),
+       .most_evicted_ids = config.remember_evicted_bytes() / IdSet::kBytesOfEvicted});
 }
 
 class StatusService final : public v1::Status::CallbackService {
@@ -118,6 +122,12 @@ class ReplayShard::Impl {
     return status;
   }
 
+  absl::Status Health() const {
+    const std::string hang = table_->storage().hang();
+    if (hang.empty()) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat("disk: ", hang));
+  }
+
   void Stop(absl::Duration grace) {
     if (stopped_.HasBeenNotified()) return;
     stopped_.Notify();
@@ -154,6 +164,8 @@ class ReplayShard::Impl {
     set("sampled_positions", stats.drawn_positions());
     set("duplicate_items", stats.duplicate_items());
     set("evicted_items", stats.evicted_items());
+    set("remembered_ids", stats.remembered_ids());
+    set("ids_forgotten_early", stats.ids_forgotten_early());
     set("limiter_error_positions", stats.limiter_error());
     set("insert_streams", stats.insert_streams());
     set("sample_streams", stats.sample_streams());
@@ -218,6 +230,8 @@ const std::vector<std::string>& ReplayShard::notes() const { return impl_->notes
 v1::ReplayStats ReplayShard::Stats() const { return impl_->Stats(); }
 
 v1::RoleStatus ReplayShard::Status() const { return impl_->Status(); }
+
+absl::Status ReplayShard::Health() const { return impl_->Health(); }
 
 void ReplayShard::Stop(absl::Duration grace) { impl_->Stop(grace); }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -50,6 +51,9 @@ class ReplayShard {
 
   // The answer of the service Status.
   v1::RoleStatus Status() const;
+
+  // Unavailable, with the reason, while the disk does not answer.
+  absl::Status Health() const;
 
   // Stores priorities and counters, ends all streams and refuses new calls. Blocks until running
   // calls have ended; they are cancelled after `grace`.

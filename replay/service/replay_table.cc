@@ -49,6 +49,14 @@ struct ReplayTable::Plan {
   std::vector<Slot> new_slots;
   uint64_t new_positions = 0;
   uint64_t duplicates = 0;
+
+  // Where the item of each put is from, and the answers as they were.
+  struct Origin {
+    TableInsert* insert = nullptr;
+    size_t index = 0;
+  };
+  std::vector<Origin> origins;
+  std::vector<std::pair<TableInsert*, v1::InsertResponse>> answers;
 };
 
 ReplayTable::ReplayTable(const v1::ReplayShard& config, std::unique_ptr<Storage> storage)
@@ -56,7 +64,8 @@ ReplayTable::ReplayTable(const v1::ReplayShard& config, std::unique_ptr<Storage>
       storage_(std::move(storage)),
       selector_(config.priority_exponent()),
       best_(config.best_games()),
-      limiter_(config.rate_limit()) {}
+      limiter_(config.rate_limit()),
+      ids_(config.remember_evicted_bytes() / IdSet::kBytesOfEvicted) {}
 
 absl::StatusOr<std::unique_ptr<ReplayTable>> ReplayTable::Open(const v1::ReplayShard& config,
                                                                std::unique_ptr<Storage> storage) {
@@ -91,6 +100,11 @@ void ReplayTable::TakeNotes(const RecoveredShard& shard) {
   if (shard.counters.next_serial > 1) {
     notes_.push_back(absl::StrCat("found ", shard.items.size(), " trajectories of earlier runs"));
   }
+  if (shard.ids_left_out) {
+    notes_.push_back(
+        "remember_evicted_bytes: not all ids of evicted trajectories that are on the disk fit; the "
+        "oldest are forgotten");
+  }
   if (shard.lost_items > 0) {
     notes_.push_back(absl::StrCat(shard.lost_items,
                                   " trajectories are lost: their files are gone or cut short, as "
@@ -120,7 +134,10 @@ absl::Status ReplayTable::Insert(absl::Span<TableInsert* const> inserts) {
   Plan plan;
   {
     const absl::MutexLock lock(&mutex_);
-    for (TableInsert* insert : inserts) PlanInsert(*insert, plan);
+    for (TableInsert* insert : inserts) {
+      plan.answers.emplace_back(insert, insert->response);
+      PlanInsert(*insert, plan);
+    }
     TakeChanges(/*with_priorities=*/false, plan.batch);
     if (plan.batch.counters.has_value()) {
       plan.batch.counters->inserted_items += plan.new_slots.size();
@@ -137,11 +154,20 @@ absl::Status ReplayTable::Insert(absl::Span<TableInsert* const> inserts) {
     Tidy();
     return absl::OkStatus();
   }
+  Undo(plan);
   const absl::MutexLock lock(&mutex_);
   free_slots_.insert(free_slots_.end(), plan.new_slots.begin(), plan.new_slots.end());
   new_evictions_.insert(new_evictions_.begin(), plan.batch.evictions.begin(),
                         plan.batch.evictions.end());
   return status;
+}
+
+void ReplayTable::Undo(Plan& plan) {
+  for (size_t i = 0; i < plan.origins.size(); ++i) {
+    const Plan::Origin& origin = plan.origins[i];
+    origin.insert->items[origin.index] = std::move(plan.batch.puts[i].item);
+  }
+  for (auto& [insert, response] : plan.answers) insert->response = std::move(response);
 }
 
 void ReplayTable::Tidy() {
@@ -193,6 +219,7 @@ void ReplayTable::PlanNew(TableInsert& insert, size_t index, Plan& plan) {
   plan.new_positions += item.metadata.positions;
   plan.batch.puts.push_back(
       {.slot = slot, .serial = counters_.next_serial++, .item = std::move(item)});
+  plan.origins.push_back({&insert, index});
 }
 
 void ReplayTable::PlanReplacement(TableInsert& insert, size_t index, Plan& plan) {
@@ -211,6 +238,7 @@ void ReplayTable::PlanReplacement(TableInsert& insert, size_t index, Plan& plan)
   // A replacement keeps the return, so that its place among the best games stays.
   item.metadata.total_return = record.total_return;
   plan.batch.puts.push_back({.slot = found.slot, .serial = record.serial, .item = std::move(item)});
+  plan.origins.push_back({&insert, index});
 }
 
 void ReplayTable::Apply(const Plan& plan) {
@@ -316,7 +344,7 @@ void ReplayTable::TakeChanges(bool with_priorities, StorageBatch& batch) {
   if (!storage_->on_disk()) return;
   counters_changed_ |= counters_.drawn_positions != limiter_.drawn();
   batch.evictions = std::exchange(new_evictions_, {});
-  batch.forget_before = UnixSeconds();
+  batch.forget_before = std::max(UnixSeconds(), ids_.forgotten_until());
   counters_.inserted_positions = limiter_.inserted();
   counters_.drawn_positions = limiter_.drawn();
   counters_.highest_priority = selector_.highest_priority();

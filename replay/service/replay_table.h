@@ -51,7 +51,8 @@ class ReplayTable {
 
   // Stores the items of all `inserts` and fills in their responses, or stores none and returns the
   // storage's error: ResourceExhausted if the disk is full. Then evicts items until the bounds
-  // hold. May wait for the disk if on_disk().
+  // hold. After an error the inserts are unchanged and may be tried again. May wait for the disk if
+  // on_disk().
   absl::Status Insert(absl::Span<TableInsert* const> inserts);
 
   // Whether the rate limiter admits an insert while `pending` more positions are being inserted.
@@ -144,6 +145,7 @@ class ReplayTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tidy();
   void EvictLost(absl::Span<const LostItem> lost) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void Undo(Plan& plan);
   void Apply(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddRecord(Slot slot, uint64_t serial, const ItemMetadata& metadata, uint64_t bytes,
                  absl::Span<const float> priorities) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

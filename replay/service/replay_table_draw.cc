@@ -135,6 +135,8 @@ v1::ReplayStats ReplayTable::Stats() const {
   stats.set_inserted_positions(limiter_.inserted());
   stats.set_duplicate_items(counters_.duplicate_items);
   stats.set_evicted_items(counters_.evicted_items);
+  stats.set_remembered_ids(ids_.evicted());
+  stats.set_ids_forgotten_early(ids_.forgotten_early());
   stats.set_drawn_positions(limiter_.drawn());
   *stats.mutable_rate_limit() = limiter_.limit();
   stats.set_limiter_error(limiter_.error());

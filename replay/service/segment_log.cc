@@ -138,6 +138,20 @@ absl::StatusOr<std::shared_ptr<SegmentFile>> SegmentLog::MakeFile(uint32_t numbe
   return spare;
 }
 
+absl::Status SegmentLog::SyncFolder() const {
+  const absl::StatusOr<std::shared_ptr<SegmentFile>> folder =
+      SegmentFile::Open(options_.folder, O_RDONLY | O_DIRECTORY);
+  if (!folder.ok()) return folder.status();
+  if (fsync((*folder)->descriptor()) != 0) return ErrnoStatus(options_.folder, errno);
+  return absl::OkStatus();
+}
+
+absl::Status SegmentLog::Sync(const SegmentPlace& place) const {
+  const std::shared_ptr<const SegmentFile> file = File(place);
+  if (fdatasync(file->descriptor()) != 0) return ErrnoStatus(file->path(), errno);
+  return SyncFolder();
+}
+
 absl::Status SegmentLog::BeginSegment() {
   uint32_t number = 0;
   {
@@ -147,18 +161,17 @@ absl::Status SegmentLog::BeginSegment() {
   }
   absl::StatusOr<std::shared_ptr<SegmentFile>> file = MakeFile(number);
   if (!file.ok()) return file.status();
-  if (options_.sync) {
-    // The file's name must reach the disk too, so the folder is synced.
-    absl::StatusOr<std::shared_ptr<SegmentFile>> folder =
-        SegmentFile::Open(options_.folder, O_RDONLY | O_DIRECTORY);
-    if (!folder.ok()) return folder.status();
-    if (fsync((*folder)->descriptor()) != 0) return ErrnoStatus(options_.folder, errno);
+  // The file's name must reach the disk too, so the folder is synced.
+  if (options_.sync) MMZ_RETURN_IF_ERROR(SyncFolder());
+  std::shared_ptr<SegmentFile> unused;
+  {
+    const absl::MutexLock lock(&mutex_);
+    const uint32_t full = std::exchange(active_, number);
+    if (full != 0 && segments_[full].used == 0) unused = TakeOut(full);
+    segments_[number] = {.file = *std::move(file)};
+    next_ = number + 1;
   }
-  const absl::MutexLock lock(&mutex_);
-  const uint32_t full = std::exchange(active_, number);
-  if (full != 0 && segments_[full].used == 0) Remove(full);
-  segments_[number] = {.file = *std::move(file)};
-  next_ = number + 1;
+  Discard(std::move(unused));
   return absl::OkStatus();
 }
 
@@ -226,50 +239,70 @@ bool SegmentLog::Use(const SegmentPlace& place) {
 }
 
 void SegmentLog::Release(const SegmentPlace& place) {
-  const absl::MutexLock lock(&mutex_);
-  Segment& segment = segments_[place.segment];
-  segment.used -= place.bytes;
-  if (segment.used == 0 && place.segment != active_) Remove(place.segment);
+  std::shared_ptr<SegmentFile> unused;
+  {
+    const absl::MutexLock lock(&mutex_);
+    Segment& segment = segments_[place.segment];
+    segment.used -= place.bytes;
+    if (segment.used == 0 && place.segment != active_) unused = TakeOut(place.segment);
+  }
+  Discard(std::move(unused));
 }
 
-void SegmentLog::Remove(uint32_t number) {
+// Returns the file, which no longer belongs to the log; null while files are pinned.
+std::shared_ptr<SegmentFile> SegmentLog::TakeOut(uint32_t number) {
   const auto found = segments_.find(number);
-  const std::shared_ptr<SegmentFile> file = std::move(found->second.file);
+  std::shared_ptr<SegmentFile> file = std::move(found->second.file);
   segments_.erase(found);
-  if (pins_ > 0) {
-    unlink_later_.push_back(file->path());
-  } else if (!Spare(file)) {
-    unlink(file->path().c_str());
-  }
+  if (pins_ == 0) return file;
+  unlink_later_.push_back(file->path());
+  return nullptr;
+}
+
+// Keeps the file as a spare or removes it. Does nothing for null.
+void SegmentLog::Discard(std::shared_ptr<SegmentFile> file) {
+  if (file != nullptr && !Spare(file)) unlink(file->path().c_str());
 }
 
 // Keeps a file to be overwritten. Returns false if enough are kept, or if the file is being read,
 // is part of a copy of the shard, or is of an earlier run (opened read-only).
 bool SegmentLog::Spare(const std::shared_ptr<SegmentFile>& file) {
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (spares_.size() >= kMaxSpares) return false;
+  }
   struct stat info {};
-  if (spares_.size() >= kMaxSpares || file.use_count() > 1 ||
-      fcntl(file->descriptor(), F_GETFL) % 4 != O_RDWR || fstat(file->descriptor(), &info) != 0 ||
-      info.st_nlink != 1) {
+  if (file.use_count() > 1 || fcntl(file->descriptor(), F_GETFL) % 4 != O_RDWR ||
+      fstat(file->descriptor(), &info) != 0 || info.st_nlink != 1) {
     return false;
   }
   if (!file->Rename(absl::StrCat(file->path(), kSpareExtension)).ok()) return false;
+  const absl::MutexLock lock(&mutex_);
   spares_.push_back(file);
   return true;
 }
 
 bool SegmentLog::FreeSpares() {
-  const absl::MutexLock lock(&mutex_);
-  for (const std::shared_ptr<SegmentFile>& file : spares_) unlink(file->path().c_str());
-  return !std::exchange(spares_, {}).empty();
+  std::vector<std::shared_ptr<SegmentFile>> spares;
+  {
+    const absl::MutexLock lock(&mutex_);
+    spares = std::exchange(spares_, {});
+  }
+  for (const std::shared_ptr<SegmentFile>& file : spares) unlink(file->path().c_str());
+  return !spares.empty();
 }
 
 void SegmentLog::RemoveUnused() {
-  const absl::MutexLock lock(&mutex_);
-  std::vector<uint32_t> unused;
-  for (const auto& [number, segment] : segments_) {
-    if (segment.used == 0 && number != active_) unused.push_back(number);
+  std::vector<std::shared_ptr<SegmentFile>> files;
+  {
+    const absl::MutexLock lock(&mutex_);
+    std::vector<uint32_t> unused;
+    for (const auto& [number, segment] : segments_) {
+      if (segment.used == 0 && number != active_) unused.push_back(number);
+    }
+    for (const uint32_t number : unused) files.push_back(TakeOut(number));
   }
-  for (const uint32_t number : unused) Remove(number);
+  for (std::shared_ptr<SegmentFile>& file : files) Discard(std::move(file));
 }
 
 std::shared_ptr<const SegmentFile> SegmentLog::File(const SegmentPlace& place) const {
@@ -283,15 +316,22 @@ void SegmentLog::Pin() {
 }
 
 void SegmentLog::Unpin() {
-  const absl::MutexLock lock(&mutex_);
-  if (--pins_ > 0) return;
-  for (const std::string& path : std::exchange(unlink_later_, {})) unlink(path.c_str());
+  std::vector<std::string> unused;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (--pins_ > 0) return;
+    unused = std::exchange(unlink_later_, {});
+  }
+  for (const std::string& path : unused) unlink(path.c_str());
 }
 
 absl::Status SegmentLog::LinkInto(const std::string& folder) const {
-  const absl::MutexLock lock(&mutex_);
-  std::vector<std::string> paths = unlink_later_;
-  for (const auto& [number, segment] : segments_) paths.push_back(segment.file->path());
+  std::vector<std::string> paths;
+  {
+    const absl::MutexLock lock(&mutex_);
+    paths = unlink_later_;
+    for (const auto& [number, segment] : segments_) paths.push_back(segment.file->path());
+  }
   for (const std::string& path : paths) {
     const std::string copy =
         absl::StrCat(folder, "/", std::filesystem::path(path).filename().string());

@@ -76,6 +76,9 @@ class SegmentLog {
   // error none is stored: ResourceExhausted if the disk is full, else Unavailable.
   absl::StatusOr<std::vector<SegmentPlace>> Append(absl::Span<const Item* const> items);
 
+  // Waits until the disk has all that was appended to the file of `place`, and the file's name.
+  absl::Status Sync(const SegmentPlace& place) const;
+
   // Counts bytes of an earlier run as in use. Returns false if their file is missing or too short.
   bool Use(const SegmentPlace& place);
 
@@ -118,14 +121,16 @@ class SegmentLog {
 
   absl::Status Scan();
   absl::Status BeginSegment();
+  absl::Status SyncFolder() const;
   absl::Status Write(const SegmentFile& file, uint64_t offset,
                      absl::Span<const Item* const> items) const;
   absl::StatusOr<std::shared_ptr<SegmentFile>> MakeFile(uint32_t number);
-  void Remove(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool Spare(const std::shared_ptr<SegmentFile>& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<SegmentFile> TakeOut(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Discard(std::shared_ptr<SegmentFile> file);
+  bool Spare(const std::shared_ptr<SegmentFile>& file);
 
   const SegmentLogOptions options_;
-  mutable absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;  // not held while the disk is used, but by Scan
   std::map<uint32_t, Segment> segments_ ABSL_GUARDED_BY(mutex_);  // by number
   uint32_t active_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the file appended to; 0: none yet
   uint32_t next_ ABSL_GUARDED_BY(mutex_) = 1;    // number of the next file

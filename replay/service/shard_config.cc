@@ -24,6 +24,9 @@ absl::StatusOr<v1::ReplayShard> CompleteShardConfig(v1::ReplayShard config) {
   if (config.remember_evicted_seconds() == 0) {
     config.set_remember_evicted_seconds(kDefaultRememberEvictedSeconds);
   }
+  if (config.remember_evicted_bytes() == 0) {
+    config.set_remember_evicted_bytes(kDefaultRememberEvictedBytes);
+  }
   if (config.mode() != v1::ReplayShard::MEMORY && config.data_dir().empty()) {
     return absl::InvalidArgumentError(absl::StrCat("data_dir: empty, must name a folder in mode ",
                                                    v1::ReplayShard::Mode_Name(config.mode())));

@@ -13,6 +13,7 @@ namespace mallocmuzero {
 inline constexpr uint64_t kDefaultMaxPositions = 1'000'000;
 inline constexpr uint64_t kDefaultMaxBytes = uint64_t{1} << 30;
 inline constexpr uint32_t kDefaultRememberEvictedSeconds = 3600;
+inline constexpr uint64_t kDefaultRememberEvictedBytes = uint64_t{1} << 30;
 
 // Returns the configuration with defaults for the fields that it leaves out: the values above, mode
 // MEMORY and eviction OLDEST_FIRST. cache_bytes stays as it is; 0 means no cache. InvalidArgument

@@ -84,6 +84,9 @@ struct RecoveredShard {
   std::vector<StorageBatch::Eviction> evicted;
   ShardCounters counters;
 
+  // True if there were more evicted ids than DurableStorageOptions::most_evicted_ids.
+  bool ids_left_out = false;
+
   // The number of items whose bytes are gone, as after a power cut. Their records were deleted.
   uint64_t lost_items = 0;
 };
@@ -148,7 +151,8 @@ class Storage {
   // Returns the bytes of slots in use, in the order of `slots`.
   virtual std::vector<StoredBytes> Get(absl::Span<const Slot> slots) = 0;
 
-  // The bytes of all files; 0 for a storage in memory.
+  // The bytes of all files, measured at most once a second when something is stored; 0 for a
+  // storage in memory.
   virtual uint64_t bytes_on_disk() const = 0;
 
   // The bytes of items that are held in memory.
@@ -158,8 +162,12 @@ class Storage {
   // left. FailedPrecondition for a storage in memory. Thread-safe; inserts go on meanwhile.
   virtual absl::StatusOr<std::string> Checkpoint() = 0;
 
-  // Why the last Commit or Tidy failed; empty if both succeeded.
+  // Why the last Commit or Tidy failed, or the text of hang(); empty if nothing is wrong.
   virtual std::string trouble() const = 0;
+
+  // For how long the disk has not answered, once that is too long; empty: it answers. Neither this
+  // nor trouble(), bytes_on_disk() and bytes_in_memory() wait for the disk.
+  virtual std::string hang() const = 0;
 };
 
 // Keeps items in memory, which are lost with the process. Thread-safe.
@@ -177,6 +185,7 @@ class MemoryStorage final : public Storage {
   uint64_t bytes_in_memory() const override;
   absl::StatusOr<std::string> Checkpoint() override;
   std::string trouble() const override { return {}; }
+  std::string hang() const override { return {}; }
 
  private:
   mutable absl::Mutex mutex_;

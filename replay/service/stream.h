@@ -28,6 +28,12 @@ class Stream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer
     CloseLocked(status);
   }
 
+  // Whether nothing is written to it any more.
+  bool closing() const {
+    const absl::MutexLock lock(&mutex_);
+    return closing_;
+  }
+
   void OnCancel() override { Close(grpc::Status::CANCELLED); }
   void OnDone() final { self_.reset(); }
 
@@ -59,7 +65,7 @@ class Stream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer
     return !closing_;
   }
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
 

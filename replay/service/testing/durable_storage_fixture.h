@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "replay/service/durable_storage.h"
+#include "replay/service/id_set.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/shard_config.h"
 #include "replay/service/storage.h"
@@ -54,12 +55,14 @@ class DurableStorageTest : public ::testing::Test {
   ~DurableStorageTest() override { std::filesystem::remove_all(folder_); }
 
   std::unique_ptr<ReplayTable> Open(const v1::ReplayShard& config, const std::string& folder = {}) {
-    absl::StatusOr<std::unique_ptr<Storage>> storage =
-        DurableStorage::Open({.folder = folder.empty() ? folder_ : folder,
-                              .cache_bytes = cache_bytes_,
-                              .max_bytes = config.max_bytes(),
-                              .segment_bytes = 1 << 16,
-                              .reserved_bytes = 0});
+    absl::StatusOr<std::unique_ptr<Storage>> storage = DurableStorage::Open(
+        {.folder = folder.empty() ? folder_ : folder,
+         .sync = config.mode() == v1::ReplayShard::DURABLE_SYNC,
+         .cache_bytes = cache_bytes_,
+         .max_bytes = config.max_bytes(),
+         .segment_bytes = 1 << 16,
+         .most_evicted_ids = config.remember_evicted_bytes() / IdSet::kBytesOfEvicted,
+         .reserved_bytes = 0});
     if (!storage.ok()) {
       ADD_FAILURE() << storage.status();
       return nullptr;
