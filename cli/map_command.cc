@@ -109,7 +109,8 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   return absl::OkStatus();
 }
 
-// The agent for solvers that use it; null for other solvers, and for a portfolio without a checkpoint.
+// The agent for solvers that use it; null for other solvers, and for a portfolio without a
+// checkpoint.
 absl::StatusOr<std::unique_ptr<Solver>> AgentFor(const MapFlags& flags, const AgentPlayer& player,
                                                  const PlayedProgram& program) {
   if (!MayPlayAgent(flags)) return nullptr;
@@ -262,7 +263,8 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
 
 // Whether the executable that plays networks should do the work.
 CommandBody::Agent NeedsAgent(const MapFlags& flags) {
-  if (flags.solver == solver_name::kAgent || !flags.checkpoint.empty()) return CommandBody::Agent::kRequired;
+  if (flags.solver == solver_name::kAgent || !flags.checkpoint.empty())
+    return CommandBody::Agent::kRequired;
   return MayPlayAgent(flags) ? CommandBody::Agent::kPreferred : CommandBody::Agent::kNotNeeded;
 }
 

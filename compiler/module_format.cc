@@ -29,8 +29,8 @@ bool IsHloModule(absl::string_view bytes) {
 
 absl::StatusOr<std::string> ModuleFormat(absl::string_view bytes, absl::string_view name) {
   if (bytes.size() > kMostModuleBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": longer than ", kMostModuleBytes, " bytes, the most that can be compiled"));
+    return absl::InvalidArgumentError(absl::StrCat(name, ": longer than ", kMostModuleBytes,
+                                                   " bytes, the most that can be compiled"));
   }
   if (absl::StartsWith(bytes, kBytecodeMagic)) return "mlir";
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(bytes);

@@ -160,7 +160,8 @@ Chart SingleLine(std::string title, std::string x_label, std::string y_label,
 }
 
 // The shortest time between two iterations, in seconds, from which a speed is computed: three
-// quarters of the median time. A cluster's learner adds a last iteration when it stops, after the actors have ended.
+// quarters of the median time. A cluster's learner adds a last iteration when it stops, after the
+// actors have ended.
 double ShortestInterval(Iterations iterations) {
   std::vector<double> seconds;
   for (size_t i = 1; i < iterations.size(); ++i) {

@@ -313,7 +313,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--solvers", default=",".join(SOLVERS), help="a comma-separated list")
     command.add_argument("--budget", default="60s", metavar="TIME", help="of a solver")
     command.add_argument("--verify-budget", default="10m", metavar="TIME", help="of a mapping")
-    command.add_argument("--max-trial-compiles", type=int, default=ResultsRequest.trial_compiles, metavar="N")
+    command.add_argument(
+        "--max-trial-compiles", type=int, default=ResultsRequest.trial_compiles, metavar="N"
+    )
     command.add_argument("--budget-compiles", type=int, default=ResultsRequest.compiles)
     for name, text in (
         ("--only", "program names; repeatable"),

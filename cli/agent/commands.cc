@@ -9,8 +9,7 @@
 namespace mallocmuzero::cli {
 
 void AddAgentCommands(CLI::App& app, CommandBody& body) {
-  AddMapCommandWithAgent(app, body,
-                         {.shipped_checkpoint = ShippedCheckpoint, .load = LoadAgent});
+  AddMapCommandWithAgent(app, body, {.shipped_checkpoint = ShippedCheckpoint, .load = LoadAgent});
   for (const AddCommand add :
        {AddTrainCommand, AddReportCommand, AddReplayCommand, AddStatusCommand, AddLearnerCommand,
         AddActorCommand, AddUpCommand}) {
