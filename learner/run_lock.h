@@ -15,8 +15,8 @@ namespace mallocmuzero {
 class RunLock {
  public:
   // Makes the folder and the file if they are not there. FailedPrecondition if another one is held,
-  // in whatever process; Internal if the file cannot be made. Both name the folder. A file system
-  // that has no locks gives one that keeps no process out, and the log says so.
+  // in whatever process; Internal if the file cannot be made. Both name the folder. On a file
+  // system without locks the lock keeps no process out, and the log says so.
   static absl::StatusOr<RunLock> Take(const std::string& folder);
 
   RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

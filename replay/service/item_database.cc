@@ -236,7 +236,7 @@ absl::Status ItemDatabase::CheckVersion() {
   return absl::OkStatus();
 }
 
-// From the latest on, so that no more is read than is kept.
+// Reads backwards from the latest id, so that it reads no more ids than it keeps.
 absl::Status ItemDatabase::ReadEvicted(const Files& open, uint64_t most, Content& content) {
   const std::unique_ptr<rocksdb::Iterator> entry(
       open.db->NewIterator(rocksdb::ReadOptions(), open.families[kEvicted]));
