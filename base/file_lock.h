@@ -7,8 +7,9 @@
 
 namespace mallocmuzero {
 
-// Locks the open file for as long as the descriptor is open. False: another process has the lock.
-// A file system without locks keeps no process out: then the log says so, with the path.
+// Locks the open file for as long as the descriptor is open. Returns false if another process has
+// the lock. On a file system without locks it returns true and logs the path, because no other
+// process is kept out.
 bool LockFile(int descriptor, const std::string& path);
 
 }  // namespace mallocmuzero

@@ -32,10 +32,10 @@ absl::string_view Letter(LogLevel level) {
 
 std::atomic<bool> g_never_wait = false;
 
-// A pipe that poll(2) calls writable takes so many bytes without waiting.
+// A pipe that poll(2) reports as writable takes this many bytes without waiting.
 constexpr size_t kPart = PIPE_BUF;
 
-// How much was written without waiting.
+// Writes what stderr takes without waiting, and returns the number of bytes written.
 size_t WriteReady(absl::string_view text) {
   size_t done = 0;
   while (done < text.size()) {

@@ -24,8 +24,8 @@ void Log(LogLevel level, absl::string_view name, absl::string_view text);
 // Writes all of `text` to stderr in one piece. Thread-safe.
 void WriteToStderr(absl::string_view text);
 
-// From now on this process never waits for stderr: what a terminal or a pipe does not take at once
-// is left out, and the next line that it takes says how many bytes were.
+// After this call the process never waits for stderr: bytes that a terminal or a pipe does not take
+// at once are left out. The next line that stderr takes says how many bytes were left out.
 void NeverWaitForStderr();
 
 }  // namespace mallocmuzero

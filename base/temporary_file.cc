@@ -30,10 +30,10 @@ constexpr char kMark[] = ".mmz-";
 constexpr char kExtension[] = ".tmp";
 constexpr size_t kRandomDigits = 16;
 
-// Attempts to find a free name.
+// The most attempts to find a free name.
 constexpr int kMostAttempts = 100;
 
-// Where the file system has no locks, a leftover is a file that was not written to for so long.
+// On a file system without locks, a file that was not written to for this long is a leftover.
 constexpr time_t kLeftoverSeconds = 3600;
 
 std::string RandomDigits() {
@@ -98,14 +98,14 @@ TemporaryFile::~TemporaryFile() {
   close(descriptor_);
 }
 
-// True: the file is there and locked. EEXIST stands for a name to be tried again.
+// Returns true if the file exists and is locked. error_ is EEXIST if another name must be tried.
 bool TemporaryFile::Make() {
   path_ = absl::StrCat(target_, kMark, RandomDigits(), kExtension);
   descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   error_ = descriptor_ < 0 ? errno : 0;
   if (descriptor_ < 0) return false;
-  // Another process that sweeps the folder may have taken the lock first; it removes the file. A
-  // file system without locks gives none.
+  // Another process that sweeps the folder may have taken the lock first; it removes the file. On a
+  // file system without locks flock() fails, and the file is used without a lock.
   struct stat found = {};
   if (flock(descriptor_, LOCK_EX) != 0 || fstat(descriptor_, &found) != 0 || found.st_nlink > 0) {
     return true;

@@ -99,7 +99,7 @@ void Checker::CheckSecurity() {
   bool readable = true;
   for (const auto& [field, path] : files) {
     if (path->empty()) continue;
-    // Machines of actors have no such file.
+    // Machines of actors need not have this file, so a missing file is not checked here.
     if (path == &security.admin_token_file()) continue;
     tls_files += path != &security.token_file() ? 1 : 0;
     std::error_code error;

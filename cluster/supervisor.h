@@ -29,7 +29,7 @@ struct SupervisedProcess {
   // those of lower stages.
   int stage = 0;
 
-  // Between SIGTERM and SIGKILL, if that is more than SupervisorOptions::grace.
+  // Time between SIGTERM and SIGKILL, if it is longer than SupervisorOptions::grace.
   absl::Duration grace = absl::ZeroDuration();
 };
 

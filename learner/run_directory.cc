@@ -41,7 +41,7 @@ constexpr char kMetricsFile[] = "/metrics.jsonl";
 constexpr char kGamesFolder[] = "/replay";
 constexpr char kGamesExtension[] = ".games";
 
-// File systems take names of 255 bytes, of which the extension needs some.
+// File systems allow names of 255 bytes; this leaves room for the extension.
 constexpr size_t kMostNameBytes = 200;
 
 // A path that cannot be looked at, such as one too long, is as good as none.
@@ -71,7 +71,7 @@ absl::Status CannotWrite(const std::string& path) {
   return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
 }
 
-// A name that has no way out of its folder; different names have different ones.
+// Returns a file name that cannot lead out of its folder. Different names give different results.
 std::string FileNameOf(const std::string& name) {
   std::string file;
   for (const char c : name) {
@@ -86,7 +86,7 @@ std::string FileNameOf(const std::string& name) {
                       absl::BytesToHexString(Sha256(name)).substr(0, 16));
 }
 
-// What is left of the lines of metrics in a file of limited length.
+// Returns the lines of metrics that stay when the file must get shorter.
 std::string Thinned(absl::string_view content) {
   const std::vector<absl::string_view> lines = absl::StrSplit(content, '\n');
   const size_t old = lines.size() - lines.size() / 4;

@@ -44,9 +44,9 @@ class RunDirectory {
 
   absl::StatusOr<v1::TrainConfig> ReadConfig() const;
 
-  // Appends a line. On an error nothing is appended. A file that would be longer than `most_bytes`
-  // loses every second line of all but its latest quarter: the curve stays whole, its old part gets
-  // coarser.
+  // Appends a line. On an error nothing is appended. If the file would be longer than `most_bytes`,
+  // every second line outside its latest quarter is removed, so that the old part of the curve gets
+  // coarser but stays complete.
   absl::Status AppendMetrics(const v1::TrainMetrics& metrics,
                              size_t most_bytes = kMostMetricsBytes) const;
   static constexpr size_t kMostMetricsBytes = size_t{64} << 20;
@@ -67,8 +67,8 @@ class RunDirectory {
   // the latest and the previous checkpoint.
   void RemoveOtherGames(uint64_t iteration) const;
 
-  // Names that are not file names are changed: '/', '%', control characters and a dot in front
-  // become % and two hexadecimal digits, and a long name ends in a hash.
+  // Names that are not valid file names are changed: '/', '%', control characters and a leading dot
+  // become % and two hexadecimal digits, and a long name is cut and ends in a hash.
   std::string BestPath(const std::string& chip, const std::string& program) const;
   absl::Status WriteBest(const std::string& chip, const std::string& program,
                          const v1::Mapping& mapping) const;

@@ -23,7 +23,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Sec
 // the time of this call; pass absl::InfiniteDuration() for a stream that stays open.
 void PrepareCall(grpc::ClientContext& context, const Security& security, absl::Duration timeout);
 
-// Likewise for a call of administration: with the token of administrators, if there is one.
+// Sets the same for a call of administration, and the administrators' token if there is one.
 void PrepareAdminCall(grpc::ClientContext& context, const Security& security,
                       absl::Duration timeout);
 

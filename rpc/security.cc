@@ -76,7 +76,7 @@ absl::string_view MetadataOf(const grpc::ServerContextBase& context, const char*
   return absl::string_view(found->second.data(), found->second.size());
 }
 
-// Whether gRPC's name of a peer, such as "ipv4:127.0.0.1:4711", is on this machine.
+// Whether a peer, by gRPC's name such as "ipv4:127.0.0.1:4711", is on this machine.
 bool IsLocal(absl::string_view peer) {
   return absl::StartsWith(peer, "ipv4:127.") || absl::StartsWith(peer, "ipv6:[::1]:") ||
          absl::StartsWith(peer, "ipv6:%5B::1%5D:") || absl::StartsWith(peer, "unix:");

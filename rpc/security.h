@@ -51,8 +51,8 @@ class Security {
   // caller lacks the token, FAILED_PRECONDITION if it speaks another protocol version.
   grpc::Status CheckCaller(const grpc::ServerContextBase& context) const;
 
-  // For a call of administration, instead: PERMISSION_DENIED if the caller lacks the token of
-  // administrators, or, where none is configured, is on another machine.
+  // Replaces CheckCaller in calls of administration. Also returns PERMISSION_DENIED if the caller
+  // lacks the administrators' token or, if none is configured, is on another machine.
   grpc::Status CheckAdministrator(const grpc::ServerContextBase& context) const;
 
  private:
@@ -61,7 +61,7 @@ class Security {
   std::string key_;
   std::string token_;
   std::string admin_token_;
-  bool has_admin_token_ = false;  // it is configured, though this machine may lack the file
+  bool has_admin_token_ = false;  // whether it is configured; this machine may lack the file
   bool allow_clear_text_token_ = false;
   bool allow_insecure_network_ = false;
 };

@@ -48,7 +48,6 @@ constexpr int kGamesOfProgram = 16;
 
 // The number of latest reports from which percentiles are computed.
 constexpr size_t kReportTimes = 4096;
-
 constexpr size_t kClosers = 64;
 
 // How long a thread sleeps when none of its actors has played.
@@ -315,21 +314,19 @@ bool SyntheticActors::Impl::PlayGame(Actor& actor, const GamePool& pool, Random&
     actor.full = true;
     return false;
   }
-  const auto decisions = static_cast<uint64_t>(game.actions().size());
   if (!actor.writer->Write(game)) return false;
   const absl::MutexLock lock(&actor.mutex);
   actor.full = false;
   // A real actor takes newer weights between two rounds.
   if (++actor.games % games_of_round_ == 0) actor.wants_weights = true;
-  actor.decisions += decisions;
+  actor.decisions += static_cast<uint64_t>(game.actions().size());
   return true;
 }
 
 absl::Status SyntheticActors::Impl::Stop(absl::Duration grace) {
   {
     const absl::MutexLock lock(&mutex_);
-    if (stopped_) return absl::OkStatus();
-    stopped_ = true;
+    if (std::exchange(stopped_, true)) return absl::OkStatus();
   }
   const absl::Time deadline = absl::Now() + grace;
   stop_.Notify();

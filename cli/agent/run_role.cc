@@ -31,7 +31,7 @@ constexpr absl::Duration kCheckInterval = absl::Seconds(1);
 
 constexpr uint32_t kLastPort = 65535;
 
-// What /healthz says: well while the role starts and stops, and what the role says in between.
+// The answer of /healthz: OK while the role starts and stops, and the role's own health otherwise.
 class RoleHealth {
  public:
   void Follow(std::function<absl::Status()> health) {

@@ -52,7 +52,7 @@ struct RunningRole {
   std::function<absl::Status()> status = [] { return absl::OkStatus(); };
   std::function<absl::Status(absl::Duration grace)> stop;
 
-  // What /healthz says. Must not wait.
+  // The role's health, which /healthz reports. Must not wait.
   std::function<absl::Status()> health = [] { return absl::OkStatus(); };
 
   // What is to be told of it once it has stopped; empty: nothing.

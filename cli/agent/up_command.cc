@@ -28,7 +28,7 @@ namespace {
 constexpr char kName[] = "up";
 constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 
-// A learner saves before it ends, and may wait a minute for another of its processes before that.
+// A learner saves before it ends. Before that it may wait a minute for its other processes.
 constexpr absl::Duration kLearnerGrace = absl::Seconds(75);
 
 struct UpFlags {
@@ -118,7 +118,7 @@ absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loa
     WriteToStderr(absl::StrCat(name, " | ", line, "\n"));
   };
   options.on_event = [](LogLevel level, const std::string& text) { Log(level, kName, text); };
-  // A terminal that shows nothing more must not keep the supervisor from its processes.
+  // A terminal that takes no more output must not block the supervisor.
   NeverWaitForStderr();
   const StopSignal signal;
   absl::StatusOr<std::unique_ptr<Supervisor>> supervisor = Supervisor::Create(options);

@@ -10,10 +10,10 @@
 namespace mallocmuzero {
 namespace {
 
-// Without an update for longer, the learner says what it waits for.
+// After this time without an update the status says what the learner waits for.
 constexpr absl::Duration kIdleAfter = absl::Seconds(2);
 
-// A save that takes longer waits for a disk that does not answer.
+// A save that takes longer than this counts as a disk that does not answer.
 constexpr absl::Duration kSavePatience = absl::Seconds(7);
 
 }  // namespace
@@ -37,7 +37,7 @@ LearnerBlock BlockOf(const LearnerSituation& situation, absl::Time now) {
     }
     return {.on = On::kBatches, .why = "batches in the making"};
   }
-  // Alone, it is in the middle of an update that takes long.
+  // A learner of one process is in a long update; it waits for nothing.
   if (situation.processes == 1) return {};
   return {.on = On::kProcesses, .why = "the other learner processes"};
 }

@@ -31,12 +31,12 @@ struct LearnerSituation {
   TrainingFigures training;
   absl::Time started;
   uint32_t processes = 1;
-  std::string replay;   // why the shards give no positions; empty: they do
-  std::string refusal;  // why the games they give are refused; empty: they are not
+  std::string replay;   // why the shards give no positions; empty if they do
+  std::string refusal;  // why the learner refuses drawn games; empty if it does not
   size_t prepared_batches = 0;
 };
 
-// What keeps the learner at `now`, not what did so earlier.
+// Returns what the learner waits for at `now`, whatever it waited for earlier.
 LearnerBlock BlockOf(const LearnerSituation& situation, absl::Time now);
 
 // Unavailable, with the reason, while the disk does not answer a save.

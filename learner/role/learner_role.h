@@ -41,9 +41,9 @@ class LearnerRole {
   LearnerRole(const LearnerRole&) = delete;
   LearnerRole& operator=(const LearnerRole&) = delete;
 
-  // Ends the update in progress, saves a checkpoint and closes all connections, which have until
-  // `grace`. The update is waited for however long it takes: a minute if another process of the
-  // learner does not answer.
+  // Ends the update in progress, saves a checkpoint and closes all connections. Waits for the
+  // update however long it takes: a minute if another process of the learner does not answer. Calls
+  // that still run after `grace` are cancelled.
   absl::Status Stop(absl::Duration grace);
 
   // OK while the learner works. Otherwise the error that ended training; the process should then be

@@ -258,7 +258,8 @@ void LearnerService::EndTransfer(const Fetched& file) {
   if (--sent->second.transfers == 0) sent_.erase(sent);
 }
 
-// The oldest transfers go on whatever they hold: each slow actor is among them one day.
+// The transfers of the oldest version always go on, so that every slow actor gets weights in the
+// end.
 void LearnerService::EndNewestTransfers() {
   uint64_t held = 0;
   for (auto& [version, sent] : sent_) {

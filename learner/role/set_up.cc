@@ -29,7 +29,7 @@
 namespace mallocmuzero {
 namespace {
 
-// How long one shard may take to say what it holds, and all together.
+// The time in which one shard must tell what it holds, and the time for all shards together.
 constexpr absl::Duration kAskShard = absl::Seconds(2);
 constexpr absl::Duration kAskShards = absl::Seconds(5);
 

@@ -129,8 +129,8 @@ TEST_F(ScatteredItems, ADamagedItemLeavesAndKeepsNoFileFromBeingEmptied) {
   EXPECT_FALSE(std::filesystem::exists(SecondFile()));
 }
 
-// In the mode DURABLE a power cut may take the newest games, and no game that the disk has had for
-// long: also one that moves to another file stays.
+// In the mode DURABLE a power cut may lose the newest games, but no game that has been on the disk
+// for long, even if the game moves to another file.
 TEST_F(ScatteredItems, WhatMovesSurvivesAPowerCut) {
   const auto table = Open(config_);
   disk_faults::SyncAll(folder_);

@@ -1,4 +1,4 @@
-// Tells a disk that hangs from one that has nothing to do.
+// Tells whether a disk hangs.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_DISK_WATCH_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_DISK_WATCH_H_
@@ -14,13 +14,13 @@
 
 namespace mallocmuzero {
 
-// Knows since when each use of the disk runs. Thread-safe; no lock is held while the disk is used.
+// Records when each running use of the disk began. Thread-safe. Holds no lock during a use.
 class DiskWatch {
  public:
-  // A use that runs for longer than `patience` is trouble.
+  // A use that takes longer than `patience` counts as a disk that hangs.
   explicit DiskWatch(absl::Duration patience) : patience_(patience) {}
 
-  // Lives as long as the use of the disk.
+  // Marks a use of the disk while it lives.
   class Use {
    public:
     explicit Use(DiskWatch& watch) : watch_(watch) {
@@ -39,7 +39,7 @@ class DiskWatch {
     std::multiset<absl::Time>::iterator since_;
   };
 
-  // How long the oldest use has waited for the disk, if that is too long; else empty.
+  // Says how long the oldest use has taken, if that is longer than `patience`; else empty.
   std::string trouble() const {
     const absl::MutexLock lock(&mutex_);
     if (running_.empty()) return {};

@@ -54,8 +54,8 @@ absl::Status MakeFolder(const std::string& folder) {
 
 }  // namespace
 
-// A write that failed may have left its record in RocksDB's log. Such a record is older than the
-// one by which its game was stored when it was sent again.
+// A write that failed may have left a record in RocksDB's log. Such a record is stale if the game
+// was stored again later, because the later record has a higher serial.
 absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
   absl::StatusOr<ItemDatabase::Content> content = database_->Read(options_.most_evicted_ids);
   if (!content.ok()) return content.status();
@@ -119,7 +119,7 @@ absl::Status DurableStorageImpl::CheckSpace(uint64_t bytes) const {
                                                    " of them are kept for the database"));
 }
 
-// Counting walks through the files, so it is not done for each group.
+// Measuring reads the sizes of all files, so it is not done for each group.
 void DurableStorageImpl::MeasureDisk() {
   if (absl::Now() - measured_ < kMeasureInterval) return;
   bytes_on_disk_ = segments_->bytes() + database_->bytes();
@@ -167,9 +167,9 @@ absl::Status DurableStorageImpl::Store(const StorageBatch& batch) {
   return absl::OkStatus();
 }
 
-// The records of a write that failed may be in RocksDB's log, and come back when it is opened
-// again. Those of items that are stored get their places again, and the others go. Until that is on
-// the disk the failed places stay in use, so that no record names bytes that are gone.
+// The records of a failed write may be in RocksDB's log and come back when the database is opened
+// again. Overwrites the records of stored items with their current places and deletes the others.
+// The failed places stay in use until the disk has this, so that no record names missing bytes.
 absl::Status DurableStorageImpl::UndoFailedWrite() {
   if (failed_.empty()) return absl::OkStatus();
   Move stored;

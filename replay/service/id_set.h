@@ -18,11 +18,11 @@ namespace mallocmuzero {
 // Not thread-safe.
 class IdSet {
  public:
-  // Most memory of one evicted id: its slot in a table that has just grown, and its place in the
-  // order in which ids are forgotten.
+  // The most bytes that one evicted id takes: its slot in a table that has just grown, and its
+  // entry in the queue of ids to be forgotten.
   static constexpr size_t kBytesOfEvicted = 72;
 
-  // Remembers at most so many evicted ids; the oldest are forgotten first.
+  // Remembers at most `most_evicted` evicted ids and forgets the oldest first.
   explicit IdSet(size_t most_evicted = SIZE_MAX) : most_evicted_(most_evicted) {}
 
   enum class State : uint8_t { kUnknown, kStored, kEvicted };

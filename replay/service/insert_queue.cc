@@ -76,7 +76,8 @@ void InsertQueue::WhenRoom(bool replacements, std::function<void()> read) {
   for (const std::function<void()>& reader : readers) reader();
 }
 
-// Jobs of clients that are gone make room for others; their items were not acknowledged.
+// Drops the jobs of clients that are gone, to make room for others. Their items were not
+// acknowledged, so the clients still have them.
 void InsertQueue::DropUnwanted() {
   const auto is_unwanted = [this](const std::unique_ptr<InsertJob>& job)
                                ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -153,7 +154,7 @@ void InsertQueue::Store(Jobs jobs) {
   inserted_();
 }
 
-// False: the queue stops, and nothing is tried again.
+// Puts a group that could not be stored back to the front. Returns false if the queue stops.
 bool InsertQueue::PutBack(Jobs& jobs) {
   const absl::MutexLock lock(&mutex_);
   if (stopping_) return false;

@@ -28,6 +28,7 @@
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/item.h"
+#include "replay/service/item_record.h"
 #include "replay/service/segment_log.h"
 #include "replay/service/storage.h"
 
@@ -102,36 +103,6 @@ rocksdb::Options DatabaseOptions() {
   options.info_log = std::make_shared<NoLog>();
   options.avoid_unnecessary_blocking_io = true;
   return options;
-}
-
-std::string SerializeRecord(const ItemMetadata& metadata, const SegmentPlace& place) {
-  v1::StoredItem item;
-  item.set_id(metadata.id.data(), metadata.id.size());
-  item.set_program_sha256(metadata.program_sha256);
-  item.set_total_return(metadata.total_return);
-  item.set_positions(metadata.positions);
-  item.set_segment(place.segment);
-  item.set_offset(place.offset);
-  item.set_bytes(place.bytes);
-  item.set_crc32c(place.crc32c);
-  return item.SerializeAsString();
-}
-
-bool ParseRecord(const rocksdb::Slice& value, ItemDatabase::Record& record) {
-  v1::StoredItem item;
-  if (!item.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
-      item.id().size() != kItemIdBytes || item.positions() == 0) {
-    return false;
-  }
-  std::memcpy(record.metadata.id.data(), item.id().data(), kItemIdBytes);
-  record.metadata.program_sha256 = item.program_sha256();
-  record.metadata.total_return = item.total_return();
-  record.metadata.positions = item.positions();
-  record.place = {.segment = item.segment(),
-                  .bytes = item.bytes(),
-                  .offset = item.offset(),
-                  .crc32c = item.crc32c()};
-  return true;
 }
 
 std::string SerializeCounters(const ShardCounters& counters) {
@@ -265,7 +236,7 @@ absl::Status ItemDatabase::CheckVersion() {
   return absl::OkStatus();
 }
 
-// From the latest on, so that no more is read than is kept.
+// Reads backwards from the latest id, so that it reads no more ids than it keeps.
 absl::Status ItemDatabase::ReadEvicted(const Files& open, uint64_t most, Content& content) {
   const std::unique_ptr<rocksdb::Iterator> entry(
       open.db->NewIterator(rocksdb::ReadOptions(), open.families[kEvicted]));

@@ -105,13 +105,6 @@ v1::ReplayShard ConfigWithoutDraws() {
   return config;
 }
 
-// Of a shard whose administrators have a token.
-std::shared_ptr<const Security> SecurityWithAdminToken(const std::string& token_file) {
-  v1::Security config;
-  config.set_admin_token_file(token_file);
-  return *Security::Load(config, ::testing::TempDir());
-}
-
 bool AwaitBlockedSample(const ReplayShard& shard) {
   return Await([&] { return shard.Stats().blocked_samples() > 0; });
 }
@@ -391,35 +384,6 @@ TEST(ReplayShard, NamesTheFieldThatCannotBe) {
   const auto shard = ReplayShard::Start(config, std::make_shared<Security>(), nullptr);
   EXPECT_EQ(shard.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(shard.status().message()), HasSubstr("error_buffer"));
-}
-
-TEST(ReplayShard, AdministrationNeedsItsOwnToken) {
-  std::ofstream(::testing::TempDir() + "/admin_token") << "0123456789abcdef\n";
-  std::ofstream(::testing::TempDir() + "/wrong_token") << "0123456789abcdeF\n";
-  const auto security = SecurityWithAdminToken("admin_token");
-  const auto shard = *ReplayShard::Start(ShardConfig(), security, nullptr);
-  const auto drain = [&](const Security& caller, bool admin) {
-    grpc::ClientContext context;
-    if (admin) {
-      PrepareAdminCall(context, caller, kLong);
-    } else {
-      PrepareCall(context, caller, kLong);
-    }
-    v1::DrainRequest request;
-    request.set_draining(true);
-    v1::DrainResponse response;
-    return v1::Replay::NewStub(MakeChannel(shard->address(), caller))
-        ->Drain(&context, request, &response)
-        .error_code();
-  };
-  EXPECT_EQ(drain(*security, false), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_EQ(drain(*SecurityWithAdminToken("wrong_token"), true),
-            grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_EQ(drain(*SecurityWithAdminToken("no_such_file"), true),
-            grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_FALSE(shard->Stats().draining());
-  EXPECT_EQ(drain(*security, true), grpc::StatusCode::OK);
-  EXPECT_TRUE(shard->Stats().draining());
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ struct ReplayTable::Plan {
   uint64_t new_positions = 0;
   uint64_t duplicates = 0;
 
-  // Where the item of each put is from, and the answers as they were.
+  // The origin of the item of each put, and the responses before this call, for Undo.
   struct Origin {
     TableInsert* insert = nullptr;
     size_t index = 0;

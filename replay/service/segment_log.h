@@ -130,7 +130,7 @@ class SegmentLog {
   bool Spare(const std::shared_ptr<SegmentFile>& file);
 
   const SegmentLogOptions options_;
-  mutable absl::Mutex mutex_;  // not held while the disk is used, but by Scan
+  mutable absl::Mutex mutex_;  // only Scan holds it while it uses the disk
   std::map<uint32_t, Segment> segments_ ABSL_GUARDED_BY(mutex_);  // by number
   uint32_t active_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the file appended to; 0: none yet
   uint32_t next_ ABSL_GUARDED_BY(mutex_) = 1;    // number of the next file

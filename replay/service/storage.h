@@ -165,8 +165,8 @@ class Storage {
   // Why the last Commit or Tidy failed, or the text of hang(); empty if nothing is wrong.
   virtual std::string trouble() const = 0;
 
-  // For how long the disk has not answered, once that is too long; empty: it answers. Neither this
-  // nor trouble(), bytes_on_disk() and bytes_in_memory() wait for the disk.
+  // Says for how long the disk has not answered, once that is too long; empty if it answers. This
+  // function, trouble(), bytes_on_disk() and bytes_in_memory() do not wait for the disk.
   virtual std::string hang() const = 0;
 };
 

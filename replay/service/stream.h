@@ -28,7 +28,7 @@ class Stream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer
     CloseLocked(status);
   }
 
-  // Whether nothing is written to it any more.
+  // Whether the stream is closing, so that nothing more is written to it.
   bool closing() const {
     const absl::MutexLock lock(&mutex_);
     return closing_;

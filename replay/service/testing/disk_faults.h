@@ -7,8 +7,8 @@
 
 namespace mallocmuzero::disk_faults {
 
-// A program that links this library has fsync, fdatasync and pwritev of this library, RocksDB's
-// calls included. They do what the system's do, but for the following.
+// In a program that links this library, all calls of fsync, fdatasync and pwritev, RocksDB's
+// included, go to this library. They do the same as the system's, except for these faults.
 
 // The next `count` syncs of files under `folder` return EIO although all bytes are in the file.
 void FailSyncs(const std::string& folder, int count);
@@ -17,7 +17,7 @@ void FailSyncs(const std::string& folder, int count);
 void Hang(const std::string& folder);
 void Release();
 
-// What a sync of everything would do: all that is in the folder survives a power cut.
+// Marks all files in the folder as synced: their content survives a power cut.
 void SyncAll(const std::string& folder);
 
 // Copies the folder as a power cut leaves it: each file ends where its last sync has ended.
