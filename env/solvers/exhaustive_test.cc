@@ -43,7 +43,7 @@ TEST(Exhaustive, FindsTheFewestCyclesOfAllGames) {
   uint64_t games_searched = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     std::mt19937_64 random(seed);
-    const Program program = testing::TinyProgram(random, 11);
+    const Program program = testing::TinyProgram(random, 15);
     const ProgramRules rules = *ProgramRules::Create(program);
     AllGames all;
     all.PlayFrom(Game(rules));

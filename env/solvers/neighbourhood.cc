@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "env/solvers/fewest_cycles.h"
 #include "simulator/core/mapping.h"
 
@@ -205,12 +207,15 @@ void Neighbourhood::Evict(const Incumbent& incumbent, uint32_t spared,
   const auto to =
       std::lower_bound(tables_.movable().begin(), tables_.movable().end(), accesses.second);
   const auto width = static_cast<uint32_t>(to - from);
+  absl::InlinedVector<uint32_t, 16> chosen = {spared};
   for (uint32_t v = 0; v < victims && width > 0 && bytes > 0; ++v) {
     for (int attempt = 0; attempt < 8; ++attempt) {
       const uint32_t other = *(from + random.Below(width));
-      if (facts_.ValueOf(other) == spared || !incumbent.IsFast(other)) continue;
+      const uint32_t value = facts_.ValueOf(other);
+      if (!incumbent.IsFast(other) || absl::c_linear_search(chosen, value)) continue;
       MoveStretch(other, Space::kHbm, random);
-      bytes -= tables_.rules().buffer(facts_.values()[facts_.ValueOf(other)].buffer).bytes;
+      bytes -= tables_.rules().buffer(facts_.values()[value].buffer).bytes;
+      chosen.push_back(value);
       break;
     }
   }
