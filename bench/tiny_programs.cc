@@ -26,7 +26,7 @@
 namespace mallocmuzero {
 namespace {
 
-constexpr uint32_t kAccesses = 16;
+constexpr uint32_t kAccesses = 20;
 constexpr uint32_t kLeastDecisions = 12;
 
 absl::Status WritePrograms(const std::string& folder, int count, uint64_t seed) {

@@ -41,7 +41,7 @@ struct AllGames {
 TEST(Exhaustive, FindsTheFewestCyclesOfAllGames) {
   uint64_t games = 0;
   uint64_t games_searched = 0;
-  for (uint64_t seed = 0; seed < 100; ++seed) {
+  for (uint64_t seed = 0; seed < 250; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::TinyProgram(random, 15);
     const ProgramRules rules = *ProgramRules::Create(program);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "simulator/core/testing/program_builder.h"
 
 namespace mallocmuzero::testing {
@@ -16,6 +17,7 @@ Program TinyProgram(std::mt19937_64& random, uint32_t max_accesses) {
   ProgramBuilder builder;
   builder.hardware().set_fast_memory_bytes(256);
   std::vector<uint32_t> visible;
+  std::vector<uint32_t> unread;  // written and not read yet
   for (int k = 0; k < 2; ++k) {
     visible.push_back(builder.AddBuffer(int64_t{16} * uniform(3, 10), {.live_in = true}));
   }
@@ -28,6 +30,12 @@ Program TinyProgram(std::mt19937_64& random, uint32_t max_accesses) {
     std::vector<uint32_t> chosen;
     std::sample(visible.begin(), visible.end(), std::back_inserter(chosen),
                 uniform(1, accesses_left >= 3 ? 2 : 1), random);
+    // A value can only be written to fast memory if it is read later.
+    if (!unread.empty() && !absl::c_linear_search(chosen, unread.front())) {
+      chosen.front() = unread.front();
+    }
+    for (const uint32_t b : chosen)
+      unread.erase(std::remove(unread.begin(), unread.end(), b), unread.end());
     std::vector<AccessSpec> accesses;
     for (const uint32_t b : chosen) accesses.push_back(Read(b, uniform(0, 12)));
     if (!in_loop && uniform(0, 3) == 0) {
@@ -37,6 +45,7 @@ Program TinyProgram(std::mt19937_64& random, uint32_t max_accesses) {
       const uint32_t made = builder.AddBuffer(bytes, {.live_out = uniform(0, 3) == 0});
       accesses.push_back(Write(made, uniform(0, 12)));
       if (!in_loop) visible.push_back(made);
+      if (!in_loop) unread.push_back(made);
     }
     builder.AddInstruction(uniform(10, 40), accesses);
     accesses_left -= static_cast<uint32_t>(accesses.size());

@@ -146,7 +146,7 @@ TEST_F(MapBadInput, FlagsThatMakeNoSenseAreNamed) {
                                       "--plot", "./no_such.mapping", "--budget", "10m"}),
                      "--plot: ");
   ExpectOneErrorLine(Map(program_, {"--solver", "magic"}),
-                     "--solver: .*local_search.*agent, found .magic");
+                     "--solver: .*local_search.*agent.*, found .magic");
 }
 
 TEST_F(MapBadInput, WhatWouldWasteTheSearchIsSaidBeforeIt) {
