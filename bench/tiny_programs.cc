@@ -1,7 +1,7 @@
 // Writes tiny programs whose best game is known: tiny_programs FOLDER COUNT SEED.
 //
 // Output for scripts/learning-tiny: FOLDER/tiny_N.program, and FOLDER/optimum.csv with name,
-// decisions, and the cycles of the optimum and of the greedy player. Each program has 12 or more
+// decisions, and the cycles of the optimum and of the greedy player. Each program has 10 or more
 // decisions in the greedy player's game, and that game is not optimal.
 
 #include <cstdint>
@@ -26,8 +26,8 @@
 namespace mallocmuzero {
 namespace {
 
-constexpr uint32_t kAccesses = 20;
-constexpr uint32_t kLeastDecisions = 12;
+constexpr uint32_t kAccesses = 16;
+constexpr uint32_t kLeastDecisions = 10;
 
 absl::Status WritePrograms(const std::string& folder, int count, uint64_t seed) {
   std::mt19937_64 random(seed);
