@@ -23,7 +23,6 @@ from figure import (
     PALE,
     PLAIN,
     RESERVED,
-    STALL,
     Paint,
     Point,
     Svg,

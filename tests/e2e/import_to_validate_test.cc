@@ -59,7 +59,8 @@ TEST(Import, NotesAnAllHbmCompileThatUsesFastMemory) {
   const json report = RunForJson({"import", "--all-hbm", TestData("hlo/gpt_b16/default.hlo.zst"),
                                   "--default", TestData("hlo/gpt_b16/all_hbm.hlo.zst"),
                                   "--hardware", "tpu_v4i", "--output", folder.Path("p.program")});
-  EXPECT_THAT(report["notes"].dump(), HasSubstr("arrays in fast memory; was another compile given"));
+  EXPECT_THAT(report["notes"].dump(),
+              HasSubstr("arrays in fast memory; was another compile given"));
 }
 
 TEST_P(RealProgram, PricesEverythingInHbmUnlessAMappingIsGiven) {
