@@ -28,7 +28,7 @@ void LearningBatch::DivideWeightsBy(double largest) {
 absl::StatusOr<std::vector<LearningBatch>> MakeBatches(const BatchMaker& maker,
                                                        const BatchShape& shape, size_t batches,
                                                        DrawnRows rows,
-                                                       std::shared_ptr<UnrollBatch> block) {
+                                                       const std::shared_ptr<UnrollBatch>& block) {
   const size_t prioritized = shape.prioritized();
   assert(rows.drawn.size() == batches * prioritized);
   assert(rows.imitated.size() == batches * shape.imitated);

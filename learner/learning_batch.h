@@ -55,7 +55,7 @@ struct DrawnRows {
 absl::StatusOr<std::vector<LearningBatch>> MakeBatches(const BatchMaker& maker,
                                                        const BatchShape& shape, size_t batches,
                                                        DrawnRows rows,
-                                                       std::shared_ptr<UnrollBatch> block);
+                                                       const std::shared_ptr<UnrollBatch>& block);
 
 // Makes one update from the batch, alone (`processes` is null) or together with the other processes
 // of a group. All processes pass the same `largest_weight`, the largest weight of all their

@@ -99,7 +99,7 @@ class PlacedSearch {
     if (!compiled.ok()) return compiled.status();
     const v1::CompiledProgram& all_hbm = compiled->front();
     const v1::CompiledProgram& by_default = compiled->back();
-    const absl::Status all_hbm_status = CompileStatus(all_hbm);
+    absl::Status all_hbm_status = CompileStatus(all_hbm);
     const absl::Status default_status = CompileStatus(by_default);
     if (!all_hbm_status.ok() && !default_status.ok()) return all_hbm_status;
     std::string default_path;
