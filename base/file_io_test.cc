@@ -141,7 +141,7 @@ TEST(FileIo, SweepingSparesWhatIsBeingWrittenAndTheFilesOfOthers) {
   const std::string left = "file.mmz-fedcba9876543210.tmp";
   for (const std::string& name :
        {written, left, std::string("notes.tmp"), std::string("file.mmz-notes.tmp")}) {
-    WriteRaw(folder + "/" + name, "content");
+    WriteRaw(absl::StrCat(folder, "/", name), "content");
   }
   const int writer = open((folder + "/" + written).c_str(), O_WRONLY | O_CLOEXEC);
   ASSERT_GE(writer, 0);

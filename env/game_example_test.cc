@@ -21,7 +21,7 @@ using testing::Set;
 using ::testing::UnorderedElementsAre;
 using testing::Write;
 
-enum Buffer : uint32_t { kX, kW, kA, kB, kC, kE, kZ, kY };
+enum Buffer : uint8_t { kX, kW, kA, kB, kC, kE, kZ, kY };
 
 Program Example() {
   ProgramBuilder builder;

@@ -111,8 +111,10 @@ class PlacedSearch {
       report().set_default_error(std::string(default_status.message()));
     }
     if (!all_hbm_status.ok()) {
-      report().add_notes(absl::StrCat("nothing can be placed, because with everything in HBM ",
-                                      all_hbm_status.message()));
+      report().add_notes(
+          absl::StrCat("under the own limit of scoped memory nothing can be placed, because with "
+                       "everything in HBM ",
+                       all_hbm_status.message()));
       return PriceDefaultAlone(default_path);
     }
     const std::string all_hbm_path = Path("all_hbm.pb");
