@@ -22,7 +22,7 @@ using testing::Set;
 using testing::StaysOf;
 using testing::Write;
 
-enum Buffer : uint32_t { kEarly, kLong, kLarge };
+enum Buffer : uint8_t { kEarly, kLong, kLarge };
 
 // 400 bytes of fast memory. kEarly has 100 of them for instructions 0 and 1, kLong 100 for 0 to 4,
 // kLarge 300 for 3 and 4: room for all, if kLong is not in the middle.

@@ -107,19 +107,16 @@ class OptionFinder {
     const bool has_write_back = resident && residency.Current(buffer_).write_back >= 0;
     const int32_t until = has_write_back ? rule_.keep_until_end : rule_.keep_until;
     if (resident && until != ProgramRules::kNone) AllowKeeping(until);
-    if (resident && !has_write_back) {
-      Allow(Action::kCopy);
-    } else if (hbm_has_value && FindCopyIn()) {
-      Allow(Action::kCopy);
-    }
+    if ((resident && !has_write_back) || (hbm_has_value && FindCopyIn())) Allow(Action::kCopy);
   }
 
   // Finds a place for the buffer's value during the instructions [first, until].
   bool FindPlace(int32_t first, int32_t until) {
     std::optional<Place> place = state_.residency.FindPlace(
         {.bytes = rules_.buffer(buffer_).bytes, .first = first, .until = until}, state_.access);
-    if (place) options_.place = *std::move(place);
-    return place.has_value();
+    if (!place) return false;
+    options_.place = *std::move(place);
+    return true;
   }
 
   // Tries loops from the outermost one that leaves the value as it is inwards: a copy before an

@@ -77,7 +77,7 @@ TEST_F(LearningBatchTest, PrioritizedRowsComeFirstInEachBatch) {
     }
     // The policy of the imitated row is the action that was taken.
     const float* policy = &batches[b].block->policies[(batches[b].first + 3) * kActionCount];
-    EXPECT_EQ(policy[static_cast<size_t>(game_->actions()[0])], 1);
+    EXPECT_EQ(policy[static_cast<uint8_t>(game_->actions()[0])], 1);
   }
 }
 
