@@ -34,8 +34,7 @@ Program TinyProgram(std::mt19937_64& random, uint32_t max_accesses) {
     if (!unread.empty() && !absl::c_linear_search(chosen, unread.front())) {
       chosen.front() = unread.front();
     }
-    for (const uint32_t b : chosen)
-      unread.erase(std::remove(unread.begin(), unread.end(), b), unread.end());
+    for (const uint32_t b : chosen) std::erase(unread, b);
     std::vector<AccessSpec> accesses;
     for (const uint32_t b : chosen) accesses.push_back(Read(b, uniform(0, 12)));
     if (!in_loop && uniform(0, 3) == 0) {
@@ -44,8 +43,10 @@ Program TinyProgram(std::mt19937_64& random, uint32_t max_accesses) {
       const int64_t bytes = int64_t{16} * uniform(3, 10);
       const uint32_t made = builder.AddBuffer(bytes, {.live_out = uniform(0, 3) == 0});
       accesses.push_back(Write(made, uniform(0, 12)));
-      if (!in_loop) visible.push_back(made);
-      if (!in_loop) unread.push_back(made);
+      if (!in_loop) {
+        visible.push_back(made);
+        unread.push_back(made);
+      }
     }
     builder.AddInstruction(uniform(10, 40), accesses);
     accesses_left -= static_cast<uint32_t>(accesses.size());
