@@ -91,9 +91,10 @@ struct LearnerMetrics::Families {
   Counter& fetched_bytes = MakeCounter(registry, "mallocmuzero_learner_fetched_bytes_total",
                                        "Bytes of weights and programs sent to actors.");
   Family<Gauge>& actors =
-      MakeGauges(registry, "mallocmuzero_learner_actors", "Actors heard of lately, by role.");
-  Gauge& players = actors.Add({{"role", "actor"}});
-  Gauge& reanalysers = actors.Add({{"role", "reanalyse"}});
+      MakeGauges(registry, "mallocmuzero_learner_actors", "Actors heard of lately, by kind.");
+  // The label is not "role", because a scraper gives every series of this process its own role.
+  Gauge& players = actors.Add({{"kind", "actor"}});
+  Gauge& reanalysers = actors.Add({{"kind", "reanalyse"}});
   Gauge& blocked = MakeGauge(registry, "mallocmuzero_learner_actors_blocked",
                              "Actors that say they wait for something.");
   Gauge& spooled = MakeGauge(registry, "mallocmuzero_learner_actors_spooled_bytes",

@@ -68,6 +68,12 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry)
   limiter_error_ =
       &MakeGauge(to, Name("limiter_error_positions"),
                  "Draws ahead (above 0) or behind (below 0) of inserts times samples_per_insert.");
+  limiter_buffer_ =
+      &MakeGauge(to, Name("limiter_buffer_positions"),
+                 "How far the limiter's error may be from 0 before draws or inserts wait.");
+  samples_per_insert_ =
+      &MakeGauge(to, Name("limiter_samples_per_insert_ratio"),
+                 "How often each position is to be drawn, on average; 0: there is no limit.");
   insert_streams_ = &MakeGauge(to, Name("insert_streams"), "Open insert streams.");
   sample_streams_ = &MakeGauge(to, Name("sample_streams"), "Open sample streams.");
   blocked_inserts_ =
@@ -105,6 +111,8 @@ void ReplayMetrics::Update(const v1::ReplayStats& stats, double bytes_in_memory,
   bytes_in_memory_->Set(bytes_in_memory);
   bytes_on_disk_->Set(number(stats.bytes_on_disk()));
   limiter_error_->Set(stats.limiter_error());
+  limiter_buffer_->Set(stats.rate_limit().error_buffer());
+  samples_per_insert_->Set(stats.rate_limit().samples_per_insert());
   insert_streams_->Set(stats.insert_streams());
   sample_streams_->Set(stats.sample_streams());
   blocked_inserts_->Set(stats.blocked_inserts());

@@ -58,6 +58,8 @@ class ReplayMetrics {
   prometheus::Gauge* bytes_in_memory_;
   prometheus::Gauge* bytes_on_disk_;
   prometheus::Gauge* limiter_error_;
+  prometheus::Gauge* limiter_buffer_;
+  prometheus::Gauge* samples_per_insert_;
   prometheus::Gauge* insert_streams_;
   prometheus::Gauge* sample_streams_;
   prometheus::Gauge* blocked_inserts_;
