@@ -25,39 +25,44 @@ using prometheus::Registry;
 struct MetricsExporter::Families {
   std::shared_ptr<Registry> registry = std::make_shared<Registry>();
 
-  Counter& iterations = MakeCounter(*registry, "mallocmuzero_train_iterations_total",
-                                    "Rounds of self-play and learning.");
-  Counter& games =
-      MakeCounter(*registry, "mallocmuzero_train_games_total", "Games of self-play finished.");
+  Counter& iterations =
+      MakeCounter(*registry, "mallocmuzero_train_iterations_total",
+                  "Rounds of self-play and learning, also those of earlier sittings.");
+  Counter& games = MakeCounter(*registry, "mallocmuzero_train_games_total",
+                               "Games of self-play and evaluation, also those of earlier sittings; "
+                               "reanalysed games do not count.");
   Counter& decisions = MakeCounter(*registry, "mallocmuzero_train_decisions_total",
-                                   "Decisions taken in games of self-play.");
-  Counter& simulations =
-      MakeCounter(*registry, "mallocmuzero_train_simulations_total", "Steps of searches.");
-  Counter& updates =
-      MakeCounter(*registry, "mallocmuzero_train_updates_total", "Updates of the weights.");
+                                   "Decisions in these games, also those of earlier sittings.");
+  Counter& simulations = MakeCounter(*registry, "mallocmuzero_train_simulations_total",
+                                     "Simulations of all searches, also those of reanalysis.");
+  Counter& updates = MakeCounter(*registry, "mallocmuzero_train_updates_total",
+                                 "Updates of the weights, also those of earlier sittings.");
   Counter& play_seconds =
-      MakeCounter(*registry, "mallocmuzero_train_play_seconds_total", "Time spent playing.");
-  Counter& learn_seconds =
-      MakeCounter(*registry, "mallocmuzero_train_learn_seconds_total", "Time spent learning.");
+      MakeCounter(*registry, "mallocmuzero_train_play_seconds_total", "Time of the playing half.");
+  Counter& learn_seconds = MakeCounter(*registry, "mallocmuzero_train_learn_seconds_total",
+                                       "Time of the learning half.");
   Gauge& batch_fill = MakeGauge(*registry, "mallocmuzero_train_batch_fill_rows",
                                 "Rows of a network call in self-play, mean.");
   Gauge& replay_games =
       MakeGauge(*registry, "mallocmuzero_train_replay_games", "Games the learner draws from.");
   Gauge& replay_decisions = MakeGauge(*registry, "mallocmuzero_train_replay_decisions",
                                       "Decisions the learner draws from.");
-  Family<Gauge>& loss =
-      MakeGauges(*registry, "mallocmuzero_train_loss", "Mean loss of an iteration, by head.");
+  Family<Gauge>& loss = MakeGauges(*registry, "mallocmuzero_train_loss",
+                                   "Mean loss of the last iteration that learned, by head.");
   Gauge& policy_loss = loss.Add({{"head", "policy"}});
   Gauge& value_loss = loss.Add({{"head", "value"}});
   Gauge& reward_loss = loss.Add({{"head", "reward"}});
   Gauge& gradient_norm = MakeGauge(*registry, "mallocmuzero_train_gradient_norm",
                                    "Norm of the gradient before it is clipped, mean.");
   Gauge& learning_rate =
-      MakeGauge(*registry, "mallocmuzero_train_learning_rate", "Of the last update.");
+      MakeGauge(*registry, "mallocmuzero_train_learning_rate", "Learning rate of the last update.");
   Gauge& value_error = MakeGauge(*registry, "mallocmuzero_train_value_error",
                                  "Mean error of predicted values, in units of the baseline.");
-  Family<Gauge>& returns = MakeGauges(*registry, "mallocmuzero_train_return_ratio",
-                                      "Share of the all-HBM cycles saved, by program and player.");
+  Family<Gauge>& returns =
+      MakeGauges(*registry, "mallocmuzero_train_return_ratio",
+                 "Share of the all-HBM cycles saved, by program and player: the iteration's games "
+                 "of self_play, the last evaluation of the policy, the best game, the greedy "
+                 "player, the compiler's default.");
 };
 
 absl::StatusOr<std::unique_ptr<MetricsExporter>> MetricsExporter::Listen(

@@ -345,7 +345,12 @@ def place(rows: list[Row]) -> list[Json]:
 
 
 def dashboard(
-    uid: str, title: str, description: str, variables: list[Json], links: list[Json], rows: list[Row]
+    uid: str,
+    title: str,
+    description: str,
+    variables: list[Json],
+    links: list[Json],
+    rows: list[Row],
 ) -> Json:
     return {
         "uid": uid,
@@ -353,7 +358,7 @@ def dashboard(
         "description": description,
         "tags": ["mallocmuzero"],
         "schemaVersion": SCHEMA_VERSION,
-        "editable": False,
+        "editable": True,
         "graphTooltip": 1,  # one cross-hair in all panels
         "refresh": "15s",
         "time": {"from": "now-1h", "to": "now"},
