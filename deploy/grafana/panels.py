@@ -258,7 +258,6 @@ def choice(name: str, label: str, text: str, *, several: bool = False) -> Json:
         "name": name,
         "label": label,
         "datasource": DATASOURCE,
-        "definition": text,
         "query": {"query": text, "refId": "StandardVariableQuery"},
         "refresh": 2,  # whenever the time range changes
         "sort": 1,
@@ -306,7 +305,6 @@ def restarts() -> Json:
         "enable": True,
         "iconColor": "orange",
         "expr": f"changes({started}[$__rate_interval]) > 0",
-        "titleFormat": "{{instance}} started",
     }
 
 
