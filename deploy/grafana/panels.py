@@ -131,6 +131,9 @@ def figure(
         "textMode": "auto",
         "justifyMode": "auto",
         "orientation": "auto",
+        "wideLayout": True,
+        "showPercentChange": False,
+        "percentChangeColorMode": "standard",
     }
     made["gridPos"]["h"] = 4
     return made
@@ -159,7 +162,12 @@ def states(
         "showValue": "never",
         "rowHeight": 0.85,
         "mergeValues": True,
-        "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True},
+        "legend": {
+            "displayMode": "list",
+            "placement": "bottom",
+            "showLegend": True,
+            "calcs": [],
+        },
         "tooltip": {"mode": "single", "sort": "none"},
     }
     return made
@@ -172,7 +180,16 @@ def heatmap(title: str, description: str, queries: list[Json], unit: str, *, wid
     made = panel("heatmap", title, description, queries, width)
     made["options"] = {
         "calculate": False,
-        "color": {"mode": "scheme", "scheme": "Blues", "steps": 64, "exponent": 0.5},
+        "color": {
+            "mode": "scheme",
+            "scheme": "Blues",
+            "fill": "dark-blue",
+            "reverse": False,
+            "steps": 64,
+            "exponent": 0.5,
+        },
+        "showValue": "never",
+        "exemplars": {"color": "rgba(255,0,255,0.7)"},
         "yAxis": {"unit": unit},
         "cellGap": 1,
         "tooltip": {"mode": "single", "yHistogram": False},
@@ -209,7 +226,9 @@ def table(
         "renameByName": columns,
     }
     made["transformations"].append({"id": "organize", "options": organize})
-    made["fieldConfig"]["defaults"] = {"custom": {"align": "auto", "filterable": True}}
+    made["fieldConfig"]["defaults"] = {
+        "custom": {"align": "auto", "filterable": True, "inspect": False}
+    }
     made["fieldConfig"]["overrides"] = [
         {
             "matcher": {"id": "byName", "options": name},
@@ -217,7 +236,7 @@ def table(
         }
         for name, unit in (units or {}).items()
     ]
-    made["options"] = {"showHeader": True, "cellHeight": "sm"}
+    made["options"] = {"frameIndex": 0, "showHeader": True, "cellHeight": "sm"}
     if sort:
         made["options"]["sortBy"] = [{"displayName": sort, "desc": False}]
     return made
