@@ -67,7 +67,7 @@ def returns() -> Row:
             gain_figure(
                 "policy",
                 "Cycles saved against the compiler's default, mean of the chosen programs, in "
-                "games without exploration (evaluated_share).",
+                "games without exploration (evaluated_share). Empty until the first such game.",
             ),
             gain_figure("self_play", "The same for recent games with exploration."),
             gain_figure("best", "The same for the best game of each program so far."),

@@ -8,6 +8,7 @@ from queries import CHOSEN, CLIENT, JOB, quantile, rate
 # Methods that stream for as long as a connection lives say nothing by their durations.
 UNARY = f'{CHOSEN}, method!~".*[.](Insert|Sample|WatchCheckpoint|Watch)"'
 FAILED = f'{CHOSEN}, code!="OK"'
+NO_ERRORS = 'label_replace(vector(0), "code", "no errors", "", "")'
 
 
 def flow() -> Row:
@@ -296,7 +297,7 @@ def calls() -> Row:
                 "Calls a second by status code, without OK.",
                 [
                     query(
-                        f"{rate(f'{seconds}_count', FAILED, 'code')} or vector(0)",
+                        f"{rate(f'{seconds}_count', FAILED, 'code')} or {NO_ERRORS}",
                         "{{code}}",
                     )
                 ],
