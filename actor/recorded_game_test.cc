@@ -65,7 +65,16 @@ TEST_F(RecordedGame, IsRefusedWithTheFieldThatIsWrong) {
   EXPECT_THAT(Error([](auto& t) { (*t.mutable_actions())[0] = 77; }), HasSubstr("actions[0]"));
   EXPECT_THAT(Error([](auto& t) { t.set_accesses(1, t.accesses(1) + 1); }),
               HasSubstr("actions[1]"));
-  EXPECT_THAT(Error([](auto& t) { t.set_rewards(0, t.rewards(0) + 1e-3); }), HasSubstr("a sum of"));
+  EXPECT_THAT(Error([](auto& t) { t.set_rewards(0, t.rewards(0) + 1e-3); }),
+              HasSubstr("rewards[0]"));
+  EXPECT_THAT(Error([](auto& t) { t.set_initial_return(t.initial_return() + 1e-3); }),
+              HasSubstr("initial_return"));
+  // Their sum is right, but each of them would be learned from.
+  EXPECT_THAT(Error([](auto& t) {
+                t.set_rewards(0, t.rewards(0) + 1e5);
+                t.set_rewards(1, t.rewards(1) - 1e5);
+              }),
+              HasSubstr("rewards[0]"));
 }
 
 TEST_F(RecordedGame, MustBeWhole) {

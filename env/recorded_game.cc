@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kIdBytes = 16;
 
-// Rounding errors: of sums of float32 shares, and of rewards that are summed in another order.
+// Rounding errors: of sums of float32 shares, and of rewards.
 constexpr double kPolicyTolerance = 1e-3;
 constexpr double kReturnTolerance = 1e-9;
 
@@ -79,20 +79,21 @@ absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory&
 absl::Status CheckRecordedGame(const PlayedProgram& program, const v1::Trajectory& trajectory) {
   MMZ_RETURN_IF_ERROR(CheckTrajectory(program, trajectory));
   Game game(program.rules());
-  double sum = trajectory.initial_return();
+  if (std::abs(trajectory.initial_return() - game.total_return()) > kReturnTolerance) {
+    return Wrong(program, "initial_return", absl::StrCat(game.total_return()));
+  }
   for (int d = 0; d < trajectory.accesses_size(); ++d) {
     const auto action = static_cast<uint8_t>(trajectory.actions()[d]);
     if (game.finished() || game.access() != trajectory.accesses(d) || action >= kActionCount ||
         !game.IsLegal(static_cast<Action>(action))) {
       return Wrong(program, absl::StrCat("actions[", d, "]"), "a decision that the game asks for");
     }
-    game.Apply(static_cast<Action>(action));
-    sum += trajectory.rewards(d);
+    const double reward = game.Apply(static_cast<Action>(action));
+    if (std::abs(trajectory.rewards(d) - reward) > kReturnTolerance) {
+      return Wrong(program, absl::StrCat("rewards[", d, "]"), absl::StrCat(reward));
+    }
   }
   if (!game.finished()) return Wrong(program, "actions", "a whole game");
-  if (std::abs(sum - game.total_return()) > kReturnTolerance) {
-    return Wrong(program, "rewards", absl::StrCat("a sum of ", game.total_return()));
-  }
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -32,6 +33,18 @@ constexpr absl::Duration kForgetEvery = absl::Seconds(10);
 
 // About the number of latest games in the mean return of a program.
 constexpr double kMemory = 64;
+
+// The largest return in a report, in absolute value. Larger ones are no returns of games, and their
+// means could become infinite.
+constexpr double kMostReturn = 1e6;
+
+bool IsReturn(double value) { return std::abs(value) <= kMostReturn; }  // false for NaN
+
+// Control characters could do harm in the terminal of an operator who asks for the status.
+std::string WithoutControls(std::string text) {
+  for (char& c : text) c = absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? ' ' : c;
+  return text;
+}
 
 absl::Status Wrong(absl::string_view field, absl::string_view expected) {
   return absl::InvalidArgumentError(absl::StrCat("report.", field, ": ", expected, " expected"));
@@ -58,17 +71,22 @@ absl::Status ActorBook::Check(const v1::ActorReport& report) const {
   if (report.actor().empty() || report.actor().size() > kMostNameBytes) {
     return Wrong("actor", "a name of 1 to 256 bytes");
   }
+  if (WithoutControls(report.actor()) != report.actor()) {
+    return Wrong("actor", "a name without control characters");
+  }
   if (report.blocked_on().size() > kMostNameBytes) {
     return Wrong("blocked_on", "256 bytes or less");
   }
   if (report.trouble().size() > kMostNameBytes) return Wrong("trouble", "256 bytes or less");
   for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
-    if (!std::isfinite(outcome.mean_return()) || !std::isfinite(outcome.best_return())) {
-      return Wrong("outcomes", "finite returns");
+    if (!IsReturn(outcome.mean_return()) || !IsReturn(outcome.best_return())) {
+      return Wrong("outcomes", "returns of at most 1e6");
     }
   }
   for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
-    if (!std::isfinite(evaluation.policy_return())) return Wrong("evaluations", "finite returns");
+    if (!IsReturn(evaluation.policy_return())) {
+      return Wrong("evaluations", "returns of at most 1e6");
+    }
   }
   return absl::OkStatus();
 }
@@ -105,6 +123,8 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
   }
   actor.last = now;
   actor.report = report;
+  actor.report.set_blocked_on(WithoutControls(report.blocked_on()));
+  actor.report.set_trouble(WithoutControls(report.trouble()));
   actor.report.clear_outcomes();
   actor.report.clear_evaluations();
   actor.report.clear_demonstrated();

@@ -101,6 +101,17 @@ TEST(ActorBook, PassesOnWhatAnActorLacks) {
   EXPECT_THAT(std::string(book.Report(report, kStart).message()), HasSubstr("report.trouble"));
 }
 
+TEST(ActorBook, PassesOnNoControlCharacters) {
+  ActorBook book({"p"});
+  v1::ActorReport report = ReportOf("a", 1);
+  report.set_blocked_on("learner\x1b[2J");
+  report.set_trouble("shard s:\nno answer");
+  ASSERT_TRUE(book.Report(report, kStart).ok());
+  const v1::RoleStatus status = book.Describe(0, kStart).at(0);
+  EXPECT_EQ(status.blocked_on(), "learner [2J");
+  EXPECT_EQ(status.trouble(), "shard s: no answer");
+}
+
 TEST(ActorBook, AveragesOutcomesByTheirGames) {
   ActorBook book({"p", "q"});
   v1::ActorReport report = ReportOf("a", 1);
@@ -136,6 +147,13 @@ TEST(ActorBook, RefusesWhatNoActorSays) {
   report = ReportOf("a", 1);
   report.add_evaluations()->set_policy_return(std::nan(""));
   EXPECT_THAT(book.Report(report, kStart).message(), HasSubstr("report.evaluations"));
+  report = ReportOf("a", 1);
+  AddOutcome(report, "p", 1, -1e300);
+  EXPECT_THAT(book.Report(report, kStart).message(), HasSubstr("report.outcomes"));
+  report = ReportOf("a", 1);
+  report.add_evaluations()->set_policy_return(1e300);
+  EXPECT_THAT(book.Report(report, kStart).message(), HasSubstr("report.evaluations"));
+  EXPECT_THAT(book.Report(ReportOf("\x1b[2J", 1), kStart).message(), HasSubstr("control"));
   EXPECT_EQ(book.Totals(0, kStart).actors, 0);
 }
 

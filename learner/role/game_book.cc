@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "env/program_rules.h"
 #include "env/recorded_game.h"
@@ -36,6 +37,14 @@ std::pair<uint64_t, uint64_t> Halves(const std::string& id) {
   std::memcpy(&halves.first, id.data(), sizeof(halves.first));
   std::memcpy(&halves.second, id.data() + sizeof(halves.first), sizeof(halves.second));
   return halves;
+}
+
+size_t HashOfDecisions(const v1::Trajectory& game) {
+  const auto span = [](const auto& field) {
+    return absl::MakeConstSpan(field.data(), static_cast<size_t>(field.size()));
+  };
+  return absl::HashOf(game.program_sha256(), game.actions(), span(game.accesses()),
+                      game.initial_return(), span(game.rewards()));
 }
 
 }  // namespace
@@ -70,10 +79,10 @@ absl::Status GameBook::Accept(const v1::Trajectory& game) {
                             ? absl::NotFoundError("a game of a program that is not trained on")
                             : CheckTrajectory(*program, game);
   if (!status.ok()) return status;
-  // A game that was searched again has new policies but the same decisions, which need no second
-  // check.
+  // A game that was searched again has new policies but the same decisions and rewards, which need
+  // no second check.
   const Id id = Halves(game.id());
-  const size_t hash = absl::HashOf(game.actions(), game.program_sha256());
+  const size_t hash = HashOfDecisions(game);
   {
     const absl::MutexLock lock(&mutex_);
     if (IsKnown(id, hash)) return absl::OkStatus();

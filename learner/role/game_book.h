@@ -99,7 +99,7 @@ class GameBook {
     absl::Time demonstration_due = absl::InfinitePast();  // for a reported demonstration
   };
 
-  // Games seen: the two halves of an id, and a hash of the game's decisions.
+  // Games seen: the two halves of an id, and a hash of the game's decisions and rewards.
   using Id = std::pair<uint64_t, uint64_t>;
   using Seen = absl::flat_hash_map<Id, size_t>;
 

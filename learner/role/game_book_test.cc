@@ -108,6 +108,10 @@ TEST_F(GameBookTest, RefusesGamesThatAreNotOfTheRun) {
   // Other decisions with the id of a known game are refused.
   (*game.mutable_actions())[0] = 77;
   EXPECT_THAT(book_->Accept(game).message(), HasSubstr("actions[0]"));
+  // So are its own decisions with other rewards.
+  game = Play(1);
+  game.set_rewards(0, game.rewards(0) + 1);
+  EXPECT_THAT(book_->Accept(game).message(), HasSubstr("rewards[0]"));
   EXPECT_EQ(book_->taken(), 1);
 }
 
