@@ -1,4 +1,4 @@
-// What an actor with valid credentials cannot do to a cluster. docs/operations.md describes it.
+// Tests that an actor with valid credentials cannot harm a cluster as docs/operations.md says.
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -228,7 +228,7 @@ TEST_F(HostileActor, CannotUpsetTheOrdersOfOthers) {
     report.set_actor(name);
     EXPECT_EQ(Report(report), grpc::StatusCode::INVALID_ARGUMENT) << name;
   }
-  // A name is only a text. Nothing makes a path of it.
+  // A name is only a text. No code uses it as a path.
   report.set_actor("../../outside");
   EXPECT_EQ(Report(report), grpc::StatusCode::OK);
   v1::ActorReport::Outcome& outcome = *report.add_outcomes();
