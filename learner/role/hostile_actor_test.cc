@@ -6,6 +6,8 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/status.h>
+#include <prometheus/client_metric.h>
+#include <prometheus/metric_family.h>
 
 #include <cmath>
 #include <cstddef>
@@ -23,6 +25,7 @@
 #include "actor/role/actor_role.h"
 #include "base/compression.h"
 #include "env/program_rules.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/role/testing/small_cluster.h"
 #include "learner/run_directory.h"
@@ -31,6 +34,7 @@
 #include "mallocmuzero/v1/replay.grpc.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/status.pb.h"
+#include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/client/item_codec.h"
 #include "replay/service/replay_shard.h"
@@ -43,6 +47,7 @@ namespace mallocmuzero {
 namespace {
 
 using testing::Await;
+using ::testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
@@ -70,8 +75,25 @@ class HostileActor : public testing::SmallCluster {
     stream->Write(request);
     stream->Read(&response);
     stream->WritesDone();
-    (void)stream->Finish();
+    inserted_ = stream->Finish().error_code();
     return response;
+  }
+
+  // Inserts an item that cannot be unpacked, and waits until the learner has drawn it.
+  void InsertAndAwaitItsRefusal(const v1::ReplayItem& item) {
+    const double invalid = InvalidItems();
+    EXPECT_EQ(Insert(item).acknowledged(), 1);
+    EXPECT_TRUE(Await([&] { return InvalidItems() > invalid; }));
+  }
+
+  // Drawn items that the learner could not read.
+  double InvalidItems() {
+    double items = 0;
+    for (const prometheus::MetricFamily& family : registry_.Collect()) {
+      if (family.name != "mallocmuzero_replay_client_invalid_items_total") continue;
+      for (const prometheus::ClientMetric& metric : family.metric) items += metric.counter.value;
+    }
+    return items;
   }
 
   // An item that some actor has stored.
@@ -152,6 +174,7 @@ class HostileActor : public testing::SmallCluster {
   std::unique_ptr<v1::Replay::Stub> replay_;
   std::unique_ptr<v1::Learner::Stub> orders_;
   std::unique_ptr<ActorRole> honest_;
+  grpc::StatusCode inserted_ = grpc::StatusCode::OK;  // of the last Insert
   uint64_t forged_ = 0;
 };
 
@@ -178,7 +201,7 @@ TEST_F(HostileActor, CannotHaveForgedGamesLearnedFrom) {
   v1::ReplayItem replacement = stolen;
   replacement.set_encoding(v1::ReplayItem::TRAJECTORY);
   replacement.set_payload(changed.SerializeAsString());
-  (void)Insert(replacement, /*replace=*/true);
+  EXPECT_EQ(Insert(replacement, /*replace=*/true).acknowledged(), 1);
   EXPECT_TRUE(Learns(20));
   EXPECT_TRUE(std::isfinite(Figure("loss")));
   EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
@@ -194,8 +217,10 @@ TEST_F(HostileActor, CannotFillTheMemory) {
   // 128 MiB of zeros in a few kilobytes, from an item that claims a single position.
   const std::string bomb = *Compress(std::string(128 << 20, '\0'), "bomb");
   ASSERT_LT(bomb.size(), 1 << 16);
-  EXPECT_EQ(Insert(BestGame(bomb, v1::ReplayItem::TRAJECTORY_ZSTD, 1)).acknowledged(), 1);
-  EXPECT_EQ(Insert(BestGame("no trajectory", v1::ReplayItem::TRAJECTORY, 1)).acknowledged(), 1);
+  const v1::ReplayItem item = BestGame(bomb, v1::ReplayItem::TRAJECTORY_ZSTD, 1);
+  EXPECT_THAT(DecodeTrajectory(item).status().message(), HasSubstr("content is longer than"));
+  InsertAndAwaitItsRefusal(item);
+  InsertAndAwaitItsRefusal(BestGame("no trajectory", v1::ReplayItem::TRAJECTORY, 1));
   // A message above the limit ends the call. This client does not keep to the limit.
   grpc::ChannelArguments arguments;
   arguments.SetMaxSendMessageSize(-1);
@@ -203,6 +228,7 @@ TEST_F(HostileActor, CannotFillTheMemory) {
       grpc::CreateCustomChannel(shard_->address(), grpc::InsecureChannelCredentials(), arguments));
   const std::string large(65 << 20, 'x');
   EXPECT_EQ(Insert(BestGame(large, v1::ReplayItem::TRAJECTORY, 1)).acknowledged(), 0);
+  EXPECT_EQ(inserted_, grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_TRUE(Learns(20));
 }
 
