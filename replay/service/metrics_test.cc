@@ -1,0 +1,34 @@
+#include "replay/service/metrics.h"
+
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/replay_block.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ReplayMetrics, TellHowFarTheLimiterIsFromItsBounds) {
+  prometheus::Registry registry;
+  ReplayMetrics metrics(&registry);
+  v1::ReplayStats stats;
+  stats.mutable_rate_limit()->set_samples_per_insert(2);
+  stats.mutable_rate_limit()->set_error_buffer(400);
+  stats.set_limiter_error(-100);
+  metrics.Update(stats, 0, ReplayBlock::On::kRateLimiter);
+  const std::string text = prometheus::TextSerializer().Serialize(registry.Collect());
+  EXPECT_THAT(text, HasSubstr("\nmallocmuzero_replay_limiter_error_positions -100\n"));
+  EXPECT_THAT(text, HasSubstr("\nmallocmuzero_replay_limiter_buffer_positions 400\n"));
+  EXPECT_THAT(text, HasSubstr("\nmallocmuzero_replay_limiter_samples_per_insert_ratio 2\n"));
+  EXPECT_THAT(text, HasSubstr("\nmallocmuzero_replay_blocked{on=\"rate_limiter\"} 1\n"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
