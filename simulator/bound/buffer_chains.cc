@@ -2,12 +2,10 @@
 
 #include <utility>
 
+#include "simulator/bound/aligned_bytes.h"
+
 namespace mallocmuzero::bound {
 namespace {
-
-int64_t RoundUp(int64_t bytes, int64_t alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 // Where a loop hands a buffer's value on.
 struct Handover {
@@ -37,8 +35,7 @@ class ChainBuilder {
     const Buffer& buffer = program_.buffers()[b];
     BufferChain chain;
     chain.bytes = static_cast<double>(buffer.bytes);
-    chain.size = static_cast<double>(
-        RoundUp(buffer.bytes, program_.hardware().fast_memory_alignment_bytes()));
+    chain.size = AlignedBytes(program_.hardware(), buffer);
     uint32_t copy_from = buffer.first;
     for (const uint32_t a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];

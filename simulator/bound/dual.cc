@@ -3,17 +3,11 @@
 #include <algorithm>
 
 #include "absl/types/span.h"
+#include "simulator/bound/aligned_bytes.h"
 #include "simulator/core/savings.h"
 
 namespace mallocmuzero::bound {
 namespace {
-
-// The memory as a number of aligned places, so that it holds any set of aligned intervals.
-double Capacity(const Program& program) {
-  const int64_t alignment = program.hardware().fast_memory_alignment_bytes();
-  const int64_t bytes = program.hardware().fast_memory_bytes();
-  return static_cast<double>((bytes + alignment - 1) / alignment * alignment);
-}
 
 bool IsMarker(const Instruction& instruction) {
   return instruction.kind == InstructionKind::kLoopBegin ||
@@ -24,7 +18,7 @@ bool IsMarker(const Instruction& instruction) {
 
 Dual::Dual(const Program& program)
     : program_(program),
-      capacity_(Capacity(program)),
+      capacity_(AlignedCapacity(program.hardware())),
       chains_(FindBufferChains(program)),
       instructions_(program),
       planner_(program) {

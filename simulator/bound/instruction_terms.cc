@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
+#include "simulator/bound/aligned_bytes.h"
 #include "simulator/core/simulate.h"
 
 namespace mallocmuzero::bound {
@@ -49,11 +51,20 @@ void InstructionTerms::AddListed(const Program& program, uint32_t instruction, T
   const double executions = program.instructions()[instruction].execution_count;
   const uint32_t first_access = program.instructions()[instruction].first_access;
   const double all_hbm = program.latency().Cycles(instruction, 0);
+  const double capacity = AlignedCapacity(program.hardware());
   for (uint32_t set = 0; set < uint32_t{1} << term.varying_count; ++set) {
     uint64_t mask = 0;
+    double bytes = 0;
     for (uint32_t k = 0; k < term.varying_count; ++k) {
-      const uint32_t bit = varying_[term.first_varying + k] - first_access;
-      if ((set >> k & 1) != 0) mask |= uint64_t{1} << bit;
+      if ((set >> k & 1) == 0) continue;
+      const uint32_t a = varying_[term.first_varying + k];
+      mask |= uint64_t{1} << (a - first_access);
+      bytes += AlignedBytes(program.hardware(), program.buffers()[program.accesses()[a].buffer]);
+    }
+    if (bytes > capacity) {
+      saved_.push_back(-std::numeric_limits<double>::infinity());
+      idle_.push_back(0);
+      continue;
     }
     const double cycles = program.latency().Cycles(instruction, mask);
     saved_.push_back(executions * (all_hbm - cycles));

@@ -14,8 +14,8 @@ using bound::Dual;
 using bound::Prices;
 
 // After this many steps without a better bound, steps become shorter.
-constexpr uint32_t kPatience = 20;
-constexpr double kShorter = 0.7;
+constexpr uint32_t kPatience = 100;
+constexpr double kShorter = 0.9;
 constexpr double kShortestStep = 1e-4;
 
 // How much of the last direction a step keeps when the subgradient turns back.
