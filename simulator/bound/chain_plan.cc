@@ -62,16 +62,15 @@ double ChainPlanner::Hold(double bytes, uint32_t begin, uint32_t end) const {
 
 double ChainPlanner::CopyIn(const BufferChain& chain, const ChainLink& link) const {
   const uint32_t t = link.instruction;
-  return chain.bytes *
-         std::min(wait_[t], copy_in_.Minimum(link.copy_from, t) + held_before_[t]);
+  return chain.bytes * std::min(wait_[t], copy_in_.Minimum(link.copy_from, t) + held_before_[t]);
 }
 
 double ChainPlanner::WriteBack(const BufferChain& chain, const WriteBackTime& time) const {
   if (time.held) {
     return chain.bytes * std::min(bandwidth_.Minimum(time.begin, time.end), wait_[time.end]);
   }
-  const double cheapest = std::min(write_back_.Minimum(time.begin, time.end),
-                                   wait_[time.end] + held_before_[time.end]);
+  const double cheapest =
+      std::min(write_back_.Minimum(time.begin, time.end), wait_[time.end] + held_before_[time.end]);
   return chain.bytes * (cheapest - held_before_[std::min(time.paid_before, time.end)]);
 }
 

@@ -47,10 +47,10 @@ class ChainPlanner {
   // How a state was reached. A field is true if the plan pays for it in the gap before the access.
   struct Step {
     State from = kHbm;
-    bool held = false;         // stays in fast memory through the gap
-    bool copied_in = false;    // copied into fast memory for the access
-    bool written_back = false;  // copied to HBM in the gap
-    bool in_fast_memory = false;  // during the instruction of the access
+    bool held = false;              // stays in fast memory through the gap
+    bool copied_in = false;         // copied into fast memory for the access
+    bool written_back = false;      // copied to HBM in the gap
+    bool in_fast_memory = false;    // during the instruction of the access
     bool uses_fast_memory = false;  // the access does
   };
 
@@ -87,7 +87,7 @@ class ChainPlanner {
   void UsePlan(const BufferChain& chain, State last, Usage& usage) const;
 
   const Program& program_;
-  std::vector<double> wait_;         // cycles for a byte moved while waiting, n + 1 entries
+  std::vector<double> wait_;  // cycles for a byte moved while waiting, n + 1 entries
   const Prices* prices_ = nullptr;
   std::vector<double> held_before_;  // prefix sums of the prices of memory, n + 1 entries
   RangeMinimum bandwidth_;

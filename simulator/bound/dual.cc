@@ -37,6 +37,16 @@ Prices Dual::FirstPrices() const {
   return prices;
 }
 
+double Dual::UnlimitedSavedCycles() const {
+  const std::vector<double> free(program_.access_count(), 0);
+  std::vector<double> chosen(program_.access_count(), 0);
+  double saved = 0;
+  for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
+    saved += instructions_.Best(i, /*idle_price=*/0, free, absl::MakeSpan(chosen)).worth;
+  }
+  return saved;
+}
+
 double Dual::Evaluate(const Prices& prices, Prices& subgradient) {
   const uint32_t n = program_.instruction_count();
   usage_.memory.assign(n, 0);
@@ -51,8 +61,8 @@ double Dual::Evaluate(const Prices& prices, Prices& subgradient) {
   subgradient.bandwidth.resize(n);
   subgradient.access.resize(program_.access_count());
   for (uint32_t i = 0; i < n; ++i) {
-    const InstructionChoice choice = instructions_.Best(i, prices.bandwidth[i], prices.access,
-                                                        absl::MakeSpan(chosen_));
+    const InstructionChoice choice =
+        instructions_.Best(i, prices.bandwidth[i], prices.access, absl::MakeSpan(chosen_));
     value += choice.worth + prices.memory[i] * capacity_;
     subgradient.memory[i] = counts_memory_[i] ? capacity_ - usage_.memory[i] : 0;
     subgradient.bandwidth[i] = choice.idle_bytes - usage_.bandwidth[i];

@@ -32,6 +32,9 @@ class Dual {
   // price grows.
   double Evaluate(const Prices& prices, Prices& subgradient);
 
+  // The cycles that are saved if fast memory holds every tensor and copies take no time.
+  double UnlimitedSavedCycles() const;
+
   // Prices of 0 for memory and bandwidth, and for each access what it saves alone.
   Prices FirstPrices() const;
 

@@ -110,21 +110,20 @@ InstructionChoice InstructionTerms::BestOfList(const Term& term, double idle_pri
   // paid[set] is the price of a set: that of the set without its highest access, plus that access.
   std::array<double, size_t{1} << kMaxListedAccesses> paid;
   paid[0] = 0;
-  uint32_t best = 0;
-  double best_worth = saved[0] + idle_price * idle[0];
   for (uint32_t k = 0; k < count; ++k) {
     const double price = access_prices[varying_[term.first_varying + k]];
     const uint32_t high = uint32_t{1} << k;
-    for (uint32_t rest = 0; rest < high; ++rest) {
-      const uint32_t set = high | rest;
-      paid[set] = paid[rest] + price;
-      const double worth = saved[set] + idle_price * idle[set] - paid[set];
-      if (worth > best_worth) {
-        best_worth = worth;
-        best = set;
-      }
-    }
+    for (uint32_t rest = 0; rest < high; ++rest) paid[high | rest] = paid[rest] + price;
   }
+  // Compilers make vector instructions of this loop, but not of one that also finds the set.
+  const uint32_t sets = uint32_t{1} << count;
+  double best_worth = saved[0] + idle_price * idle[0];
+  for (uint32_t set = 0; set < sets; ++set) {
+    paid[set] = saved[set] + idle_price * idle[set] - paid[set];
+    best_worth = std::max(best_worth, paid[set]);
+  }
+  const uint32_t best = static_cast<uint32_t>(
+      std::find(paid.begin(), paid.begin() + sets, best_worth) - paid.begin());
   for (uint32_t k = 0; k < count; ++k) {
     chosen[varying_[term.first_varying + k]] += best >> k & 1;
   }
@@ -149,9 +148,8 @@ InstructionChoice InstructionTerms::BestOfEnvelope(const Term& term, double idle
                 bytes_[v], varying_[v]};
   }
   const auto end = items.begin() + term.varying_count;
-  std::sort(items.begin(), end, [](const Item& a, const Item& b) {
-    return a.price * b.saving < b.price * a.saving;
-  });
+  std::sort(items.begin(), end,
+            [](const Item& a, const Item& b) { return a.price * b.saving < b.price * a.saving; });
   InstructionChoice choice = {idle_price * term.envelope.idle_bytes, term.envelope.idle_bytes};
   double room = term.envelope.most_saved;
   const auto take = [&](const Item& item, double share, double saved) {

@@ -65,10 +65,10 @@ class InstructionTerms {
                                    absl::Span<const double> access_prices,
                                    absl::Span<double> chosen) const;
 
-  std::vector<Term> terms_;        // one for each instruction
-  std::vector<uint32_t> varying_;  // indices of accesses
-  std::vector<double> saved_;      // cycles of all executions, for each listed set
-  std::vector<double> idle_;       // bytes of one execution, for each listed set
+  std::vector<Term> terms_;               // one for each instruction
+  std::vector<uint32_t> varying_;         // indices of accesses
+  std::vector<double> saved_;             // cycles of all executions, for each listed set
+  std::vector<double> idle_;              // bytes of one execution, for each listed set
   std::vector<double> envelope_savings_;  // one for each element of varying_; 0 if it is listed
   std::vector<double> bytes_;             // traffic of one execution, of each element of varying_
 };

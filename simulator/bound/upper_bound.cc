@@ -1,6 +1,8 @@
 #include "simulator/bound/upper_bound.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -13,98 +15,94 @@ namespace {
 using bound::Dual;
 using bound::Prices;
 
-// After this many steps without a better bound, steps become shorter.
-constexpr uint32_t kPatience = 100;
-constexpr double kShorter = 0.9;
-constexpr double kShortestStep = 1e-4;
+// Adam's averages (Kingma and Ba, 2015) of the subgradient and of its square.
+constexpr double kMeanDecay = 0.9;
+constexpr double kSquareDecay = 0.99;
+constexpr double kSmallRoot = 1e-3;  // keeps the first steps of rarely changed prices short
 
-// How much of the last direction a step keeps when the subgradient turns back.
-constexpr double kDeflection = 1.5;
+// The length of the first step, as a share of what an access saves on average, and of the last step
+// as a share of the first. Subgradients do not become small near the optimum, so that only shorter
+// steps come close to it.
+constexpr double kFirstStep = 0.5;
+constexpr double kLastStep = 1e-3;
 
-// Minimises the dual. All prices become variables of one unit, cycles: a price of memory times the
+// The place in the search: how long steps are, and what Adam's averages lack because they began at
+// 0.
+struct StepSize {
+  double length = 0;
+  double mean_correction = 1;
+  double square_correction = 1;
+};
+
+// Adam's averages for one kind of prices.
+class PriceMover {
+ public:
+  explicit PriceMover(size_t count) : mean_(count, 0), square_(count, 0) {}
+
+  // How far price k moves against its subgradient.
+  double Move(size_t k, double subgradient, const StepSize& step) {
+    mean_[k] += (1 - kMeanDecay) * (subgradient - mean_[k]);
+    square_[k] += (1 - kSquareDecay) * (subgradient * subgradient - square_[k]);
+    const double root = std::sqrt(square_[k] * step.square_correction);
+    return step.length * mean_[k] * step.mean_correction / (root + kSmallRoot);
+  }
+
+ private:
+  std::vector<double> mean_;
+  std::vector<double> square_;
+};
+
+// Minimises the dual. The search sees all prices in one unit, cycles: a price of memory times the
 // capacity, a price of bandwidth times the bytes that HBM moves during the instruction, a price of
-// an access. `Prices` stands for any vector with one entry for each price.
+// an access.
 class PriceSearch {
  public:
   PriceSearch(const Program& program, const UpperBoundOptions& options)
-      : options_(options), dual_(program), prices_(dual_.FirstPrices()) {
+      : options_(options),
+        dual_(program),
+        prices_(dual_.FirstPrices()),
+        memory_(prices_.memory.size()),
+        bandwidth_(prices_.bandwidth.size()),
+        access_(prices_.access.size()) {
     const double rate = program.hardware().hbm_bytes_per_cycle();
     for (uint32_t i = 0; i < program.instruction_count(); ++i) {
       bytes_.push_back(std::max(1.0, program.latency().Cycles(i, 0) * rate));
     }
-    direction_.memory.assign(prices_.memory.size(), 0);
-    direction_.bandwidth.assign(prices_.bandwidth.size(), 0);
-    direction_.access.assign(prices_.access.size(), 0);
   }
 
   UpperBound Run() {
     UpperBound best;
-    double value = dual_.Evaluate(prices_, subgradient_);
-    best.saved_cycles = value;
+    best.unlimited_saved_cycles = dual_.UnlimitedSavedCycles();
+    best.saved_cycles = dual_.Evaluate(prices_, subgradient_);
     best.prices = prices_;
-    double length = 1;
-    uint32_t unimproved = 0;
-    while (best.steps < options_.steps && length > kShortestStep &&
-           absl::Now() < options_.deadline) {
-      Deflect();
-      const double square = Product(direction_, direction_);
-      if (square == 0) break;
-      Move(length * (value - options_.known_saved_cycles) / square);
-      value = dual_.Evaluate(prices_, subgradient_);
+    const double accesses = std::max<double>(1, static_cast<double>(prices_.access.size()));
+    const double first_length = kFirstStep * best.saved_cycles / accesses;
+    while (best.steps < options_.steps && absl::Now() < options_.deadline) {
+      const double progress = static_cast<double>(best.steps) / options_.steps;
       ++best.steps;
-      if (value < best.saved_cycles) {
-        best.saved_cycles = value;
-        best.prices = prices_;
-        unimproved = 0;
-      } else if (++unimproved == kPatience) {
-        unimproved = 0;
-        length *= kShorter;
-      }
+      Move({.length = first_length * std::pow(kLastStep, progress),
+            .mean_correction = 1 / (1 - std::pow(kMeanDecay, best.steps)),
+            .square_correction = 1 / (1 - std::pow(kSquareDecay, best.steps))});
+      const double value = dual_.Evaluate(prices_, subgradient_);
+      if (value >= best.saved_cycles) continue;
+      best.saved_cycles = value;
+      best.prices = prices_;
     }
     return best;
   }
 
  private:
-  // Makes the next direction, in scaled variables, of the subgradient and the last direction.
-  void Deflect() {
-    Scale(subgradient_);
-    const double turn = Product(subgradient_, direction_);
-    const double square = Product(direction_, direction_);
-    const double keep = turn < 0 && square > 0 ? -kDeflection * turn / square : 0;
-    const auto combine = [keep](std::vector<double>& direction, const std::vector<double>& change) {
-      for (size_t k = 0; k < direction.size(); ++k) direction[k] = change[k] + keep * direction[k];
-    };
-    combine(direction_.memory, subgradient_.memory);
-    combine(direction_.bandwidth, subgradient_.bandwidth);
-    combine(direction_.access, subgradient_.access);
-  }
-
-  void Scale(Prices& subgradient) const {
-    for (size_t i = 0; i < subgradient.memory.size(); ++i) {
-      subgradient.memory[i] /= dual_.capacity();
-      subgradient.bandwidth[i] /= bytes_[i];
-    }
-  }
-
-  static double Product(const Prices& a, const Prices& b) {
-    double sum = 0;
-    for (size_t i = 0; i < a.memory.size(); ++i) {
-      sum += a.memory[i] * b.memory[i] + a.bandwidth[i] * b.bandwidth[i];
-    }
-    for (size_t k = 0; k < a.access.size(); ++k) sum += a.access[k] * b.access[k];
-    return sum;
-  }
-
-  void Move(double step) {
+  void Move(const StepSize& step) {
+    const double capacity = dual_.capacity();
     for (size_t i = 0; i < prices_.memory.size(); ++i) {
-      double& memory = prices_.memory[i];
-      memory = std::max(0.0, memory - step * direction_.memory[i] / dual_.capacity());
-      double& bandwidth = prices_.bandwidth[i];
-      bandwidth = std::clamp(bandwidth - step * direction_.bandwidth[i] / bytes_[i], 0.0,
-                             dual_.wait_prices()[i]);
+      const double memory = memory_.Move(i, subgradient_.memory[i] / capacity, step);
+      prices_.memory[i] = std::max(0.0, prices_.memory[i] - memory / capacity);
+      const double bandwidth = bandwidth_.Move(i, subgradient_.bandwidth[i] / bytes_[i], step);
+      prices_.bandwidth[i] =
+          std::clamp(prices_.bandwidth[i] - bandwidth / bytes_[i], 0.0, dual_.wait_prices()[i]);
     }
     for (size_t a = 0; a < prices_.access.size(); ++a) {
-      prices_.access[a] -= step * direction_.access[a];
+      prices_.access[a] -= access_.Move(a, subgradient_.access[a], step);
     }
   }
 
@@ -112,7 +110,9 @@ class PriceSearch {
   Dual dual_;
   Prices prices_;
   Prices subgradient_;
-  Prices direction_;
+  PriceMover memory_;
+  PriceMover bandwidth_;
+  PriceMover access_;
   std::vector<double> bytes_;  // that HBM moves during one execution of each instruction
 };
 

@@ -12,14 +12,11 @@
 namespace mallocmuzero {
 
 struct UpperBoundOptions {
-  // The search for good prices ends at the first of these limits. Every step improves the bound or
-  // leaves it as it is.
-  uint32_t steps = 4000;
-  absl::Time deadline = absl::InfiniteFuture();
+  // Steps of the search for good prices, each of which evaluates the dual once.
+  uint32_t steps = 800;
 
-  // Cycles that some mapping is known to save. A better one makes the search for prices faster. The
-  // bound is valid for any number.
-  double known_saved_cycles = 0;
+  // Ends the search early. The bound is then valid, too, but looser.
+  absl::Time deadline = absl::InfiniteFuture();
 };
 
 struct UpperBound {
@@ -27,16 +24,19 @@ struct UpperBound {
   // cross-program prefetch is not that of the compiler.
   double saved_cycles = 0;
 
-  // The prices that prove it.
+  // The same if fast memory held every tensor and copies took no time.
+  double unlimited_saved_cycles = 0;
+
+  // The prices that prove saved_cycles.
   bound::Prices prices;
 
-  uint32_t steps = 0;  // that were made
+  // Steps that were made: fewer than asked for if the deadline came before.
+  uint32_t steps = 0;
 };
 
-// Minimises the dual of simulator/bound/dual.h by a subgradient method with Polyak's step and
-// deflected directions (Camerini, Fratta, Maffioli 1975). The same options give the same bound if the
-// deadline does not end the search. Takes time linear in the program's length for each step, apart
-// from logarithms.
+// Minimises the dual of simulator/bound/dual.h by subgradients. The same program and number of
+// steps give the same bound if the deadline does not end the search. One step takes time linear in
+// the program's length, apart from logarithms.
 UpperBound FindUpperBound(const Program& program, const UpperBoundOptions& options = {});
 
 }  // namespace mallocmuzero

@@ -363,8 +363,7 @@ LatencyEnvelope LatencyTable::FormulaEnvelope(const Formula& formula) const {
 
 LatencyEnvelope LatencyTable::Envelope(uint32_t instruction, uint32_t access_count) const {
   const Row& row = rows_[instruction];
-  return row.dense ? DenseEnvelope(row.first, access_count)
-                   : FormulaEnvelope(formulas_[row.first]);
+  return row.dense ? DenseEnvelope(row.first, access_count) : FormulaEnvelope(formulas_[row.first]);
 }
 
 }  // namespace mallocmuzero
