@@ -140,8 +140,8 @@ def table(bounds: Iterable[Bound]) -> str:
     lines = [
         f"{len(bounds)} programs, {len(contended)} of them contended. For the contended ones the"
         f" bound closes {closed:.0f} % of the gap between a memory without limits and the best"
-        f" known mapping (median); for {len(loose)} of them it closes less than half. The best known"
-        f" mapping is at most {statistics.median(gaps):.2f} points from the best possible one"
+        f" known mapping (median); for {len(loose)} of them it closes less than half. The best"
+        f" known mapping is at most {statistics.median(gaps):.2f} points from the best possible one"
         f" (median over all programs), and at most {gaps[-1]:.2f} points in the worst case.",
         "",
         "| chip | program | best known saves | most that any saves | gap | closed | found by |",
