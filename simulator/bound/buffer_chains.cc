@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "simulator/bound/aligned_bytes.h"
+#include "simulator/bound/prices.h"
 
 namespace mallocmuzero::bound {
 namespace {
@@ -36,6 +37,11 @@ class ChainBuilder {
     BufferChain chain;
     chain.bytes = static_cast<double>(buffer.bytes);
     chain.size = AlignedBytes(program_.hardware(), buffer);
+    const double capacity = AlignedCapacity(program_.hardware());
+    while (chain.first_large_limit < kLargeLimits &&
+           chain.size * static_cast<double>(chain.first_large_limit + 2) <= capacity) {
+      ++chain.first_large_limit;
+    }
     uint32_t copy_from = buffer.first;
     for (const uint32_t a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];

@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_SIMULATOR_BOUND_BUFFER_CHAINS_H_
 #define MALLOCMUZERO_SIMULATOR_BOUND_BUFFER_CHAINS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -31,6 +32,11 @@ enum class ChainEnd : uint8_t {
 struct BufferChain {
   double bytes = 0;  // of a copy; also the bytes that the value takes, without alignment
   double size = 0;   // bytes that it takes in fast memory, with alignment
+
+  // The first limit of large buffers that counts this one; all later ones count it, too.
+  // kLargeLimits if it is small.
+  size_t first_large_limit = 0;
+
   std::vector<ChainLink> links;
 
   // The value may be in fast memory before the first access, without a copy, from the instruction

@@ -43,6 +43,13 @@ void ChainPlanner::SetPrices(const Prices& prices) {
   for (uint32_t i = 0; i < n; ++i) {
     held_before_.push_back(held_before_.back() + prices.memory[i]);
   }
+  for (size_t k = kLargeLimits; k-- > 0;) {
+    std::vector<double>& before = large_before_[k];
+    before.assign(1, 0);
+    for (uint32_t i = 0; i < n; ++i) before.push_back(before.back() + prices.large[k][i]);
+    if (k + 1 == kLargeLimits) continue;
+    for (uint32_t i = 0; i <= n; ++i) before[i] += large_before_[k + 1][i];
+  }
   bandwidth_.Build(prices.bandwidth);
   scratch_.resize(n);
   // A byte that is copied in during instruction j has its place from j on.
@@ -56,8 +63,15 @@ void ChainPlanner::SetPrices(const Prices& prices) {
   write_back_.Build(scratch_);
 }
 
-double ChainPlanner::Hold(double bytes, uint32_t begin, uint32_t end) const {
-  return begin < end ? bytes * (held_before_[end] - held_before_[begin]) : 0;
+// Copies on their way pay for bytes only, which keeps the bound valid.
+double ChainPlanner::Hold(const BufferChain& chain, uint32_t begin, uint32_t end) const {
+  if (begin >= end) return 0;
+  double cost = chain.size * (held_before_[end] - held_before_[begin]);
+  if (chain.first_large_limit < kLargeLimits) {
+    const std::vector<double>& before = large_before_[chain.first_large_limit];
+    cost += before[end] - before[begin];
+  }
+  return cost;
 }
 
 double ChainPlanner::CopyIn(const BufferChain& chain, const ChainLink& link) const {
@@ -92,13 +106,13 @@ double ChainPlanner::EndCost(const BufferChain& chain) const {
   if (chain.ending == ChainEnd::kNothing) return 0;
   const double write_back = WriteBack(chain, TimeAtEnd(chain));
   if (chain.ending == ChainEnd::kWriteBack) return write_back;
-  return std::min(write_back, Hold(chain.size, GapBegin(chain, chain.links.size()), chain.end));
+  return std::min(write_back, Hold(chain, GapBegin(chain, chain.links.size()), chain.end));
 }
 
 ChainPlanner::Arrivals ChainPlanner::CrossGap(const BufferChain& chain, size_t link) const {
   const uint32_t begin = GapBegin(chain, link);
   const uint32_t end = chain.links[link].instruction;
-  const double hold = Hold(chain.size, begin, end);
+  const double hold = Hold(chain, begin, end);
   Arrivals arrivals;
   arrivals[kHbm] = {worth_[kHbm], {.from = kHbm}};
   arrivals[kBoth] = {worth_[kBoth] - hold, {.from = kBoth, .held = true}};
@@ -119,7 +133,7 @@ void ChainPlanner::Reach(const BufferChain& chain, size_t k, const Arrivals& arr
   const ChainLink& link = chain.links[k];
   const double price = prices_->access[link.access];
   const double here =
-      PaysForInstruction(chain, k) ? chain.size * prices_->memory[link.instruction] : 0;
+      PaysForInstruction(chain, k) ? Hold(chain, link.instruction, link.instruction + 1) : 0;
   Arrival fast = arrivals[kHbm];
   fast.worth -= link.kind == AccessKind::kWrite ? 0 : CopyIn(chain, link);
   fast.step.copied_in = link.kind != AccessKind::kWrite;
@@ -171,8 +185,15 @@ double ChainPlanner::Plan(const BufferChain& chain, Usage& usage) {
   return worth;
 }
 
-void ChainPlanner::UseMemory(double bytes, uint32_t begin, uint32_t end, Usage& usage) const {
+void ChainPlanner::UseBytes(double bytes, uint32_t begin, uint32_t end, Usage& usage) {
   for (uint32_t i = begin; i < end; ++i) usage.memory[i] += bytes;
+}
+
+void ChainPlanner::UseHold(const BufferChain& chain, uint32_t begin, uint32_t end, Usage& usage) {
+  UseBytes(chain.size, begin, end, usage);
+  for (size_t k = chain.first_large_limit; k < kLargeLimits; ++k) {
+    for (uint32_t i = begin; i < end; ++i) usage.large[k][i] += 1;
+  }
 }
 
 void ChainPlanner::UseCopyIn(const BufferChain& chain, const ChainLink& link, Usage& usage) const {
@@ -180,7 +201,7 @@ void ChainPlanner::UseCopyIn(const BufferChain& chain, const ChainLink& link, Us
   if (wait_[t] <= copy_in_.Minimum(link.copy_from, t) + held_before_[t]) return;
   const uint32_t j = copy_in_.IndexOfMinimum(link.copy_from, t);
   usage.bandwidth[j] += chain.bytes;
-  UseMemory(chain.bytes, j, t, usage);
+  UseBytes(chain.bytes, j, t, usage);
 }
 
 void ChainPlanner::UseWriteBack(const BufferChain& chain, const WriteBackTime& time,
@@ -191,21 +212,21 @@ void ChainPlanner::UseWriteBack(const BufferChain& chain, const WriteBackTime& t
     return;
   }
   if (write_back_.Minimum(time.begin, time.end) >= wait_[time.end] + held_before_[time.end]) {
-    UseMemory(chain.bytes, time.paid_before, time.end, usage);
+    UseBytes(chain.bytes, time.paid_before, time.end, usage);
     return;
   }
   const uint32_t j = write_back_.IndexOfMinimum(time.begin, time.end);
   const bool waits = wait_[j] + held_before_[j] <= prices_->bandwidth[j] + held_before_[j + 1];
   if (!waits) usage.bandwidth[j] += chain.bytes;
-  UseMemory(chain.bytes, time.paid_before, waits ? j : j + 1, usage);
+  UseBytes(chain.bytes, time.paid_before, waits ? j : j + 1, usage);
 }
 
 void ChainPlanner::UseEnd(const BufferChain& chain, Usage& usage) const {
   if (chain.ending == ChainEnd::kNothing) return;
   const WriteBackTime time = TimeAtEnd(chain);
   if (chain.ending == ChainEnd::kHoldOrWriteBack &&
-      Hold(chain.size, time.paid_before, chain.end) <= WriteBack(chain, time)) {
-    UseMemory(chain.size, time.paid_before, chain.end, usage);
+      Hold(chain, time.paid_before, chain.end) <= WriteBack(chain, time)) {
+    UseHold(chain, time.paid_before, chain.end, usage);
     return;
   }
   UseWriteBack(chain, time, usage);
@@ -218,11 +239,11 @@ void ChainPlanner::UsePlan(const BufferChain& chain, State last, Usage& usage) c
     const ChainLink& link = chain.links[k];
     const Step& step = steps_[k][state];
     const uint32_t begin = GapBegin(chain, k);
-    if (step.held) UseMemory(chain.size, begin, link.instruction, usage);
+    if (step.held) UseHold(chain, begin, link.instruction, usage);
     if (step.written_back) UseWriteBack(chain, TimeBefore(chain, k, step.held), usage);
     if (step.copied_in) UseCopyIn(chain, link, usage);
     if (step.in_fast_memory && PaysForInstruction(chain, k)) {
-      usage.memory[link.instruction] += chain.size;
+      UseHold(chain, link.instruction, link.instruction + 1, usage);
     }
     if (step.uses_fast_memory) usage.accesses[link.access] += 1;
     state = step.from;

@@ -17,7 +17,9 @@ namespace mallocmuzero::bound {
 
 // What the plans of all buffers use. Sums over buffers.
 struct Usage {
-  std::vector<double> memory;     // bytes during each instruction
+  std::vector<double> memory;  // bytes during each instruction
+  // large buffers of each limit during each instruction
+  std::array<std::vector<double>, kLargeLimits> large;
   std::vector<double> bandwidth;  // bytes that copies move during each instruction
   std::vector<double> accesses;   // 1 for each access in fast memory
 };
@@ -73,14 +75,15 @@ class ChainPlanner {
   Arrivals Start(const BufferChain& chain) const;
   Arrivals CrossGap(const BufferChain& chain, size_t link) const;
   void Reach(const BufferChain& chain, size_t link, const Arrivals& arrivals);
-  double Hold(double bytes, uint32_t begin, uint32_t end) const;
+  double Hold(const BufferChain& chain, uint32_t begin, uint32_t end) const;
   double CopyIn(const BufferChain& chain, const ChainLink& link) const;
   static WriteBackTime TimeBefore(const BufferChain& chain, size_t link, bool held);
   static WriteBackTime TimeAtEnd(const BufferChain& chain);
   double WriteBack(const BufferChain& chain, const WriteBackTime& time) const;
   double EndCost(const BufferChain& chain) const;
 
-  void UseMemory(double bytes, uint32_t begin, uint32_t end, Usage& usage) const;
+  static void UseBytes(double bytes, uint32_t begin, uint32_t end, Usage& usage);
+  static void UseHold(const BufferChain& chain, uint32_t begin, uint32_t end, Usage& usage);
   void UseCopyIn(const BufferChain& chain, const ChainLink& link, Usage& usage) const;
   void UseWriteBack(const BufferChain& chain, const WriteBackTime& time, Usage& usage) const;
   void UseEnd(const BufferChain& chain, Usage& usage) const;
@@ -90,6 +93,9 @@ class ChainPlanner {
   std::vector<double> wait_;  // cycles for a byte moved while waiting, n + 1 entries
   const Prices* prices_ = nullptr;
   std::vector<double> held_before_;  // prefix sums of the prices of memory, n + 1 entries
+
+  // The same for the prices of limit k and all later limits.
+  std::array<std::vector<double>, kLargeLimits> large_before_;
   RangeMinimum bandwidth_;
   RangeMinimum copy_in_;
   RangeMinimum write_back_;

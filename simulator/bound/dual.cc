@@ -32,6 +32,7 @@ Dual::Dual(const Program& program)
 Prices Dual::FirstPrices() const {
   Prices prices;
   prices.memory.assign(program_.instruction_count(), 0);
+  for (std::vector<double>& large : prices.large) large.assign(program_.instruction_count(), 0);
   prices.bandwidth.assign(program_.instruction_count(), 0);
   prices.access = FindSavings(program_);
   return prices;
@@ -50,6 +51,7 @@ double Dual::UnlimitedSavedCycles() const {
 double Dual::Evaluate(const Prices& prices, Prices& subgradient) {
   const uint32_t n = program_.instruction_count();
   usage_.memory.assign(n, 0);
+  for (std::vector<double>& large : usage_.large) large.assign(n, 0);
   usage_.bandwidth.assign(n, 0);
   usage_.accesses.assign(program_.access_count(), 0);
   chosen_.assign(program_.access_count(), 0);
@@ -66,6 +68,14 @@ double Dual::Evaluate(const Prices& prices, Prices& subgradient) {
     value += choice.worth + prices.memory[i] * capacity_;
     subgradient.memory[i] = counts_memory_[i] ? capacity_ - usage_.memory[i] : 0;
     subgradient.bandwidth[i] = choice.idle_bytes - usage_.bandwidth[i];
+  }
+  for (size_t k = 0; k < kLargeLimits; ++k) {
+    const double limit = static_cast<double>(k + 1);
+    subgradient.large[k].resize(n);
+    for (uint32_t i = 0; i < n; ++i) {
+      value += prices.large[k][i] * limit;
+      subgradient.large[k][i] = counts_memory_[i] ? limit - usage_.large[k][i] : 0;
+    }
   }
   for (uint32_t a = 0; a < program_.access_count(); ++a) {
     subgradient.access[a] = usage_.accesses[a] - chosen_[a];

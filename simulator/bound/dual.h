@@ -17,12 +17,13 @@ namespace mallocmuzero::bound {
 // alone gives at least what a mapping can save:
 //   - During each instruction the buffers in fast memory fit into it. (Their addresses are
 //     ignored.)
+//   - During each instruction few large buffers are in fast memory (kLargeLimits).
 //   - During each instruction copies move at most the bandwidth that the instruction leaves; more
 //     bytes move only while the program waits, at the full rate of HBM.
 //   - Each buffer's value is made, kept, copied and used in an order that is possible.
-// The dual takes the first two properties into the objective, with a price for each byte, and it
-// prices each access, so that instructions (InstructionTerms) and buffers (ChainPlanner) choose
-// apart from each other. Its value is an upper bound for every choice of prices.
+// The dual takes the first three properties into the objective, with prices, and it also prices
+// each access, so that instructions (InstructionTerms) and buffers (ChainPlanner) choose apart from
+// each other. Its value is an upper bound for every choice of prices.
 class Dual {
  public:
   // The program must outlive the dual.

@@ -13,6 +13,7 @@ namespace mallocmuzero {
 namespace {
 
 using bound::Dual;
+using bound::kLargeLimits;
 using bound::Prices;
 
 // Adam's averages (Kingma and Ba, 2015) of the subgradient and of its square.
@@ -53,8 +54,8 @@ class PriceMover {
 };
 
 // Minimises the dual. The search sees all prices in one unit, cycles: a price of memory times the
-// capacity, a price of bandwidth times the bytes that HBM moves during the instruction, a price of
-// an access.
+// capacity, a price of a large buffer times their limit, a price of bandwidth times the bytes that
+// HBM moves during the instruction, a price of an access.
 class PriceSearch {
  public:
   PriceSearch(const Program& program, const UpperBoundOptions& options)
@@ -62,6 +63,7 @@ class PriceSearch {
         dual_(program),
         prices_(dual_.FirstPrices()),
         memory_(prices_.memory.size()),
+        large_(kLargeLimits * prices_.memory.size()),
         bandwidth_(prices_.bandwidth.size()),
         access_(prices_.access.size()) {
     const double rate = program.hardware().hbm_bytes_per_cycle();
@@ -77,8 +79,13 @@ class PriceSearch {
     best.prices = prices_;
     const double accesses = std::max<double>(1, static_cast<double>(prices_.access.size()));
     const double first_length = kFirstStep * best.saved_cycles / accesses;
-    while (best.steps < options_.steps && absl::Now() < options_.deadline) {
-      const double progress = static_cast<double>(best.steps) / options_.steps;
+    const absl::Time start = absl::Now();
+    for (absl::Time now = start; best.steps < options_.steps && now < options_.deadline;
+         now = absl::Now()) {
+      // A search that will not finish its steps must shorten them sooner. Without a deadline the
+      // second share is 0.
+      const double progress = std::max(static_cast<double>(best.steps) / options_.steps,
+                                       absl::FDivDuration(now - start, options_.deadline - start));
       ++best.steps;
       Move({.length = first_length * std::pow(kLastStep, progress),
             .mean_correction = 1 / (1 - std::pow(kMeanDecay, best.steps)),
@@ -101,6 +108,16 @@ class PriceSearch {
       prices_.bandwidth[i] =
           std::clamp(prices_.bandwidth[i] - bandwidth / bytes_[i], 0.0, dual_.wait_prices()[i]);
     }
+    const size_t count = prices_.memory.size();
+    for (size_t k = 0; k < kLargeLimits; ++k) {
+      const double limit = static_cast<double>(k + 1);
+      for (size_t i = 0; i < count; ++i) {
+        double& price = prices_.large[k][i];
+        const double move =
+            large_.Move(k * count + i, subgradient_.large[k][i] / limit, step) / limit;
+        price = std::max(0.0, price - move);
+      }
+    }
     for (size_t a = 0; a < prices_.access.size(); ++a) {
       prices_.access[a] -= access_.Move(a, subgradient_.access[a], step);
     }
@@ -111,6 +128,7 @@ class PriceSearch {
   Prices prices_;
   Prices subgradient_;
   PriceMover memory_;
+  PriceMover large_;
   PriceMover bandwidth_;
   PriceMover access_;
   std::vector<double> bytes_;  // that HBM moves during one execution of each instruction
