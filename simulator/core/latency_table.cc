@@ -301,4 +301,69 @@ double LatencyTable::SparseCycles(const Formula& formula, uint64_t fast_mask) co
   return std::clamp(cycles, formula.floor, formula.ceiling);
 }
 
+void LatencyTable::Include(const Observed& observed, LatencyEnvelope& envelope) {
+  envelope.least_cycles = std::min(envelope.least_cycles, observed.cycles);
+  envelope.most_cycles = std::max(envelope.most_cycles, observed.cycles);
+  if (observed.fast_mask == 0) {
+    envelope.base_cycles = std::min(envelope.base_cycles, observed.cycles);
+    return;
+  }
+  double excess = envelope.base_cycles - observed.cycles;
+  for (uint64_t rest = observed.fast_mask; rest != 0; rest &= rest - 1) {
+    excess -= envelope.savings[__builtin_ctzll(rest)];
+  }
+  if (excess <= 0) return;
+  const double share = excess / __builtin_popcountll(observed.fast_mask);
+  for (uint64_t rest = observed.fast_mask; rest != 0; rest &= rest - 1) {
+    envelope.savings[__builtin_ctzll(rest)] += share;
+  }
+}
+
+LatencyEnvelope LatencyTable::DenseEnvelope(uint32_t first, uint32_t access_count) const {
+  LatencyEnvelope envelope;
+  envelope.least_cycles = envelope.base_cycles = envelope.most_cycles = dense_cycles_[first];
+  envelope.savings.assign(access_count, 0);
+  for (uint64_t mask = 1; mask < uint64_t{1} << access_count; ++mask) {
+    Include({mask, dense_cycles_[first + mask]}, envelope);
+  }
+  return envelope;
+}
+
+LatencyEnvelope LatencyTable::FormulaEnvelope(const Formula& formula) const {
+  LatencyEnvelope envelope;
+  envelope.least_cycles = formula.floor;
+  envelope.base_cycles = std::clamp(formula.base, formula.floor, formula.ceiling);
+  const double* savings = savings_.data() + formula.first_saving;
+  double most = formula.base;
+  const size_t entries =
+      formula.access_count + (formula.has_pairs ? PairIndex(0, formula.access_count) : 0);
+  for (size_t k = 0; k < entries; ++k) most += std::max(0.0, -savings[k]);
+  envelope.most_cycles = std::clamp(most, formula.floor, formula.ceiling);
+  for (uint32_t k = 0; k < formula.access_count; ++k) {
+    envelope.savings.push_back(std::max(0.0, savings[k]));
+  }
+  if (formula.has_pairs) {
+    // A pair saves only if both accesses are in fast memory, so half of it for each is a bound.
+    for (uint32_t k = 0; k < formula.access_count; ++k) {
+      for (uint32_t j = 0; j < k; ++j) {
+        const double half = std::max(0.0, savings[formula.access_count + PairIndex(j, k)]) / 2;
+        envelope.savings[j] += half;
+        envelope.savings[k] += half;
+      }
+    }
+  }
+  for (uint32_t e = 0; e < formula.exception_count; ++e) {
+    Include(observed_[formula.first_exception + e], envelope);
+  }
+  for (uint32_t o = 0; o < formula.observation_count; ++o) {
+    Include(observed_[formula.first_observation + o], envelope);
+  }
+  return envelope;
+}
+
+LatencyEnvelope LatencyTable::Envelope(uint32_t instruction, uint32_t access_count) const {
+  const Row& row = rows_[instruction];
+  return row.dense ? DenseEnvelope(row.first, access_count) : FormulaEnvelope(formulas_[row.first]);
+}
+
 }  // namespace mallocmuzero

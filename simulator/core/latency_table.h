@@ -14,6 +14,17 @@
 
 namespace mallocmuzero {
 
+// A lower bound on the cycles of one instruction under any set of accesses in fast memory.
+struct LatencyEnvelope {
+  // One execution takes at least max(least_cycles, base_cycles - the sum of `savings` of the
+  // accesses in fast memory).
+  double least_cycles = 0;
+  double base_cycles = 0;
+  std::vector<double> savings;  // one for each access, cycles, at least 0
+
+  double most_cycles = 0;  // at most this, under any set
+};
+
 // Immutable; safe to read from many threads at once.
 class LatencyTable {
  public:
@@ -46,6 +57,11 @@ class LatencyTable {
     if (row.dense) return dense_cycles_[row.first + fast_mask];
     return SparseCycles(formulas_[row.first], fast_mask);
   }
+
+  // Bounds for an instruction with `access_count` accesses. They are close for instructions with
+  // many accesses, whose cycles follow the last two rules above, and loose for instructions that
+  // have few: their sets of accesses can be tried instead.
+  LatencyEnvelope Envelope(uint32_t instruction, uint32_t access_count) const;
 
  private:
   // The place of an instruction's cycles. For an instruction with few accesses, dense_cycles_ has
@@ -81,6 +97,11 @@ class LatencyTable {
   class Builder;
 
   double SparseCycles(const Formula& formula, uint64_t fast_mask) const;
+  LatencyEnvelope DenseEnvelope(uint32_t first, uint32_t access_count) const;
+  LatencyEnvelope FormulaEnvelope(const Formula& formula) const;
+
+  // Lowers the bounds to an observation that lies below them.
+  static void Include(const Observed& observed, LatencyEnvelope& envelope);
 
   std::vector<Row> rows_;
   std::vector<double> dense_cycles_;

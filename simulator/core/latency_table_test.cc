@@ -1,5 +1,6 @@
 #include "simulator/core/latency_table.h"
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -148,6 +149,42 @@ std::string ErrorAfter(const Change& change) {
   change(*proto.mutable_latency());
   SealProgram(proto);
   return std::string(Program::FromProto(proto).status().message());
+}
+
+// The bounds hold for every set of accesses, with observations and pairs that break the formula.
+void ExpectEnvelopeHolds(const Program& program) {
+  const uint32_t count = program.access_count();
+  const LatencyEnvelope envelope = program.latency().Envelope(0, count);
+  ASSERT_EQ(envelope.savings.size(), count);
+  for (uint64_t set = 0; set < uint64_t{1} << count; ++set) {
+    double bound = envelope.base_cycles;
+    for (uint32_t k = 0; k < count; ++k) bound -= (set >> k & 1) != 0 ? envelope.savings[k] : 0;
+    const double cycles = program.latency().Cycles(0, set);
+    EXPECT_GE(cycles + 1e-9, std::max(bound, envelope.least_cycles)) << set;
+    EXPECT_LE(cycles, envelope.most_cycles) << set;
+  }
+}
+
+TEST(LatencyTable, EnvelopeHoldsForEverySet) {
+  for (const int count : {4, 9}) {  // tabulated, and by the formula
+    ProgramBuilder builder;
+    std::vector<testing::AccessSpec> accesses;
+    for (int b = 0; b < count; ++b) {
+      accesses.push_back(Read(builder.AddBuffer(100, {.live_in = true}), 10 * b - 8));
+    }
+    const uint32_t instruction = builder.AddInstruction(200, accesses);
+    builder.SetBounds(instruction, 60, 220);
+    builder.AddObserved(instruction, 0b0011, 40).AddObserved(instruction, 0b0110, 230);
+    builder.AddException(instruction, 0b1000, 100);
+    v1::Program proto = builder.BuildProto();
+    for (int pair = 0; pair < count * (count - 1) / 2; ++pair) {
+      proto.mutable_latency()->mutable_classes(0)->add_pair_savings_cycles(pair % 5 - 1);
+    }
+    SealProgram(proto);
+    const absl::StatusOr<Program> program = Program::FromProto(proto);
+    ASSERT_TRUE(program.ok()) << program.status();
+    ExpectEnvelopeHolds(*program);
+  }
 }
 
 TEST(LatencyTable, NamesTheFieldThatIsWrong) {

@@ -1,0 +1,64 @@
+"""Tests of bounds.py with a made-up binary."""
+
+from __future__ import annotations
+
+import pathlib
+import stat
+import subprocess
+import sys
+
+import bounds
+import pytest
+
+FAKE = """#!{python}
+import json
+print(json.dumps(dict(total_cycles={cycles}, default_cycles=100.0, all_hbm_cycles=120.0,
+                      bound_cycles=85.0, unlimited_cycles=70.0, solver="local_search")))
+"""
+
+
+@pytest.fixture
+def workloads(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A folder with one program."""
+    (tmp_path / "tpu_v6e").mkdir()
+    (tmp_path / "tpu_v6e/gpt.program").touch()
+    return tmp_path
+
+
+def run(workloads: pathlib.Path, cycles: float, *flags: str) -> str:
+    """Runs the script with a binary that finds a mapping of `cycles`."""
+    binary = workloads / "map"
+    binary.write_text(FAKE.format(python=sys.executable, cycles=cycles))
+    binary.chmod(binary.stat().st_mode | stat.S_IEXEC)
+    command = [sys.executable, bounds.__file__, "--workloads", str(workloads)]
+    ran = subprocess.run(
+        [*command, "--binary", str(binary), *flags], check=True, capture_output=True, text=True
+    )
+    return ran.stdout
+
+
+def test_a_better_mapping_replaces_the_best_known_one(workloads: pathlib.Path) -> None:
+    """A worse one does not."""
+    run(workloads, 92.0, "--budget", "1s")
+    run(workloads, 90.0, "--budget", "2s")
+    run(workloads, 95.0, "--budget", "3s")
+    known = bounds.read_registry(workloads / "best_known.csv")
+    assert known == {("tpu_v6e", "gpt"): bounds.Known(90.0, "local_search", "2s")}
+
+
+def test_the_table_names_gap_and_share(workloads: pathlib.Path) -> None:
+    """Best known 90, bound 85, without limits 70: the bound closes 15 of 20."""
+    row = "| tpu_v6e | gpt | 10.00 % | 15.00 % | 5.00 | 75 % | local_search, 1s |"
+    assert row in run(workloads, 90.0, "--budget", "1s")
+
+
+def test_a_table_without_a_search_leaves_the_registry(workloads: pathlib.Path) -> None:
+    """The known mapping counts although the short search finds a worse one."""
+    run(workloads, 90.0, "--budget", "1s")
+    before = (workloads / "best_known.csv").read_text()
+    document = workloads / "bounds.md"
+    document.write_text(f"# Bounds\n{bounds.BEGIN}\nold\n{bounds.END}\n")
+    run(workloads, 99.0, "--budget", "0s", "--write", str(document))
+    assert "| 10.00 % | 15.00 % |" in document.read_text()
+    assert "old" not in document.read_text()
+    assert (workloads / "best_known.csv").read_text() == before

@@ -1,0 +1,31 @@
+// Bytes that buffers take in fast memory, and bytes that fast memory has for them.
+
+#ifndef MALLOCMUZERO_SIMULATOR_BOUND_ALIGNED_BYTES_H_
+#define MALLOCMUZERO_SIMULATOR_BOUND_ALIGNED_BYTES_H_
+
+#include <cstdint>
+
+#include "mallocmuzero/v1/hardware.pb.h"
+#include "simulator/core/program_types.h"
+
+namespace mallocmuzero::bound {
+
+inline double RoundUpToAlignment(const v1::Hardware& hardware, int64_t bytes) {
+  const int64_t alignment = hardware.fast_memory_alignment_bytes();
+  return static_cast<double>((bytes + alignment - 1) / alignment * alignment);
+}
+
+// The bytes up to the next address at which another buffer may begin.
+inline double AlignedBytes(const v1::Hardware& hardware, const Buffer& buffer) {
+  return RoundUpToAlignment(hardware, buffer.bytes);
+}
+
+// The aligned bytes of buffers that are in fast memory at the same time do not exceed this. The
+// last buffer may end at the end of the memory, so the capacity is rounded up.
+inline double AlignedCapacity(const v1::Hardware& hardware) {
+  return RoundUpToAlignment(hardware, hardware.fast_memory_bytes());
+}
+
+}  // namespace mallocmuzero::bound
+
+#endif  // MALLOCMUZERO_SIMULATOR_BOUND_ALIGNED_BYTES_H_

@@ -1,0 +1,86 @@
+#include "simulator/bound/dual.h"
+
+#include <algorithm>
+
+#include "absl/types/span.h"
+#include "simulator/bound/aligned_bytes.h"
+#include "simulator/core/savings.h"
+
+namespace mallocmuzero::bound {
+namespace {
+
+bool IsMarker(const Instruction& instruction) {
+  return instruction.kind == InstructionKind::kLoopBegin ||
+         instruction.kind == InstructionKind::kLoopEnd;
+}
+
+}  // namespace
+
+Dual::Dual(const Program& program)
+    : program_(program),
+      capacity_(AlignedCapacity(program.hardware())),
+      chains_(FindBufferChains(program)),
+      instructions_(program),
+      planner_(program) {
+  const double rate = program.hardware().hbm_bytes_per_cycle();
+  for (const Instruction& instruction : program.instructions()) {
+    wait_prices_.push_back(instruction.execution_count / rate);
+    counts_memory_.push_back(!IsMarker(instruction));
+  }
+}
+
+Prices Dual::FirstPrices() const {
+  Prices prices;
+  prices.memory.assign(program_.instruction_count(), 0);
+  for (std::vector<double>& large : prices.large) large.assign(program_.instruction_count(), 0);
+  prices.bandwidth.assign(program_.instruction_count(), 0);
+  prices.access = FindSavings(program_);
+  return prices;
+}
+
+double Dual::UnlimitedSavedCycles() const {
+  const std::vector<double> free(program_.access_count(), 0);
+  std::vector<double> chosen(program_.access_count(), 0);
+  double saved = 0;
+  for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
+    saved += instructions_.Best(i, /*idle_price=*/0, free, absl::MakeSpan(chosen)).worth;
+  }
+  return saved;
+}
+
+double Dual::Evaluate(const Prices& prices, Prices& subgradient) {
+  const uint32_t n = program_.instruction_count();
+  usage_.memory.assign(n, 0);
+  for (std::vector<double>& large : usage_.large) large.assign(n, 0);
+  usage_.bandwidth.assign(n, 0);
+  usage_.accesses.assign(program_.access_count(), 0);
+  chosen_.assign(program_.access_count(), 0);
+  double value = 0;
+  planner_.SetPrices(prices);
+  for (const BufferChain& chain : chains_) value += planner_.Plan(chain, usage_);
+
+  subgradient.memory.resize(n);
+  subgradient.bandwidth.resize(n);
+  subgradient.access.resize(program_.access_count());
+  for (uint32_t i = 0; i < n; ++i) {
+    const InstructionChoice choice =
+        instructions_.Best(i, prices.bandwidth[i], prices.access, absl::MakeSpan(chosen_));
+    value += choice.worth + prices.memory[i] * capacity_;
+    subgradient.memory[i] = counts_memory_[i] ? capacity_ - usage_.memory[i] : 0;
+    subgradient.bandwidth[i] = choice.idle_bytes - usage_.bandwidth[i];
+  }
+  for (size_t k = 0; k < kLargeLimits; ++k) {
+    const double limit = static_cast<double>(k + 1);
+    subgradient.large[k].resize(n);
+    for (uint32_t i = 0; i < n; ++i) {
+      value += prices.large[k][i] * limit;
+      subgradient.large[k][i] = counts_memory_[i] ? limit - usage_.large[k][i] : 0;
+    }
+  }
+  for (uint32_t a = 0; a < program_.access_count(); ++a) {
+    subgradient.access[a] = usage_.accesses[a] - chosen_[a];
+  }
+  return value;
+}
+
+}  // namespace mallocmuzero::bound

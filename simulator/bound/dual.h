@@ -1,0 +1,64 @@
+// The Lagrangian relaxation of mapping a program: an upper bound on what any mapping saves.
+
+#ifndef MALLOCMUZERO_SIMULATOR_BOUND_DUAL_H_
+#define MALLOCMUZERO_SIMULATOR_BOUND_DUAL_H_
+
+#include <vector>
+
+#include "simulator/bound/buffer_chains.h"
+#include "simulator/bound/chain_plan.h"
+#include "simulator/bound/instruction_terms.h"
+#include "simulator/bound/prices.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero::bound {
+
+// A valid mapping has the following properties. Maximising the saved cycles with these properties
+// alone gives at least what a mapping can save:
+//   - During each instruction the buffers in fast memory fit into it. (Their addresses are
+//     ignored.)
+//   - During each instruction few large buffers are in fast memory (kLargeLimits).
+//   - During each instruction copies move at most the bandwidth that the instruction leaves; more
+//     bytes move only while the program waits, at the full rate of HBM.
+//   - Each buffer's value is made, kept, copied and used in an order that is possible.
+// The dual takes the first three properties into the objective, with prices, and it also prices
+// each access, so that instructions (InstructionTerms) and buffers (ChainPlanner) choose apart from
+// each other. Its value is an upper bound for every choice of prices.
+class Dual {
+ public:
+  // The program must outlive the dual.
+  explicit Dual(const Program& program);
+
+  // The value at some prices, cycles of one run, and a subgradient: how the value changes when a
+  // price grows.
+  double Evaluate(const Prices& prices, Prices& subgradient);
+
+  // The cycles that are saved if fast memory holds every tensor and copies take no time.
+  double UnlimitedSavedCycles() const;
+
+  // Prices of 0 for memory and bandwidth, and for each access what it saves alone.
+  Prices FirstPrices() const;
+
+  // The most that a price of bandwidth may be, by instruction.
+  const std::vector<double>& wait_prices() const { return wait_prices_; }
+
+  // Whether a price of memory counts: false at loop markers, where carried buffers share bytes.
+  bool has_memory_price(uint32_t instruction) const { return counts_memory_[instruction]; }
+
+  double capacity() const { return capacity_; }
+
+ private:
+  const Program& program_;
+  const double capacity_;  // bytes
+  const std::vector<BufferChain> chains_;
+  const InstructionTerms instructions_;
+  ChainPlanner planner_;
+  std::vector<double> wait_prices_;
+  std::vector<bool> counts_memory_;
+  Usage usage_;
+  std::vector<double> chosen_;
+};
+
+}  // namespace mallocmuzero::bound
+
+#endif  // MALLOCMUZERO_SIMULATOR_BOUND_DUAL_H_

@@ -1,0 +1,143 @@
+#include "simulator/bound/upper_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "simulator/bound/dual.h"
+
+namespace mallocmuzero {
+namespace {
+
+using bound::Dual;
+using bound::kLargeLimits;
+using bound::Prices;
+
+// Adam's averages (Kingma and Ba, 2015) of the subgradient and of its square.
+constexpr double kMeanDecay = 0.9;
+constexpr double kSquareDecay = 0.99;
+constexpr double kSmallRoot = 1e-3;  // keeps the first steps of rarely changed prices short
+
+// The length of the first step, as a share of what an access saves on average, and of the last step
+// as a share of the first. Subgradients do not become small near the optimum, so that only shorter
+// steps come close to it.
+constexpr double kFirstStep = 0.5;
+constexpr double kLastStep = 1e-3;
+
+// The place in the search: how long steps are, and what Adam's averages lack because they began at
+// 0.
+struct StepSize {
+  double length = 0;
+  double mean_correction = 1;
+  double square_correction = 1;
+};
+
+// Adam's averages for one kind of prices.
+class PriceMover {
+ public:
+  explicit PriceMover(size_t count) : mean_(count, 0), square_(count, 0) {}
+
+  // How far price k moves against its subgradient.
+  double Move(size_t k, double subgradient, const StepSize& step) {
+    mean_[k] += (1 - kMeanDecay) * (subgradient - mean_[k]);
+    square_[k] += (1 - kSquareDecay) * (subgradient * subgradient - square_[k]);
+    const double root = std::sqrt(square_[k] * step.square_correction);
+    return step.length * mean_[k] * step.mean_correction / (root + kSmallRoot);
+  }
+
+ private:
+  std::vector<double> mean_;
+  std::vector<double> square_;
+};
+
+// Minimises the dual. The search sees all prices in one unit, cycles: a price of memory times the
+// capacity, a price of a large buffer times their limit, a price of bandwidth times the bytes that
+// HBM moves during the instruction, a price of an access.
+class PriceSearch {
+ public:
+  PriceSearch(const Program& program, const UpperBoundOptions& options)
+      : options_(options),
+        dual_(program),
+        prices_(dual_.FirstPrices()),
+        memory_(prices_.memory.size()),
+        large_(kLargeLimits * prices_.memory.size()),
+        bandwidth_(prices_.bandwidth.size()),
+        access_(prices_.access.size()) {
+    const double rate = program.hardware().hbm_bytes_per_cycle();
+    for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+      bytes_.push_back(std::max(1.0, program.latency().Cycles(i, 0) * rate));
+    }
+  }
+
+  UpperBound Run() {
+    UpperBound best;
+    best.unlimited_saved_cycles = dual_.UnlimitedSavedCycles();
+    best.saved_cycles = dual_.Evaluate(prices_, subgradient_);
+    best.prices = prices_;
+    const double accesses = std::max<double>(1, static_cast<double>(prices_.access.size()));
+    const double first_length = kFirstStep * best.saved_cycles / accesses;
+    const absl::Time start = absl::Now();
+    for (absl::Time now = start; best.steps < options_.steps && now < options_.deadline;
+         now = absl::Now()) {
+      // A search that will not finish its steps must shorten them sooner. Without a deadline the
+      // second share is 0.
+      const double progress = std::max(static_cast<double>(best.steps) / options_.steps,
+                                       absl::FDivDuration(now - start, options_.deadline - start));
+      ++best.steps;
+      Move({.length = first_length * std::pow(kLastStep, progress),
+            .mean_correction = 1 / (1 - std::pow(kMeanDecay, best.steps)),
+            .square_correction = 1 / (1 - std::pow(kSquareDecay, best.steps))});
+      const double value = dual_.Evaluate(prices_, subgradient_);
+      if (value >= best.saved_cycles) continue;
+      best.saved_cycles = value;
+      best.prices = prices_;
+    }
+    return best;
+  }
+
+ private:
+  void Move(const StepSize& step) {
+    const double capacity = dual_.capacity();
+    for (size_t i = 0; i < prices_.memory.size(); ++i) {
+      const double memory = memory_.Move(i, subgradient_.memory[i] / capacity, step);
+      prices_.memory[i] = std::max(0.0, prices_.memory[i] - memory / capacity);
+      const double bandwidth = bandwidth_.Move(i, subgradient_.bandwidth[i] / bytes_[i], step);
+      prices_.bandwidth[i] =
+          std::clamp(prices_.bandwidth[i] - bandwidth / bytes_[i], 0.0, dual_.wait_prices()[i]);
+    }
+    const size_t count = prices_.memory.size();
+    for (size_t k = 0; k < kLargeLimits; ++k) {
+      const double limit = static_cast<double>(k + 1);
+      for (size_t i = 0; i < count; ++i) {
+        double& price = prices_.large[k][i];
+        const double move =
+            large_.Move(k * count + i, subgradient_.large[k][i] / limit, step) / limit;
+        price = std::max(0.0, price - move);
+      }
+    }
+    for (size_t a = 0; a < prices_.access.size(); ++a) {
+      prices_.access[a] -= access_.Move(a, subgradient_.access[a], step);
+    }
+  }
+
+  const UpperBoundOptions& options_;
+  Dual dual_;
+  Prices prices_;
+  Prices subgradient_;
+  PriceMover memory_;
+  PriceMover large_;
+  PriceMover bandwidth_;
+  PriceMover access_;
+  std::vector<double> bytes_;  // that HBM moves during one execution of each instruction
+};
+
+}  // namespace
+
+UpperBound FindUpperBound(const Program& program, const UpperBoundOptions& options) {
+  return PriceSearch(program, options).Run();
+}
+
+}  // namespace mallocmuzero

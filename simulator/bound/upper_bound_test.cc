@@ -1,0 +1,131 @@
+#include "simulator/bound/upper_bound.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "env/program_set.h"
+#include "env/solvers/solve.h"
+#include "env/testing/random_game_program.h"
+#include "env/testing/tiny_program.h"
+#include "gtest/gtest.h"
+#include "simulator/core/simulate.h"
+#include "simulator/core/testing/program_builder.h"
+
+namespace mallocmuzero {
+namespace {
+
+using testing::ProgramBuilder;
+using testing::Read;
+using testing::Write;
+
+// Rounding in sums of a few hundred terms.
+constexpr double kRounding = 1e-9;
+
+// The number of random programs of a test; more in long runs.
+int ProgramCount(int usual) {
+  const char* const count = std::getenv("MALLOCMUZERO_BOUND_PROGRAMS");
+  return count == nullptr ? usual : std::atoi(count);
+}
+
+// The cycles that the solver's mapping saves against everything in HBM.
+double SavedBy(absl::string_view solver, const PlayedProgram& played, const SolveOptions& options) {
+  const absl::StatusOr<Solution> solution = Solve(solver, played.rules(), options);
+  EXPECT_TRUE(solution.ok()) << solution.status();
+  return solution.ok() ? played.rules().all_hbm_cycles() - solution->cycles : 0;
+}
+
+std::unique_ptr<PlayedProgram> Played(Program program) {
+  absl::StatusOr<std::unique_ptr<PlayedProgram>> played = PlayedProgram::Create(std::move(program));
+  EXPECT_TRUE(played.ok()) << played.status();
+  return *std::move(played);
+}
+
+TEST(UpperBound, IsAtLeastTheOptimumOfTinyPrograms) {
+  std::mt19937_64 random(1);
+  for (int k = 0; k < ProgramCount(150); ++k) {
+    const std::unique_ptr<PlayedProgram> played = Played(testing::TinyProgram(random, 8));
+    const double saved = SavedBy(solver_name::kExhaustive, *played, {});
+    const UpperBound bound = FindUpperBound(played->program(), {.steps = 300});
+    EXPECT_GE(bound.saved_cycles, saved * (1 - kRounding)) << "program " << k;
+  }
+}
+
+// Programs with loops that carry values, updates, pairs of savings and a cross-program prefetch.
+TEST(UpperBound, IsAtLeastTheBestKnownGameOfRandomPrograms) {
+  std::mt19937_64 random(2);
+  for (int k = 0; k < ProgramCount(100); ++k) {
+    const std::unique_ptr<PlayedProgram> played = Played(testing::RandomGameProgram(random));
+    const double saved = SavedBy(solver_name::kLocalSearch, *played, {.max_games = 50});
+    const UpperBound bound = FindUpperBound(played->program(), {.steps = 300});
+    EXPECT_GE(bound.saved_cycles, saved - kRounding * played->rules().all_hbm_cycles())
+        << "program " << k;
+  }
+}
+
+// Two values of 600 bytes in a memory of 1024: one of them can be in fast memory, and the better
+// one saves 30 cycles.
+TEST(UpperBound, KnowsThatTwoValuesDoNotFit) {
+  ProgramBuilder builder;
+  const uint32_t a = builder.AddBuffer(600);
+  const uint32_t b = builder.AddBuffer(600);
+  builder.AddInstruction(1000, {Write(a, 10)});
+  builder.AddInstruction(1000, {Write(b, 5)});
+  builder.AddInstruction(1000, {Read(a, 20), Read(b, 15)});
+  EXPECT_NEAR(FindUpperBound(builder.Build()).saved_cycles, 30, 0.5);
+}
+
+// A copy of 1000 bytes takes 100 cycles of HBM's 10 bytes a cycle, and nothing runs before the read
+// that it could hide behind: waiting costs more than the 60 cycles that the read saves.
+TEST(UpperBound, KnowsThatNoBandwidthIsLeftForACopy) {
+  ProgramBuilder builder;
+  const uint32_t weights = builder.AddBuffer(1000, {.live_in = true});
+  builder.AddInstruction(200, {Read(weights, 60)});
+  EXPECT_NEAR(FindUpperBound(builder.Build()).saved_cycles, 0, 0.5);
+}
+
+// With 50 cycles before the read, half of the copy is free and the other half costs 50 cycles of
+// waiting, which leaves 10 of the 60 cycles. The relaxation may also copy and use half of the
+// value: it saves 30.
+TEST(UpperBound, MayUseAFractionOfAValue) {
+  ProgramBuilder builder;
+  const uint32_t weights = builder.AddBuffer(1000, {.live_in = true});
+  builder.AddInstruction(50);
+  builder.AddInstruction(200, {Read(weights, 60)});
+  EXPECT_NEAR(FindUpperBound(builder.Build()).saved_cycles, 30, 0.5);
+}
+
+// A result must be in HBM at the end. 100 bytes take 10 cycles, for which the program waits.
+TEST(UpperBound, CountsTheWriteBackOfAResult) {
+  ProgramBuilder builder;
+  const uint32_t result = builder.AddBuffer(100, {.live_out = true});
+  builder.AddInstruction(100, {Write(result, 25)});
+  EXPECT_NEAR(FindUpperBound(builder.Build()).saved_cycles, 15, 0.5);
+}
+
+TEST(UpperBound, IsTheSameForTheSameProgram) {
+  std::mt19937_64 random(3);
+  const Program program = testing::RandomGameProgram(random);
+  EXPECT_EQ(FindUpperBound(program).saved_cycles, FindUpperBound(program).saved_cycles);
+}
+
+TEST(UpperBound, IsLooserButThereWhenTheDeadlineHasPassed) {
+  std::mt19937_64 random(4);
+  const Program program = testing::RandomGameProgram(random);
+  const UpperBound late = FindUpperBound(program, {.deadline = absl::InfinitePast()});
+  EXPECT_EQ(late.steps, 0);
+  EXPECT_GE(late.saved_cycles, FindUpperBound(program).saved_cycles);
+}
+
+TEST(UpperBound, OfAProgramWithoutAccessesIsZero) {
+  ProgramBuilder builder;
+  builder.AddInstruction(10);
+  EXPECT_EQ(FindUpperBound(builder.Build()).saved_cycles, 0);
+}
+
+}  // namespace
+}  // namespace mallocmuzero
