@@ -52,6 +52,8 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
              .status = [role] { return role->status(); },
              .stop = [role](absl::Duration grace) { return role->Stop(grace); },
              .health = [role] { return role->health(); },
+             // It has its run and serves weights as soon as it has started.
+             .ready = [role] { return role->status(); },
              .peers = [role] { return role->peers(); }};
        }});
 }

@@ -72,7 +72,8 @@ absl::StatusOr<ExitCode> Serve(const v1::ReplayShard& shard,
                                              role->Stop(grace);
                                              return absl::OkStatus();
                                            },
-                                       .health = [role] { return role->Health(); }};
+                                       .health = [role] { return role->Health(); },
+                                       .ready = [role] { return role->Ready(); }};
                   }});
 }
 

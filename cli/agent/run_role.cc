@@ -31,22 +31,45 @@ constexpr absl::Duration kCheckInterval = absl::Seconds(1);
 
 constexpr uint32_t kLastPort = 65535;
 
-// The answer of /healthz: OK while the role starts and stops, and the role's own health otherwise.
-class RoleHealth {
+// An answer of the metrics server that changes while the role starts, runs and stops.
+class Check {
  public:
-  void Follow(std::function<absl::Status()> health) {
+  explicit Check(absl::Status status) { Set(std::move(status)); }
+
+  void Follow(std::function<absl::Status()> role) {
     const absl::MutexLock lock(&mutex_);
-    health_ = std::move(health);
+    answer_ = std::move(role);
   }
-  absl::Status Say() const {
+  void Set(absl::Status status) {
+    Follow([status = std::move(status)] { return status; });
+  }
+  absl::Status Answer() const {
     const absl::MutexLock lock(&mutex_);
-    return health_ == nullptr ? absl::OkStatus() : health_();
+    return answer_();
   }
 
  private:
   mutable absl::Mutex mutex_;
-  std::function<absl::Status()> health_ ABSL_GUARDED_BY(mutex_);
+  std::function<absl::Status()> answer_ ABSL_GUARDED_BY(mutex_);
 };
+
+// The answers of /healthz and /readyz. A role that starts or stops is well, but not ready.
+struct Checks {
+  Check health{absl::OkStatus()};
+  Check readiness{absl::UnavailableError("starting")};
+};
+
+// Null if the role has no metrics address.
+absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
+    const RoleOptions& options, const std::shared_ptr<prometheus::Registry>& registry,
+    const Checks& checks) {
+  if (options.metrics_address.empty()) return nullptr;
+  const absl::StatusOr<std::string> token = options.security->MetricsToken(options.metrics_address);
+  if (!token.ok()) return token.status();
+  return MetricsServer::Listen(
+      options.metrics_address, registry, [&checks] { return checks.health.Answer(); }, *token,
+      [&checks] { return checks.readiness.Answer(); });
+}
 
 // Until a signal comes or the role cannot go on.
 absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
@@ -104,30 +127,25 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   PassOnGrpcLog([](absl::string_view text) { Log(LogLevel::kWarning, "grpc", text); });
   const StopSignal signal;
   const auto registry = std::make_shared<prometheus::Registry>();
-  RoleHealth health;
-  std::unique_ptr<MetricsServer> metrics;
-  if (!options.metrics_address.empty()) {
-    const absl::StatusOr<std::string> token =
-        options.security->MetricsToken(options.metrics_address);
-    if (!token.ok()) return token.status();
-    absl::StatusOr<std::unique_ptr<MetricsServer>> server = MetricsServer::Listen(
-        options.metrics_address, registry, [&health] { return health.Say(); }, *token);
-    if (!server.ok()) return server.status();
-    metrics = *std::move(server);
-  }
+  Checks checks;
+  const absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
+      ServeMetrics(options, registry, checks);
+  if (!metrics.ok()) return metrics.status();
   absl::StatusOr<RunningRole> role = options.start(*registry);
   if (!role.ok()) return role.status();
   Log(LogLevel::kInfo, options.name,
-      metrics == nullptr
+      *metrics == nullptr
           ? role->description
           : absl::StrCat(role->description, ", metrics on ", options.metrics_address));
-  health.Follow(role->health);
+  checks.health.Follow(role->health);
+  checks.readiness.Follow(role->ready);
   NotifyReady();
   const absl::Status ended = WaitForEnd(options.name, signal, *role);
   if (!ended.ok()) {
     Log(LogLevel::kError, options.name, absl::StrCat("cannot go on: ", ended.message()));
   }
-  health.Follow([] { return absl::OkStatus(); });
+  checks.health.Set(absl::OkStatus());
+  checks.readiness.Set(absl::UnavailableError("stopping"));
   const absl::Time before = absl::Now();
   const absl::Status stopped = role->stop(kGrace);
   const std::string epilogue = role->epilogue();

@@ -55,6 +55,9 @@ struct RunningRole {
   // The role's health, which /healthz reports. Must not wait.
   std::function<absl::Status()> health = [] { return absl::OkStatus(); };
 
+  // An error that says why the role cannot do its work now, which /readyz reports. Must not wait.
+  std::function<absl::Status()> ready = [] { return absl::OkStatus(); };
+
   // What is to be told of it once it has stopped; empty: nothing.
   std::function<std::string()> epilogue = [] { return std::string(); };
 

@@ -128,6 +128,12 @@ class ReplayShard::Impl {
     return absl::UnavailableError(absl::StrCat("disk: ", hang));
   }
 
+  absl::Status Ready() const {
+    const ReplayBlock block = service_->Blocked();
+    if (block.why.empty() || block.flow_control()) return absl::OkStatus();
+    return absl::UnavailableError(block.why);
+  }
+
   void Stop(absl::Duration grace) {
     if (stopped_.HasBeenNotified()) return;
     stopped_.Notify();
@@ -232,6 +238,8 @@ v1::ReplayStats ReplayShard::Stats() const { return impl_->Stats(); }
 v1::RoleStatus ReplayShard::Status() const { return impl_->Status(); }
 
 absl::Status ReplayShard::Health() const { return impl_->Health(); }
+
+absl::Status ReplayShard::Ready() const { return impl_->Ready(); }
 
 void ReplayShard::Stop(absl::Duration grace) { impl_->Stop(grace); }
 

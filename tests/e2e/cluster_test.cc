@@ -48,6 +48,32 @@ TEST_F(Cluster, AShardServesUntilItIsTerminated) {
   EXPECT_THAT(ended.err, HasSubstr(" I a: stopped in "));
 }
 
+TEST_F(Cluster, ADrainedShardIsWellButNotReady) {
+  RunningMallocmuzero shard({"replay", "--config", config_, "--shard", "a"});
+  ASSERT_TRUE(shard.WaitForLine(" I a: listens on 127.0.0.1:"));
+  EXPECT_THAT(HttpGet("127.0.0.1", metrics_port_, "/readyz"), HasSubstr(" 200 "));
+  const Arguments drain = {"replay", "--config", config_, "--shard", "a", "--drain", "on"};
+  ASSERT_EQ(RunMallocmuzero(drain).exit_code, 0);
+  const std::string answer = HttpGet("127.0.0.1", metrics_port_, "/readyz");
+  EXPECT_THAT(answer, HasSubstr(" 503 "));
+  EXPECT_THAT(answer, HasSubstr("draining: inserts are refused"));
+  EXPECT_THAT(HttpGet("127.0.0.1", metrics_port_, "/healthz"), HasSubstr(" 200 "));
+}
+
+TEST_F(Cluster, AnActorWithoutALearnerIsWellButNotReady) {
+  const uint16_t port = FreePort();
+  const std::string config =
+      folder_.Write("actor.textproto",
+                    absl::StrCat("learner { workloads: 'none' address: '127.0.0.1:", FreePort(),
+                                 "' }\nactor { metrics_address: '127.0.0.1:", port, "' }\n"));
+  RunningMallocmuzero actor({"actor", "--config", config});
+  ASSERT_TRUE(actor.WaitForLine(" W actor.0: the learner on "));
+  EXPECT_THAT(HttpGet("127.0.0.1", port, "/healthz"), HasSubstr(" 200 "));
+  const std::string answer = HttpGet("127.0.0.1", port, "/readyz");
+  EXPECT_THAT(answer, HasSubstr(" 503 "));
+  EXPECT_THAT(answer, HasSubstr("waits for: learner"));
+}
+
 TEST_F(Cluster, MistakesAreOneLine) {
   RunningMallocmuzero shard({"replay", "--config", config_, "--shard", "a"});
   ASSERT_TRUE(shard.WaitForLine("listens on"));
