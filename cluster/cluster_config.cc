@@ -61,15 +61,17 @@ void MakePathsAbsolute(const std::string& file, v1::ClusterConfig& config) {
 }  // namespace
 
 absl::StatusOr<v1::ClusterConfig> ParseClusterConfig(absl::string_view text,
-                                                     const std::string& path, ConfigScope scope) {
+                                                     const std::string& path, ConfigScope scope,
+                                                     absl::Span<const ConfigOverride> overrides) {
   if (text.size() > kMostTextBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": ", text.size(), " bytes: at most ", kMostTextBytes, " expected"));
   }
   v1::ClusterConfig config;
   ConfigMistakes mistakes;
-  const ConfigPlaces places = ParseConfigText(text, config, mistakes);
+  ConfigPlaces places = ParseConfigText(text, config, mistakes);
   if (!places.complete) return mistakes.ToStatus(path);
+  places.overrides = ApplyOverrides(overrides, config, mistakes);
   const ConfigSection root(config, places, mistakes);
   FillIn(config, root);
   MakePathsAbsolute(path, config);
@@ -78,10 +80,11 @@ absl::StatusOr<v1::ClusterConfig> ParseClusterConfig(absl::string_view text,
   return config;
 }
 
-absl::StatusOr<v1::ClusterConfig> ReadClusterConfig(const std::string& path, ConfigScope scope) {
+absl::StatusOr<v1::ClusterConfig> ReadClusterConfig(const std::string& path, ConfigScope scope,
+                                                    absl::Span<const ConfigOverride> overrides) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
-  return ParseClusterConfig(*text, path, scope);
+  return ParseClusterConfig(*text, path, scope, overrides);
 }
 
 }  // namespace mallocmuzero

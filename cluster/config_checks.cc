@@ -59,7 +59,7 @@ class Checker {
     HostPort address;  // of the first port
     uint32_t count;    // of ports in a row
     std::string field;
-    int line;
+    std::string where;  // the field's line, or the override that set it
   };
 
   void CheckRateLimit(const v1::ReplayShard& shard, const ConfigSection& section);
@@ -171,7 +171,8 @@ void Checker::CheckListen(const std::string& address, const ConfigSection& secti
     const absl::Status status = security_->CheckListenAddress(address);
     if (!status.ok()) section.Complain("address", MessageOf(status));
   }
-  CheckFree({*parsed, 1, section.PathOf("address"), section.LineOf("address")}, section, "address");
+  CheckFree({*parsed, 1, section.PathOf("address"), section.WhereIs("address")}, section,
+            "address");
 }
 
 void Checker::CheckMetrics(const std::string& address, uint32_t count, const std::string& machine,
@@ -193,7 +194,7 @@ void Checker::CheckMetrics(const std::string& address, uint32_t count, const std
   // otherwise shards on other machines could not use the same metrics port.
   const std::optional<HostPort> there = ParseHostPort(machine);
   if (IsWildcard(*parsed) && there.has_value()) parsed->host = there->host;
-  CheckFree({*parsed, count, section.PathOf(kField), section.LineOf(kField)}, section, kField);
+  CheckFree({*parsed, count, section.PathOf(kField), section.WhereIs(kField)}, section, kField);
 }
 
 void Checker::CheckFree(const Place& place, const ConfigSection& section,
@@ -206,7 +207,7 @@ void Checker::CheckFree(const Place& place, const ConfigSection& section,
     }
     return section.Complain(
         field, absl::StrCat(ToString({place.address.host, first}), " is taken by ", other.field,
-                            " in line ", other.line + 1, "; another port expected"));
+                            " in ", other.where, "; another port expected"));
   }
   places_.push_back(place);
 }

@@ -18,7 +18,7 @@ namespace mallocmuzero::cli {
 namespace {
 
 struct ActorFlags {
-  std::string config;
+  ConfigFlags config;
   uint32_t index = 0;
   bool reanalyse = false;
 };

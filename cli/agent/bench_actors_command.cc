@@ -23,7 +23,7 @@ namespace {
 constexpr uint32_t kMostActors = 100'000;
 
 struct ActorsFlags {
-  std::string config;
+  ConfigFlags config;
   bench::SyntheticOptions options;
 };
 

@@ -18,7 +18,7 @@ namespace mallocmuzero::cli {
 namespace {
 
 struct LearnerFlags {
-  std::string config;
+  ConfigFlags config;
   uint32_t rank = 0;
   bool new_run = false;
 };
@@ -29,7 +29,7 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
   if (flags.new_run) loaded->config.mutable_learner()->set_new_run(true);
   const v1::LearnerRole& learner = loaded->config.learner();
   if (flags.rank >= learner.processes()) {
-    return absl::InvalidArgumentError(absl::StrCat("--rank: ", flags.rank, ": ", flags.config,
+    return absl::InvalidArgumentError(absl::StrCat("--rank: ", flags.rank, ": ", flags.config.file,
                                                    " has ", learner.processes(),
                                                    " learner processes, counted from 0"));
   }

@@ -24,7 +24,7 @@ namespace mallocmuzero::cli {
 namespace {
 
 struct ReplayFlags {
-  std::string config;
+  ConfigFlags config;
   std::string shard;
   bool list_ids = false;
   bool checkpoint = false;
@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<v1::ReplayShard>> ChooseShards(const v1::ClusterConfi
     if (flags.shard.empty() || flags.shard == shard.name()) chosen.push_back(shard);
   }
   if (chosen.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("--shard: ", flags.config, " has no '",
+    return absl::InvalidArgumentError(absl::StrCat("--shard: ", flags.config.file, " has no '",
                                                    flags.shard, "'; it has ",
                                                    absl::StrJoin(names, ", ")));
   }
@@ -110,7 +110,7 @@ absl::StatusOr<ExitCode> RunReplay(const ReplayFlags& flags) {
   if (!IsAdmin(flags)) {
     if (shards->size() == 1) return Serve(shards->front(), loaded->security);
     return absl::InvalidArgumentError(absl::StrCat("--shard: which one of ", shards->size(),
-                                                   " shards of ", flags.config, " is it?"));
+                                                   " shards of ", flags.config.file, " is it?"));
   }
   absl::Status all = absl::OkStatus();
   for (const v1::ReplayShard& shard : *shards) {

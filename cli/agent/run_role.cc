@@ -1,5 +1,7 @@
 #include "cli/agent/run_role.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "base/child_process.h"
 #include "base/log.h"
 #include "base/stop_signal.h"
+#include "cluster/config_overrides.h"
 #include "cluster/peer_log.h"
 #include "metrics/metrics_server.h"
 #include "rpc/grpc_log.h"
@@ -87,8 +90,14 @@ absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
 
 }  // namespace
 
-absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigScope scope) {
-  absl::StatusOr<v1::ClusterConfig> config = ReadClusterConfig(path, scope);
+absl::StatusOr<LoadedConfig> LoadClusterConfig(const ConfigFlags& flags, ConfigScope scope) {
+  std::vector<ConfigOverride> overrides = OverridesFromEnvironment(environ);
+  for (const std::string& setting : flags.settings) {
+    absl::StatusOr<ConfigOverride> given = OverrideFromFlag(setting);
+    if (!given.ok()) return given.status();
+    overrides.push_back(*std::move(given));
+  }
+  absl::StatusOr<v1::ClusterConfig> config = ReadClusterConfig(flags.file, scope, overrides);
   if (!config.ok()) {
     const absl::string_view message = config.status().message();
     const auto lines = 1 + std::count(message.begin(), message.end(), '\n');
@@ -96,7 +105,7 @@ absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigSc
     for (const absl::string_view line : absl::StrSplit(message, '\n')) {
       WriteToStderr(absl::StrCat("mallocmuzero: ", line, "\n"));
     }
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", lines, " mistakes"));
+    return absl::InvalidArgumentError(absl::StrCat(flags.file, ": ", lines, " mistakes"));
   }
   absl::StatusOr<std::shared_ptr<const Security>> security =
       Security::Load(config->security(), "/");
@@ -104,10 +113,20 @@ absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigSc
   return LoadedConfig{*std::move(config), *std::move(security)};
 }
 
-void AddConfigOption(CLI::App& command, std::string& path) {
-  command.add_option("--config", path, "The configuration of the cluster (ClusterConfig, text).")
+void AddConfigOption(CLI::App& command, ConfigFlags& flags) {
+  command
+      .add_option("--config", flags.file, "The configuration of the cluster (ClusterConfig, text).")
       ->type_name("FILE")
       ->required();
+  command
+      .add_option("--set", flags.settings,
+                  "Sets one field of the configuration instead of the file, such as "
+                  "learner.run_dir=/data/run or replay.0.mode=MEMORY. May be repeated. The "
+                  "environment variable MALLOCMUZERO_SET_learner__run_dir does the same, and the "
+                  "flag wins.")
+      ->type_name("FIELD=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t index,

@@ -25,7 +25,7 @@ namespace {
 constexpr absl::Duration kTimeout = absl::Seconds(2);
 
 struct StatusFlags {
-  std::string config;
+  ConfigFlags config;
   bool json = false;
 };
 

@@ -32,7 +32,7 @@ constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 constexpr absl::Duration kLearnerGrace = absl::Seconds(75);
 
 struct UpFlags {
-  std::string config;
+  ConfigFlags config;
   std::string duration;
   std::string logs;
   std::string status_interval = "10s";
@@ -42,8 +42,9 @@ struct UpFlags {
 // A stage needs the stages before it.
 enum Stage : uint8_t { kReplay, kLearner, kActors };
 
+// `file` is the path of the configuration, which must not depend on the working directory.
 std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const std::string& binary,
-                                         const std::string& file, bool new_run) {
+                                         const std::string& file, const UpFlags& flags) {
   std::vector<SupervisedProcess> processes;
   for (const v1::ReplayShard& shard : config.replay()) {
     processes.push_back(
@@ -55,7 +56,7 @@ std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const 
                          {binary, "learner", "--config", file, "--rank", absl::StrCat(rank)},
                          kLearner,
                          kLearnerGrace});
-    if (new_run) processes.back().command.emplace_back("--new-run");
+    if (flags.new_run) processes.back().command.emplace_back("--new-run");
   }
   for (uint32_t i = 0; i < config.actor().count(); ++i) {
     processes.push_back({absl::StrCat("actor.", i),
@@ -67,6 +68,11 @@ std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const 
         {absl::StrCat("reanalyse.", i),
          {binary, "actor", "--config", file, "--index", absl::StrCat(i), "--reanalyse"},
          kActors});
+  }
+  for (SupervisedProcess& process : processes) {
+    for (const std::string& setting : flags.config.settings) {
+      process.command.insert(process.command.end(), {"--set", setting});
+    }
   }
   return processes;
 }
@@ -109,9 +115,9 @@ absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loa
   std::error_code error;
   const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
-  const std::filesystem::path file = std::filesystem::absolute(flags.config, error);
+  const std::filesystem::path file = std::filesystem::absolute(flags.config.file, error);
   SupervisorOptions options;
-  options.processes = Processes(loaded.config, binary.string(), file.string(), flags.new_run);
+  options.processes = Processes(loaded.config, binary.string(), file.string(), flags);
   options.log_folder = flags.logs.empty() ? (file.parent_path() / "logs").string() : flags.logs;
   options.hopeless_exit_code = static_cast<int>(ExitCode::kBadInput);
   options.on_line = [](absl::string_view name, absl::string_view line) {

@@ -1,6 +1,7 @@
 // The roles of a cluster as commands: a shard that serves, and questions to it; and bad usage.
 
 #include <csignal>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace mallocmuzero::e2e {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 using Arguments = std::vector<std::string>;
 
@@ -139,6 +141,22 @@ TEST_F(Cluster, EveryMistakeOfTheConfigurationIsSaid) {
   EXPECT_THAT(learner.err, HasSubstr("learner.workloads[0]: no file or folder"));
 }
 
+TEST_F(Cluster, FlagsAndTheEnvironmentSetFields) {
+  const std::string other = absl::StrCat("127.0.0.1:", FreePort());
+  const std::string third = absl::StrCat("127.0.0.1:", FreePort());
+  const RunResult flag = RunMallocmuzero(
+      {"status", "--config", config_, "--json", "--set", "replay.1.address=" + other});
+  EXPECT_THAT(flag.out, HasSubstr(other));
+  setenv("MALLOCMUZERO_SET_replay__1__address", other.c_str(), 1);
+  const RunResult variable = RunMallocmuzero({"status", "--config", config_, "--json"});
+  const RunResult both = RunMallocmuzero(
+      {"status", "--config", config_, "--json", "--set", "replay[1].address=" + third});
+  unsetenv("MALLOCMUZERO_SET_replay__1__address");
+  EXPECT_THAT(variable.out, HasSubstr(other));
+  EXPECT_THAT(both.out, HasSubstr(third));
+  EXPECT_THAT(both.out, Not(HasSubstr(other)));
+}
+
 TEST_F(Cluster, BadUsageIsOneLine) {
   const struct {
     Arguments arguments;
@@ -148,6 +166,11 @@ TEST_F(Cluster, BadUsageIsOneLine) {
       {{"replay", "--config", folder_.Path("none")}, folder_.Path("none")},
       {{"replay", "--config", config_}, "--shard"},
       {{"replay", "--config", config_, "--shard", "c"}, "it has a, b"},
+      {{"status", "--config", config_, "--set", "learner.run_dri=/x"},
+       "--set learner.run_dri=/x: no field 'run_dri'; run_dir is one"},
+      {{"status", "--config", config_, "--set", "actor.count=many"},
+       "--set actor.count=many: uint32 expected"},
+      {{"status", "--config", config_, "--set", "actor"}, "--set actor: FIELD=VALUE expected"},
       {{"replay", "--config", config_, "--drain", "maybe"}, "--drain"},
       {{"replay", "--config", config_, "--list-ids", "--checkpoint"}, "--checkpoint"},
       {{"bench", "actors", "--config", config_, "--games-per-second", "3"}, "--actors"},
