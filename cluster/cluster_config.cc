@@ -18,7 +18,9 @@ constexpr size_t kMostTextBytes = 1 << 20;
 
 void FillIn(v1::ClusterConfig& config, const ConfigSection& root) {
   root.Nested("learner").FillIn(DefaultLearnerRole());
-  root.Nested("actor").FillIn(DefaultActorRole());
+  const ConfigSection actor = root.Nested("actor");
+  actor.FillIn(DefaultActorRole());
+  if (!actor.Given("expected")) config.mutable_actor()->set_expected(config.actor().count());
   root.Nested("reanalyse").FillIn(DefaultReanalyseRole());
   if (config.replay().empty()) {
     v1::ReplayShard& shard = *config.add_replay();
@@ -30,6 +32,11 @@ void FillIn(v1::ClusterConfig& config, const ConfigSection& root) {
     root.Nested("replay", i)
         .FillIn(DefaultReplayShard(config.replay(i).name(), config.learner().options()));
   }
+  for (v1::ReplayShard& shard : *config.mutable_replay()) {
+    if (shard.listen_address().empty()) shard.set_listen_address(shard.address());
+  }
+  v1::LearnerRole& learner = *config.mutable_learner();
+  if (learner.listen_address().empty()) learner.set_listen_address(learner.address());
 }
 
 // Makes a path absolute; an empty path stays empty.

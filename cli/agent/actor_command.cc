@@ -68,6 +68,7 @@ void AddActorCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "actor");
   const auto flags = std::make_shared<ActorFlags>();
   AddConfigOption(*command, flags->config);
+  AddLogFormatOption(*command);
   command
       ->add_option("--index", flags->index,
                    "The number of this actor among the actors of the configuration. Its spool file "

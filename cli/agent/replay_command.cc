@@ -126,6 +126,7 @@ void AddReplayCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "replay");
   const auto flags = std::make_shared<ReplayFlags>();
   AddConfigOption(*command, flags->config);
+  AddLogFormatOption(*command);
   command
       ->add_option("--shard", flags->shard,
                    "The name of the shard. By default the command runs the only shard, or "

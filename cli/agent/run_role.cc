@@ -103,7 +103,11 @@ absl::StatusOr<LoadedConfig> LoadClusterConfig(const ConfigFlags& flags, ConfigS
     const auto lines = 1 + std::count(message.begin(), message.end(), '\n');
     if (lines == 1) return config.status();
     for (const absl::string_view line : absl::StrSplit(message, '\n')) {
-      WriteToStderr(absl::StrCat("mallocmuzero: ", line, "\n"));
+      if (GetLogFormat() == LogFormat::kJson) {
+        Log(LogLevel::kError, "mallocmuzero", line);
+      } else {
+        WriteToStderr(absl::StrCat("mallocmuzero: ", line, "\n"));
+      }
     }
     return absl::InvalidArgumentError(absl::StrCat(flags.file, ": ", lines, " mistakes"));
   }
@@ -127,6 +131,18 @@ void AddConfigOption(CLI::App& command, ConfigFlags& flags) {
       ->type_name("FIELD=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void AddLogFormatOption(CLI::App& command) {
+  command
+      .add_option_function<std::string>(
+          "--log-format",
+          [](const std::string& format) {
+            SetLogFormat(format == "json" ? LogFormat::kJson : LogFormat::kText);
+          },
+          "The form of the log: text, or json with one object a line. The default is text.")
+      ->type_name("text|json")
+      ->check(CLI::IsMember({"text", "json"}));
 }
 
 absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t index,

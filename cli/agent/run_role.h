@@ -45,6 +45,9 @@ absl::StatusOr<LoadedConfig> LoadClusterConfig(const ConfigFlags& flags, ConfigS
 // Adds the flags --config, which is required, and --set.
 void AddConfigOption(CLI::App& command, ConfigFlags& flags);
 
+// Adds the flag --log-format, which sets the form of the process's log (base/log.h).
+void AddLogFormatOption(CLI::App& command);
+
 // "host:port" with `index` added to the port; an empty address stays empty. InvalidArgument if the
 // port would be too large. The error names the flag of `index` and the field of `address`.
 absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t index,

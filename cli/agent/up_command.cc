@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/log.h"
+#include "base/message_json.h"
 #include "base/stop_signal.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/run_role.h"
@@ -21,6 +22,7 @@
 #include "cli/duration_flag.h"
 #include "cluster/cluster_status.h"
 #include "cluster/supervisor.h"
+#include "mallocmuzero/v1/log.pb.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -73,8 +75,22 @@ std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const 
     for (const std::string& setting : flags.config.settings) {
       process.command.insert(process.command.end(), {"--set", setting});
     }
+    if (GetLogFormat() == LogFormat::kJson) {
+      process.command.insert(process.command.end(), {"--log-format", "json"});
+    }
   }
   return processes;
+}
+
+// Shows a line that a process wrote.
+void ShowLine(absl::string_view name, absl::string_view line) {
+  if (GetLogFormat() == LogFormat::kText) {
+    return WriteToStderr(absl::StrCat(name, " | ", line, "\n"));
+  }
+  // The line is a JSON object unless a library or the system wrote it.
+  v1::LogRecord record;
+  if (MessageFromJson(line, record).ok()) return WriteToStderr(absl::StrCat(line, "\n"));
+  Log(LogLevel::kWarning, name, line);
 }
 
 // Logs the state of the cluster at intervals, on a thread of its own.
@@ -120,9 +136,7 @@ absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loa
   options.processes = Processes(loaded.config, binary.string(), file.string(), flags);
   options.log_folder = flags.logs.empty() ? (file.parent_path() / "logs").string() : flags.logs;
   options.hopeless_exit_code = static_cast<int>(ExitCode::kBadInput);
-  options.on_line = [](absl::string_view name, absl::string_view line) {
-    WriteToStderr(absl::StrCat(name, " | ", line, "\n"));
-  };
+  options.on_line = ShowLine;
   options.on_event = [](LogLevel level, const std::string& text) { Log(level, kName, text); };
   // A terminal that takes no more output must not block the supervisor.
   NeverWaitForStderr();
@@ -166,6 +180,7 @@ void AddUpCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "up");
   const auto flags = std::make_shared<UpFlags>();
   AddConfigOption(*command, flags->config);
+  AddLogFormatOption(*command);
   command
       ->add_option("--for", flags->duration,
                    "Stops the cluster after this time. By default it stops at Ctrl-C.")

@@ -90,7 +90,7 @@ class ReplayShard::Impl {
   absl::Status Listen(const ReplayShard& shard) {
     status_service_ = std::make_unique<StatusService>(shard, security_);
     absl::StatusOr<std::unique_ptr<RpcServer>> server =
-        RpcServer::Start({.address = config_.address(),
+        RpcServer::Start({.address = config_.listen_address(),
                           .security = security_,
                           .services = {service_.get(), status_service_.get()},
                           .registry = registry_});
@@ -211,7 +211,8 @@ absl::StatusOr<std::unique_ptr<ReplayShard>> ReplayShard::Start(
   if (!complete.ok()) return complete.status();
   // Checked before the data is opened, so that a mistake in the address is reported even if another
   // process has the data open.
-  if (absl::Status status = security->CheckListenAddress(config.address()); !status.ok()) {
+  if (absl::Status status = security->CheckListenAddress(complete->listen_address());
+      !status.ok()) {
     return status;
   }
   absl::StatusOr<std::unique_ptr<Storage>> storage = OpenStorage(*complete);
