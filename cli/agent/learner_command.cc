@@ -11,6 +11,7 @@
 #include "cli/agent/run_role.h"
 #include "cli/command_table.h"
 #include "cli/number_flag.h"
+#include "learner/role/cuda_device.h"
 #include "learner/role/learner_role.h"
 #include "rpc/security.h"
 
@@ -33,6 +34,8 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
                                                    " has ", learner.processes(),
                                                    " learner processes, counted from 0"));
   }
+  const absl::Status device = ChooseCudaDevice(learner, flags.rank);
+  if (!device.ok()) return device;
   const absl::StatusOr<std::string> metrics_address =
       NthAddress(learner.metrics_address(), flags.rank, "--rank", "learner.metrics_address");
   if (!metrics_address.ok()) return metrics_address.status();
@@ -64,6 +67,7 @@ void AddLearnerCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "learner");
   const auto flags = std::make_shared<LearnerFlags>();
   AddConfigOption(*command, flags->config);
+  AddLogFormatOption(*command);
   command
       ->add_option("--rank", flags->rank,
                    "The number of this process among learner.processes. The default is 0.")

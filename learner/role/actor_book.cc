@@ -68,7 +68,9 @@ absl::Status ActorBook::Check(const v1::ActorReport& report) const {
     }
   }
   for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
-    if (!std::isfinite(evaluation.policy_return())) return Wrong("evaluations", "finite returns");
+    if (!std::isfinite(evaluation.policy_return()) || !std::isfinite(evaluation.mean_return())) {
+      return Wrong("evaluations", "finite returns");
+    }
   }
   return absl::OkStatus();
 }
