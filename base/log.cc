@@ -10,10 +10,14 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/message_json.h"
+#include "base/utf8.h"
+#include "mallocmuzero/v1/log.pb.h"
 
 namespace mallocmuzero {
 namespace {
@@ -30,7 +34,24 @@ absl::string_view Letter(LogLevel level) {
   return "E";
 }
 
+const char* Severity(LogLevel level) {
+  switch (level) {
+    case LogLevel::kInfo:
+      return "INFO";
+    case LogLevel::kWarning:
+      return "WARNING";
+    case LogLevel::kError:
+      break;
+  }
+  return "ERROR";
+}
+
+std::string TimeText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
 std::atomic<bool> g_never_wait = false;
+std::atomic<LogFormat> g_format = LogFormat::kText;
 
 // A pipe that poll(2) reports as writable takes this many bytes without waiting.
 constexpr size_t kPart = PIPE_BUF;
@@ -69,13 +90,29 @@ void WriteWhatIsTaken(absl::string_view text) {
 
 std::string LogLine(absl::Time time, LogLevel level, absl::string_view name,
                     absl::string_view text) {
-  return absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()), " ",
-                      Letter(level), " ", name, ": ",
+  return absl::StrCat(TimeText(time), " ", Letter(level), " ", name, ": ",
                       absl::StrReplaceAll(text, {{"\n", " "}, {"\r", " "}}), "\n");
 }
 
+std::string JsonLogLine(absl::Time time, LogLevel level, absl::string_view name,
+                        absl::string_view text) {
+  v1::LogRecord record;
+  record.set_time(TimeText(time));
+  record.set_severity(Severity(level));
+  record.set_role(ToUtf8(std::string(name)));
+  record.set_message(ToUtf8(std::string(text)));
+  const absl::StatusOr<std::string> json = MessageToJson(record);
+  // A message of valid UTF-8 can always be printed.
+  return json.ok() ? absl::StrCat(*json, "\n") : LogLine(time, level, name, text);
+}
+
+void SetLogFormat(LogFormat format) { g_format = format; }
+
+LogFormat GetLogFormat() { return g_format; }
+
 void Log(LogLevel level, absl::string_view name, absl::string_view text) {
-  WriteToStderr(LogLine(absl::Now(), level, name, text));
+  const auto line = GetLogFormat() == LogFormat::kJson ? JsonLogLine : LogLine;
+  WriteToStderr(line(absl::Now(), level, name, text));
 }
 
 void NeverWaitForStderr() { g_never_wait = true; }

@@ -18,6 +18,16 @@ enum class LogLevel : uint8_t { kInfo, kWarning, kError };
 std::string LogLine(absl::Time time, LogLevel level, absl::string_view name,
                     absl::string_view text);
 
+// The same as one JSON object (LogRecord in log.proto) and a newline. Bytes that are not UTF-8
+// become question marks.
+std::string JsonLogLine(absl::Time time, LogLevel level, absl::string_view name,
+                        absl::string_view text);
+
+// Sets the form of this process's later lines; kText if never called. Thread-safe.
+enum class LogFormat : uint8_t { kText, kJson };
+void SetLogFormat(LogFormat format);
+LogFormat GetLogFormat();
+
 // Writes such a line, with the current time, to stderr in one piece. Thread-safe.
 void Log(LogLevel level, absl::string_view name, absl::string_view text);
 

@@ -20,6 +20,13 @@ TEST(Log, ALineSaysWhenWhoAndWhat) {
   EXPECT_EQ(LogLine(time, LogLevel::kInfo, "a", ""), "2001-09-09T01:46:40.123Z I a: \n");
 }
 
+TEST(Log, AJsonLineIsOneObject) {
+  const absl::Time time = absl::FromUnixMillis(1'000'000'000'123);
+  EXPECT_EQ(JsonLogLine(time, LogLevel::kWarning, "replay-0", "one\n\"two\" \\ \xff\x01"),
+            "{\"time\":\"2001-09-09T01:46:40.123Z\",\"severity\":\"WARNING\","
+            "\"role\":\"replay-0\",\"message\":\"one\\n\\\"two\\\" \\\\ ?\\u0001\"}\n");
+}
+
 // In a process of its own: the choice holds for good.
 TEST(Log, AReaderThatHasStoppedDoesNotStopTheWriter) {
   int ends[2];

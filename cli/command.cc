@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/log.h"
 #include "build_info.h"
 
 namespace mallocmuzero::cli {
@@ -24,6 +25,7 @@ namespace {
 void PrintError(std::string_view message) {
   const std::string line =
       absl::StrReplaceAll(absl::string_view(message.data(), message.size()), {{"\n", " "}});
+  if (GetLogFormat() == LogFormat::kJson) return Log(LogLevel::kError, "mallocmuzero", line);
   std::fputs(absl::StrCat("mallocmuzero: ", line, "\n").c_str(), stderr);
 }
 

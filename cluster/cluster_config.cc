@@ -18,7 +18,9 @@ constexpr size_t kMostTextBytes = 1 << 20;
 
 void FillIn(v1::ClusterConfig& config, const ConfigSection& root) {
   root.Nested("learner").FillIn(DefaultLearnerRole());
-  root.Nested("actor").FillIn(DefaultActorRole());
+  const ConfigSection actor = root.Nested("actor");
+  actor.FillIn(DefaultActorRole());
+  if (!actor.Given("expected")) config.mutable_actor()->set_expected(config.actor().count());
   root.Nested("reanalyse").FillIn(DefaultReanalyseRole());
   if (config.replay().empty()) {
     v1::ReplayShard& shard = *config.add_replay();
@@ -30,6 +32,11 @@ void FillIn(v1::ClusterConfig& config, const ConfigSection& root) {
     root.Nested("replay", i)
         .FillIn(DefaultReplayShard(config.replay(i).name(), config.learner().options()));
   }
+  for (v1::ReplayShard& shard : *config.mutable_replay()) {
+    if (shard.listen_address().empty()) shard.set_listen_address(shard.address());
+  }
+  v1::LearnerRole& learner = *config.mutable_learner();
+  if (learner.listen_address().empty()) learner.set_listen_address(learner.address());
 }
 
 // Makes a path absolute; an empty path stays empty.
@@ -61,15 +68,17 @@ void MakePathsAbsolute(const std::string& file, v1::ClusterConfig& config) {
 }  // namespace
 
 absl::StatusOr<v1::ClusterConfig> ParseClusterConfig(absl::string_view text,
-                                                     const std::string& path, ConfigScope scope) {
+                                                     const std::string& path, ConfigScope scope,
+                                                     absl::Span<const ConfigOverride> overrides) {
   if (text.size() > kMostTextBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": ", text.size(), " bytes: at most ", kMostTextBytes, " expected"));
   }
   v1::ClusterConfig config;
   ConfigMistakes mistakes;
-  const ConfigPlaces places = ParseConfigText(text, config, mistakes);
+  ConfigPlaces places = ParseConfigText(text, config, mistakes);
   if (!places.complete) return mistakes.ToStatus(path);
+  places.overrides = ApplyOverrides(overrides, config, mistakes);
   const ConfigSection root(config, places, mistakes);
   FillIn(config, root);
   MakePathsAbsolute(path, config);
@@ -78,10 +87,11 @@ absl::StatusOr<v1::ClusterConfig> ParseClusterConfig(absl::string_view text,
   return config;
 }
 
-absl::StatusOr<v1::ClusterConfig> ReadClusterConfig(const std::string& path, ConfigScope scope) {
+absl::StatusOr<v1::ClusterConfig> ReadClusterConfig(const std::string& path, ConfigScope scope,
+                                                    absl::Span<const ConfigOverride> overrides) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
-  return ParseClusterConfig(*text, path, scope);
+  return ParseClusterConfig(*text, path, scope, overrides);
 }
 
 }  // namespace mallocmuzero

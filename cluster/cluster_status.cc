@@ -93,7 +93,7 @@ std::string ToString(Health health) {
 
 StatusCollector::StatusCollector(const v1::ClusterConfig& config,
                                  std::shared_ptr<const Security> security)
-    : least_actors_(config.actor().count()), security_(std::move(security)) {
+    : least_actors_(config.actor().expected()), security_(std::move(security)) {
   const auto add = [this](v1::RoleStatus::Role role, const std::string& name,
                           const std::string& address) {
     Target target;

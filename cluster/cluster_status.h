@@ -44,8 +44,8 @@ class StatusCollector {
   // Asks all roles at once and blocks up to `timeout`. The result lists the shards and then the
   // learner, in the order of the configuration; a role that did not answer has `error` set. The
   // cluster is healthy if every role answers, all are well (kOk or kWaiting), and at least
-  // actor.count actors report. Silent actors neither count nor make the cluster unhealthy, since an
-  // actor may have been restarted under another name.
+  // actor.expected actors report. Silent actors neither count nor make the cluster unhealthy, since
+  // an actor may have been restarted under another name.
   v1::ClusterStatus Collect(absl::Duration timeout) const;
 
  private:

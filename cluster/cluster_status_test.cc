@@ -63,7 +63,7 @@ class ClusterStatus : public testing::Test {
     config_.mutable_replay(0)->set_address(shard_.address());
     config_.mutable_learner()->set_name("learner");
     config_.mutable_learner()->set_address(learner_.address());
-    config_.mutable_actor()->set_count(1);
+    config_.mutable_actor()->set_expected(1);
   }
 
   v1::ClusterStatus Collect() const {
@@ -142,7 +142,7 @@ TEST_F(ClusterStatus, ActorsThatAreHeardOfCount) {
   EXPECT_FALSE(Collect().healthy());
   learner.clear_peers();
   EXPECT_THAT(SummaryLine(Collect()), HasSubstr("too few actors"));
-  config_.mutable_actor()->set_count(0);
+  config_.mutable_actor()->set_expected(0);
   EXPECT_TRUE(Collect().healthy());
 }
 

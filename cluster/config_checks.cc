@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "actor/self_play.h"
 #include "base/thread_count.h"
+#include "cluster/address_checks.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
 #include "replay/client/replay_writer.h"
@@ -40,8 +41,8 @@ std::string MessageOf(const absl::Status& status) {
   return std::string(status.message().data(), status.message().size());
 }
 
-// Checks section after section. Remembers names, addresses and folders of earlier sections, which
-// later ones must not use again.
+// Checks section after section. Remembers names and folders of earlier sections, which later ones
+// must not use again.
 class Checker {
  public:
   Checker(const v1::ClusterConfig& config, const ConfigSection& root)
@@ -55,33 +56,14 @@ class Checker {
   void CheckActors();
 
  private:
-  struct Place {
-    HostPort address;  // of the first port
-    uint32_t count;    // of ports in a row
-    std::string field;
-    int line;
-  };
-
   void CheckRateLimit(const v1::ReplayShard& shard, const ConfigSection& section);
   void CheckOptions(const ConfigSection& learner);
   void CheckSearch(const ConfigSection& learner);
   void CheckName(const std::string& name, const ConfigSection& section);
 
-  // Checks the address of an RPC server: other roles must be able to find it, and it must be
-  // secured if strangers can reach it.
-  void CheckListen(const std::string& address, const ConfigSection& section);
-
-  // Checks the address of `count` metrics servers on consecutive ports; an empty address means
-  // none. `machine` is the address of an RPC server on the same machine.
-  void CheckMetrics(const std::string& address, uint32_t count, const std::string& machine,
-                    const ConfigSection& section);
-  // Complains if an earlier section has taken one of the ports.
-  void CheckFree(const Place& place, const ConfigSection& section, const std::string& field);
-
   const v1::ClusterConfig& config_;
   const ConfigSection& root_;
-  std::shared_ptr<const Security> security_;  // null if its section has mistakes
-  std::vector<Place> places_;
+  AddressChecks addresses_;
   std::vector<std::pair<std::string, std::string>> names_;    // name, field that has it
   std::vector<std::pair<std::string, std::string>> folders_;  // folder, field that has it
 };
@@ -119,7 +101,7 @@ void Checker::CheckSecurity() {
   if (!readable) return;
   absl::StatusOr<std::shared_ptr<const Security>> loaded = Security::Load(security, "/");
   if (loaded.ok()) {
-    security_ = *std::move(loaded);
+    addresses_.SetSecurity(*std::move(loaded));
     return;
   }
   // The message has the form "security.FIELD: what is wrong".
@@ -150,73 +132,12 @@ void Checker::CheckName(const std::string& name, const ConfigSection& section) {
   names_.emplace_back(name, section.PathOf("name"));
 }
 
-void Checker::CheckListen(const std::string& address, const ConfigSection& section) {
-  if (address.empty()) {
-    if (section.GivenOrUnreadable("address") && !section.Given("address")) return;
-    return section.Complain("address", "missing; host:port expected, such as 127.0.0.1:7410");
-  }
-  const std::optional<HostPort> parsed = ParseHostPort(address);
-  if (!parsed.has_value()) {
-    return section.Complain("address", absl::StrCat("'", address,
-                                                    "': host:port with a port from 1 to 65535 "
-                                                    "expected, such as 127.0.0.1:7410"));
-  }
-  if (IsWildcard(*parsed)) {
-    return section.Complain("address",
-                            absl::StrCat(address,
-                                         ": others look for it here; the name or address "
-                                         "of one machine expected"));
-  }
-  if (security_ != nullptr) {
-    const absl::Status status = security_->CheckListenAddress(address);
-    if (!status.ok()) section.Complain("address", MessageOf(status));
-  }
-  CheckFree({*parsed, 1, section.PathOf("address"), section.LineOf("address")}, section, "address");
-}
-
-void Checker::CheckMetrics(const std::string& address, uint32_t count, const std::string& machine,
-                           const ConfigSection& section) {
-  if (address.empty()) return;
-  constexpr char kField[] = "metrics_address";
-  std::optional<HostPort> parsed = ParseHostPort(address);
-  if (!parsed.has_value()) {
-    return section.Complain(kField, absl::StrCat("'", address,
-                                                 "': host:port with a port from 1 to 65535 "
-                                                 "expected, such as 127.0.0.1:9464"));
-  }
-  if (parsed->port + uint64_t{count} > 65536) {
-    return section.Complain(
-        kField, absl::StrCat(address, ": ", count, " processes take a port each, up to ",
-                             parsed->port + uint64_t{count} - 1, "; 65535 is the last one"));
-  }
-  // A wildcard stands for the addresses of one machine only, so take that machine's address:
-  // otherwise shards on other machines could not use the same metrics port.
-  const std::optional<HostPort> there = ParseHostPort(machine);
-  if (IsWildcard(*parsed) && there.has_value()) parsed->host = there->host;
-  CheckFree({*parsed, count, section.PathOf(kField), section.LineOf(kField)}, section, kField);
-}
-
-void Checker::CheckFree(const Place& place, const ConfigSection& section,
-                        const std::string& field) {
-  for (const Place& other : places_) {
-    const uint32_t first = std::max(place.address.port, other.address.port);
-    if (!AreSameHost(other.address, place.address) || first >= place.address.port + place.count ||
-        first >= other.address.port + other.count) {
-      continue;
-    }
-    return section.Complain(
-        field, absl::StrCat(ToString({place.address.host, first}), " is taken by ", other.field,
-                            " in line ", other.line + 1, "; another port expected"));
-  }
-  places_.push_back(place);
-}
-
 void Checker::CheckShard(int index) {
   const v1::ReplayShard& shard = config_.replay(index);
   const ConfigSection section = root_.Nested("replay", index);
   CheckName(shard.name(), section);
-  CheckListen(shard.address(), section);
-  CheckMetrics(shard.metrics_address(), 1, shard.address(), section);
+  addresses_.CheckListen(shard.address(), shard.listen_address(), section);
+  addresses_.CheckMetrics(shard.metrics_address(), 1, shard.address(), section);
   CheckRanges(section, {{"max_positions", 1, 4294967296.0},
                         {"max_bytes", kMebibyte, kHuge},
                         {"best_games", 0, 1 << 20},
@@ -295,8 +216,9 @@ void Checker::CheckLearner(bool programs) {
   const v1::LearnerRole& learner = config_.learner();
   const ConfigSection section = root_.Nested("learner");
   CheckName(learner.name(), section);
-  CheckListen(learner.address(), section);
-  CheckMetrics(learner.metrics_address(), learner.processes(), learner.address(), section);
+  addresses_.CheckListen(learner.address(), learner.listen_address(), section);
+  addresses_.CheckMetrics(learner.metrics_address(), learner.processes(), learner.address(),
+                          section);
   CheckRanges(section, {{"explored_decisions", 0, 1e6},
                         {"searched_share", 0, 1},
                         {"evaluated_share", 0, 1},
@@ -306,6 +228,8 @@ void Checker::CheckLearner(bool programs) {
                         {"checkpoint_seconds", 1, 86400},
                         {"processes", 1, 1024},
                         {"prefetched_batches", 1, 1024},
+                        {"scored_checkpoints", 0, 100000},
+                        {"scored_checkpoint_bytes", kMebibyte, kHuge},
                         {"threads", 1, kMostThreads}});
   CheckOptions(section);
   CheckSearch(section);
@@ -317,6 +241,11 @@ void Checker::CheckLearner(bool programs) {
   CheckFrom(section, programs);
   if (learner.run_dir().empty()) section.Complain("run_dir", "empty; a folder expected");
   if (learner.processes() > 1) CheckProcesses(section);
+  if (learner.devices_size() > 0 &&
+      learner.devices_size() != static_cast<int>(learner.processes())) {
+    section.Complain("devices", absl::StrCat(learner.devices_size(), " given, one for each of ",
+                                             learner.processes(), " processes expected"));
+  }
   if (learner.workloads().empty() && !section.GivenOrUnreadable("workloads") && programs) {
     section.Complain("workloads", "missing; a program or a folder of programs expected");
   }
@@ -341,9 +270,8 @@ void Checker::CheckProcesses(const ConfigSection& section) {
   if (!ParseHostPort(address).has_value()) {
     section.Complain(kField, absl::StrCat("'", address, "': host:port expected, where ",
                                           learner.processes(), " learner processes meet"));
-  } else if (security_ != nullptr) {
-    const absl::Status status = security_->CheckListenAddress(address);
-    if (!status.ok()) section.Complain(kField, MessageOf(status));
+  } else {
+    addresses_.CheckSecured(kField, address, section);
   }
 }
 
@@ -362,6 +290,7 @@ void Checker::CheckFrom(const ConfigSection& section, bool programs) {
 void Checker::CheckActors() {
   const ConfigSection actor = root_.Nested("actor");
   CheckRanges(actor, {{"count", 0, 10000},
+                      {"expected", 0, 100000},
                       {"threads", 0, kMostThreads},
                       {"games_in_flight", 1, 65536},
                       {"spool_bytes", kMebibyte, kMostSpoolBytes}});
@@ -370,15 +299,16 @@ void Checker::CheckActors() {
   const std::string machine = learner.has_value() && IsLoopback(*learner)
                                   ? config_.learner().address()
                                   : std::string("actors.invalid:1");
-  CheckMetrics(config_.actor().metrics_address(), config_.actor().count(), machine, actor);
+  addresses_.CheckMetrics(config_.actor().metrics_address(), config_.actor().count(), machine,
+                          actor);
   if (config_.actor().spool_dir().empty()) {
     actor.Complain("spool_dir", "empty; a folder expected for games that no shard has taken yet");
   }
   const ConfigSection reanalyse = root_.Nested("reanalyse");
   CheckRanges(reanalyse,
               {{"count", 0, 10000}, {"threads", 0, kMostThreads}, {"games_in_flight", 1, 65536}});
-  CheckMetrics(config_.reanalyse().metrics_address(), config_.reanalyse().count(), machine,
-               reanalyse);
+  addresses_.CheckMetrics(config_.reanalyse().metrics_address(), config_.reanalyse().count(),
+                          machine, reanalyse);
 }
 
 }  // namespace

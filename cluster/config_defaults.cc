@@ -32,6 +32,8 @@ v1::LearnerRole DefaultLearnerRole() {
   learner.set_checkpoint_seconds(60);
   learner.set_processes(1);
   learner.set_prefetched_batches(4);
+  learner.set_scored_checkpoints(20);
+  learner.set_scored_checkpoint_bytes(1024 * kBytesPerMebibyte);
   learner.set_threads(1);
   return learner;
 }

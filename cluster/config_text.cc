@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cluster/set_field.h"
 
 namespace mallocmuzero {
 namespace {
@@ -56,43 +57,14 @@ class Collector : public google::protobuf::io::ErrorCollector {
   std::vector<Entry> entries_;
 };
 
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 // Adds a mistake that suggests the most similar field. `text` is the parser's message, such as:
 //   Message type "mallocmuzero.v1.ReplayShard" has no field named "adress".
 void ComplainOfUnknownField(int line, const std::string& text, const Message& root,
                             ConfigMistakes& mistakes) {
   const std::vector<std::string> parts = absl::StrSplit(text, '"');
   const Descriptor* type = root.GetDescriptor()->file()->pool()->FindMessageTypeByName(parts[1]);
-  if (type == nullptr || parts[3].size() > 100) return mistakes.Add(line, "", text);
-  std::string nearest;
-  size_t least = 3;  // a name at this distance or more is another word
-  std::vector<absl::string_view> names;
-  for (int i = 0; i < type->field_count(); ++i) {
-    const std::string& name = type->field(i)->name();
-    names.push_back(name);
-    const size_t distance = EditDistance(parts[3], name);
-    if (distance < least) {
-      least = distance;
-      nearest = name;
-    }
-  }
-  mistakes.Add(line, parts[3],
-               nearest.empty()
-                   ? absl::StrCat("no such field; here may be ", absl::StrJoin(names, ", "))
-                   : absl::StrCat("no such field; ", nearest, " is one"));
+  if (type == nullptr) return mistakes.Add(line, "", text);
+  mistakes.Add(line, parts[3], absl::StrCat("no such field; ", SuggestField(*type, parts[3])));
 }
 
 // Returns the field's name if the line is "field: value" without braces, so that it can be left out
@@ -199,7 +171,9 @@ const FieldDescriptor* ConfigSection::Find(const std::string& field) const {
   return found;
 }
 
-bool ConfigSection::Given(const std::string& field) const { return PlaceOf(field, -1) >= 0; }
+bool ConfigSection::Given(const std::string& field) const {
+  return PlaceOf(field, -1) >= 0 || SourceBelow(PathOf(field)) != nullptr;
+}
 
 bool ConfigSection::GivenOrUnreadable(const std::string& field) const {
   return Given(field) || std::find(places_->unreadable.begin(), places_->unreadable.end(), field) !=
@@ -235,11 +209,42 @@ void ConfigSection::FillIn(const Message& defaults) const {
 
 void ConfigSection::Complain(const std::string& field, const std::string& message,
                              int index) const {
-  mistakes_->Add(LineOf(field, index), PathOf(field, index), message);
+  const std::string path = PathOf(field, index);
+  const auto exact = places_->overrides.find(path);
+  if (exact != places_->overrides.end()) {
+    return mistakes_->AddForOverride(exact->second, message);
+  }
+  const std::string* source = PlaceOf(field, index) < 0 ? SourceBelow(path) : nullptr;
+  // A section that the file does not have exists because of an override.
+  if (source == nullptr && tree_ == nullptr) source = SourceBelow(path_);
+  if (source != nullptr) {
+    return mistakes_->AddForOverride(*source, absl::StrCat(path, ": ", message));
+  }
+  mistakes_->Add(LineOf(field, index), path, message);
 }
 
 void ConfigSection::Complain(const std::string& message) const {
+  const std::string* source = tree_ == nullptr ? SourceBelow(path_) : nullptr;
+  if (source != nullptr) {
+    return mistakes_->AddForOverride(*source, absl::StrCat(path_, ": ", message));
+  }
   mistakes_->Add(line_, path_, message);
+}
+
+std::string ConfigSection::WhereIs(const std::string& field) const {
+  const auto exact = places_->overrides.find(PathOf(field));
+  if (exact != places_->overrides.end()) return exact->second;
+  return absl::StrCat("line ", LineOf(field) + 1);
+}
+
+const std::string* ConfigSection::SourceBelow(const std::string& path) const {
+  for (auto at = places_->overrides.lower_bound(path);
+       at != places_->overrides.end() && absl::StartsWith(at->first, path); ++at) {
+    const bool is_below = at->first.size() > path.size() &&
+                          (at->first[path.size()] == '.' || at->first[path.size()] == '[');
+    if (at->first == path || is_below) return &at->second;
+  }
+  return nullptr;
 }
 
 std::string ConfigSection::PathOf(const std::string& field, int index) const {

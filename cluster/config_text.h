@@ -6,6 +6,7 @@
 #include <google/protobuf/message.h>
 #include <google/protobuf/text_format.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,10 @@ struct ConfigPlaces {
 
   // Names of fields whose value could not be read. They count as given, not as missing.
   std::vector<std::string> unreadable;
+
+  // The flags and variables that have set fields, by the paths of the fields. Such fields count as
+  // given.
+  std::map<std::string, std::string> overrides;
 
   // False if a mistake in the structure, such as a missing brace, kept the rest from being read.
   bool complete = true;
@@ -42,22 +47,22 @@ class ConfigSection {
   ConfigSection(google::protobuf::Message& message, const ConfigPlaces& places,
                 ConfigMistakes& mistakes);
 
-  // Whether the file sets the field.
+  // Whether the file or an override sets the field.
   bool Given(const std::string& field) const;
 
-  // Whether the file sets the field or tries to with a value that could not be read.
+  // Whether one of them sets the field or tries to with a value that could not be read.
   bool GivenOrUnreadable(const std::string& field) const;
 
   // The section of a message field, which is created if it is not set. For a repeated field `index`
   // selects the element.
   ConfigSection Nested(const std::string& field, int index = -1) const;
 
-  // Copies the fields of `defaults` that the file does not set, nested ones too. Leaves repeated
+  // Copies the fields of `defaults` that are not given, nested ones too. Leaves repeated
   // fields as they are.
   void FillIn(const google::protobuf::Message& defaults) const;
 
-  // Adds a mistake in a field of this section, at the field's line or, if the file does not set it,
-  // at the section's.
+  // Adds a mistake in a field of this section. The message names the override that set the field or
+  // else the field's line or, if the file does not set it, the section's.
   void Complain(const std::string& field, const std::string& message, int index = -1) const;
 
   // Adds a mistake in the section itself.
@@ -69,6 +74,9 @@ class ConfigSection {
   // The line of a field or, if the file does not set it, of the section; counted from 0.
   int LineOf(const std::string& field, int index = -1) const;
 
+  // The place of a field in words: "line 4", or the override that set it.
+  std::string WhereIs(const std::string& field) const;
+
   // The section's message, with the defaults that were filled in.
   const google::protobuf::Message& message() const { return *message_; }
 
@@ -77,6 +85,9 @@ class ConfigSection {
 
   ConfigSection() = default;
   const google::protobuf::FieldDescriptor* Find(const std::string& field) const;
+
+  // The source of an override of the field at `path` or of one within it; null if there is none.
+  const std::string* SourceBelow(const std::string& path) const;
 
   // The line of a value, or -1 if the file does not set it.
   int PlaceOf(const std::string& field, int index) const;

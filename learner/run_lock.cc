@@ -11,9 +11,34 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/file_lock.h"
 
 namespace mallocmuzero {
+namespace {
+
+// Names this process as no other: "process 4711 on host-a, since 2026-11-21T18:10:02.123456789Z".
+std::string NameOfThisProcess() {
+  char host[128] = "an unknown host";
+  gethostname(host, sizeof(host) - 1);
+  return absl::StrCat("process ", getpid(), " on ", host, ", since ",
+                      absl::FormatTime("%Y-%m-%dT%H:%M:%E9SZ", absl::Now(), absl::UTCTimeZone()));
+}
+
+// The process that the file names; empty if there is none.
+std::string ReadHolder(int fd) {
+  char text[512];
+  const ssize_t size = pread(fd, text, sizeof(text), 0);
+  return size <= 0 ? "" : std::string(text, static_cast<size_t>(size));
+}
+
+bool WriteHolder(int fd, const std::string& holder) {
+  return ftruncate(fd, 0) == 0 &&
+         pwrite(fd, holder.data(), holder.size(), 0) == static_cast<ssize_t>(holder.size());
+}
+
+}  // namespace
 
 absl::StatusOr<RunLock> RunLock::Acquire(const std::string& folder) {
   std::error_code error;
@@ -28,10 +53,30 @@ absl::StatusOr<RunLock> RunLock::Acquire(const std::string& folder) {
   if (fd < 0) {
     return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
   }
-  RunLock lock(fd);
-  if (LockFile(fd, path)) return lock;
-  return absl::FailedPreconditionError(
-      absl::StrCat(folder, ": another process is training this run; end it first"));
+  RunLock lock(fd, path);
+  if (!LockFile(fd, path)) {
+    const std::string holder = ReadHolder(fd);
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder, ": another process is training this run", holder.empty() ? "" : " (",
+                     holder, holder.empty() ? "" : ")", "; end it first"));
+  }
+  lock.holder_ = NameOfThisProcess();
+  if (!WriteHolder(fd, lock.holder_)) {
+    return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+  }
+  return lock;
+}
+
+absl::Status RunLock::Check() const {
+  // The file is opened again, because a network file system may show an open file as it was.
+  const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return absl::OkStatus();
+  const std::string holder = ReadHolder(fd);
+  close(fd);
+  if (holder.empty() || holder == holder_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(path_,
+                                                    ": another process has taken over this run (",
+                                                    holder, "), so this one saves nothing more"));
 }
 
 RunLock::~RunLock() {

@@ -1,10 +1,15 @@
 #include "learner/run_lock.h"
 
+#include <unistd.h>
+
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -26,9 +31,26 @@ TEST(RunLock, IsHeldOnceAtATime) {
   std::optional<RunLock> moved = *std::move(first);
   const absl::Status refused = RunLock::Acquire(folder).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(refused.message(), HasSubstr(folder + ": another process is training this run"));
+  EXPECT_THAT(refused.message(),
+              HasSubstr(absl::StrCat(folder, ": another process is training this run (process ",
+                                     getpid(), " on ")));
   moved.reset();
   EXPECT_TRUE(RunLock::Acquire(folder).ok());
+}
+
+TEST(RunLock, TellsThatAnotherProcessHasTakenOver) {
+  const std::string folder = NewFolder("taken");
+  const absl::StatusOr<RunLock> lock = RunLock::Acquire(folder);
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  EXPECT_EQ(lock->Check(), absl::OkStatus());
+  // On a file system without locks a second process gets the lock, too.
+  std::ofstream(folder + "/lock") << "process 1 on b, since today";
+  EXPECT_EQ(lock->Check().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(lock->Check().message(),
+              HasSubstr(folder + "/lock: another process has taken over this run (process 1 on b"));
+  // A file that cannot be read proves nothing.
+  std::filesystem::remove(folder + "/lock");
+  EXPECT_EQ(lock->Check(), absl::OkStatus());
 }
 
 TEST(RunLock, OfOneRunIsNotOfAnother) {

@@ -37,6 +37,15 @@ std::string MetricsText(const prometheus::Registry& registry) {
   return prometheus::TextSerializer().Serialize(families);
 }
 
+httplib::Server::Handler AnswerOf(MetricsServer::Health check) {
+  return [check = std::move(check)](const httplib::Request&, httplib::Response& response) {
+    const absl::Status status = check();
+    if (!status.ok()) response.status = 503;
+    response.set_content(status.ok() ? "ok\n" : absl::StrCat(status.message(), "\n"),
+                         "text/plain; charset=utf-8");
+  };
+}
+
 }  // namespace
 
 // The server of cpp-httplib. The threads of prometheus-cpp's own server do not start in a process
@@ -48,7 +57,7 @@ struct MetricsServer::Http {
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
     const std::string& address, const std::shared_ptr<prometheus::Registry>& registry,
-    Health health, const std::string& token) {
+    Health health, const std::string& token, Health readiness) {
   std::optional<HostPort> parsed = ParseHostPort(address, /*least_port=*/0);
   if (!parsed.has_value()) {
     return absl::InvalidArgumentError(
@@ -72,13 +81,8 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
         }
         response.set_content(MetricsText(*registry), "text/plain; version=0.0.4; charset=utf-8");
       });
-  http.Get("/healthz",
-           [health = std::move(health)](const httplib::Request&, httplib::Response& response) {
-             const absl::Status status = health();
-             if (!status.ok()) response.status = 503;
-             response.set_content(status.ok() ? "ok\n" : absl::StrCat(status.message(), "\n"),
-                                  "text/plain; charset=utf-8");
-           });
+  http.Get("/healthz", AnswerOf(std::move(health)));
+  http.Get("/readyz", AnswerOf(std::move(readiness)));
   // Replaces the library's SO_REUSEPORT, which would let a second process share the port.
   http.set_socket_options([](socket_t socket) {
     const int yes = 1;

@@ -15,11 +15,13 @@
 namespace mallocmuzero {
 
 // While it lives, http://ADDRESS/metrics serves the metrics of the registry and of the process
-// (metrics/process_usage.h), and /healthz answers 200, or 503 with the reason if the process is not
-// well. Uses threads of its own, and no TLS.
+// (metrics/process_usage.h). /healthz and /readyz answer 200, or 503 with the reason: /healthz if
+// the process is not well, so that a restart may help, and /readyz if it cannot do its work now, so
+// that others should not send work to it. Uses threads of its own, and no TLS.
 class MetricsServer {
  public:
-  // Returns an error that says why the process is not well. Called from any thread; must not wait.
+  // Returns an error that says why the process is not well or not ready. Called from any thread;
+  // must not wait.
   using Health = std::function<absl::Status()>;
 
   // Starts to listen on `address` (host:port); port 0 takes any free port. InvalidArgument names
@@ -27,7 +29,8 @@ class MetricsServer {
   // /metrics must carry it ("Authorization: Bearer TOKEN").
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Listen(
       const std::string& address, const std::shared_ptr<prometheus::Registry>& registry,
-      Health health = [] { return absl::OkStatus(); }, const std::string& token = {});
+      Health health = [] { return absl::OkStatus(); }, const std::string& token = {},
+      Health readiness = [] { return absl::OkStatus(); });
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;

@@ -3,6 +3,7 @@
 #include <httplib.h>
 #include <prometheus/counter.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -63,6 +64,25 @@ TEST(MetricsServer, SaysWhyItIsNotWell) {
   ASSERT_TRUE(result);
   EXPECT_EQ(result->status, 503);
   EXPECT_EQ(result->body, "disk: no answer for 7 s\n");
+}
+
+TEST(MetricsServer, IsWellWhileItIsNotReady) {
+  std::atomic<bool> ready = false;
+  const auto server = MetricsServer::Listen(
+      "127.0.0.1:0", std::make_shared<prometheus::Registry>(), [] { return absl::OkStatus(); },
+      /*token=*/"",
+      [&ready] {
+        return ready ? absl::OkStatus() : absl::UnavailableError("draining: inserts are refused");
+      });
+  ASSERT_TRUE(server.ok()) << server.status();
+  httplib::Client client("http://" + (*server)->address());
+  EXPECT_EQ(client.Get("/healthz")->status, 200);
+  const httplib::Result result = client.Get("/readyz");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 503);
+  EXPECT_EQ(result->body, "draining: inserts are refused\n");
+  ready = true;
+  EXPECT_EQ(client.Get("/readyz")->status, 200);
 }
 
 TEST(MetricsServer, AsksForItsToken) {

@@ -102,6 +102,11 @@ class ActorRole::Impl {
     // little room.
     return writer_->blocked() ? SpoolBlock(*writer_) : state_.blocked();
   }
+  absl::Status ready() const {
+    const PlayBlock block = blocked();
+    if (block.on == PlayBlock::On::kNothing || block.flow_control) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat("waits for: ", ToString(block)));
+  }
   size_t found_in_spool() const { return writer_->found_in_spool(); }
   size_t left_in_spool() const { return writer_->left_in_spool(); }
   std::vector<PeerState> peers() const;
@@ -337,6 +342,7 @@ size_t ActorRole::found_in_spool() const { return impl_->found_in_spool(); }
 size_t ActorRole::left_in_spool() const { return impl_->left_in_spool(); }
 std::vector<PeerState> ActorRole::peers() const { return impl_->peers(); }
 PlayBlock ActorRole::blocked() const { return impl_->blocked(); }
+absl::Status ActorRole::ready() const { return impl_->ready(); }
 uint64_t ActorRole::games() const { return impl_->games(); }
 uint64_t ActorRole::network_step() const { return impl_->network_step(); }
 

@@ -64,6 +64,10 @@ class ActorRole {
   // The reason why the actor waits, if all of its threads do; otherwise kNothing.
   PlayBlock blocked() const;
 
+  // OK if the actor has weights and plays, or waits only because shards hold games back. Otherwise
+  // Unavailable with the reason.
+  absl::Status ready() const;
+
   // Games played since the start.
   uint64_t games() const;
 

@@ -84,10 +84,12 @@ void ActorState::AddOutcome(const std::string& program, uint64_t games, double s
   outcome.sum += sum;
 }
 
-// Ignores an evaluation by older weights than one that is already noted.
-void ActorState::AddEvaluation(const std::string& program, uint64_t step, double policy_return) {
-  const auto [entry, is_first] = evaluations_.try_emplace(program);
-  if (is_first || step >= entry->second.step) entry->second = {step, policy_return};
+void ActorState::AddEvaluation(const std::string& program, uint64_t step, const Evaluation& added) {
+  if (added.games == 0) return;
+  Evaluation& all = evaluations_[{program, step}];
+  all.games += added.games;
+  all.mean_return += added.games * (added.mean_return - all.mean_return) / all.games;
+  all.latest_return = added.latest_return;
 }
 
 void ActorState::AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> self_play,
@@ -99,7 +101,9 @@ void ActorState::AddRound(const SelfPlayStats& stats, absl::Span<const v1::Traje
     AddOutcome(game.program_sha256(), 1, value, value);
   }
   for (const v1::Trajectory& game : evaluations) {
-    AddEvaluation(game.program_sha256(), game.network_step(), TotalReturn(game).share());
+    const double value = TotalReturn(game).share();
+    AddEvaluation(game.program_sha256(), game.network_step(),
+                  {.games = 1, .mean_return = value, .latest_return = value});
   }
 }
 
@@ -155,11 +159,13 @@ void ActorState::TakeOutcomes(v1::ActorReport& report) {
     reported.set_best_return(outcome.best);
   }
   outcomes_.clear();
-  for (const auto& [program, evaluation] : evaluations_) {
+  for (const auto& [key, evaluation] : evaluations_) {
     v1::ActorReport::Evaluation& reported = *report.add_evaluations();
-    reported.set_program_sha256(program);
-    reported.set_network_step(evaluation.step);
-    reported.set_policy_return(evaluation.policy_return);
+    reported.set_program_sha256(key.first);
+    reported.set_network_step(key.second);
+    reported.set_policy_return(evaluation.latest_return);
+    reported.set_games(evaluation.games);
+    reported.set_mean_return(evaluation.mean_return);
   }
   evaluations_.clear();
   for (auto& [program, shown] : shown_) {
@@ -177,7 +183,9 @@ void ActorState::PutBackOutcomes(const v1::ActorReport& report) {
   }
   for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
     AddEvaluation(evaluation.program_sha256(), evaluation.network_step(),
-                  evaluation.policy_return());
+                  {.games = evaluation.games(),
+                   .mean_return = evaluation.mean_return(),
+                   .latest_return = evaluation.policy_return()});
   }
   for (const std::string& program : report.demonstrated()) shown_[program] = Shown::kHandedOver;
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -66,7 +67,7 @@ class ActorState {
   std::optional<RoundInputs> NextRound(absl::Time now);
 
   // Adds a round's figures. The next report tells the learner the returns of self-play games and of
-  // the latest evaluation game of each program. Pass empty spans for stored games that were
+  // evaluation games. Pass empty spans for stored games that were
   // searched again.
   void AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> self_play,
                 absl::Span<const v1::Trajectory> evaluations);
@@ -107,14 +108,16 @@ class ActorState {
   // The state of a program's demonstrations: a thread plays them; the writer has them and the next
   // report will say so; a report has said so.
   enum class Shown : uint8_t { kTaken, kHandedOver, kReported };
+  // The evaluation games of a program with one version of the weights.
   struct Evaluation {
-    uint64_t step = 0;
-    double policy_return = 0;
+    uint32_t games = 0;
+    double mean_return = 0;
+    double latest_return = 0;
   };
 
   void AddOutcome(const std::string& program, uint64_t games, double sum, double best)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AddEvaluation(const std::string& program, uint64_t step, double policy_return)
+  void AddEvaluation(const std::string& program, uint64_t step, const Evaluation& added)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t Lag() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return newest_step_ > inputs_.step ? newest_step_ - inputs_.step : 0;
@@ -128,9 +131,10 @@ class ActorState {
   absl::Time last_contact_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::string learner_trouble_ ABSL_GUARDED_BY(mutex_);
   PlayFigures figures_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);        // by program
-  std::map<std::string, Evaluation> evaluations_ ABSL_GUARDED_BY(mutex_);  // by program
-  std::map<uint32_t, PlayBlock> blocked_ ABSL_GUARDED_BY(mutex_);          // by thread
+  std::map<std::string, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);  // by program
+  std::map<std::pair<std::string, uint64_t>, Evaluation> evaluations_
+      ABSL_GUARDED_BY(mutex_);                                     // by program and step
+  std::map<uint32_t, PlayBlock> blocked_ ABSL_GUARDED_BY(mutex_);  // by thread
 
   std::vector<uint32_t> undemonstrated_ ABSL_GUARDED_BY(mutex_);  // programs, from the orders
   std::map<std::string, Shown> shown_ ABSL_GUARDED_BY(mutex_);    // by program

@@ -18,7 +18,7 @@ namespace mallocmuzero::cli {
 namespace {
 
 struct ActorFlags {
-  std::string config;
+  ConfigFlags config;
   uint32_t index = 0;
   bool reanalyse = false;
 };
@@ -41,6 +41,7 @@ absl::StatusOr<ExitCode> RunActor(const ActorFlags& flags) {
   if (!metrics_address.ok()) return metrics_address.status();
   return RunRole({.name = absl::StrCat(flags.reanalyse ? "reanalyse." : "actor.", flags.index),
                   .metrics_address = *metrics_address,
+                  .security = loaded->security,
                   .start = [&](prometheus::Registry& registry) -> absl::StatusOr<RunningRole> {
                     absl::StatusOr<std::unique_ptr<ActorRole>> started = ActorRole::Start(
                         loaded->config, flags.index, flags.reanalyse, loaded->security, registry);
@@ -50,6 +51,7 @@ absl::StatusOr<ExitCode> RunActor(const ActorFlags& flags) {
                         .description = Description(*role, loaded->config),
                         .status = [role] { return role->status(); },
                         .stop = [role](absl::Duration grace) { return role->Stop(grace); },
+                        .ready = [role] { return role->ready(); },
                         .epilogue =
                             [role] {
                               const size_t left = role->left_in_spool();
@@ -66,6 +68,7 @@ void AddActorCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "actor");
   const auto flags = std::make_shared<ActorFlags>();
   AddConfigOption(*command, flags->config);
+  AddLogFormatOption(*command);
   command
       ->add_option("--index", flags->index,
                    "The number of this actor among the actors of the configuration. Its spool file "

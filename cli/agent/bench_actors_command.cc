@@ -23,7 +23,7 @@ namespace {
 constexpr uint32_t kMostActors = 100'000;
 
 struct ActorsFlags {
-  std::string config;
+  ConfigFlags config;
   bench::SyntheticOptions options;
 };
 
@@ -72,6 +72,7 @@ void AddBenchActorsCommand(CLI::App& parent, CommandBody& body) {
   CLI::App* command = AddSubcommand(parent, "actors");
   const auto flags = std::make_shared<ActorsFlags>();
   AddConfigOption(*command, flags->config);
+  AddLogFormatOption(*command);
   command
       ->add_option("--actors", flags->options.actors,
                    "The command stands for this number of actors.")

@@ -11,6 +11,7 @@
 #include "cli/agent/run_role.h"
 #include "cli/command_table.h"
 #include "cli/number_flag.h"
+#include "learner/role/cuda_device.h"
 #include "learner/role/learner_role.h"
 #include "rpc/security.h"
 
@@ -18,7 +19,7 @@ namespace mallocmuzero::cli {
 namespace {
 
 struct LearnerFlags {
-  std::string config;
+  ConfigFlags config;
   uint32_t rank = 0;
   bool new_run = false;
 };
@@ -29,10 +30,12 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
   if (flags.new_run) loaded->config.mutable_learner()->set_new_run(true);
   const v1::LearnerRole& learner = loaded->config.learner();
   if (flags.rank >= learner.processes()) {
-    return absl::InvalidArgumentError(absl::StrCat("--rank: ", flags.rank, ": ", flags.config,
+    return absl::InvalidArgumentError(absl::StrCat("--rank: ", flags.rank, ": ", flags.config.file,
                                                    " has ", learner.processes(),
                                                    " learner processes, counted from 0"));
   }
+  const absl::Status device = ChooseCudaDevice(learner, flags.rank);
+  if (!device.ok()) return device;
   const absl::StatusOr<std::string> metrics_address =
       NthAddress(learner.metrics_address(), flags.rank, "--rank", "learner.metrics_address");
   if (!metrics_address.ok()) return metrics_address.status();
@@ -52,6 +55,8 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
              .status = [role] { return role->status(); },
              .stop = [role](absl::Duration grace) { return role->Stop(grace); },
              .health = [role] { return role->health(); },
+             // It has its run and serves weights as soon as it has started.
+             .ready = [role] { return role->status(); },
              .peers = [role] { return role->peers(); }};
        }});
 }
@@ -62,6 +67,7 @@ void AddLearnerCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "learner");
   const auto flags = std::make_shared<LearnerFlags>();
   AddConfigOption(*command, flags->config);
+  AddLogFormatOption(*command);
   command
       ->add_option("--rank", flags->rank,
                    "The number of this process among learner.processes. The default is 0.")

@@ -24,7 +24,7 @@ namespace mallocmuzero::cli {
 namespace {
 
 struct ReplayFlags {
-  std::string config;
+  ConfigFlags config;
   std::string shard;
   bool list_ids = false;
   bool checkpoint = false;
@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<v1::ReplayShard>> ChooseShards(const v1::ClusterConfi
     if (flags.shard.empty() || flags.shard == shard.name()) chosen.push_back(shard);
   }
   if (chosen.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("--shard: ", flags.config, " has no '",
+    return absl::InvalidArgumentError(absl::StrCat("--shard: ", flags.config.file, " has no '",
                                                    flags.shard, "'; it has ",
                                                    absl::StrJoin(names, ", ")));
   }
@@ -72,7 +72,8 @@ absl::StatusOr<ExitCode> Serve(const v1::ReplayShard& shard,
                                              role->Stop(grace);
                                              return absl::OkStatus();
                                            },
-                                       .health = [role] { return role->Health(); }};
+                                       .health = [role] { return role->Health(); },
+                                       .ready = [role] { return role->Ready(); }};
                   }});
 }
 
@@ -109,7 +110,7 @@ absl::StatusOr<ExitCode> RunReplay(const ReplayFlags& flags) {
   if (!IsAdmin(flags)) {
     if (shards->size() == 1) return Serve(shards->front(), loaded->security);
     return absl::InvalidArgumentError(absl::StrCat("--shard: which one of ", shards->size(),
-                                                   " shards of ", flags.config, " is it?"));
+                                                   " shards of ", flags.config.file, " is it?"));
   }
   absl::Status all = absl::OkStatus();
   for (const v1::ReplayShard& shard : *shards) {
@@ -125,6 +126,7 @@ void AddReplayCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "replay");
   const auto flags = std::make_shared<ReplayFlags>();
   AddConfigOption(*command, flags->config);
+  AddLogFormatOption(*command);
   command
       ->add_option("--shard", flags->shard,
                    "The name of the shard. By default the command runs the only shard, or "

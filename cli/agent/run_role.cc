@@ -1,5 +1,7 @@
 #include "cli/agent/run_role.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "base/child_process.h"
 #include "base/log.h"
 #include "base/stop_signal.h"
+#include "cluster/config_overrides.h"
 #include "cluster/peer_log.h"
 #include "metrics/metrics_server.h"
 #include "rpc/grpc_log.h"
@@ -31,22 +34,45 @@ constexpr absl::Duration kCheckInterval = absl::Seconds(1);
 
 constexpr uint32_t kLastPort = 65535;
 
-// The answer of /healthz: OK while the role starts and stops, and the role's own health otherwise.
-class RoleHealth {
+// An answer of the metrics server that changes while the role starts, runs and stops.
+class Check {
  public:
-  void Follow(std::function<absl::Status()> health) {
+  explicit Check(absl::Status status) { Set(std::move(status)); }
+
+  void Follow(std::function<absl::Status()> role) {
     const absl::MutexLock lock(&mutex_);
-    health_ = std::move(health);
+    answer_ = std::move(role);
   }
-  absl::Status Say() const {
+  void Set(absl::Status status) {
+    Follow([status = std::move(status)] { return status; });
+  }
+  absl::Status Answer() const {
     const absl::MutexLock lock(&mutex_);
-    return health_ == nullptr ? absl::OkStatus() : health_();
+    return answer_();
   }
 
  private:
   mutable absl::Mutex mutex_;
-  std::function<absl::Status()> health_ ABSL_GUARDED_BY(mutex_);
+  std::function<absl::Status()> answer_ ABSL_GUARDED_BY(mutex_);
 };
+
+// The answers of /healthz and /readyz. A role that starts or stops is well, but not ready.
+struct Checks {
+  Check health{absl::OkStatus()};
+  Check readiness{absl::UnavailableError("starting")};
+};
+
+// Null if the role has no metrics address.
+absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
+    const RoleOptions& options, const std::shared_ptr<prometheus::Registry>& registry,
+    const Checks& checks) {
+  if (options.metrics_address.empty()) return nullptr;
+  const absl::StatusOr<std::string> token = options.security->MetricsToken(options.metrics_address);
+  if (!token.ok()) return token.status();
+  return MetricsServer::Listen(
+      options.metrics_address, registry, [&checks] { return checks.health.Answer(); }, *token,
+      [&checks] { return checks.readiness.Answer(); });
+}
 
 // Until a signal comes or the role cannot go on.
 absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
@@ -64,16 +90,26 @@ absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
 
 }  // namespace
 
-absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigScope scope) {
-  absl::StatusOr<v1::ClusterConfig> config = ReadClusterConfig(path, scope);
+absl::StatusOr<LoadedConfig> LoadClusterConfig(const ConfigFlags& flags, ConfigScope scope) {
+  std::vector<ConfigOverride> overrides = OverridesFromEnvironment(environ);
+  for (const std::string& setting : flags.settings) {
+    absl::StatusOr<ConfigOverride> given = OverrideFromFlag(setting);
+    if (!given.ok()) return given.status();
+    overrides.push_back(*std::move(given));
+  }
+  absl::StatusOr<v1::ClusterConfig> config = ReadClusterConfig(flags.file, scope, overrides);
   if (!config.ok()) {
     const absl::string_view message = config.status().message();
     const auto lines = 1 + std::count(message.begin(), message.end(), '\n');
     if (lines == 1) return config.status();
     for (const absl::string_view line : absl::StrSplit(message, '\n')) {
-      WriteToStderr(absl::StrCat("mallocmuzero: ", line, "\n"));
+      if (GetLogFormat() == LogFormat::kJson) {
+        Log(LogLevel::kError, "mallocmuzero", line);
+      } else {
+        WriteToStderr(absl::StrCat("mallocmuzero: ", line, "\n"));
+      }
     }
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", lines, " mistakes"));
+    return absl::InvalidArgumentError(absl::StrCat(flags.file, ": ", lines, " mistakes"));
   }
   absl::StatusOr<std::shared_ptr<const Security>> security =
       Security::Load(config->security(), "/");
@@ -81,10 +117,32 @@ absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigSc
   return LoadedConfig{*std::move(config), *std::move(security)};
 }
 
-void AddConfigOption(CLI::App& command, std::string& path) {
-  command.add_option("--config", path, "The configuration of the cluster (ClusterConfig, text).")
+void AddConfigOption(CLI::App& command, ConfigFlags& flags) {
+  command
+      .add_option("--config", flags.file, "The configuration of the cluster (ClusterConfig, text).")
       ->type_name("FILE")
       ->required();
+  command
+      .add_option("--set", flags.settings,
+                  "Sets one field of the configuration instead of the file, such as "
+                  "learner.run_dir=/data/run or replay.0.mode=MEMORY. May be repeated. The "
+                  "environment variable MALLOCMUZERO_SET_learner__run_dir does the same, and the "
+                  "flag wins.")
+      ->type_name("FIELD=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void AddLogFormatOption(CLI::App& command) {
+  command
+      .add_option_function<std::string>(
+          "--log-format",
+          [](const std::string& format) {
+            SetLogFormat(format == "json" ? LogFormat::kJson : LogFormat::kText);
+          },
+          "The form of the log: text, or json with one object a line. The default is text.")
+      ->type_name("text|json")
+      ->check(CLI::IsMember({"text", "json"}));
 }
 
 absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t index,
@@ -104,30 +162,25 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   PassOnGrpcLog([](absl::string_view text) { Log(LogLevel::kWarning, "grpc", text); });
   const StopSignal signal;
   const auto registry = std::make_shared<prometheus::Registry>();
-  RoleHealth health;
-  std::unique_ptr<MetricsServer> metrics;
-  if (!options.metrics_address.empty()) {
-    const absl::StatusOr<std::string> token =
-        options.security->MetricsToken(options.metrics_address);
-    if (!token.ok()) return token.status();
-    absl::StatusOr<std::unique_ptr<MetricsServer>> server = MetricsServer::Listen(
-        options.metrics_address, registry, [&health] { return health.Say(); }, *token);
-    if (!server.ok()) return server.status();
-    metrics = *std::move(server);
-  }
+  Checks checks;
+  const absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
+      ServeMetrics(options, registry, checks);
+  if (!metrics.ok()) return metrics.status();
   absl::StatusOr<RunningRole> role = options.start(*registry);
   if (!role.ok()) return role.status();
   Log(LogLevel::kInfo, options.name,
-      metrics == nullptr
+      *metrics == nullptr
           ? role->description
           : absl::StrCat(role->description, ", metrics on ", options.metrics_address));
-  health.Follow(role->health);
+  checks.health.Follow(role->health);
+  checks.readiness.Follow(role->ready);
   NotifyReady();
   const absl::Status ended = WaitForEnd(options.name, signal, *role);
   if (!ended.ok()) {
     Log(LogLevel::kError, options.name, absl::StrCat("cannot go on: ", ended.message()));
   }
-  health.Follow([] { return absl::OkStatus(); });
+  checks.health.Set(absl::OkStatus());
+  checks.readiness.Set(absl::UnavailableError("stopping"));
   const absl::Time before = absl::Now();
   const absl::Status stopped = role->stop(kGrace);
   const std::string epilogue = role->epilogue();

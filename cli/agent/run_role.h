@@ -32,12 +32,21 @@ struct LoadedConfig {
   std::shared_ptr<const Security> security;
 };
 
-// Reads the file. Prints each of its mistakes as a line on stderr; the error says how many there
-// are.
-absl::StatusOr<LoadedConfig> LoadClusterConfig(const std::string& path, ConfigScope scope);
+// The values of the flags that give a command its configuration.
+struct ConfigFlags {
+  std::string file;
+  std::vector<std::string> settings;  // of --set
+};
 
-// Adds the flag --config, which is required.
-void AddConfigOption(CLI::App& command, std::string& path);
+// Reads the file, in which --set and the environment's MALLOCMUZERO_SET_... override fields; flags
+// win. Prints each mistake as a line on stderr if there are several; the error then says how many.
+absl::StatusOr<LoadedConfig> LoadClusterConfig(const ConfigFlags& flags, ConfigScope scope);
+
+// Adds the flags --config, which is required, and --set.
+void AddConfigOption(CLI::App& command, ConfigFlags& flags);
+
+// Adds the flag --log-format, which sets the form of the process's log (base/log.h).
+void AddLogFormatOption(CLI::App& command);
 
 // "host:port" with `index` added to the port; an empty address stays empty. InvalidArgument if the
 // port would be too large. The error names the flag of `index` and the field of `address`.
@@ -54,6 +63,9 @@ struct RunningRole {
 
   // The role's health, which /healthz reports. Must not wait.
   std::function<absl::Status()> health = [] { return absl::OkStatus(); };
+
+  // An error that says why the role cannot do its work now, which /readyz reports. Must not wait.
+  std::function<absl::Status()> ready = [] { return absl::OkStatus(); };
 
   // What is to be told of it once it has stopped; empty: nothing.
   std::function<std::string()> epilogue = [] { return std::string(); };

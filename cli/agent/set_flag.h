@@ -9,9 +9,9 @@
 
 namespace mallocmuzero::cli {
 
-// Sets one field. "search.simulations=4" sets a field of the message `search`. Values are written
-// as in text protos. InvalidArgument names the unknown field and the known ones, or the value that
-// the field cannot have.
+// Sets one field. "search.simulations=4" sets a field of the message `search`; see
+// cluster/set_field.h for paths and values. InvalidArgument names the flag, and the unknown field
+// and a known one, or the value that the field cannot have.
 absl::Status SetField(absl::string_view assignment, google::protobuf::Message& message);
 
 }  // namespace mallocmuzero::cli

@@ -25,7 +25,7 @@ namespace {
 constexpr absl::Duration kTimeout = absl::Seconds(2);
 
 struct StatusFlags {
-  std::string config;
+  ConfigFlags config;
   bool json = false;
 };
 
@@ -103,7 +103,7 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
                     "Prints one JSON object (ClusterStatus) instead of text.");
   command->footer(
       "Exit code 1: a role is away, blocked or degraded, or there are fewer actors than "
-      "actor.count.");
+      "actor.expected.");
   command->callback([flags, &body] { body.run = [flags] { return RunStatus(*flags); }; });
 }
 

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/log.h"
+#include "base/message_json.h"
 #include "base/stop_signal.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/run_role.h"
@@ -21,6 +22,7 @@
 #include "cli/duration_flag.h"
 #include "cluster/cluster_status.h"
 #include "cluster/supervisor.h"
+#include "mallocmuzero/v1/log.pb.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -32,7 +34,7 @@ constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 constexpr absl::Duration kLearnerGrace = absl::Seconds(75);
 
 struct UpFlags {
-  std::string config;
+  ConfigFlags config;
   std::string duration;
   std::string logs;
   std::string status_interval = "10s";
@@ -42,8 +44,9 @@ struct UpFlags {
 // A stage needs the stages before it.
 enum Stage : uint8_t { kReplay, kLearner, kActors };
 
+// `file` is the path of the configuration, which must not depend on the working directory.
 std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const std::string& binary,
-                                         const std::string& file, bool new_run) {
+                                         const std::string& file, const UpFlags& flags) {
   std::vector<SupervisedProcess> processes;
   for (const v1::ReplayShard& shard : config.replay()) {
     processes.push_back(
@@ -55,7 +58,7 @@ std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const 
                          {binary, "learner", "--config", file, "--rank", absl::StrCat(rank)},
                          kLearner,
                          kLearnerGrace});
-    if (new_run) processes.back().command.emplace_back("--new-run");
+    if (flags.new_run) processes.back().command.emplace_back("--new-run");
   }
   for (uint32_t i = 0; i < config.actor().count(); ++i) {
     processes.push_back({absl::StrCat("actor.", i),
@@ -68,7 +71,26 @@ std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const 
          {binary, "actor", "--config", file, "--index", absl::StrCat(i), "--reanalyse"},
          kActors});
   }
+  for (SupervisedProcess& process : processes) {
+    for (const std::string& setting : flags.config.settings) {
+      process.command.insert(process.command.end(), {"--set", setting});
+    }
+    if (GetLogFormat() == LogFormat::kJson) {
+      process.command.insert(process.command.end(), {"--log-format", "json"});
+    }
+  }
   return processes;
+}
+
+// Shows a line that a process wrote.
+void ShowLine(absl::string_view name, absl::string_view line) {
+  if (GetLogFormat() == LogFormat::kText) {
+    return WriteToStderr(absl::StrCat(name, " | ", line, "\n"));
+  }
+  // The line is a JSON object unless a library or the system wrote it.
+  v1::LogRecord record;
+  if (MessageFromJson(line, record).ok()) return WriteToStderr(absl::StrCat(line, "\n"));
+  Log(LogLevel::kWarning, name, line);
 }
 
 // Logs the state of the cluster at intervals, on a thread of its own.
@@ -109,14 +131,12 @@ absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loa
   std::error_code error;
   const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
-  const std::filesystem::path file = std::filesystem::absolute(flags.config, error);
+  const std::filesystem::path file = std::filesystem::absolute(flags.config.file, error);
   SupervisorOptions options;
-  options.processes = Processes(loaded.config, binary.string(), file.string(), flags.new_run);
+  options.processes = Processes(loaded.config, binary.string(), file.string(), flags);
   options.log_folder = flags.logs.empty() ? (file.parent_path() / "logs").string() : flags.logs;
   options.hopeless_exit_code = static_cast<int>(ExitCode::kBadInput);
-  options.on_line = [](absl::string_view name, absl::string_view line) {
-    WriteToStderr(absl::StrCat(name, " | ", line, "\n"));
-  };
+  options.on_line = ShowLine;
   options.on_event = [](LogLevel level, const std::string& text) { Log(level, kName, text); };
   // A terminal that takes no more output must not block the supervisor.
   NeverWaitForStderr();
@@ -160,6 +180,7 @@ void AddUpCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "up");
   const auto flags = std::make_shared<UpFlags>();
   AddConfigOption(*command, flags->config);
+  AddLogFormatOption(*command);
   command
       ->add_option("--for", flags->duration,
                    "Stops the cluster after this time. By default it stops at Ctrl-C.")

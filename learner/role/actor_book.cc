@@ -84,7 +84,7 @@ absl::Status ActorBook::Check(const v1::ActorReport& report) const {
     }
   }
   for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
-    if (!IsReturn(evaluation.policy_return())) {
+    if (!IsReturn(evaluation.policy_return()) || !IsReturn(evaluation.mean_return())) {
       return Wrong("evaluations", "returns of at most 1e6");
     }
   }

@@ -29,6 +29,7 @@
 #include "learner/role/learner_rates.h"
 #include "learner/role/learner_service.h"
 #include "learner/role/metrics.h"
+#include "learner/role/scored_versions.h"
 #include "learner/role/set_up.h"
 #include "learner/role/training.h"
 #include "learner/run_directory.h"
@@ -48,12 +49,6 @@ constexpr absl::Duration kTick = absl::Seconds(1);
 // The most programs of which one answer asks an actor for demonstrations.
 constexpr size_t kMostDemonstrations = 16;
 
-std::vector<std::string> Fingerprints(const ProgramSet& programs) {
-  std::vector<std::string> all;
-  for (size_t p = 0; p < programs.size(); ++p) all.push_back(programs[p].sha256());
-  return all;
-}
-
 }  // namespace
 
 class LearnerRole::Impl {
@@ -66,6 +61,7 @@ class LearnerRole::Impl {
         registry_(registry),
         programs_(std::move(programs)),
         actors_(Fingerprints(programs_)),
+        versions_(Fingerprints(programs_)),
         metrics_(registry),
         started_(absl::Now()),
         weights_(ProgramWeights(std::vector<ProgramStanding>(programs_.size()))) {}
@@ -107,6 +103,7 @@ class LearnerRole::Impl {
   prometheus::Registry& registry_;
   const ProgramSet programs_;
   ActorBook actors_;
+  ScoredVersions versions_;
   LearnerMetrics metrics_;
   const absl::Time started_;
   std::optional<RunLock> run_lock_;  // held by process 0 only
@@ -153,6 +150,7 @@ absl::Status LearnerRole::Impl::StartTraining() {
   const v1::LearnerRole& learner = config_.learner();
   std::optional<RunDirectory> directory;
   if (rank_ == 0) {
+    MMZ_RETURN_IF_ERROR(CheckThatNoLearnerServes(learner, *security_));
     absl::StatusOr<RunLock> lock = RunLock::Acquire(learner.run_dir());
     if (!lock.ok()) return lock.status();
     run_lock_ = *std::move(lock);
@@ -166,15 +164,21 @@ absl::Status LearnerRole::Impl::StartTraining() {
   if (!book.ok()) return book.status();
   book_ = *std::move(book);
   TrainingHooks hooks = {
-      .publish = [this](uint64_t step,
-                        std::string bytes) { service_->Publish(step, std::move(bytes)); },
+      .publish =
+          [this](uint64_t step, std::string bytes) {
+            if (config_.learner().scored_checkpoints() > 0) versions_.Publish(step, bytes);
+            service_->Publish(step, std::move(bytes));
+          },
       .prioritize = [this](auto drawn, auto errors) { sampler_->UpdatePriorities(drawn, errors); },
       .played =
           [this] {
             const ActorTotals totals = actors_.Totals(0, absl::Now());
             return ActorWork{totals.games, totals.decisions, totals.simulations};
           },
-      .mean_returns = [this] { return actors_.MeanReturns(); }};
+      .mean_returns = [this] { return actors_.MeanReturns(); },
+      .scored =
+          [this] { return DescribeScored(config_.learner(), programs_, versions_.TakeScored()); },
+      .may_write = [this] { return run_lock_->Check(); }};
   absl::StatusOr<std::unique_ptr<Training>> training =
       Training::Create(learner, rank_, *book_, std::move(directory), std::move(hooks));
   if (!training.ok()) return training.status();
@@ -213,12 +217,13 @@ absl::Status LearnerRole::Impl::StartServing() {
   service_->SetAssignment(std::move(assignment->assignment), std::move(assignment->files));
   training_->Publish();
   absl::StatusOr<std::unique_ptr<RpcServer>> server =
-      RpcServer::Start({.address = config_.learner().address(),
+      RpcServer::Start({.address = config_.learner().listen_address(),
                         .security = security_,
                         .services = {service_.get(), status_service_.get()},
                         .registry = &registry_});
   if (!server.ok()) {
-    return {server.status().code(), absl::StrCat("learner.address: ", server.status().message())};
+    return {server.status().code(),
+            absl::StrCat("learner.listen_address: ", server.status().message())};
   }
   server_ = *std::move(server);
   address_ = server_->address();
@@ -303,6 +308,7 @@ absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::AcceptReport(const v1::ActorR
   const absl::Time now = absl::Now();
   MMZ_RETURN_IF_ERROR(actors_.Report(report, now));
   book_->AcceptReport(report, service_->published_step(), now);
+  versions_.AcceptReport(report);
   v1::ActorOrders orders;
   const absl::MutexLock lock(&mutex_);
   if (config_.learner().demonstration_seconds() > 0) {
@@ -359,6 +365,9 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
 absl::StatusOr<std::unique_ptr<LearnerRole>> LearnerRole::Start(
     v1::ClusterConfig config, uint32_t rank, std::shared_ptr<const Security> security,
     prometheus::Registry& registry) {
+  if (config.learner().listen_address().empty()) {
+    config.mutable_learner()->set_listen_address(config.learner().address());
+  }
   MMZ_RETURN_IF_ERROR(TakeNetworkOfCheckpoint(*config.mutable_learner()));
   MMZ_RETURN_IF_ERROR(CheckLearnerConfig(config, rank, *security));
   const std::vector<std::string> workloads(config.learner().workloads().begin(),

@@ -54,6 +54,7 @@ TEST_F(Cluster, LearnsFromActorsAndLeavesARun) {
   for (const auto& actor : actors) {
     EXPECT_TRUE(Await([&] { return actor->network_step() >= 4; }));
     EXPECT_GT(actor->games(), 0);
+    EXPECT_EQ(actor->ready(), absl::OkStatus());
   }
   // Actors report every two seconds, so this may take a while.
   EXPECT_TRUE(Await([&] {

@@ -7,9 +7,11 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
@@ -22,8 +24,10 @@
 #include "learner/check_field.h"
 #include "learner/learner.h"
 #include "mallocmuzero/v1/replay.grpc.pb.h"
+#include "mallocmuzero/v1/status.grpc.pb.h"
 #include "model/checkpoint.h"
 #include "rpc/channel.h"
+#include "rpc/host_port.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
@@ -32,6 +36,9 @@ namespace {
 // The time in which one shard must tell what it holds, and the time for all shards together.
 constexpr absl::Duration kAskShard = absl::Seconds(2);
 constexpr absl::Duration kAskShards = absl::Seconds(5);
+
+// The time in which another learner must answer to be noticed.
+constexpr absl::Duration kAskLearner = absl::Seconds(2);
 
 v1::TrainConfig MakeTrainConfig(const v1::LearnerRole& learner) {
   v1::TrainConfig config;
@@ -44,6 +51,28 @@ v1::TrainConfig MakeTrainConfig(const v1::LearnerRole& learner) {
   config.set_demonstration_seconds(learner.demonstration_seconds());
   config.set_seed(learner.seed());
   return config;
+}
+
+v1::CheckpointManifest MakeManifest(const v1::LearnerRole& learner, const ProgramSet& programs,
+                                    const ScoredVersion& version) {
+  v1::CheckpointManifest manifest;
+  manifest.set_step(version.step);
+  double sum = 0;
+  for (size_t p = 0; p < programs.size(); ++p) {
+    v1::CheckpointManifest::Score& score = *manifest.add_scores();
+    score.set_program(programs[p].name());
+    score.set_chip(programs[p].program().hardware().name());
+    score.set_program_sha256(absl::BytesToHexString(programs[p].sha256()));
+    score.set_games(version.scores[p].games);
+    score.set_mean_return(version.scores[p].mean_return);
+    sum += version.scores[p].mean_return;
+  }
+  manifest.set_score(sum / static_cast<double>(programs.size()));
+  *manifest.mutable_config() = MakeTrainConfig(learner);
+  manifest.set_rules_version(kGameRulesVersion);
+  const absl::StatusOr<Checkpoint> checkpoint = ParseCheckpoint(version.bytes, "published weights");
+  if (checkpoint.ok()) manifest.set_git_commit(checkpoint->git_commit);
+  return manifest;
 }
 
 }  // namespace
@@ -107,6 +136,23 @@ absl::Status CheckThatRunIsThere(const v1::ClusterConfig& config, const Security
   return absl::OkStatus();
 }
 
+absl::Status CheckThatNoLearnerServes(const v1::LearnerRole& learner, const Security& security) {
+  // Port 0 stands for any free port, at which there cannot be another learner.
+  if (!ParseHostPort(learner.address()).has_value()) return absl::OkStatus();
+  grpc::ClientContext context;
+  PrepareCall(context, security, kAskLearner);
+  v1::RoleStatus status;
+  const auto stub = v1::Status::NewStub(MakeChannel(learner.address(), security));
+  if (!stub->GetStatus(&context, v1::GetStatusRequest(), &status).ok() ||
+      status.role() != v1::RoleStatus::LEARNER) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "learner.address: a learner has answered at ", learner.address(), " for ",
+      absl::FormatDuration(absl::Trunc(absl::Seconds(status.uptime_seconds()), absl::Seconds(1))),
+      "; end it before another one starts, or give this one another address"));
+}
+
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner) {
   const v1::TrainConfig config = MakeTrainConfig(learner);
   absl::StatusOr<RunDirectory> directory = RunDirectory::Open(learner.run_dir());
@@ -128,6 +174,23 @@ absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner) {
                      "that of its config.textproto, or another run_dir"));
   }
   return directory;
+}
+
+std::vector<std::string> Fingerprints(const ProgramSet& programs) {
+  std::vector<std::string> all;
+  for (size_t p = 0; p < programs.size(); ++p) all.push_back(programs[p].sha256());
+  return all;
+}
+
+std::vector<ScoredCheckpoint> DescribeScored(const v1::LearnerRole& learner,
+                                             const ProgramSet& programs,
+                                             std::vector<ScoredVersion> versions) {
+  std::vector<ScoredCheckpoint> all;
+  for (ScoredVersion& version : versions) {
+    v1::CheckpointManifest manifest = MakeManifest(learner, programs, version);
+    all.push_back({std::move(manifest), std::move(version.bytes)});
+  }
+  return all;
 }
 
 absl::StatusOr<RoleAssignment> MakeAssignment(const v1::LearnerRole& learner,

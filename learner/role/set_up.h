@@ -4,11 +4,15 @@
 #define MALLOCMUZERO_LEARNER_ROLE_SET_UP_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "env/program_set.h"
+#include "learner/checkpoint_store.h"
 #include "learner/role/learner_service.h"
+#include "learner/role/scored_versions.h"
 #include "learner/run_directory.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/learner.pb.h"
@@ -31,9 +35,22 @@ uint32_t MostBestGames(const v1::ClusterConfig& config);
 // not said that the run is new. Ignores shards that do not answer within seconds.
 absl::Status CheckThatRunIsThere(const v1::ClusterConfig& config, const Security& security);
 
+// FailedPrecondition if a learner answers at learner.address: a second one would train the same
+// actors and overwrite priorities of the same games. Takes two seconds at most.
+absl::Status CheckThatNoLearnerServes(const v1::LearnerRole& learner, const Security& security);
+
 // Opens the run's folder, or makes it if it does not exist. InvalidArgument if the run in it has
 // other networks or another value target.
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner);
+
+// The SHA-256 of all programs.
+std::vector<std::string> Fingerprints(const ProgramSet& programs);
+
+// The checkpoints to keep of versions of the weights, with manifests that lack only the fields that
+// KeepCheckpoint fills in.
+std::vector<ScoredCheckpoint> DescribeScored(const v1::LearnerRole& learner,
+                                             const ProgramSet& programs,
+                                             std::vector<ScoredVersion> versions);
 
 // The assignment for actors and the program files that it names.
 struct RoleAssignment {

@@ -69,7 +69,7 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
   Backoff backoff(config_.seed() + rank_);
   std::optional<PreparedBatch> batch;
   while (!stop.HasBeenNotified()) {
-    SaveWhenDue();
+    MMZ_RETURN_IF_ERROR(SaveWhenDue());
     if (config_.processes() > 1 && group_ == nullptr) {
       const absl::Status joined = Join();
       if (absl::IsInvalidArgument(joined)) return joined;
@@ -112,23 +112,29 @@ void Training::NoteSavingSince(absl::Time since) {
   figures_.saving_since = since;
 }
 
-void Training::SaveWhenDue() {
-  if (!directory_.has_value()) return;
+// Returns an error only if this process must not write any more. The figures tell other errors, and
+// the save is tried again.
+absl::Status Training::SaveWhenDue() {
+  if (!directory_.has_value()) return absl::OkStatus();
   const absl::Time now = absl::Now();
-  if (now >= metrics_due_ && learner_->step() > 0) {
-    metrics_due_ = now + kMetricsInterval;
-    state_.set_iteration(state_.iteration() + 1);
-    NoteSavingSince(now);
-    const absl::Status status = AppendMetrics();
-    NoteSavingSince(absl::InfiniteFuture());
-    if (!status.ok()) {
-      const absl::MutexLock lock(&mutex_);
-      figures_.save_error = std::string(status.message());
-    }
-  }
-  if (now < save_due_) return;
-  // The figures tell an error, and the save is tried again.
-  Save().IgnoreError();
+  const bool has_metrics = now >= metrics_due_ && learner_->step() > 0;
+  if (has_metrics || now >= save_due_) MMZ_RETURN_IF_ERROR(hooks_.may_write());
+  if (has_metrics) SaveMetrics();
+  if (now >= save_due_) Save().IgnoreError();
+  KeepScored();
+  return absl::OkStatus();
+}
+
+void Training::SaveMetrics() {
+  const absl::Time now = absl::Now();
+  metrics_due_ = now + kMetricsInterval;
+  state_.set_iteration(state_.iteration() + 1);
+  NoteSavingSince(now);
+  const absl::Status status = AppendMetrics();
+  NoteSavingSince(absl::InfiniteFuture());
+  if (status.ok()) return;
+  const absl::MutexLock lock(&mutex_);
+  figures_.save_error = std::string(status.message());
 }
 
 // Connects to the other processes and takes over the state of process 0.

@@ -19,6 +19,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "learner/checkpoint_store.h"
 #include "learner/data_parallel.h"
 #include "learner/learner.h"
 #include "learner/role/batch_source.h"
@@ -79,6 +80,14 @@ struct TrainingHooks {
 
   // Returns the mean return of recent games of each program; NaN for a program without games.
   std::function<std::vector<double>()> mean_returns;
+
+  // Returns the published weights that have got a score since the last call, to keep them. Process
+  // 0 only.
+  std::function<std::vector<ScoredCheckpoint>()> scored;
+
+  // FailedPrecondition if another process has taken over the run, so that this one must not write
+  // any more. Process 0 only.
+  std::function<absl::Status()> may_write;
 };
 
 // One thread at a time may call Publish, Run and SaveAtEnd; rows and figures are thread-safe.
@@ -99,8 +108,9 @@ class Training {
   // Returns an error if training cannot go on; lost processes and failed saves are retried instead.
   absl::Status Run(BatchSource& batches, const absl::Notification& stop);
 
-  // Saves the final state after Run, in process 0 only. Errors name the file.
-  absl::Status SaveAtEnd() { return directory_.has_value() ? Save() : absl::OkStatus(); }
+  // Saves the final state after Run, in process 0 only. Errors name the file, or say that another
+  // process has taken over the run.
+  absl::Status SaveAtEnd();
 
   // The number of rows of each batch that this process trains on.
   uint32_t rows() const { return config_.options().batch_size() / config_.processes(); }
@@ -118,6 +128,7 @@ class Training {
   absl::Status RestoreFromDirectory();
   absl::Status Save();
   absl::Status SaveFiles();
+  void KeepScored();
   absl::Status AppendMetrics();  // a line for the current iteration of state_
 
   // training.cc
@@ -129,7 +140,8 @@ class Training {
   void NoteUpdate(const UpdateResult& result, const PreparedBatch& batch);
   void Leave(const absl::Status& why);
   void NoteSavingSince(absl::Time since);
-  void SaveWhenDue();
+  absl::Status SaveWhenDue();
+  void SaveMetrics();
   void Spend(double TrainingTimes::*where, absl::Time since);
 
   const v1::LearnerRole config_;

@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "learner/checkpoint_store.h"
 #include "learner/role/training.h"
 #include "learner/run_checkpoint.h"
 
@@ -98,6 +99,7 @@ absl::Status Training::Restore(const Checkpoint& checkpoint) {
 }
 
 absl::Status Training::RestoreFromDirectory() {
+  SweepCheckpoints(*directory_);
   const absl::StatusOr<std::optional<Checkpoint>> checkpoint = LoadLatest(*directory_);
   if (!checkpoint.ok()) return checkpoint.status();
   // A new run saves a checkpoint before anything else, so that a run without one is known to have
@@ -125,6 +127,33 @@ absl::Status Training::Save() {
     ++figures_.failed_saves;
   }
   return status;
+}
+
+absl::Status Training::SaveAtEnd() {
+  if (!directory_.has_value()) return absl::OkStatus();
+  MMZ_RETURN_IF_ERROR(hooks_.may_write());
+  KeepScored();
+  return Save();
+}
+
+void Training::KeepScored() {
+  if (config_.scored_checkpoints() == 0) return;
+  for (const ScoredCheckpoint& scored : hooks_.scored()) {
+    const absl::Time start = absl::Now();
+    NoteSavingSince(start);
+    absl::Status status = hooks_.may_write();
+    if (status.ok()) {
+      status = KeepCheckpoint(
+          *directory_, scored.manifest, scored.bytes,
+          {.number = config_.scored_checkpoints(), .bytes = config_.scored_checkpoint_bytes()});
+    }
+    NoteSavingSince(absl::InfiniteFuture());
+    Spend(&TrainingTimes::saving, start);
+    if (status.ok()) continue;
+    const absl::MutexLock lock(&mutex_);
+    figures_.save_error = std::string(status.message());
+    ++figures_.failed_saves;
+  }
 }
 
 // Tries to write every file, even if another one cannot be written. The checkpoint's iteration

@@ -90,7 +90,7 @@ class ReplayShard::Impl {
   absl::Status Listen(const ReplayShard& shard) {
     status_service_ = std::make_unique<StatusService>(shard, security_);
     absl::StatusOr<std::unique_ptr<RpcServer>> server =
-        RpcServer::Start({.address = config_.address(),
+        RpcServer::Start({.address = config_.listen_address(),
                           .security = security_,
                           .services = {service_.get(), status_service_.get()},
                           .registry = registry_});
@@ -126,6 +126,12 @@ class ReplayShard::Impl {
     const std::string hang = table_->storage().hang();
     if (hang.empty()) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat("disk: ", hang));
+  }
+
+  absl::Status Ready() const {
+    const ReplayBlock block = service_->Blocked();
+    if (block.why.empty() || block.flow_control()) return absl::OkStatus();
+    return absl::UnavailableError(block.why);
   }
 
   void Stop(absl::Duration grace) {
@@ -205,7 +211,8 @@ absl::StatusOr<std::unique_ptr<ReplayShard>> ReplayShard::Start(
   if (!complete.ok()) return complete.status();
   // Checked before the data is opened, so that a mistake in the address is reported even if another
   // process has the data open.
-  if (absl::Status status = security->CheckListenAddress(config.address()); !status.ok()) {
+  if (absl::Status status = security->CheckListenAddress(complete->listen_address());
+      !status.ok()) {
     return status;
   }
   absl::StatusOr<std::unique_ptr<Storage>> storage = OpenStorage(*complete);
@@ -232,6 +239,8 @@ v1::ReplayStats ReplayShard::Stats() const { return impl_->Stats(); }
 v1::RoleStatus ReplayShard::Status() const { return impl_->Status(); }
 
 absl::Status ReplayShard::Health() const { return impl_->Health(); }
+
+absl::Status ReplayShard::Ready() const { return impl_->Ready(); }
 
 void ReplayShard::Stop(absl::Duration grace) { impl_->Stop(grace); }
 

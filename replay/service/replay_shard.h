@@ -55,6 +55,10 @@ class ReplayShard {
   // Unavailable, with the reason, while the disk does not answer.
   absl::Status Health() const;
 
+  // OK if the shard takes inserts, or holds them back only until draws catch up. Otherwise
+  // Unavailable with the reason: the shard is drained, or its disk is full or does not answer.
+  absl::Status Ready() const;
+
   // Stores priorities and counters, ends all streams and refuses new calls. Blocks until running
   // calls have ended; they are cancelled after `grace`.
   void Stop(absl::Duration grace);

@@ -227,8 +227,11 @@ TEST(ReplayShard, DrainedItRefusesInsertsAndGoesOnWithDraws) {
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(shard->Status().blocked_on(), HasSubstr("draining"));
   EXPECT_FALSE(shard->Status().flow_control());
+  EXPECT_EQ(shard->Ready(), absl::UnavailableError("draining: inserts are refused"));
+  EXPECT_EQ(shard->Health(), absl::OkStatus());
   drain.set_draining(false);
   ASSERT_TRUE(client.replay().Drain(client.Context().get(), drain, &drained).ok());
+  EXPECT_EQ(shard->Ready(), absl::OkStatus());
   ExpectServes(*shard, 3);
 }
 

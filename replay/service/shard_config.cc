@@ -27,6 +27,7 @@ absl::StatusOr<v1::ReplayShard> CompleteShardConfig(v1::ReplayShard config) {
   if (config.remember_evicted_bytes() == 0) {
     config.set_remember_evicted_bytes(kDefaultRememberEvictedBytes);
   }
+  if (config.listen_address().empty()) config.set_listen_address(config.address());
   if (config.mode() != v1::ReplayShard::MEMORY && config.data_dir().empty()) {
     return absl::InvalidArgumentError(absl::StrCat("data_dir: empty, must name a folder in mode ",
                                                    v1::ReplayShard::Mode_Name(config.mode())));

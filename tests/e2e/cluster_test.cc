@@ -1,6 +1,7 @@
 // The roles of a cluster as commands: a shard that serves, and questions to it; and bad usage.
 
 #include <csignal>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace mallocmuzero::e2e {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 using Arguments = std::vector<std::string>;
 
@@ -46,6 +48,32 @@ TEST_F(Cluster, AShardServesUntilItIsTerminated) {
   const RunResult ended = shard.Wait();
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.err, HasSubstr(" I a: stopped in "));
+}
+
+TEST_F(Cluster, ADrainedShardIsWellButNotReady) {
+  RunningMallocmuzero shard({"replay", "--config", config_, "--shard", "a"});
+  ASSERT_TRUE(shard.WaitForLine(" I a: listens on 127.0.0.1:"));
+  EXPECT_THAT(HttpGet("127.0.0.1", metrics_port_, "/readyz"), HasSubstr(" 200 "));
+  const Arguments drain = {"replay", "--config", config_, "--shard", "a", "--drain", "on"};
+  ASSERT_EQ(RunMallocmuzero(drain).exit_code, 0);
+  const std::string answer = HttpGet("127.0.0.1", metrics_port_, "/readyz");
+  EXPECT_THAT(answer, HasSubstr(" 503 "));
+  EXPECT_THAT(answer, HasSubstr("draining: inserts are refused"));
+  EXPECT_THAT(HttpGet("127.0.0.1", metrics_port_, "/healthz"), HasSubstr(" 200 "));
+}
+
+TEST_F(Cluster, AnActorWithoutALearnerIsWellButNotReady) {
+  const uint16_t port = FreePort();
+  const std::string config =
+      folder_.Write("actor.textproto",
+                    absl::StrCat("learner { workloads: 'none' address: '127.0.0.1:", FreePort(),
+                                 "' }\nactor { metrics_address: '127.0.0.1:", port, "' }\n"));
+  RunningMallocmuzero actor({"actor", "--config", config});
+  ASSERT_TRUE(actor.WaitForLine(" W actor.0: the learner on "));
+  EXPECT_THAT(HttpGet("127.0.0.1", port, "/healthz"), HasSubstr(" 200 "));
+  const std::string answer = HttpGet("127.0.0.1", port, "/readyz");
+  EXPECT_THAT(answer, HasSubstr(" 503 "));
+  EXPECT_THAT(answer, HasSubstr("waits for: learner"));
 }
 
 TEST_F(Cluster, MistakesAreOneLine) {
@@ -113,6 +141,22 @@ TEST_F(Cluster, EveryMistakeOfTheConfigurationIsSaid) {
   EXPECT_THAT(learner.err, HasSubstr("learner.workloads[0]: no file or folder"));
 }
 
+TEST_F(Cluster, FlagsAndTheEnvironmentSetFields) {
+  const std::string other = absl::StrCat("127.0.0.1:", FreePort());
+  const std::string third = absl::StrCat("127.0.0.1:", FreePort());
+  const RunResult flag = RunMallocmuzero(
+      {"status", "--config", config_, "--json", "--set", "replay.1.address=" + other});
+  EXPECT_THAT(flag.out, HasSubstr(other));
+  setenv("MALLOCMUZERO_SET_replay__1__address", other.c_str(), 1);
+  const RunResult variable = RunMallocmuzero({"status", "--config", config_, "--json"});
+  const RunResult both = RunMallocmuzero(
+      {"status", "--config", config_, "--json", "--set", "replay[1].address=" + third});
+  unsetenv("MALLOCMUZERO_SET_replay__1__address");
+  EXPECT_THAT(variable.out, HasSubstr(other));
+  EXPECT_THAT(both.out, HasSubstr(third));
+  EXPECT_THAT(both.out, Not(HasSubstr(other)));
+}
+
 TEST_F(Cluster, BadUsageIsOneLine) {
   const struct {
     Arguments arguments;
@@ -122,6 +166,11 @@ TEST_F(Cluster, BadUsageIsOneLine) {
       {{"replay", "--config", folder_.Path("none")}, folder_.Path("none")},
       {{"replay", "--config", config_}, "--shard"},
       {{"replay", "--config", config_, "--shard", "c"}, "it has a, b"},
+      {{"status", "--config", config_, "--set", "learner.run_dri=/x"},
+       "--set learner.run_dri=/x: no field 'run_dri'; run_dir is one"},
+      {{"status", "--config", config_, "--set", "actor.count=many"},
+       "--set actor.count=many: uint32 expected"},
+      {{"status", "--config", config_, "--set", "actor"}, "--set actor: FIELD=VALUE expected"},
       {{"replay", "--config", config_, "--drain", "maybe"}, "--drain"},
       {{"replay", "--config", config_, "--list-ids", "--checkpoint"}, "--checkpoint"},
       {{"bench", "actors", "--config", config_, "--games-per-second", "3"}, "--actors"},

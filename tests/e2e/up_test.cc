@@ -97,6 +97,27 @@ TEST_F(Up, StartsAgainWhatIsKilled) {
   EXPECT_EQ(up.Wait().exit_code, 0);
 }
 
+TEST_F(Up, LogsOneJsonObjectALine) {
+  const RunResult up =
+      RunMallocmuzero({"up", "--config", config_, "--for", "1s", "--log-format", "json"});
+  EXPECT_EQ(up.exit_code, 0);
+  std::set<std::string> roles;
+  for (const absl::string_view line : absl::StrSplit(up.err, '\n', absl::SkipEmpty())) {
+    const json record = json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+    ASSERT_TRUE(record.is_object()) << line;
+    for (const char* field : {"time", "severity", "role", "message"}) {
+      EXPECT_TRUE(record.contains(field)) << line;
+    }
+    roles.insert(record.value("role", ""));
+  }
+  EXPECT_EQ(roles.count("up"), 1);
+  EXPECT_EQ(roles.count("a"), 1);
+  const RunResult wrong =
+      RunMallocmuzero({"replay", "--config", config_, "--log-format", "json", "--shard", "none"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(json::parse(wrong.err).value("message", ""), HasSubstr("--shard"));
+}
+
 TEST_F(Up, StopsByItselfAndLeavesNoProcess) {
   RunningMallocmuzero up({"up", "--config", config_, "--for", "1s"});
   const pid_t shard = WaitForStart(up, "b");
