@@ -120,13 +120,17 @@ std::optional<v1::DashboardFinding> WhenTheBestWasFound(Iterations iterations,
   if (std::isnan(best)) return std::nullopt;
   int found = mean.best_size() - 1;
   while (found > 0 && mean.best(found - 1) >= best) --found;
-  const double ago = iterations.back().seconds() - mean.seconds(found);
+  const double seconds = std::max(0.0, iterations.back().seconds() - mean.seconds(found));
+  const std::string when =
+      found == mean.best_size() - 1 ? "in the latest iteration"
+      : seconds < 120 ? absl::StrFormat("%.0f seconds before the latest iteration", seconds)
+                      : absl::StrFormat("%.0f minutes before the latest iteration", seconds / 60);
   return Finding(
       v1::DashboardFinding::NEUTRAL, "Best games",
       absl::StrFormat("The best games save %.2f %% in the mean of %s. The last better game was "
-                      "found %.0f minutes before the latest iteration.",
+                      "found %s.",
                       best, view::FormatCounted(iterations.back().programs_size(), "program"),
-                      std::max(0.0, ago) / 60));
+                      when));
 }
 
 // Only for runs that play and learn in one process.

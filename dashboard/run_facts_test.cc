@@ -117,6 +117,17 @@ TEST(RunFacts, SaysThatARunIsBelowTheGreedySolver) {
   EXPECT_THAT(finding.text(), HasSubstr("The greedy solver saves 5.00 %"));
 }
 
+TEST(RunFacts, SaysWhenTheBestGamesWereFound) {
+  std::vector<v1::TrainMetrics> run = RunOf({0.5, 0.5, 0.5});
+  run[2].mutable_programs(0)->set_best_return(0.61);
+  EXPECT_THAT(MakeFindings(run, MakeMeanGains(run))[1].text(),
+              HasSubstr("22.00 % in the mean of 1 program. The last better game was found in the "
+                        "latest iteration."));
+  run[1].mutable_programs(0)->set_best_return(0.61);
+  EXPECT_THAT(MakeFindings(run, MakeMeanGains(run))[1].text(),
+              HasSubstr("found 10 seconds before the latest iteration."));
+}
+
 TEST(RunFacts, SaysThatItIsTooEarlyToTell) {
   EXPECT_EQ(FirstFinding(RunOf({0.5, 0.6})).title(), "Starting");
   EXPECT_EQ(FirstFinding({}).title(), "Starting");

@@ -6,6 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
+#include "env/game.h"
+#include "env/players.h"
 #include "env/program_rules.h"
 #include "env/solvers/solve.h"
 #include "env/testing/random_game_program.h"
@@ -30,6 +32,16 @@ absl::StatusOr<Mapping> MappingOf(const Program& program, absl::string_view solv
   if (!solution.ok()) return solution.status();
   solution->mapping.solver = std::string(solver);
   return std::move(solution->mapping);
+}
+
+absl::StatusOr<Mapping> RandomMapping(const Program& program) {
+  const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(program);
+  if (!rules.ok()) return rules.status();
+  Player player(PlayerKind::kRandom, 1);
+  player.StartGame();
+  Game game(*rules);
+  while (!game.finished()) game.Apply(player.Choose(game));
+  return game.ToMapping();
 }
 
 // The program with a name of its own and, if there is a mapping, with that as its default.
@@ -98,7 +110,7 @@ absl::Status WriteDemoRun(const std::string& path) {
   absl::StatusOr<RunDirectory> directory = RunDirectory::Create(path, {});
   if (!directory.ok()) return directory.status();
   const Program layers = LayeredProgram(kBlocks);
-  const absl::StatusOr<Mapping> baseline = MappingOf(layers, solver_name::kXlaLike, 1);
+  const absl::StatusOr<Mapping> baseline = RandomMapping(layers);
   if (!baseline.ok()) return baseline.status();
   const absl::StatusOr<Program> large = Renamed(layers, kLargeProgram, &*baseline);
   if (!large.ok()) return large.status();

@@ -23,6 +23,17 @@ export interface ChartOptions {
 
 const kDash = [6, 4];
 
+// Steps of a time axis, seconds.
+const kTimeSteps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
+
+function latest(column: ArrayLike<number | null | undefined>): number | null {
+  for (let i = column.length - 1; i >= 0; --i) {
+    const value = column[i];
+    if (value !== null && value !== undefined) return value;
+  }
+  return null;
+}
+
 // A chart in a box of its own, which follows the width of its place and the theme.
 export class Chart {
   readonly element: HTMLElement;
@@ -65,9 +76,8 @@ export class Chart {
 
   private describe(): string {
     const parts = this.lines.map((line) => {
-      const known = line.values.filter((value) => value !== null);
-      const last = known[known.length - 1];
-      return `${line.name}: ${last === undefined ? "none yet" : this.options.formatY(last)}`;
+      const last = latest(line.values);
+      return `${line.name}: ${last === null ? "none yet" : this.options.formatY(last)}`;
     });
     return `${this.options.title}, latest values: ${parts.join("; ")}`;
   }
@@ -91,16 +101,16 @@ export class Chart {
         height,
         cursor: { points: { size: 6 }, drag: { x: true, y: false },
                   ...(syncKey === undefined ? {} : { sync: { key: syncKey, setSeries: false } }) },
-        legend: { live: true },
+        legend: { live: true, markers: { width: 0, fill: (_, i) => cssVariable(this.lines[i - 1]?.colour ?? "--muted") } },
         scales: { x: { time: false }, y: logarithmic === true ? { distr: 3 } : {} },
         axes: [
-          { ...axis, label: xLabel, labelSize: 18, size: 30, space: 70,
+          { ...axis, label: xLabel, labelSize: 18, size: 30, space: 70, incrs: kTimeSteps,
             values: (_, ticks) => ticks.map(formatX) },
           { ...axis, size: 62, space: 28,
             values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : formatY(tick))) },
         ],
         series: [
-          { label: xLabel, value: (_, value) => (value === null ? "–" : formatX(value)) },
+          { label: xLabel, value: (_, value) => (value === null ? "latest" : formatX(value)) },
           ...this.lines.map((line): uPlot.Series => ({
             label: line.name,
             stroke: cssVariable(line.colour),
@@ -109,7 +119,11 @@ export class Chart {
             ...(line.stepped === true ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
             spanGaps: true,
             points: { show: this.x.length === 1 },
-            value: (_, value) => (value === null ? "–" : formatY(value)),
+            // Without the pointer, the latest value.
+            value: (plot, value, series, index) => {
+              const shown = index === null ? latest(plot.data[series]!) : value;
+              return shown === null ? "–" : formatY(shown);
+            },
           })),
         ],
       },

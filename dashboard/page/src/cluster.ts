@@ -2,7 +2,7 @@
 import type { Cluster } from "./api";
 import { Chart, type Line } from "./charts";
 import { make } from "./dom";
-import { formatBytes, formatDuration, formatShort } from "./format";
+import { formatBytes, formatClock, formatDuration, formatShort } from "./format";
 
 const kMostSamples = 1800;
 
@@ -42,7 +42,7 @@ export class ClusterView {
     const grid = make("div", { class: "grid" });
     for (const [figure, title, note] of kFigures) {
       const chart = new Chart({ title, note, height: 180, xLabel: "since the page was opened",
-                                formatX: formatDuration, formatY: formatShort, syncKey: "cluster" });
+                                formatX: formatClock, formatY: formatShort, syncKey: "cluster" });
       chart.element.hidden = true;
       this.charts.set(figure, chart);
       grid.append(chart.element);

@@ -64,6 +64,14 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+// A time on an axis: "45 s", "1:30", "2:05 h".
+export function formatClock(seconds: number): string {
+  if (seconds < 60) return `${Number(seconds.toFixed(1))} s`;
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, "0");
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}:${two(seconds % 60)}`;
+  return `${Math.floor(seconds / 3600)}:${two((seconds % 3600) / 60)} h`;
+}
+
 export function toNumbers(column: readonly (number | "NaN")[]): (number | null)[] {
   return column.map((value) => (typeof value === "number" ? value : null));
 }

@@ -339,12 +339,17 @@ export class MapPainter {
     const { reached, running, cycles } = model.map.steps;
     const { top, height } = layout.lanes.steps;
     context.font = "11px ui-monospace, monospace";
+    context.fillStyle = palette.stepA;
+    const begin = Math.max(this.x(0), layout.left);
+    context.fillRect(begin, top, Math.min(this.x(model.map.end), layout.width) - begin, height);
     for (let i = this.firstStep(); i < cycles.length && reached[i]! <= this.view.x1; ++i) {
       const from = Math.max(this.x(running[i]!), layout.left);
       const width = Math.min(this.x(reached[i + 1]!), layout.width) - from;
       if (width < 1) continue;
-      context.fillStyle = i % 2 === 0 ? palette.stepA : palette.stepB;
-      context.fillRect(from, top, width, height);
+      if (i % 2 === 1) {
+        context.fillStyle = palette.stepB;
+        context.fillRect(from, top, width, height);
+      }
       if (width > 30) this.label(model.program.instructions.name[i]!, from, top + height / 2, width, palette.text);
     }
   }

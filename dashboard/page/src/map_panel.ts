@@ -1,4 +1,6 @@
-// One memory map on the page: a canvas with all lanes, and a canvas above it for what the pointer marks.
+// One memory map on the page: a canvas with all lanes, and boxes above it for what the pointer marks.
+// The marks are elements and not a second canvas, because a browser without a GPU blends a whole canvas
+// in each frame.
 import { make } from "./dom";
 import { kCopyRows, type MapModel } from "./map_model";
 import { MapPainter } from "./map_paint";
@@ -17,14 +19,18 @@ export interface Hit {
 export interface Marks { instruction?: number | undefined; buffer?: number | undefined }
 
 const kMostPixelRatio = 2;  // more cannot be seen, and costs frames
+const kMostOutlines = 60;
 
 export class MapPanel {
   readonly element: HTMLElement;
   readonly canvas = make("canvas", { class: "map-canvas", attributes: { tabindex: "0" } });
   readonly title = make("h3");
   readonly figures = make("p", { class: "figures" });
-  private readonly overlay = make("canvas", { class: "map-overlay", attributes: { "aria-hidden": "true" } });
+  private readonly band = make("div", { class: "band" });
+  private readonly outlines = make("div", { class: "outlines" });
+  private readonly overlay = make("div", { class: "map-overlay", attributes: { "aria-hidden": "true" } }, [this.band, this.outlines]);
   private readonly stage = make("div", { class: "stage" }, [this.canvas, this.overlay]);
+  private readonly context = this.canvas.getContext("2d", { alpha: false })!;
   private model: MapModel | null = null;
   private layout: Layout = layOut(100, 100, 0);
   private palette: Palette | null = null;
@@ -53,65 +59,58 @@ export class MapPanel {
     const loops = this.model === null ? 0 : Math.max(0, ...this.model.program.loops.map((loop) => loop.depth + 1));
     this.layout = layOut(Math.max(240, this.stage.clientWidth), memoryHeight, loops);
     const ratio = Math.min(window.devicePixelRatio, kMostPixelRatio);
-    for (const canvas of [this.canvas, this.overlay]) {
-      canvas.width = Math.round(this.layout.width * ratio);
-      canvas.height = Math.round(this.layout.height * ratio);
-      canvas.style.height = `${this.layout.height}px`;
-      canvas.getContext("2d")!.setTransform(ratio, 0, 0, ratio, 0, 0);
-    }
-    this.palette = makePalette(this.canvas.getContext("2d")!);
+    this.canvas.width = Math.round(this.layout.width * ratio);
+    this.canvas.height = Math.round(this.layout.height * ratio);
+    this.canvas.style.height = `${this.layout.height}px`;
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const { memory } = this.layout.lanes;
+    placeBox(this.overlay, this.layout.left, 0, this.lanesWidth, this.layout.height);
+    placeBox(this.outlines, 0, memory.top, this.lanesWidth, memory.height);
+    this.palette = makePalette(this.context);
   }
 
   draw(view: Viewport, colouring: Colouring, formatTick: (position: number, step: number) => string): void {
     if (this.model === null || this.palette === null) return;
-    const context = this.canvas.getContext("2d")!;
-    this.painter = new MapPainter(context, this.model, view, this.layout, this.palette, colouring);
+    this.painter = new MapPainter(this.context, this.model, view, this.layout, this.palette, colouring);
     this.painter.paint(formatTick);
   }
 
-  // Draws the marked instruction over all lanes, and outlines the marked buffer and its copies.
+  // Marks an instruction over all lanes, and outlines the stays of a buffer.
   drawMarks(marks: Marks): void {
-    const { model, painter, layout, palette } = this;
-    const context = this.overlay.getContext("2d")!;
-    context.clearRect(0, 0, layout.width, layout.height);
-    if (model === null || painter === null || palette === null) return;
-    context.save();
-    context.beginPath();
-    context.rect(layout.left, 0, layout.width - layout.left, layout.height);
-    context.clip();
-    if (marks.instruction !== undefined && marks.instruction < model.instructionCount) {
-      const from = painter.x(model.map.steps.reached[marks.instruction]!);
-      const width = painter.x(model.map.steps.reached[marks.instruction + 1]!) - from;
-      context.globalAlpha = 0.16;
-      context.fillStyle = palette.text;
-      context.fillRect(from, 0, Math.max(width, 1), layout.lanes.axis.top);
-      context.globalAlpha = 1;
+    const { model, painter, layout } = this;
+    const { instruction, buffer } = marks;
+    const has = model !== null && painter !== null && instruction !== undefined && instruction < model.instructionCount;
+    this.band.hidden = !has;
+    if (has) {
+      const from = painter.x(model.map.steps.reached[instruction]!);
+      const width = painter.x(model.map.steps.reached[instruction + 1]!) - from;
+      placeBox(this.band, from - layout.left, 0, Math.max(width, 1), layout.lanes.axis.top);
     }
-    if (marks.buffer !== undefined) this.outline(context, marks.buffer);
-    context.restore();
+    const boxes = model === null || painter === null || buffer === undefined ? [] : this.outlinesOf(buffer);
+    while (this.outlines.children.length < boxes.length) this.outlines.append(make("div", { class: "outline" }));
+    [...this.outlines.children].forEach((element, i) => {
+      const box = boxes[i];
+      (element as HTMLElement).hidden = box === undefined;
+      if (box !== undefined) placeBox(element as HTMLElement, ...box);
+    });
   }
 
-  private outline(context: CanvasRenderingContext2D, buffer: number): void {
+  // Positions within the memory lane: left, top, width and height. The lane cuts off the rest.
+  private outlinesOf(buffer: number): [number, number, number, number][] {
     const { map, program, intervalsOfBuffer } = this.model!;
-    const { memory } = this.layout.lanes;
-    context.save();
-    context.beginPath();
-    context.rect(this.layout.left, memory.top, this.layout.width, memory.height);
-    context.clip();
+    const { left, width: end, lanes } = this.layout;
+    const boxes: [number, number, number, number][] = [];
     for (const k of intervalsOfBuffer.get(buffer) ?? []) {
-      const x = this.painter!.x(map.intervals.begin[k]!);
+      // A box must not become millions of pixels wide.
+      const x = Math.max(this.painter!.x(map.intervals.begin[k]!), left - 10);
+      const right = Math.min(this.painter!.x(map.intervals.end[k]!), end + 10);
+      if (right < left || x > end || boxes.length >= kMostOutlines) continue;
       const bottom = map.intervals.offset[k]!;
-      const y = this.painter!.y(bottom + program.buffers.bytes[buffer]!);
-      const width = Math.max(this.painter!.x(map.intervals.end[k]!) - x, 3);
-      const height = Math.max(this.painter!.y(bottom) - y, 3);
-      context.strokeStyle = this.palette!.panel;
-      context.lineWidth = 5;
-      context.strokeRect(x, y, width, height);
-      context.strokeStyle = this.palette!.text;
-      context.lineWidth = 2;
-      context.strokeRect(x, y, width, height);
+      const y = Math.max(this.painter!.y(bottom + program.buffers.bytes[buffer]!), lanes.memory.top - 10);
+      const low = Math.min(this.painter!.y(bottom), lanes.memory.top + lanes.memory.height + 10);
+      if (low >= y) boxes.push([x - left, y - lanes.memory.top, Math.max(right - x, 4), Math.max(low - y, 4)]);
     }
-    context.restore();
+    return boxes;
   }
 
   // What is at a point of the page; null outside of the lanes.
@@ -141,4 +140,10 @@ export class MapPanel {
     }
     return hit;
   }
+}
+
+function placeBox(element: HTMLElement, left: number, top: number, width: number, height: number): void {
+  element.style.transform = `translate(${left}px, ${top}px)`;
+  element.style.width = `${width}px`;
+  element.style.height = `${height}px`;
 }

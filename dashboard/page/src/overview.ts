@@ -2,7 +2,7 @@
 import { ask, type CurveName, type Gains, type ProgramRow, type Run } from "./api";
 import { Chart, type Line } from "./charts";
 import { make } from "./dom";
-import { formatCount, formatDuration, formatGain, formatPercent, formatShort, toNumbers } from "./format";
+import { formatCount, formatClock, formatDuration, formatGain, formatPercent, formatShort, toNumbers } from "./format";
 import { mapAddress } from "./routes";
 
 const kCurves: { title: string; note: string; lines: [CurveName, string, string][]; format: (y: number) => string }[] = [
@@ -62,7 +62,7 @@ export class Overview {
   private readonly select = make("select", { attributes: { "aria-label": "Program of the curve" } });
   private readonly programs = make("tbody");
   private readonly gains = new Chart({
-    title: "Cycles saved", height: 300, xLabel: "time of the run", formatX: formatDuration,
+    title: "Cycles saved", height: 300, xLabel: "time of the run", formatX: formatClock,
     formatY: (y) => formatPercent(y, 1), syncKey: "run",
   });
   private readonly curves: Chart[] = [];
@@ -74,7 +74,7 @@ export class Overview {
     const grid = make("div", { class: "grid" });
     for (const curve of kCurves) {
       const chart = new Chart({ title: curve.title, note: curve.note, height: 180, xLabel: "time of the run",
-                                formatX: formatDuration, formatY: curve.format, syncKey: "run" });
+                                formatX: formatClock, formatY: curve.format, syncKey: "run" });
       this.curves.push(chart);
       grid.append(chart.element);
     }
@@ -86,11 +86,11 @@ export class Overview {
   private programTable(): HTMLElement {
     const columns = ["Program", "Chip", "Self-play", "Policy", "Best", "Greedy", "Local search", "Memory map"];
     const head = make("tr", {}, columns.map((name, i) =>
-      make("th", { text: name, class: i >= 2 && i <= 6 ? "number" : "", attributes: { scope: "col" } })));
+      make("th", { text: name, class: i === 6 ? "number local" : i >= 2 && i <= 6 ? "number" : "", attributes: { scope: "col" } })));
     return make("section", { class: "card", attributes: { "aria-label": "Programs" } }, [
       make("div", { class: "card-head" }, [
         make("h3", { text: "Programs" }),
-        make("p", { class: "note", text: "cycles saved against the compiler's default" }),
+        make("p", { class: "note", text: "cycles saved against the compiler's default; a program without one is compared with everything in HBM" }),
       ]),
       make("div", { class: "scroll", attributes: { tabindex: "0", role: "region", "aria-label": "Table of programs" } }, [
         make("table", {}, [make("thead", {}, [head]), this.programs]),
@@ -111,6 +111,7 @@ export class Overview {
       ])));
     this.updateSelect(run.programs);
     this.programs.replaceChildren(...run.programs.map((row) => this.programRow(row)));
+    this.element.classList.toggle("without-local", run.programs.every((row) => row.local_search === undefined));
     const seconds = toNumbers(run.curves.seconds);
     this.curves.forEach((chart, i) => {
       const lines = kCurves[i]!.lines.map(([name, label, colour]): Line =>
@@ -167,9 +168,10 @@ export class Overview {
                     attributes: { href: mapAddress(row.hardware, row.name), "aria-label": `Memory map of ${row.name}` } })
       : make("span", { class: "note", text: "not available", attributes: { title: row.no_map } });
     return make("tr", {}, [
-      make("th", { text: row.name, attributes: { scope: "row" } }), make("td", { text: row.hardware }),
+      make("th", { text: row.name, attributes: { scope: "row" } },
+                                row.against_default ? [] : [make("span", { class: "note", text: " no default" })]), make("td", { text: row.hardware }),
       number(row.self_play), number(row.policy), number(row.best, true), number(row.greedy),
-      number(row.local_search), make("td", {}, [link]),
+      make("td", { class: "number local", text: formatGain(row.local_search) }), make("td", {}, [link]),
     ]);
   }
 }

@@ -1,8 +1,9 @@
 // The page in a real browser: what it shows, live updates, keys, names, themes, sizes, frame times.
-//   node --test test/        with build/bin/mallocmuzero, dashboard_demo_run and chromium
+//   node --test test/browser.test.mjs        with build/bin/mallocmuzero, dashboard_demo_run and chromium
 // MALLOCMUZERO_SCREENSHOTS=FOLDER also stores a picture of every view, size and theme.
 import assert from "node:assert/strict";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { drawn, kHostile, kLarge, launch, makeRun, mapOf, open, serve } from "./dashboard.mjs";
@@ -33,8 +34,8 @@ test("the overview shows the run, and a hostile name as text", async () => {
   assert.equal(await page.textContent("#run-name"), "run");
   assert.match(await page.textContent(".findings"), /Learning/);
   assert.match(await page.textContent(".tiles"), /Best mapping/);
-  assert.equal(await page.locator("tbody tr").count(), 2);
-  assert.ok((await page.locator("tbody th").allTextContents()).includes(kHostile));
+  assert.equal(await page.locator("section[aria-label=Programs] tbody tr").count(), 2);
+  assert.ok((await page.locator("tbody th").allTextContents()).some((text) => text.startsWith(kHostile)));
   assert.equal(await page.locator("script").count(), 1);
   await page.goto(server.address + mapOf(kHostile));
   await drawn(page, "map");
@@ -150,7 +151,7 @@ test("everything that can be used has a name", async () => {
     await page.goto(server.address + hash);
     await drawn(page, view);
     const nameless = await page.evaluate(() =>
-      [...document.querySelectorAll("a, button, input, select, canvas:not([aria-hidden]), summary, [tabindex='0'], [role]")]
+      [...document.querySelectorAll("a, button, input, select, canvas[tabindex], summary, [tabindex='0'], [role]")]
         .filter((element) => element.offsetParent !== null)
         .filter((element) => {
           const label = element.getAttribute("aria-label") ?? "";
@@ -234,43 +235,66 @@ test("nothing overflows from 375 pixels to 4K", async () => {
   }
 });
 
-// Zooms and moves for 60 frames and returns the longest: of the page's own work, and between two
-// frames.
-async function longestFrames(page) {
-  return page.evaluate(async () => {
+// Turns the wheel over the first map: zooms in and out, and moves.
+function wheel(step) {
+  const canvas = document.querySelector(".map-canvas");
+  const box = canvas.getBoundingClientRect();
+  canvas.dispatchEvent(new WheelEvent("wheel", {
+    bubbles: true, cancelable: true, clientX: box.left + box.width * (0.3 + (step % 10) * 0.04), clientY: box.top + 100,
+    ...(step % 3 === 2 ? { deltaX: 60 } : { deltaY: step % 24 < 12 ? -90 : 90, ctrlKey: true }),
+  }));
+}
+
+// Zooms and moves for 60 frames and returns the longest time between two of them.
+async function longestFrame(page) {
+  return page.evaluate(async (turn) => {
+    const turnWheel = new Function(`return ${turn}`)();
     performance.clearMeasures();
-    const canvas = document.querySelector(".map-canvas");
-    const box = canvas.getBoundingClientRect();
     const gaps = [];
     let before = await new Promise(requestAnimationFrame);
-    for (let k = 0; k < 60; ++k) {
-      canvas.dispatchEvent(new WheelEvent("wheel", {
-        bubbles: true, cancelable: true, clientX: box.left + box.width * (0.3 + (k % 10) * 0.04), clientY: box.top + 100,
-        ...(k % 3 === 2 ? { deltaX: 60 } : { deltaY: k % 24 < 12 ? -90 : 90, ctrlKey: true }),
-      }));
+    for (let step = 0; step < 60; ++step) {
+      turnWheel(step);
       const now = await new Promise(requestAnimationFrame);
       gaps.push(now - before);
       before = now;
     }
-    const work = performance.getEntriesByName("memory map frame").map((entry) => entry.duration);
-    return { count: work.length, work: Math.max(...work), gap: Math.max(...gaps.slice(2)) };
-  });
+    return { frames: performance.getEntriesByName("memory map frame").length, ms: Math.max(...gaps.slice(2)) };
+  }, wheel.toString());
+}
+
+// The most processor time that the page's thread takes for one frame, drawing included.
+async function mostProcessorTime(page) {
+  const client = await page.context().newCDPSession(page);
+  await client.send("Performance.enable");
+  const threadSeconds = async () => (await client.send("Performance.getMetrics")).metrics.find((m) => m.name === "ThreadTime").value;
+  let most = 0;
+  for (let step = 0; step < 48; ++step) {
+    const before = await threadSeconds();
+    await page.evaluate(`(${wheel.toString()})(${step})`);
+    await nextFrame(page);
+    if (step >= 2) most = Math.max(most, 1000 * (await threadSeconds() - before));
+  }
+  return most;
 }
 
 test("a program of 1,500 instructions pans and zooms without a long frame", async () => {
   for (const [width, height] of [[1440, 900], [3840, 2160]]) {
-    const { page, close } = await open(browser, server.address + mapOf(kLarge), { viewport: { width, height } });
+    const { page, close } = await open(browser, server.address + mapOf(kLarge), { viewport: { width, height }, bypassCSP: true });
     await drawn(page, "map");
-    await longestFrames(page);  // compiles the code
-    // Other processes of a shared machine may take the processor, so the best of several rounds counts.
-    let best = { work: Infinity, gap: Infinity };
-    for (let round = 0; round < 6 && best.gap >= kLongestFrameMs; ++round) {
-      const found = await longestFrames(page);
-      assert.ok(found.count >= 50, `${found.count} frames were drawn`);
-      if (found.gap < best.gap) best = found;
+    await longestFrame(page);  // compiles the code
+    const processor = await mostProcessorTime(page);
+    // Other processes may take the processor away for a while, so the best of several rounds counts.
+    let best = Infinity;
+    for (let round = 0; round < 8 && best >= kLongestFrameMs; ++round) {
+      const { frames, ms } = await longestFrame(page);
+      assert.ok(frames >= 50, `${frames} frames were drawn`);
+      best = Math.min(best, ms);
     }
-    console.log(`${width} px: longest frame ${best.gap.toFixed(1)} ms, of it the page's own work at most ${best.work.toFixed(1)} ms`);
-    assert.ok(best.gap < kLongestFrameMs, `${width} px: a frame took ${best.gap} ms`);
+    console.log(`${width} px: longest frame ${best.toFixed(1)} ms, most processor time of a frame ${processor.toFixed(1)} ms`);
+    assert.ok(processor < kLongestFrameMs, `${width} px: a frame took ${processor} ms of processor time`);
+    const busy = loadavg()[0] > 2 * cpus().length;
+    if (busy) console.log(`*** NOT TESTED: the time between frames, because the machine is busy: load ${loadavg()[0]} ***`);
+    else assert.ok(best < kLongestFrameMs, `${width} px: a frame took ${best} ms`);
     await close();
   }
 });
