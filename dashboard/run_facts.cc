@@ -50,7 +50,12 @@ v1::DashboardGains GainsOver(Iterations iterations,
   return result;
 }
 
-const char* ReferenceName(bool has_default) { return has_default ? "default" : "all in HBM"; }
+// What the cycles of programs are compared with.
+const char* ReferenceName(int programs, int with_default) {
+  return with_default == programs ? "default"
+         : with_default == 0      ? "all in HBM"
+                                  : "default or all in HBM";
+}
 
 // Means of the known values in the second half of the column: of its earlier and its later part.
 struct Halves {
@@ -97,8 +102,9 @@ v1::DashboardFinding WhetherItLearns(const v1::DashboardGains& mean) {
   std::string text = absl::StrFormat(
       "%s saves %.2f %% of the cycles of %s. In the last quarter of the run it "
       "saved %.2f points %s than in the quarter before.",
-      player, now, mean.reference() == "default" ? "the default" : "all in HBM", std::abs(change),
-      change < 0 ? "less" : "more");
+      player, now,
+      mean.reference() == "all in HBM" ? "all in HBM" : absl::StrCat("the ", mean.reference()),
+      std::abs(change), change < 0 ? "less" : "more");
   if (change <= kGetsWorse) {
     return Finding(v1::DashboardFinding::WARNING, "Getting worse", std::move(text));
   }
@@ -222,7 +228,7 @@ v1::DashboardGains MakeGains(Iterations iterations, absl::string_view chip,
   v1::DashboardGains gains = GainsOver(iterations, [&](const v1::TrainMetrics& metrics) {
     return view::GainsOf(view::FindProgram(metrics, wanted));
   });
-  gains.set_reference(ReferenceName(last->has_default_return()));
+  gains.set_reference(ReferenceName(1, last->has_default_return() ? 1 : 0));
   return gains;
 }
 
@@ -233,10 +239,10 @@ v1::DashboardGains MakeMeanGains(Iterations iterations) {
   v1::DashboardGains gains = GainsOver(iterations, [&](const v1::TrainMetrics& metrics) {
     return view::MeanGains(metrics, last, self_play);
   });
-  const bool all_have_default =
-      std::all_of(last.programs().begin(), last.programs().end(),
-                  [](const v1::TrainMetrics::Program& p) { return p.has_default_return(); });
-  gains.set_reference(ReferenceName(all_have_default));
+  const auto with_default =
+      std::count_if(last.programs().begin(), last.programs().end(),
+                    [](const v1::TrainMetrics::Program& p) { return p.has_default_return(); });
+  gains.set_reference(ReferenceName(last.programs_size(), static_cast<int>(with_default)));
   return gains;
 }
 

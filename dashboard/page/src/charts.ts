@@ -21,6 +21,7 @@ export interface ChartOptions {
   logarithmic?: boolean;
 }
 
+const kWide = 2400;  // pixels
 const kDash = [6, 4];
 
 // Steps of a time axis, seconds.
@@ -92,21 +93,22 @@ export class Chart {
   private create(data: uPlot.AlignedData): void {
     this.plot?.destroy();
     const { formatX, formatY, xLabel, height, syncKey, logarithmic } = this.options;
+    const scale = window.innerWidth >= kWide ? 1.3 : 1;  // as style.css scales texts
     const axis = { stroke: cssVariable("--muted"), grid: { stroke: cssVariable("--grid"), width: 1 },
                    ticks: { stroke: cssVariable("--grid"), width: 1, size: 4 },
-                   font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif" };
+                   font: `${12 * scale}px system-ui, sans-serif`, labelFont: `${12 * scale}px system-ui, sans-serif` };
     this.plot = new uPlot(
       {
         width: Math.max(200, this.place.clientWidth),
-        height,
+        height: height * scale,
         cursor: { points: { size: 6 }, drag: { x: true, y: false },
                   ...(syncKey === undefined ? {} : { sync: { key: syncKey, setSeries: false } }) },
         legend: { live: true, markers: { width: 0, fill: (_, i) => cssVariable(this.lines[i - 1]?.colour ?? "--muted") } },
         scales: { x: { time: false }, y: logarithmic === true ? { distr: 3 } : {} },
         axes: [
-          { ...axis, label: xLabel, labelSize: 18, size: 30, space: 70, incrs: kTimeSteps,
+          { ...axis, label: xLabel, labelSize: 18 * scale, size: 30 * scale, space: 70 * scale, incrs: kTimeSteps,
             values: (_, ticks) => ticks.map(formatX) },
-          { ...axis, size: 62, space: 28,
+          { ...axis, size: 62 * scale, space: 28 * scale,
             values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : formatY(tick))) },
         ],
         series: [
@@ -155,7 +157,7 @@ export class Chart {
   private resize(): void {
     const width = this.place.clientWidth;
     if (this.plot !== null && width > 0 && width !== this.plot.width) {
-      this.plot.setSize({ width, height: this.options.height });
+      this.plot.setSize({ width, height: this.plot.height });
     }
   }
 }

@@ -41,7 +41,7 @@ export class ClusterView {
       .map((name) => make("th", { text: name, attributes: { scope: "col" } })));
     const grid = make("div", { class: "grid" });
     for (const [figure, title, note] of kFigures) {
-      const chart = new Chart({ title, note, height: 180, xLabel: "since the page was opened",
+      const chart = new Chart({ title, note, height: 180, xLabel: "time",
                                 formatX: formatClock, formatY: formatShort, syncKey: "cluster" });
       chart.element.hidden = true;
       this.charts.set(figure, chart);

@@ -24,7 +24,7 @@ export function formatBytes(bytes: number): string {
   for (const [unit, suffix] of [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]] as const) {
     if (Math.abs(bytes) < unit) continue;
     const value = bytes / unit;
-    return `${signed(Number.isInteger(value) ? String(value) : value.toFixed(value < 100 ? 1 : 0))} ${suffix}`;
+    return `${signed(String(Number(value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0))))} ${suffix}`;
   }
   return `${signed(String(bytes))} B`;
 }

@@ -6,17 +6,22 @@ import {
   binaryStep, gainStep, kLoopRow, kRowHeight, niceStep, type Colouring, type Lane, type Layout, type Palette, type Viewport,
 } from "./map_style";
 
-const kCharacter = 6.1;  // width of a character of a label, pixels
+const kFont = 11;           // height of labels, pixels
+const kCharacter = 0.605;  // width of a character of a monospaced label, in heights
 const kMostLabels = 400;
 
 export class MapPainter {
   private readonly scale: number;
+  private readonly fontSize: number;
+  private readonly character: number;
 
   constructor(
     private readonly context: CanvasRenderingContext2D, private readonly model: MapModel,
     private readonly view: Viewport, private readonly layout: Layout, private readonly palette: Palette,
     private readonly colouring: Colouring,
   ) {
+    this.fontSize = Math.round(kFont * layout.scale);
+    this.character = kCharacter * this.fontSize;
     this.scale = (layout.width - layout.left) / (view.x1 - view.x0);
   }
 
@@ -53,7 +58,7 @@ export class MapPainter {
 
   private paintNames(): void {
     const { context, layout, palette, view } = this;
-    context.font = "11px system-ui, sans-serif";
+    context.font = `${this.fontSize}px system-ui, sans-serif`;
     context.textBaseline = "middle";
     context.textAlign = "right";
     context.fillStyle = palette.muted;
@@ -64,10 +69,10 @@ export class MapPainter {
     ];
     if (layout.lanes.loops.height > 0) names.push([layout.lanes.loops, "loops"]);
     for (const [lane, name] of names) context.fillText(name, right, lane.top + lane.height / 2);
-    const step = binaryStep((view.y1 - view.y0) / Math.max(2, layout.lanes.memory.height / 34));
+    const step = binaryStep((view.y1 - view.y0) / Math.max(2, layout.lanes.memory.height / (34 * layout.scale)));
     const memory = layout.lanes.memory;
     for (let address = Math.ceil(view.y0 / step) * step; address <= view.y1; address += step) {
-      const y = Math.min(Math.max(this.y(address), memory.top + 5), memory.top + memory.height - 5);
+      const y = Math.min(Math.max(this.y(address), memory.top + 5), memory.top + memory.height - 7 * layout.scale);
       context.fillText(formatBytes(address), right, y);
     }
   }
@@ -81,7 +86,7 @@ export class MapPainter {
       }
     }
     context.fillStyle = palette.grid;
-    const step = binaryStep((view.y1 - view.y0) / Math.max(2, layout.lanes.memory.height / 34));
+    const step = binaryStep((view.y1 - view.y0) / Math.max(2, layout.lanes.memory.height / (34 * layout.scale)));
     for (let address = Math.ceil(view.y0 / step) * step; address <= view.y1; address += step) {
       context.fillRect(layout.left, Math.round(this.y(address)), layout.width - layout.left, 1);
     }
@@ -89,7 +94,7 @@ export class MapPainter {
 
   private paintTicks(formatTick: (position: number, step: number) => string): void {
     const { context, layout, palette, view } = this;
-    const step = niceStep((view.x1 - view.x0) / Math.max(2, (layout.width - layout.left) / 110));
+    const step = niceStep((view.x1 - view.x0) / Math.max(2, (layout.width - layout.left) / (110 * layout.scale)));
     context.textAlign = "center";
     for (let tick = Math.ceil(view.x0 / step) * step; tick <= view.x1; tick += step) {
       const x = Math.round(this.x(tick));
@@ -98,7 +103,7 @@ export class MapPainter {
       context.fillStyle = palette.muted;
       const text = formatTick(tick, step);
       const half = context.measureText(text).width / 2;
-      context.fillText(text, Math.min(Math.max(x, layout.left + half), layout.width - half - 1), layout.lanes.axis.top + 12);
+      context.fillText(text, Math.min(Math.max(x, layout.left + half), layout.width - half - 1), layout.lanes.axis.top + 12 * layout.scale);
     }
   }
 
@@ -109,7 +114,7 @@ export class MapPainter {
       const from = Math.max(this.x(running[loop.begin]!), layout.left);
       const to = Math.min(this.x(running[loop.end]!), layout.width);
       if (to - from < 1) continue;
-      const y = layout.lanes.loops.top + kLoopRow * (loop.depth + 1) - 3;
+      const y = layout.lanes.loops.top + kLoopRow * layout.scale * (loop.depth + 1) - 3;
       context.strokeStyle = palette.muted;
       context.beginPath();
       context.moveTo(from + 0.5, y + 3);
@@ -117,8 +122,9 @@ export class MapPainter {
       context.lineTo(to - 0.5, y);
       context.lineTo(to - 0.5, y + 3);
       context.stroke();
-      const text = `${loop.name} ×${loop.trip_count}${loop.trip_count_known ? "" : " (assumed)"}`;
-      this.label(text, from, y - 7, to - from, palette.muted);
+      const times = `×${loop.trip_count}${loop.trip_count_known ? "" : " (assumed)"}`;
+      const text = [`${loop.name} ${times}`, times].find((t) => t.length * this.character < to - from);
+      if (text !== undefined) this.label(text, from, y - 7 * layout.scale, to - from, palette.muted);
     }
   }
 
@@ -142,11 +148,16 @@ export class MapPainter {
         const y = bottom - height * Math.min(1, bytes / capacity);
         const next = i + 1 < count ? this.x(occupancy.positions[i + 1]!) : layout.width;
         highest = Math.min(highest, y);
-        // One step in each pixel column, at its largest value.
+        // Steps that are narrower than a pixel are drawn as one pixel of their largest value.
         if (next - x < 1 && i + 1 < count) continue;
-        context.lineTo(x, highest);
-        context.lineTo(next, highest);
-        x = next;
+        if (highest < y) {
+          context.lineTo(x, highest);
+          context.lineTo(x + 1, highest);
+          x += 1;
+        }
+        context.lineTo(x, y);
+        context.lineTo(Math.max(next, x), y);
+        x = Math.max(next, x);
         highest = bottom;
       }
       context.lineTo(x, bottom);
@@ -236,7 +247,7 @@ export class MapPainter {
   private paintLabels(visible: number[]): void {
     const { context, layout, model } = this;
     const { map, program } = model;
-    context.font = "11px ui-monospace, monospace";
+    context.font = `${this.fontSize}px ui-monospace, monospace`;
     context.textAlign = "center";
     context.fillStyle = this.palette.onColour;
     let labels = 0;
@@ -249,8 +260,10 @@ export class MapPainter {
       const height = this.y(bottom) - y;
       if (width < 13 || height < 11 || Math.max(width, height) < 44 || ++labels > kMostLabels) continue;
       const upright = width < 44;
-      const name = `${program.buffers.name[buffer]!} ${formatBytes(program.buffers.bytes[buffer]!)}`;
-      const text = abridge(name, Math.floor((Math.max(upright ? height : width, 0) - 6) / kCharacter));
+      const name = program.buffers.name[buffer]!;
+      const room = Math.floor((Math.max(upright ? height : width, 0) - 6) / this.character);
+      const whole = `${name} ${formatBytes(program.buffers.bytes[buffer]!)}`;
+      const text = whole.length <= room ? whole : abridge(name, room);
       if (!upright) {
         context.fillText(text, from + width / 2, y + height / 2);
         continue;
@@ -279,13 +292,14 @@ export class MapPainter {
     const { context, layout, palette, model } = this;
     const { copies_of: copies, moves, intervals } = model.map;
     const lane = out ? layout.lanes.out : layout.lanes.in;
+    const rowHeight = kRowHeight * layout.scale;
     const solid: number[] = [];
     context.fillStyle = palette.pale;
     context.beginPath();
     model.copies.visit(this.view.x0, this.view.x1, (c) => {
       if (copies.out[c] !== out || copies.needed[c]! < this.view.x0) return;
       const x = this.x(copies.queued[c]!);
-      context.rect(x, lane.top + kRowHeight * model.copyRow[c]! + 1, Math.max(this.x(copies.needed[c]!) - x, 1), kRowHeight - 2);
+      context.rect(x, lane.top + rowHeight * model.copyRow[c]! + 1, Math.max(this.x(copies.needed[c]!) - x, 1), rowHeight - 2);
       solid.push(c);
     });
     context.fill();
@@ -293,7 +307,7 @@ export class MapPainter {
       context.fillStyle = palette.kinds[model.program.buffers.kind[intervals.buffer[copies.interval[c]!]!]!]!;
       for (const m of model.movesOfCopy[c]!) {
         const x = this.x(moves.begin[m]!);
-        context.fillRect(x, lane.top + kRowHeight * model.copyRow[c]! + 1, Math.max(this.x(moves.end[m]!) - x, 1), kRowHeight - 2);
+        context.fillRect(x, lane.top + rowHeight * model.copyRow[c]! + 1, Math.max(this.x(moves.end[m]!) - x, 1), rowHeight - 2);
       }
     }
   }
@@ -338,7 +352,7 @@ export class MapPainter {
     const { context, layout, palette, model } = this;
     const { reached, running, cycles } = model.map.steps;
     const { top, height } = layout.lanes.steps;
-    context.font = "11px ui-monospace, monospace";
+    context.font = `${this.fontSize}px ui-monospace, monospace`;
     context.fillStyle = palette.stepA;
     const begin = Math.max(this.x(0), layout.left);
     context.fillRect(begin, top, Math.min(this.x(model.map.end), layout.width) - begin, height);
@@ -350,7 +364,7 @@ export class MapPainter {
         context.fillStyle = palette.stepB;
         context.fillRect(from, top, width, height);
       }
-      if (width > 30) this.label(model.program.instructions.name[i]!, from, top + height / 2, width, palette.text);
+      if (width > 44) this.label(model.program.instructions.name[i]!, from, top + height / 2, width, palette.text);
     }
   }
 
@@ -361,9 +375,9 @@ export class MapPainter {
 
   private label(text: string, x: number, y: number, width: number, colour: string): void {
     const { context } = this;
-    context.font = "11px ui-monospace, monospace";
+    context.font = `${this.fontSize}px ui-monospace, monospace`;
     context.textAlign = "center";
     context.fillStyle = colour;
-    context.fillText(abridge(text, Math.floor((width - 4) / kCharacter)), x + width / 2, y);
+    context.fillText(abridge(text, Math.floor((width - 4) / this.character)), x + width / 2, y);
   }
 }

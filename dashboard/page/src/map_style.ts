@@ -13,24 +13,29 @@ export interface Layout {
   width: number;
   height: number;
   left: number;  // of the lanes; the names of the lanes are before it
+  scale: number;  // of texts and narrow lanes: larger on very wide pages
   lanes: Record<"loops" | "use" | "memory" | "waits" | "in" | "out" | "hbm" | "steps" | "axis", Lane>;
 }
 
 export const kRowHeight = 7;
 export const kLoopRow = 15;
 
+const kWide = 2200;  // pixels
+
 export function layOut(width: number, memoryHeight: number, loopRows: number): Layout {
+  const scale = width > kWide ? 1.3 : 1;
   let top = 4;
   const lane = (height: number, gap = 5): Lane => {
-    const made = { top, height };
-    top += height === 0 ? 0 : height + gap;
+    const made = { top, height: Math.round(height) };
+    top += height === 0 ? 0 : made.height + gap;
     return made;
   };
   const lanes = {
-    loops: lane(kLoopRow * loopRows), use: lane(40), memory: lane(memoryHeight), waits: lane(9),
-    in: lane(kRowHeight * kCopyRows), out: lane(kRowHeight * kCopyRows), hbm: lane(34), steps: lane(20, 0), axis: lane(20, 0),
+    loops: lane(kLoopRow * scale * loopRows), use: lane(40 * scale), memory: lane(memoryHeight, 7 * scale), waits: lane(9 * scale),
+    in: lane(kRowHeight * scale * kCopyRows), out: lane(kRowHeight * scale * kCopyRows), hbm: lane(34 * scale),
+    steps: lane(20 * scale, 0), axis: lane(20 * scale, 0),
   };
-  return { width, height: top, left: width < 600 ? 62 : 78, lanes };
+  return { width, height: top, left: Math.round((width < 600 ? 66 : 78) * scale), scale, lanes };
 }
 
 export interface Palette {

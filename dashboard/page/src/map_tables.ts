@@ -172,7 +172,7 @@ export class ReasonList {
     const difference = reasons.reduce((sum, reason) => sum + reason.cycles_gained, 0);
     this.element.hidden = reasons.length === 0;
     this.title.textContent = difference >= 0 ? "Why it is faster than the default" : "Why it is slower than the default";
-    const most = Math.max(...reasons.map((reason) => Math.abs(reason.cycles_gained)), 1);
+    const most = Math.max(...reasons.map((reason) => (reason.buffer === undefined ? 0 : Math.abs(reason.cycles_gained))), 1);
     this.body.replaceChildren(...reasons.map((reason) => {
       const bar = make("meter", { class: reason.cycles_gained < 0 ? "loss" : "gain", attributes: {
         min: "0", max: String(most), value: String(Math.abs(reason.cycles_gained)), "aria-hidden": "true" } });

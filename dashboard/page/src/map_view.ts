@@ -22,7 +22,7 @@ function field(label: string, control: HTMLElement): HTMLElement {
 
 export class MapView {
   readonly element = make("div", { class: "view" });
-  private readonly programs = make("select");
+  private readonly programs = make("select", { class: "program" });
   private readonly slider = make("input", { attributes: { type: "range", min: "0", step: "1", "aria-label": "Best mapping in the run's history" } });
   private readonly sliderText = make("output", { class: "slider-text" });
   private readonly compare = make("select");
@@ -61,13 +61,13 @@ export class MapView {
     ]);
     const history = make("div", { class: "history" }, [
       button("‹", "Previous mapping", () => this.stepVersion(-1)), this.slider,
-      button("›", "Next mapping", () => this.stepVersion(1)), this.sliderText,
+      button("›", "Next mapping", () => this.stepVersion(1)),
     ]);
     const keys = make("details", { class: "keys" }, [make("summary", { text: "Keys and mouse" }),
       make("dl", { class: "facts" }, kKeys.flatMap(([key, text]) => [make("dt", { text: key }), make("dd", { text })]))]);
     this.body.append(
       make("div", { class: "card toolbar" }, [
-        field("Program", this.programs), make("div", { class: "field grow" }, [make("span", { text: "History" }), history]),
+        field("Program", this.programs), make("div", { class: "field grow" }, [make("span", {}, ["History, ", this.sliderText]), history]),
         field("Compare with", this.compare), field("Axis", this.axis), field("Colour", this.colouring), zoom,
       ]),
       this.legend, this.panels[0].element, this.panels[1].element, this.peak, this.reasons.element, this.table.element, keys);
@@ -98,6 +98,8 @@ export class MapView {
     const key = `${chip}\n${name}\n${row!.versions}`;
     if (key === this.key) return;
     const sameProgram = this.key.startsWith(`${chip}\n${name}\n`);
+    // What is shown belongs to another program until the answers are there.
+    this.body.classList.toggle("busy", !sameProgram);
     const program = await ask<Program>("program", { chip, program: name });
     this.key = key;
     const followed = !sameProgram || Number(this.slider.value) === Number(this.slider.max);
@@ -106,6 +108,8 @@ export class MapView {
     this.drawLegend();
     if (!sameProgram) this.chosen = {};
     await this.load(!sameProgram);
+    this.body.classList.remove("busy");
+    this.body.dataset["program"] = name;
   }
 
   repaint(): void {

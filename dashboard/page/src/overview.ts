@@ -62,7 +62,7 @@ export class Overview {
   private readonly select = make("select", { attributes: { "aria-label": "Program of the curve" } });
   private readonly programs = make("tbody");
   private readonly gains = new Chart({
-    title: "Cycles saved", height: 300, xLabel: "time of the run", formatX: formatClock,
+    title: "Cycles saved", height: 300, xLabel: "time", formatX: formatClock,
     formatY: (y) => formatPercent(y, 1), syncKey: "run",
   });
   private readonly curves: Chart[] = [];
@@ -73,7 +73,7 @@ export class Overview {
     this.select.addEventListener("change", () => void this.updateGains());
     const grid = make("div", { class: "grid" });
     for (const curve of kCurves) {
-      const chart = new Chart({ title: curve.title, note: curve.note, height: 180, xLabel: "time of the run",
+      const chart = new Chart({ title: curve.title, note: curve.note, height: 180, xLabel: "time",
                                 formatX: formatClock, formatY: curve.format, syncKey: "run" });
       this.curves.push(chart);
       grid.append(chart.element);

@@ -59,6 +59,9 @@ export async function open(browser, address, options = {}) {
 // Waits until the view is drawn.
 export async function drawn(page, view) {
   if (view === "overview") await page.waitForSelector(".tiles .tile");
-  else await page.waitForFunction(() => performance.getEntriesByName("memory map frame").length > 0);
+  else await page.waitForFunction(() => {
+    const body = document.querySelector(".map-body");
+    return body !== null && !body.classList.contains("busy") && location.hash.endsWith(`/${encodeURIComponent(body.dataset.program)}`);
+  });
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
