@@ -3,7 +3,7 @@
 import { abridge, formatBytes } from "./format";
 import { firstIndex, type MapModel } from "./map_model";
 import {
-  binaryStep, gainStep, kLoopRow, kRowHeight, niceStep, type Colouring, type Lane, type Layout, type Palette, type Viewport,
+  binaryStep, gainStep, kLoopRow, kRowHeight, niceStep, type Colouring, type Lane, type Layout, type Palette, type Ticks, type Viewport,
 } from "./map_style";
 
 const kFont = 11;           // height of labels, pixels
@@ -25,7 +25,7 @@ export class MapPainter {
     this.scale = (layout.width - layout.left) / (view.x1 - view.x0);
   }
 
-  paint(formatTick: (position: number, step: number) => string): void {
+  paint(ticks: Ticks): void {
     const { context, layout, palette } = this;
     context.fillStyle = palette.panel;
     context.fillRect(0, 0, layout.width, layout.height);
@@ -35,7 +35,7 @@ export class MapPainter {
     context.rect(layout.left, 0, layout.width - layout.left, layout.height);
     context.clip();
     this.paintBackgrounds();
-    this.paintTicks(formatTick);
+    this.paintTicks(ticks);
     this.paintLoops();
     this.paintUse();
     this.paintMemory();
@@ -92,16 +92,17 @@ export class MapPainter {
     }
   }
 
-  private paintTicks(formatTick: (position: number, step: number) => string): void {
+  private paintTicks(ticks: Ticks): void {
     const { context, layout, palette, view } = this;
-    const step = niceStep((view.x1 - view.x0) / Math.max(2, (layout.width - layout.left) / (110 * layout.scale)));
+    const count = Math.max(2, (layout.width - layout.left) / (110 * layout.scale));
+    const step = ticks.unit * niceStep(Math.max((view.x1 - view.x0) / count / ticks.unit, ticks.least));
     context.textAlign = "center";
     for (let tick = Math.ceil(view.x0 / step) * step; tick <= view.x1; tick += step) {
       const x = Math.round(this.x(tick));
       context.fillStyle = palette.grid;
       context.fillRect(x, layout.lanes.use.top, 1, layout.lanes.axis.top - layout.lanes.use.top + 4);
       context.fillStyle = palette.muted;
-      const text = formatTick(tick, step);
+      const text = ticks.format(tick, step);
       const half = context.measureText(text).width / 2;
       context.fillText(text, Math.min(Math.max(x, layout.left + half), layout.width - half - 1), layout.lanes.axis.top + 12 * layout.scale);
     }

@@ -4,7 +4,7 @@
 import { make } from "./dom";
 import { kCopyRows, type MapModel } from "./map_model";
 import { MapPainter } from "./map_paint";
-import { layOut, makePalette, type Colouring, type Layout, type Palette, type Viewport } from "./map_style";
+import { layOut, makePalette, type Colouring, type Layout, type Palette, type Ticks, type Viewport } from "./map_style";
 
 // What is under the pointer.
 export interface Hit {
@@ -69,10 +69,10 @@ export class MapPanel {
     this.palette = makePalette(this.context);
   }
 
-  draw(view: Viewport, colouring: Colouring, formatTick: (position: number, step: number) => string): void {
+  draw(view: Viewport, colouring: Colouring, ticks: Ticks): void {
     if (this.model === null || this.palette === null) return;
     this.painter = new MapPainter(this.context, this.model, view, this.layout, this.palette, colouring);
-    this.painter.paint(formatTick);
+    this.painter.paint(ticks);
   }
 
   // Marks an instruction over all lanes, and outlines the stays of a buffer.

@@ -5,6 +5,9 @@ import { kCopyRows } from "./map_model";
 // The visible part: positions on the axis, and addresses in bytes.
 export interface Viewport { x0: number; x1: number; y0: number; y1: number }
 
+// The marks of the axis: at round numbers of `unit` positions, at least `least` units apart.
+export interface Ticks { unit: number; least: number; format: (position: number, step: number) => string }
+
 export type Colouring = "kind" | "gain";
 
 export interface Lane { top: number; height: number }

@@ -1,11 +1,11 @@
 // The second view: the memory map of a program under one mapping, and under another to compare.
 import { ask, type MemoryMap, type Program, type Run, type Version } from "./api";
 import { make } from "./dom";
-import { formatBytes, formatChipTime, formatCount, formatCycles, formatDuration, formatGain, formatPercent, formatShort } from "./format";
+import { formatBytes, formatChipTime, formatClock, formatCount, formatCycles, formatGain, formatPercent, formatShort } from "./format";
 import { attachInput, kKeys, type MapActions } from "./map_input";
 import { MapModel } from "./map_model";
 import { MapPanel, type Hit, type Marks } from "./map_panel";
-import type { Colouring, Viewport } from "./map_style";
+import type { Colouring, Ticks, Viewport } from "./map_style";
 import { peakText, ReasonList, TensorTable } from "./map_tables";
 import { spokenInterval, tooltipOf } from "./map_text";
 import { mapAddress } from "./routes";
@@ -67,7 +67,7 @@ export class MapView {
       make("dl", { class: "facts" }, kKeys.flatMap(([key, text]) => [make("dt", { text: key }), make("dd", { text })]))]);
     this.body.append(
       make("div", { class: "card toolbar" }, [
-        field("Program", this.programs), make("div", { class: "field grow" }, [make("span", {}, ["History, ", this.sliderText]), history]),
+        field("Program", this.programs), make("div", { class: "field grow" }, [make("span", {}, ["History ", this.sliderText]), history]),
         field("Compare with", this.compare), field("Axis", this.axis), field("Colour", this.colouring), zoom,
       ]),
       this.legend, this.panels[0].element, this.panels[1].element, this.peak, this.reasons.element, this.table.element, keys);
@@ -120,7 +120,7 @@ export class MapView {
     const drawn = run.programs.filter((row) => row.no_map === "");
     const wanted = mapAddress(chip, name);
     if (this.programs.options.length !== drawn.length) {
-      this.programs.replaceChildren(...drawn.map((row) => option(mapAddress(row.hardware, row.name), `${row.name} on ${row.hardware}`)));
+      this.programs.replaceChildren(...drawn.map((row) => option(mapAddress(row.hardware, row.name), `${row.name} · ${row.hardware}`)));
     }
     this.programs.value = wanted;
   }
@@ -171,8 +171,8 @@ export class MapView {
 
   private describeVersion(version: Version): void {
     const history = this.history();
-    const found = version.seconds === undefined ? "" : `, iteration ${formatCount(version.iteration ?? 0)}, after ${formatDuration(version.seconds)}`;
-    const text = `${Number(this.slider.value) + 1} of ${history.length}: ${this.gainOf(version.cycles)}${found}`;
+    const found = version.seconds === undefined ? "" : ` · iteration ${formatCount(version.iteration ?? 0)} · ${formatClock(version.seconds)}`;
+    const text = `${Number(this.slider.value) + 1} of ${history.length} · ${this.gainOf(version.cycles)}${found}`;
     this.sliderText.textContent = text;
     this.slider.setAttribute("aria-valuetext", `${version.title}, ${text}`);
   }
@@ -341,11 +341,17 @@ export class MapView {
       const marks = { ...this.chosen, ...(this.hovered.instruction === undefined ? {} : this.hovered) };
       this.panels.forEach((panel, i) => {
         if (this.models[i] == null) return;
-        if (!marksOnlyNow) panel.draw(this.view, this.colouring.value as Colouring, (position, step) => this.tick(position, step));
+        if (!marksOnlyNow) panel.draw(this.view, this.colouring.value as Colouring, this.ticks());
         panel.drawMarks(marks);
       });
       performance.measure("memory map frame", { start });
     });
+  }
+
+  private ticks(): Ticks {
+    // Times are round in nanoseconds, not in cycles.
+    const unit = this.axis.value === "time" ? this.program!.clock_hz / 1e9 : 1;
+    return { unit, least: this.axis.value === "time" ? 0.1 : 1, format: (position, step) => this.tick(position, step) };
   }
 
   private tick(position: number, step: number): string {
