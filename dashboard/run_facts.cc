@@ -209,8 +209,10 @@ v1::DashboardCurves MakeCurves(Iterations iterations) {
     curves.add_value_error(loss(m.losses().value_error()));
     curves.add_gradient_norm(loss(m.losses().gradient_norm()));
     curves.add_learning_rate(loss(m.losses().learning_rate()));
-    curves.add_replay_games(m.replay_games());
-    curves.add_replay_decisions(m.replay_decisions());
+    // A cluster's learner does not know what the shards store.
+    const bool stores = m.replay_games() > 0;
+    curves.add_replay_games(stores ? m.replay_games() : kUnknown);
+    curves.add_replay_decisions(stores ? m.replay_decisions() : kUnknown);
     simulations = 0;
     before = &m;
   }

@@ -120,7 +120,7 @@ export class Chart {
             ...(line.dashed === true ? { dash: kDash } : {}),
             ...(line.stepped === true ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
             spanGaps: true,
-            points: { show: this.x.length === 1 },
+            points: { show: (plot) => plot.data[0].length === 1 },
             // Without the pointer, the latest value.
             value: (plot, value, series, index) => {
               const shown = index === null ? latest(plot.data[series]!) : value;

@@ -1,5 +1,5 @@
 // The third view: the roles of a cluster, what each waits for, and its rates since the page was opened.
-import type { Cluster } from "./api";
+import type { Cluster, Finding } from "./api";
 import { Chart, type Line } from "./charts";
 import { make } from "./dom";
 import { formatBytes, formatClock, formatDuration, formatShort } from "./format";
@@ -8,23 +8,37 @@ const kMostSamples = 1800;
 
 // Figures of roles that are drawn over time: name of the figure, title, and its unit.
 const kFigures: [string, string, string][] = [
-  ["games_per_second", "Games", "seen by the learner, per second"],
+  ["games_per_second", "Games", "per second: played by each actor, seen by the learner"],
   ["updates_per_second", "Updates", "of the weights, per second"],
   ["inserts_per_second", "Inserts", "games that each shard accepts, per second"],
   ["samples_per_second", "Draws", "positions that each shard hands out, per second"],
   ["limiter_error_positions", "Limiter", "distance of the draws from their due number, in positions"],
   ["drawn_age", "Age of drawn positions", "updates since their weights"],
   ["policy_lag", "Lag", "updates that each actor's weights are behind"],
-  ["spooled_bytes", "Spooled", "bytes of games that no shard has acknowledged"],
+  ["spooled_bytes", "Spooled", "games that no shard has acknowledged"],
 ];
 
 const kColours = ["--c-policy", "--c-best", "--c-self", "--c-local", "--c-greedy", "--muted"];
 
 function figuresOf(figures: Record<string, number>): string {
   return Object.entries(figures).sort(([a], [b]) => a.localeCompare(b))
-    .map(([name, value]) => name.endsWith("_bytes") ? `${name.replace(/_/g, " ")} ${formatBytes(value)}`
+    .map(([name, value]) => name.endsWith("bytes") ? `${name.replace(/_/g, " ")} ${formatBytes(value)}`
       : name.endsWith("_per_second") ? `${name.replace(/_per_second$/, "").replace(/_/g, " ")} ${formatShort(value)}/s`
       : `${name.replace(/_/g, " ")} ${formatShort(value)}`).join(" · ");
+}
+
+// Says whether the cluster is well, and what its roles wait for.
+export function clusterFinding(cluster: Cluster): Finding {
+  const say = ({ role, health, why }: Cluster["roles"][number]): string =>
+    `${role.name || role.address} is ${health}${why === "" ? "" : `: ${why}`}`;
+  const bad = cluster.roles.filter(({ health }) => health !== "ok" && health !== "waiting");
+  if (bad.length > 0 || !cluster.healthy) {
+    return { level: "WARNING", title: "Not healthy",
+             text: bad.length > 0 ? `${bad.map(say).join("; ")}.` : "There are fewer actors than actor.count." };
+  }
+  const waiting = cluster.roles.filter(({ health }) => health === "waiting");
+  return { level: "GOOD", title: "Healthy", text: `All ${cluster.roles.length} roles answer. ` +
+    (waiting.length === 0 ? "None of them waits." : `Waits that are no fault: ${waiting.map(say).join("; ")}.`) };
 }
 
 export class ClusterView {
@@ -42,7 +56,7 @@ export class ClusterView {
     const grid = make("div", { class: "grid" });
     for (const [figure, title, note] of kFigures) {
       const chart = new Chart({ title, note, height: 180, xLabel: "time",
-                                formatX: formatClock, formatY: formatShort, syncKey: "cluster" });
+                                formatX: formatClock, formatY: figure.endsWith("bytes") ? formatBytes : formatShort, syncKey: "cluster" });
       chart.element.hidden = true;
       this.charts.set(figure, chart);
       grid.append(chart.element);
@@ -57,13 +71,9 @@ export class ClusterView {
   }
 
   update(cluster: Cluster): void {
-    const bad = cluster.roles.filter(({ health }) => health !== "ok" && health !== "waiting");
-    this.verdict.className = `finding ${cluster.healthy ? "good" : "warning"}`;
-    this.verdict.replaceChildren(
-      make("strong", { text: cluster.healthy ? "Healthy" : "Not healthy" }),
-      make("span", { text: bad.length === 0
-        ? `${cluster.roles.length} roles answer. Roles that wait are listed with the reason below.`
-        : bad.map(({ role, health, why }) => `${role.name || role.address} is ${health}${why === "" ? "" : `: ${why}`}`).join("; ") }));
+    const finding = clusterFinding(cluster);
+    this.verdict.className = `finding ${finding.level.toLowerCase()}`;
+    this.verdict.replaceChildren(make("strong", { text: finding.title }), make("span", { text: finding.text }));
     this.rows.replaceChildren(...cluster.roles.map(({ role, health, why }) => make("tr", {}, [
       make("td", { text: role.role.toLowerCase() }),
       make("th", { text: role.name, attributes: { scope: "row" } }),

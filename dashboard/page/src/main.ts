@@ -2,7 +2,7 @@
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { ask, rememberToken, takeTokenFromAddress, TokenNeeded, type Cluster, type Run } from "./api";
-import { ClusterView } from "./cluster";
+import { clusterFinding, ClusterView } from "./cluster";
 import { byId, make } from "./dom";
 import { formatDuration } from "./format";
 import { MapView } from "./map_view";
@@ -89,11 +89,15 @@ class Page {
       await this.map.update(run, route.chip, route.program);
     } else if (route.view === "cluster" && run.has_cluster) {
       this.place(this.cluster.element);
-      this.cluster.update(await ask<Cluster>("cluster"));
     } else {
       this.place(this.overview.element);
       await this.overview.update(run);
     }
+    // Every view asks, so that the cluster's charts have no gaps.
+    if (!run.has_cluster) return;
+    const cluster = await ask<Cluster>("cluster");
+    this.cluster.update(cluster);
+    this.overview.updateCluster(clusterFinding(cluster));
   }
 
   private place(view: HTMLElement): void {

@@ -68,9 +68,9 @@ export class MapView {
     this.body.append(
       make("div", { class: "card toolbar" }, [
         field("Program", this.programs), make("div", { class: "field grow" }, [make("span", {}, ["History ", this.sliderText]), history]),
-        field("Compare with", this.compare), field("Axis", this.axis), field("Colour", this.colouring), zoom,
+        field("Compare with", this.compare), field("Axis", this.axis), field("Colour", this.colouring),
       ]),
-      this.legend, this.panels[0].element, this.panels[1].element, this.peak, this.reasons.element, this.table.element, keys);
+      make("div", { class: "legend-row" }, [this.legend, zoom]), this.panels[0].element, this.panels[1].element, this.peak, this.reasons.element, this.table.element, keys);
     this.element.append(
       make("h2", { class: "visually-hidden", text: "Memory map" }), this.message, this.body, this.tooltip, this.spoken,
       make("p", { class: "visually-hidden", attributes: { id: "map-keys" }, text: `Keys: ${kKeys.map((k) => k.join(": ")).join("; ")}` }));

@@ -1,5 +1,5 @@
 // The first view: whether the run learns, what blocks it, how fast it is, and its programs.
-import { ask, type CurveName, type Gains, type ProgramRow, type Run } from "./api";
+import { ask, type CurveName, type Finding, type Gains, type ProgramRow, type Run } from "./api";
 import { Chart, type Line } from "./charts";
 import { make } from "./dom";
 import { formatCount, formatClock, formatDuration, formatGain, formatPercent, formatShort, toNumbers } from "./format";
@@ -67,6 +67,7 @@ export class Overview {
   });
   private readonly curves: Chart[] = [];
   private run: Run | null = null;
+  private cluster: Finding | null = null;
 
   constructor() {
     this.gains.element.querySelector(".card-head")!.append(this.select);
@@ -100,10 +101,7 @@ export class Overview {
 
   async update(run: Run): Promise<void> {
     this.run = run;
-    this.findings.replaceChildren(...run.findings.map((finding) =>
-      make("li", { class: `finding ${finding.level.toLowerCase()}` }, [
-        make("strong", { text: finding.title }), make("span", { text: finding.text }),
-      ])));
+    this.showFindings();
     this.tiles.replaceChildren(...tilesOf(run).map((tile) =>
       make("div", { class: "tile" }, [
         make("dt", { text: tile.name }), make("dd", { class: "value", text: tile.value }),
@@ -120,6 +118,20 @@ export class Overview {
       chart.update(seconds, lines);
     });
     await this.updateGains();
+  }
+
+  // The state of the cluster, which takes longer to ask for than the run.
+  updateCluster(finding: Finding): void {
+    this.cluster = finding;
+    this.showFindings();
+  }
+
+  private showFindings(): void {
+    const findings = [...(this.run?.findings ?? []), ...(this.cluster === null ? [] : [this.cluster])];
+    this.findings.replaceChildren(...findings.map((finding) =>
+      make("li", { class: `finding ${finding.level.toLowerCase()}` }, [
+        make("strong", { text: finding.title }), make("span", { text: finding.text }),
+      ])));
   }
 
   repaint(): void {
