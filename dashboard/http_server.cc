@@ -126,7 +126,7 @@ struct HttpServer::Http {
   std::thread thread;
 };
 
-absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(HttpOptions options,
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpOptions& options,
                                                                absl::Span<const PageFile> page) {
   std::optional<HostPort> parsed = ParseHostPort(options.address, /*least_port=*/0);
   if (!parsed.has_value()) {

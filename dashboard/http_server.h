@@ -51,7 +51,7 @@ class HttpServer {
  public:
   // InvalidArgument names the address if it is malformed, if the server cannot listen on it, or if
   // it is not a loopback address and there is no token.
-  static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(HttpOptions options,
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(const HttpOptions& options,
                                                             absl::Span<const PageFile> page);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

@@ -123,7 +123,7 @@ absl::StatusOr<DashboardOptions> MakeOptions(const DashboardFlags& flags) {
     options.local_search = *budget;
   }
   if (!flags.config.empty()) {
-    const absl::Status taken = TakeCluster(flags, options);
+    absl::Status taken = TakeCluster(flags, options);
     if (!taken.ok()) return taken;
   }
   if (options.run.empty()) return absl::InvalidArgumentError("--run or --config expected");
