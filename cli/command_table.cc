@@ -50,6 +50,7 @@ constexpr CommandInfo kCommands[] = {
     {"report", "Draw the learning curves of a training run: returns, losses, speed", nullptr},
     {"checkpoints", "List the scored checkpoints of a cluster's run, and pin those to keep",
      nullptr},
+    {"dashboard", "Serve a page that shows how a run learns, and its memory maps", nullptr},
     {"replay", "Run a shard of a cluster's replay, or administer running shards", nullptr},
     {"status", "Ask every role of a cluster how it fares and what it waits for", nullptr},
     {"learner", "Run the learner of a cluster; it goes on from its last checkpoint", nullptr},

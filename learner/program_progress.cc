@@ -120,8 +120,9 @@ absl::Status WriteBestMapping(const RunDirectory& directory, const ProgramProgre
     return absl::OkStatus();
   }
   const Game game = PlayActions(program.rules(), progress.best_actions);
-  return directory.WriteBest(chip, program.name(),
-                             MappingToProto(game.ToMapping(), program.program()));
+  Mapping mapping = game.ToMapping();
+  mapping.solver = progress.best_player;
+  return directory.WriteBest(program.program().proto(), MappingToProto(mapping, program.program()));
 }
 
 v1::TrainMetrics::Program DescribeProgress(const ProgramProgress& progress, double baseline_scale) {

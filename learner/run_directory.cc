@@ -31,13 +31,13 @@
 #include "base/message_json.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "learner/best_history.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 
 namespace mallocmuzero {
 namespace {
 
 constexpr char kConfigFile[] = "/config.textproto";
-constexpr char kMetricsFile[] = "/metrics.jsonl";
 constexpr char kGamesFolder[] = "/replay";
 constexpr char kGamesExtension[] = ".games";
 
@@ -144,7 +144,7 @@ absl::StatusOr<RunDirectory> RunDirectory::Open(const std::string& path) {
 
 bool RunDirectory::HasBegun() const {
   std::error_code error;
-  const auto bytes = std::filesystem::file_size(path_ + kMetricsFile, error);
+  const auto bytes = std::filesystem::file_size(metrics_path(), error);
   return (!error && bytes > 0) || Exists(previous_checkpoint_path()) ||
          HoldsFiles(path_ + kGamesFolder) || HoldsFiles(path_ + "/best");
 }
@@ -158,17 +158,17 @@ absl::Status RunDirectory::AppendMetrics(const v1::TrainMetrics& metrics, size_t
   if (!line.ok()) return line.status();
   line->push_back('\n');
   std::error_code error;
-  const auto size = std::filesystem::file_size(path_ + kMetricsFile, error);
+  const auto size = std::filesystem::file_size(metrics_path(), error);
   if (!error && size > 0 && size + line->size() > most_bytes) {
-    const absl::StatusOr<std::string> content = ReadFile(path_ + kMetricsFile);
+    const absl::StatusOr<std::string> content = ReadFile(metrics_path());
     if (!content.ok()) return content.status();
-    MMZ_RETURN_IF_ERROR(WriteFileAtomically(path_ + kMetricsFile, Thinned(*content)));
+    MMZ_RETURN_IF_ERROR(WriteFileAtomically(metrics_path(), Thinned(*content)));
   }
-  return AppendLine(path_ + kMetricsFile, *line);
+  return AppendLine(metrics_path(), *line);
 }
 
 absl::StatusOr<std::vector<v1::TrainMetrics>> RunDirectory::ReadMetrics() const {
-  const std::string path = path_ + kMetricsFile;
+  const std::string path = metrics_path();
   std::vector<v1::TrainMetrics> all;
   const absl::StatusOr<std::string> content = ReadFile(path);
   if (absl::IsNotFound(content.status())) return all;
@@ -185,7 +185,7 @@ absl::StatusOr<std::vector<v1::TrainMetrics>> RunDirectory::ReadMetrics() const 
 }
 
 absl::Status RunDirectory::TruncateMetrics(uint64_t last_iteration) const {
-  const std::string path = path_ + kMetricsFile;
+  const std::string path = metrics_path();
   absl::StatusOr<std::string> content = ReadFile(path);
   if (absl::IsNotFound(content.status())) content = "";
   if (!content.ok()) return content.status();
@@ -247,10 +247,24 @@ std::string RunDirectory::BestPath(const std::string& chip, const std::string& p
   return absl::StrCat(path_, "/best/", FileNameOf(chip), "/", FileNameOf(program), ".mapping");
 }
 
-absl::Status RunDirectory::WriteBest(const std::string& chip, const std::string& program,
-                                     const v1::Mapping& mapping) const {
+std::string RunDirectory::HistoryFolder(const std::string& chip, const std::string& program) const {
+  return absl::StrCat(path_, "/history/", FileNameOf(chip), "/", FileNameOf(program));
+}
+
+std::string RunDirectory::ProgramPath(const std::string& chip, const std::string& program) const {
+  return absl::StrCat(path_, "/programs/", FileNameOf(chip), "/", FileNameOf(program), ".program");
+}
+
+absl::Status RunDirectory::WriteBest(const v1::Program& program, const v1::Mapping& mapping) const {
+  const std::string& chip = program.hardware().name();
+  const std::string path = ProgramPath(chip, program.name());
+  if (!Exists(path)) {
+    MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(path_, "/programs/", FileNameOf(chip))));
+    MMZ_RETURN_IF_ERROR(WriteMessage(path, program));
+  }
   MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(path_, "/best/", FileNameOf(chip))));
-  return WriteMessage(BestPath(chip, program), mapping);
+  MMZ_RETURN_IF_ERROR(WriteMessage(BestPath(chip, program.name()), mapping));
+  return AddBestVersion(HistoryFolder(chip, program.name()), mapping);
 }
 
 }  // namespace mallocmuzero

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/mapping.pb.h"
+#include "mallocmuzero/v1/program.pb.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "replay/trajectory_buffer.h"
@@ -24,6 +25,9 @@ namespace mallocmuzero {
 //   RUN/checkpoints/previous     the one before it
 //   RUN/replay/N.games           TrajectorySegment that the checkpoint of iteration N belongs to
 //   RUN/best/CHIP/PROGRAM.mapping    the best mapping found for each program
+//   RUN/history/CHIP/PROGRAM/000001.mapping   the best mappings in the order in which they were
+//                                found (best_history.h)
+//   RUN/programs/CHIP/PROGRAM.program   the program that these mappings belong to
 //
 // Every file but metrics.jsonl is replaced in one step. Errors name the file.
 class RunDirectory {
@@ -38,6 +42,8 @@ class RunDirectory {
   const std::string& path() const { return path_; }
   std::string checkpoint_path() const { return path_ + "/checkpoints/latest"; }
   std::string previous_checkpoint_path() const { return path_ + "/checkpoints/previous"; }
+
+  std::string metrics_path() const { return path_ + "/metrics.jsonl"; }
 
   // Whether the folder has files that only a run with a checkpoint writes.
   bool HasBegun() const;
@@ -70,8 +76,12 @@ class RunDirectory {
   // Names that are not valid file names are changed: '/', '%', control characters and a leading dot
   // become % and two hexadecimal digits, and a long name is cut and ends in a hash.
   std::string BestPath(const std::string& chip, const std::string& program) const;
-  absl::Status WriteBest(const std::string& chip, const std::string& program,
-                         const v1::Mapping& mapping) const;
+  std::string HistoryFolder(const std::string& chip, const std::string& program) const;
+  std::string ProgramPath(const std::string& chip, const std::string& program) const;
+
+  // Writes the best mapping and adds it to the program's history. Writes the program, too, if the
+  // folder does not have it.
+  absl::Status WriteBest(const v1::Program& program, const v1::Mapping& mapping) const;
 
  private:
   std::string GamesPath(uint64_t iteration) const;

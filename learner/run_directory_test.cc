@@ -15,8 +15,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/message_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "learner/best_history.h"
 #include "model/network_config.h"
 
 namespace mallocmuzero {
@@ -151,8 +153,10 @@ TEST(RunDirectory, AProgramsNameCannotLeaveItsFolder) {
                                           std::string(1000, 'x'),
                                           std::string(1000, 'x') + "y"};
   for (const std::string& name : names) {
-    v1::Mapping mapping;
-    const absl::Status written = directory.WriteBest("v4/../..", name, mapping);
+    v1::Program program;
+    program.set_name(name);
+    program.mutable_hardware()->set_name("v4/../..");
+    const absl::Status written = directory.WriteBest(program, v1::Mapping());
     EXPECT_TRUE(written.ok()) << written;
   }
   std::set<std::string> files;
@@ -166,6 +170,25 @@ TEST(RunDirectory, AProgramsNameCannotLeaveItsFolder) {
   EXPECT_TRUE(files.contains("plain-name_1.x.mapping"));
   EXPECT_EQ(std::filesystem::path(folder).parent_path(), path + "/best");
   EXPECT_FALSE(std::filesystem::exists(path + "/escaped.mapping"));
+  EXPECT_FALSE(std::filesystem::exists(path + "/escaped.program"));
+  EXPECT_TRUE(std::filesystem::exists(directory.ProgramPath("v4/../..", "../../escaped")));
+}
+
+TEST(RunDirectory, KeepsTheProgramAndEveryBestMapping) {
+  const RunDirectory directory = *RunDirectory::Create(NewFolder("history"), SomeConfig());
+  v1::Program program;
+  program.set_name("p");
+  program.mutable_hardware()->set_name("chip");
+  for (const char* solver : {"greedy", "agent"}) {
+    v1::Mapping mapping;
+    mapping.set_solver(solver);
+    ASSERT_TRUE(directory.WriteBest(program, mapping).ok());
+  }
+  EXPECT_EQ(ReadMessage<v1::Program>(directory.ProgramPath("chip", "p"))->name(), "p");
+  EXPECT_EQ(ReadMessage<v1::Mapping>(directory.BestPath("chip", "p"))->solver(), "agent");
+  const std::vector<BestVersion> versions = ListBestVersions(directory.HistoryFolder("chip", "p"));
+  ASSERT_EQ(versions.size(), 2);
+  EXPECT_EQ(ReadMessage<v1::Mapping>(versions[0].path)->solver(), "greedy");
 }
 
 TEST(RunDirectory, MetricsAreBoundedAndKeepTheWholeCurve) {

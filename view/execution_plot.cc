@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "view/format.h"
+#include "view/lanes.h"
 #include "view/rect_layer.h"
 
 namespace mallocmuzero::view {
@@ -54,35 +55,6 @@ std::string Repeated(const Scene& scene, uint32_t instruction, double cycles) {
                            : 1;
   if (count == 1) return FormatCycles(cycles);
   return absl::StrCat(FormatCount(count), " times ", FormatCycles(cycles));
-}
-
-// A copy on the page. A sliced copy has several pieces that move.
-struct CopyBar {
-  uint32_t interval;
-  Timeline::Span on_its_way;
-  std::vector<Timeline::Span> moving;
-  double wait_cycles = 0;
-};
-
-// The copies in one direction, in the order in which they are queued.
-std::vector<CopyBar> CopiesOf(const Scene& scene, CopyDirection direction) {
-  std::vector<CopyBar> bars;
-  std::vector<int> bar_of_interval(scene.mapping.intervals.size(), -1);
-  for (const TraceCopy& copy : scene.trace.copies) {
-    if (copy.direction != direction) continue;
-    int& bar = bar_of_interval[copy.interval];
-    const Interval& interval = scene.mapping.intervals[copy.interval];
-    const int32_t done =
-        direction == CopyDirection::kIn ? interval.copy_in_done : interval.copy_out_done;
-    if (bar < 0) {
-      bar = static_cast<int>(bars.size());
-      bars.push_back({copy.interval, {scene.timeline.Queueing(copy.queued_at), 0}, {}});
-    }
-    bars[bar].on_its_way.end = scene.timeline.Done(copy.queued_at, done);
-    bars[bar].moving.push_back(scene.timeline.Moving(copy));
-    bars[bar].wait_cycles += copy.wait_cycles;
-  }
-  return bars;
 }
 
 std::string CopyTooltip(const Scene& scene, CopyDirection direction, const CopyBar& bar) {
@@ -137,20 +109,13 @@ class UseColumns {
 UseColumns BandwidthOf(const Scene& scene, const Field& field) {
   UseColumns columns;
   const double rate = scene.program.hardware().hbm_bytes_per_cycle();
-  const auto moved = [](const std::array<double, 2>& from, const std::array<double, 2>& to) {
-    return to[0] - from[0] + to[1] - from[1];
-  };
   for (uint32_t i = 0; i < scene.trace.steps.size(); ++i) {
     const TraceStep& step = scene.trace.steps[i];
     columns.Add({field.X(scene.timeline.Reached(i)), field.X(scene.timeline.Running(i)), 0, 1});
     if (i == scene.program.instruction_count()) break;
-    const double bytes = step.cycles * rate;
-    Use use = {field.X(scene.timeline.Running(i)), field.X(scene.timeline.Reached(i + 1)), 0, 0};
-    if (bytes > 0) {
-      use.own = std::min(1.0, step.hbm_bytes / bytes);
-      use.copies = std::min(1 - use.own, moved(step.moved_after_queueing, step.moved) / bytes);
-    }
-    columns.Add(use);
+    const BandwidthUse use = UseWhileRunning(step, rate);
+    columns.Add({field.X(scene.timeline.Running(i)), field.X(scene.timeline.Reached(i + 1)),
+                 use.own, use.copies});
   }
   return columns;
 }
@@ -221,7 +186,7 @@ void DrawStallColumns(const Scene& scene, const Field& field, Svg& svg) {
 }
 
 void DrawCopies(const Scene& scene, CopyDirection direction, const Field& field, Svg& svg) {
-  const std::vector<CopyBar> bars = CopiesOf(scene, direction);
+  const std::vector<CopyBar> bars = CopiesOf(scene.mapping, scene.trace, scene.timeline, direction);
   std::vector<double> row_ends(static_cast<size_t>(field.box.height / kCopyRow), -1);
   RectLayer pale;
   RectLayer solid;

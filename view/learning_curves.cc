@@ -4,19 +4,17 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <limits>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "view/format.h"
+#include "view/gains.h"
 #include "view/line_chart.h"
 
 namespace mallocmuzero::view {
@@ -25,90 +23,10 @@ namespace {
 using ProgramMetrics = v1::TrainMetrics::Program;
 using Iterations = absl::Span<const v1::TrainMetrics>;
 
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr char kTime[] = "time, minutes";
 constexpr char kSaved[] = "cycles saved, %";
 
 double Minutes(const v1::TrainMetrics& metrics) { return metrics.seconds() / 60; }
-
-// The values of ReturnsSvg for a program in one iteration, in percent. NaN if a value is unknown.
-struct Gains {
-  double self_play = kMissing;
-  double policy = kMissing;
-  double best = kMissing;
-  double greedy = kMissing;
-};
-
-// True if two entries mean the same program. Either entry may lack the chip.
-bool IsSame(const ProgramMetrics& a, const ProgramMetrics& b) {
-  const bool same_chip =
-      a.hardware() == b.hardware() || a.hardware().empty() || b.hardware().empty();
-  return same_chip && a.name() == b.name();
-}
-
-// Does what FindProgram does, but fast for many programs of one iteration.
-class ProgramIndex {
- public:
-  explicit ProgramIndex(const v1::TrainMetrics& metrics) {
-    for (const ProgramMetrics& program : metrics.programs())
-      by_name_[program.name()].push_back(&program);
-  }
-
-  const ProgramMetrics* Find(const ProgramMetrics& program) const {
-    const auto found = by_name_.find(program.name());
-    if (found == by_name_.end()) return nullptr;
-    for (const ProgramMetrics* candidate : found->second) {
-      if (IsSame(*candidate, program)) return candidate;
-    }
-    return nullptr;
-  }
-
- private:
-  // for each name one program of each chip
-  absl::flat_hash_map<absl::string_view, std::vector<const ProgramMetrics*>> by_name_;
-};
-
-// `found` is null if the iteration does not have the program.
-Gains GainsOf(const ProgramMetrics* found) {
-  if (found == nullptr) return {};
-  const ProgramMetrics& program = *found;
-  const auto percent = [&](bool known, double value) {
-    return known ? 100 * CyclesSaved(program, value) : kMissing;
-  };
-  return {.self_play = percent(program.has_mean_return(), program.mean_return()),
-          .policy = percent(program.has_policy_return(), program.policy_return()),
-          .best = percent(program.has_best_return(), program.best_return()),
-          .greedy = percent(true, program.greedy_return())};
-}
-
-// The mean over the programs of `last`, NaN unless the iteration has all of them. An iteration may
-// play only some of many programs. `self_play` therefore keeps the latest value of each program,
-// and the mean of self-play is over the programs that have been played.
-Gains MeanGains(const v1::TrainMetrics& metrics, const v1::TrainMetrics& last,
-                std::vector<double>& self_play) {
-  const ProgramIndex index(metrics);
-  const bool all_there =
-      std::all_of(last.programs().begin(), last.programs().end(),
-                  [&](const ProgramMetrics& program) { return index.Find(program) != nullptr; });
-  if (!all_there) return {};
-  Gains mean = {0, 0, 0, 0};
-  self_play.resize(last.programs_size(), kMissing);
-  const double share = 1.0 / last.programs_size();
-  int played = 0;
-  for (int p = 0; p < last.programs_size(); ++p) {
-    const Gains gains = GainsOf(index.Find(last.programs(p)));
-    if (!std::isnan(gains.self_play)) self_play[p] = gains.self_play;
-    if (!std::isnan(self_play[p])) {
-      mean.self_play += self_play[p];
-      ++played;
-    }
-    mean.policy += share * gains.policy;
-    mean.best += share * gains.best;
-    mean.greedy += share * gains.greedy;
-  }
-  mean.self_play = played > 0 ? mean.self_play / played : kMissing;
-  return mean;
-}
 
 std::string SignedPercent(absl::string_view name, double percent) {
   return absl::StrFormat("%s %+.2f %%", name, percent);
@@ -184,35 +102,6 @@ std::string TitleOf(absl::string_view run, absl::string_view what) {
 
 }  // namespace
 
-double CyclesSaved(const ProgramMetrics& program, double value) {
-  const double reference = program.has_default_return() ? program.default_return() : 0;
-  return 1 - (1 - value) / (1 - reference);
-}
-
-const ProgramMetrics* FindProgram(const v1::TrainMetrics& metrics, const ProgramMetrics& program) {
-  for (const ProgramMetrics& candidate : metrics.programs()) {
-    if (IsSame(candidate, program)) return &candidate;
-  }
-  return nullptr;
-}
-
-std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics) {
-  std::vector<int> order(metrics.programs_size());
-  std::iota(order.begin(), order.end(), 0);
-  // Programs without a game go last, and so does NaN from a damaged file, which would break the
-  // order.
-  const auto gain = [&](int p) {
-    const ProgramMetrics& program = metrics.programs(p);
-    const double saved = CyclesSaved(program, program.best_return());
-    return !program.has_best_return() || std::isnan(saved)
-               ? -std::numeric_limits<double>::infinity()
-               : saved;
-  };
-  std::sort(order.begin(), order.end(),
-            [&](int a, int b) { return gain(a) != gain(b) ? gain(a) > gain(b) : a < b; });
-  return order;
-}
-
 std::string NameOnChip(absl::string_view program, absl::string_view chip) {
   return chip.empty() ? std::string(program) : absl::StrCat(program, " on ", chip);
 }
@@ -250,8 +139,8 @@ std::string LossesSvg(absl::string_view run, Iterations iterations) {
   const auto chart = [&](const char* title, const char* y_label, double (Losses::*figure)() const) {
     std::vector<ChartPoint> points;
     for (const v1::TrainMetrics& metrics : iterations) {
-      points.push_back(
-          {metrics.updates(), metrics.has_losses() ? (metrics.losses().*figure)() : kMissing});
+      points.push_back({metrics.updates(),
+                        metrics.has_losses() ? (metrics.losses().*figure)() : Gains::kUnknown});
     }
     return SingleLine(title, "updates", y_label, std::move(points));
   };

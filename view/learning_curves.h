@@ -16,23 +16,9 @@ namespace mallocmuzero::view {
 // Most programs that ReturnsSvg shows one by one.
 inline constexpr size_t kMostProgramsDrawn = 12;
 
-// Converts a game's return to the share of the default's cycles that the game saves: 1 - (1 -
-// value) / (1 - d), where d is the default's return. If the program has no default, it is the share
-// of the all-HBM cycles.
-double CyclesSaved(const v1::TrainMetrics::Program& program, double value);
-
 // A name of a program for titles and tables. It contains the chip, because a run may have the
 // program for several chips. `chip` is empty in runs of earlier versions.
 std::string NameOnChip(absl::string_view program, absl::string_view chip);
-
-// Finds the same program in another iteration; null if it is not there. Lines of earlier versions
-// do not name the chip. Iterations may have different programs, or the same ones in another order.
-const v1::TrainMetrics::Program* FindProgram(const v1::TrainMetrics& metrics,
-                                             const v1::TrainMetrics::Program& program);
-
-// Indices of the programs of an iteration, sorted by the share that their best games save, largest
-// first. Programs without a game are last.
-std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics);
 
 // SVG pages of a run's iterations, in their order. The titles contain the last folders of `run`, a
 // path. Without iterations the charts are empty; an iteration that lacks a value makes a gap.

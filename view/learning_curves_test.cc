@@ -1,4 +1,5 @@
 #include "view/learning_curves.h"
+#include "view/gains.h"
 
 #include <algorithm>
 #include <string>

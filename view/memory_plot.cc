@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "view/format.h"
+#include "view/lanes.h"
 #include "view/rect_layer.h"
 
 namespace mallocmuzero::view {
@@ -21,32 +22,6 @@ constexpr double kLabelMargin = 4;
 constexpr size_t kShortestName = 9;  // shorter names say nothing
 constexpr double kColumn = 0.5;      // width of a column of the outline, pixels
 constexpr double kOutlined = 3;      // a smaller rectangle would consist of its outline, pixels
-
-// The part of the timeline during which an interval occupies its bytes
-// (simulator/validate/validate.h), and the parts of it during which copies are in flight.
-struct Stay {
-  Timeline::Span owned;
-  std::vector<Timeline::Span> copying;
-};
-
-Stay StayOf(const Interval& interval, const Timeline& timeline) {
-  Stay stay;
-  const bool copied_in = interval.copy_in_start >= 0 && !interval.cross_program_prefetch;
-  stay.owned.begin = copied_in                         ? timeline.Queueing(interval.first)
-                     : interval.cross_program_prefetch ? timeline.Reached(interval.first)
-                                                       : timeline.Running(interval.first);
-  stay.owned.end = timeline.Reached(interval.last + 1);
-  if (copied_in) {
-    stay.copying.push_back({timeline.Queueing(interval.copy_in_start),
-                            timeline.Done(interval.copy_in_start, interval.copy_in_done)});
-  }
-  if (interval.copy_out_start >= 0) {
-    stay.copying.push_back({timeline.Queueing(interval.copy_out_start),
-                            timeline.Done(interval.copy_out_start, interval.copy_out_done)});
-    stay.owned.end = std::max(stay.owned.end, stay.copying.back().end);
-  }
-  return stay;
-}
 
 class MemoryPlot {
  public:

@@ -13,6 +13,8 @@ void AddAgentCommands(CLI::App& app, CommandBody& body) {
   for (const AddCommand add :
        {AddTrainCommand, AddReportCommand, AddCheckpointsCommand, AddReplayCommand,
         AddStatusCommand, AddLearnerCommand, AddActorCommand, AddUpCommand}) {
+       {AddTrainCommand, AddReportCommand, AddReplayCommand, AddStatusCommand, AddLearnerCommand,
+        AddActorCommand, AddUpCommand, AddDashboardCommand}) {
     add(app, body);
   }
   CLI::App* bench = AddSubcommand(app, "bench");

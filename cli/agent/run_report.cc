@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/table.h"
+#include "view/gains.h"
 #include "view/learning_curves.h"
 
 namespace mallocmuzero::cli {

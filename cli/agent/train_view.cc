@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "cli/table.h"
+#include "view/gains.h"
 #include "view/learning_curves.h"
 
 namespace mallocmuzero::cli {

@@ -1,0 +1,175 @@
+#include "dashboard/http_server.h"
+
+#include <httplib.h>
+#include <openssl/crypto.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "rpc/host_port.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Enough for several open pages: a page asks at most three questions at once.
+constexpr size_t kThreads = 8;
+
+// The largest request: a line and a few headers need far less.
+constexpr size_t kMostRequestBytes = 16 << 10;
+
+// A connection is closed after this time without a request, because the destructor has to wait for
+// open connections.
+constexpr time_t kIdleSeconds = 1;
+
+constexpr char kJson[] = "application/json; charset=utf-8";
+constexpr char kApi[] = "/api/";
+
+constexpr std::pair<const char*, const char*> kHeaders[] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cache-Control", "no-store"},
+};
+
+void SetError(int status, absl::string_view message, httplib::Response& response) {
+  response.status = status;
+  const nlohmann::json body = {{"error", std::string(message)}};
+  response.set_content(body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), kJson);
+}
+
+int HttpStatusOf(const absl::Status& status) {
+  if (absl::IsNotFound(status)) return 404;
+  return absl::IsInvalidArgument(status) ? 400 : 500;
+}
+
+bool CarriesToken(const httplib::Request& request, const std::string& token) {
+  const std::string given = request.get_header_value("Authorization");
+  const std::string wanted = absl::StrCat("Bearer ", token);
+  return given.size() == wanted.size() &&
+         CRYPTO_memcmp(given.data(), wanted.data(), given.size()) == 0;
+}
+
+// Whether the Host header names this machine: a host with any port, or without one.
+bool NamesLoopback(const httplib::Request& request) {
+  const std::string host = request.get_header_value("Host");
+  std::optional<HostPort> parsed = ParseHostPort(host);
+  if (!parsed.has_value()) parsed = ParseHostPort(absl::StrCat(host, ":80"));
+  return parsed.has_value() && IsLoopback(*parsed);
+}
+
+void AnswerQuestion(const HttpOptions& options, const httplib::Request& request,
+                    httplib::Response& response) {
+  if (!options.token.empty() && !CarriesToken(request, options.token)) {
+    response.set_header("WWW-Authenticate", "Bearer");
+    SetError(401, "this dashboard needs a token", response);
+    return;
+  }
+  ApiRequest question;
+  question.path = request.path.substr(sizeof(kApi) - 1);
+  for (const auto& [name, value] : request.params) question.query[name] = value;
+  const absl::StatusOr<std::string> answer = options.answer(question);
+  if (!answer.ok()) {
+    SetError(HttpStatusOf(answer.status()), answer.status().message(), response);
+    return;
+  }
+  response.set_content(*answer, kJson);
+}
+
+void AddRoutes(const HttpOptions& options, bool loopback, absl::Span<const PageFile> page,
+               httplib::Server& http) {
+  http.set_pre_routing_handler(
+      [loopback](const httplib::Request& request, httplib::Response& response) {
+        for (const auto& [name, value] : kHeaders) response.set_header(name, value);
+        if (!loopback || NamesLoopback(request)) {
+          return httplib::Server::HandlerResponse::Unhandled;
+        }
+        SetError(421, "the Host header must name this machine, such as localhost", response);
+        return httplib::Server::HandlerResponse::Handled;
+      });
+  for (const PageFile& file : page) {
+    // The path of a page has no characters that a regular expression treats specially but the dot,
+    // so it is compared once more.
+    http.Get(std::string(file.path),
+             [file](const httplib::Request& request, httplib::Response& response) {
+               if (request.path != file.path) return SetError(404, "no such page", response);
+               response.set_content(file.content.data(), file.content.size(),
+                                    std::string(file.content_type));
+             });
+  }
+  http.Get("/api/.*", [options](const httplib::Request& request, httplib::Response& response) {
+    AnswerQuestion(options, request, response);
+  });
+  http.set_error_handler([](const httplib::Request&, httplib::Response& response) {
+    if (response.body.empty()) SetError(response.status, "no such page", response);
+  });
+}
+
+}  // namespace
+
+std::string ApiRequest::Get(const std::string& name) const {
+  const auto found = query.find(name);
+  return found == query.end() ? "" : found->second;
+}
+
+struct HttpServer::Http {
+  httplib::Server server;
+  std::thread thread;
+};
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpOptions& options,
+                                                               absl::Span<const PageFile> page) {
+  std::optional<HostPort> parsed = ParseHostPort(options.address, /*least_port=*/0);
+  if (!parsed.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.address, ": host:port expected, such as 127.0.0.1:8080"));
+  }
+  if (!IsLoopback(*parsed) && options.token.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.address, ": a token is needed on an address that is not loopback"));
+  }
+  std::unique_ptr<HttpServer> server(new HttpServer());
+  httplib::Server& http = server->http_->server;
+  http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  http.set_payload_max_length(kMostRequestBytes);
+  http.set_keep_alive_timeout(kIdleSeconds);
+  AddRoutes(options, IsLoopback(*parsed), page, http);
+  // Replaces the library's SO_REUSEPORT, which would let a second process share the port.
+  http.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  });
+  const auto port = static_cast<int>(parsed->port);
+  const int bound = port == 0                               ? http.bind_to_any_port(parsed->host)
+                    : http.bind_to_port(parsed->host, port) ? port
+                                                            : -1;
+  if (bound <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.address, ": cannot listen on this address; is it in use?"));
+  }
+  parsed->port = static_cast<uint32_t>(bound);
+  server->address_ = ToString(*parsed);
+  server->http_->thread = std::thread([&http] { http.listen_after_bind(); });
+  // Waits until the server runs, since stop() has no effect before. This is short: the address is
+  // bound already.
+  while (!http.is_running()) std::this_thread::yield();
+  return server;
+}
+
+HttpServer::HttpServer() : http_(std::make_unique<Http>()) {}
+
+HttpServer::~HttpServer() {
+  http_->server.stop();
+  if (http_->thread.joinable()) http_->thread.join();
+}
+
+}  // namespace mallocmuzero

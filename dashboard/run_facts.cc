@@ -1,0 +1,287 @@
+#include "dashboard/run_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "view/format.h"
+#include "view/gains.h"
+
+namespace mallocmuzero {
+namespace {
+
+using Iterations = absl::Span<const v1::TrainMetrics>;
+using view::Gains;
+
+constexpr double kUnknown = Gains::kUnknown;
+
+// Changes of the mean gain, in percentage points, from which a run learns or gets worse.
+constexpr double kLearns = 0.05;
+constexpr double kGetsWorse = -0.3;
+
+// A run needs this number of points before its direction can be told.
+constexpr int kFewestPoints = 8;
+
+void AddGains(double seconds, const Gains& gains, v1::DashboardGains& to) {
+  to.add_seconds(Rounded(seconds));
+  to.add_self_play(Rounded(gains.self_play));
+  to.add_policy(Rounded(gains.policy));
+  to.add_best(Rounded(gains.best));
+}
+
+v1::DashboardGains GainsOver(Iterations iterations,
+                             const std::function<Gains(const v1::TrainMetrics&)>& gains_of) {
+  v1::DashboardGains result;
+  Gains gains;
+  double self_play = kUnknown;
+  for (const size_t i : PointsOf(iterations.size())) {
+    gains = gains_of(iterations[i]);
+    // An iteration may play only some of many programs; that is no gap in the curve.
+    if (!std::isnan(gains.self_play)) self_play = gains.self_play;
+    gains.self_play = self_play;
+    AddGains(iterations[i].seconds(), gains, result);
+  }
+  if (!std::isnan(gains.greedy)) result.set_greedy(Rounded(gains.greedy));
+  return result;
+}
+
+// What the cycles of programs are compared with.
+const char* ReferenceName(int programs, int with_default) {
+  return with_default == programs ? "default"
+         : with_default == 0      ? "all in HBM"
+                                  : "default or all in HBM";
+}
+
+// Means of the known values in the second half of the column: of its earlier and its later part.
+struct Halves {
+  double before = 0;
+  double after = 0;
+};
+
+std::optional<Halves> CompareHalves(const google::protobuf::RepeatedField<double>& column) {
+  std::vector<double> known;
+  for (const double value : column) {
+    if (!std::isnan(value)) known.push_back(value);
+  }
+  if (known.size() < kFewestPoints) return std::nullopt;
+  const size_t quarter = known.size() / 4;
+  const auto mean = [&](size_t begin) {
+    double sum = 0;
+    for (size_t i = begin; i < begin + quarter; ++i) sum += known[i];
+    return sum / static_cast<double>(quarter);
+  };
+  return Halves{.before = mean(known.size() - 2 * quarter), .after = mean(known.size() - quarter)};
+}
+
+v1::DashboardFinding Finding(v1::DashboardFinding::Level level, const char* title,
+                             std::string text) {
+  v1::DashboardFinding finding;
+  finding.set_level(level);
+  finding.set_title(title);
+  finding.set_text(std::move(text));
+  return finding;
+}
+
+v1::DashboardFinding WhetherItLearns(const v1::DashboardGains& mean) {
+  const bool has_policy =
+      !mean.policy().empty() && !std::isnan(mean.policy(mean.policy_size() - 1));
+  const auto& column = has_policy ? mean.policy() : mean.self_play();
+  const char* player = has_policy ? "The policy with search" : "Self-play";
+  const std::optional<Halves> halves = CompareHalves(column);
+  if (!halves.has_value()) {
+    return Finding(v1::DashboardFinding::NEUTRAL, "Starting",
+                   "There are too few iterations to tell whether the run learns.");
+  }
+  const double now = column[column.size() - 1];
+  const double change = halves->after - halves->before;
+  std::string text = absl::StrFormat(
+      "%s saves %.2f %% of the cycles of %s. In the last quarter of the run it "
+      "saved %.2f points %s than in the quarter before.",
+      player, now,
+      mean.reference() == "all in HBM" ? "all in HBM" : absl::StrCat("the ", mean.reference()),
+      std::abs(change), change < 0 ? "less" : "more");
+  if (change <= kGetsWorse) {
+    return Finding(v1::DashboardFinding::WARNING, "Getting worse", std::move(text));
+  }
+  if (mean.has_greedy() && now < mean.greedy()) {
+    absl::StrAppendFormat(&text, " The greedy solver saves %.2f %%.", mean.greedy());
+    return Finding(v1::DashboardFinding::WARNING,
+                   change >= kLearns ? "Learning, below greedy" : "Below greedy", std::move(text));
+  }
+  if (change >= kLearns) {
+    return Finding(v1::DashboardFinding::GOOD, "Learning", std::move(text));
+  }
+  return Finding(v1::DashboardFinding::NEUTRAL, "Level", std::move(text));
+}
+
+std::optional<v1::DashboardFinding> WhenTheBestWasFound(Iterations iterations,
+                                                        const v1::DashboardGains& mean) {
+  if (mean.best().empty()) return std::nullopt;
+  const double best = mean.best(mean.best_size() - 1);
+  if (std::isnan(best)) return std::nullopt;
+  int found = mean.best_size() - 1;
+  while (found > 0 && mean.best(found - 1) >= best) --found;
+  const double seconds = std::max(0.0, iterations.back().seconds() - mean.seconds(found));
+  const std::string when =
+      found == mean.best_size() - 1 ? "in the latest iteration"
+      : seconds < 120 ? absl::StrFormat("%.0f seconds before the latest iteration", seconds)
+                      : absl::StrFormat("%.0f minutes before the latest iteration", seconds / 60);
+  return Finding(
+      v1::DashboardFinding::NEUTRAL, "Best games",
+      absl::StrFormat("The best games save %.2f %% in the mean of %s. The last better game was "
+                      "found %s.",
+                      best, view::FormatCounted(iterations.back().programs_size(), "program"),
+                      when));
+}
+
+// Only for runs that play and learn in one process.
+std::optional<v1::DashboardFinding> WhichHalfIsSlower(Iterations iterations) {
+  double playing = 0;
+  double learning = 0;
+  constexpr size_t kLatest = 20;
+  for (size_t i = iterations.size() - std::min(iterations.size(), kLatest); i < iterations.size();
+       ++i) {
+    playing += iterations[i].play_seconds();
+    learning += iterations[i].learn_seconds();
+  }
+  if (playing <= 0 || playing + learning <= 0) return std::nullopt;
+  const double share = playing / (playing + learning);
+  const char* verdict = share > 0.65   ? "Playing takes most of the time."
+                        : share < 0.35 ? "Learning takes most of the time."
+                                       : "Playing and learning take about the same time.";
+  return Finding(v1::DashboardFinding::NEUTRAL, "Bottleneck",
+                 absl::StrFormat("%s Of the time of both, %.0f %% is playing and %.0f %% is "
+                                 "learning in the latest iterations.",
+                                 verdict, 100 * share, 100 * (1 - share)));
+}
+
+}  // namespace
+
+std::vector<size_t> PointsOf(size_t count) {
+  const size_t stride = std::max<size_t>(1, (count + kMostPoints - 1) / kMostPoints);
+  std::vector<size_t> points;
+  if (count == 0) return points;
+  for (size_t i = (count - 1) % stride; i < count; i += stride) points.push_back(i);
+  return points;
+}
+
+double Rounded(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10.0, 5 - std::floor(std::log10(std::abs(value))));
+  return std::isfinite(scale) && scale > 0 ? std::round(value * scale) / scale : value;
+}
+
+v1::DashboardCurves MakeCurves(Iterations iterations) {
+  v1::DashboardCurves curves;
+  const v1::TrainMetrics* before = nullptr;
+  double simulations = 0;  // since `before`
+  size_t next = 0;
+  for (const size_t i : PointsOf(iterations.size())) {
+    double playing = 0;
+    for (; next <= i; ++next) {
+      simulations += iterations[next].simulations();
+      playing += iterations[next].play_seconds();
+    }
+    const v1::TrainMetrics& m = iterations[i];
+    const double seconds = before == nullptr ? 0 : m.seconds() - before->seconds();
+    const double both = m.play_seconds() + m.learn_seconds();
+    const auto loss = [&m](double value) { return m.has_losses() ? Rounded(value) : kUnknown; };
+    curves.add_iteration(m.iteration());
+    curves.add_seconds(Rounded(m.seconds()));
+    curves.add_updates(m.updates());
+    curves.add_games_per_second(seconds > 0 ? Rounded((m.games() - before->games()) / seconds)
+                                            : kUnknown);
+    // A cluster's learner does not know the playing time of its actors, so elapsed time is used.
+    const double simulating = playing > 0 ? playing : seconds;
+    curves.add_simulations_per_second(simulating > 0 ? Rounded(simulations / simulating)
+                                                     : kUnknown);
+    curves.add_playing_percent(m.play_seconds() > 0 ? Rounded(100 * m.play_seconds() / both)
+                                                    : kUnknown);
+    curves.add_batch_fill(m.batch_fill() > 0 ? Rounded(m.batch_fill()) : kUnknown);
+    curves.add_policy_loss(loss(m.losses().policy()));
+    curves.add_value_loss(loss(m.losses().value()));
+    curves.add_reward_loss(loss(m.losses().reward()));
+    curves.add_value_error(loss(m.losses().value_error()));
+    curves.add_gradient_norm(loss(m.losses().gradient_norm()));
+    curves.add_learning_rate(loss(m.losses().learning_rate()));
+    // A cluster's learner does not know what the shards store.
+    const bool stores = m.replay_games() > 0;
+    curves.add_replay_games(stores ? m.replay_games() : kUnknown);
+    curves.add_replay_decisions(stores ? m.replay_decisions() : kUnknown);
+    simulations = 0;
+    before = &m;
+  }
+  return curves;
+}
+
+v1::DashboardGains MakeGains(Iterations iterations, absl::string_view chip,
+                             absl::string_view program) {
+  if (iterations.empty()) return {};
+  v1::TrainMetrics::Program wanted;
+  wanted.set_name(std::string(program));
+  wanted.set_hardware(std::string(chip));
+  const v1::TrainMetrics::Program* last = view::FindProgram(iterations.back(), wanted);
+  if (last == nullptr) return {};
+  v1::DashboardGains gains = GainsOver(iterations, [&](const v1::TrainMetrics& metrics) {
+    return view::GainsOf(view::FindProgram(metrics, wanted));
+  });
+  gains.set_reference(ReferenceName(1, last->has_default_return() ? 1 : 0));
+  return gains;
+}
+
+v1::DashboardGains MakeMeanGains(Iterations iterations) {
+  if (iterations.empty() || iterations.back().programs().empty()) return {};
+  std::vector<double> self_play;
+  const v1::TrainMetrics& last = iterations.back();
+  v1::DashboardGains gains = GainsOver(iterations, [&](const v1::TrainMetrics& metrics) {
+    return view::MeanGains(metrics, last, self_play);
+  });
+  const auto with_default =
+      std::count_if(last.programs().begin(), last.programs().end(),
+                    [](const v1::TrainMetrics::Program& p) { return p.has_default_return(); });
+  gains.set_reference(ReferenceName(last.programs_size(), static_cast<int>(with_default)));
+  return gains;
+}
+
+std::vector<v1::DashboardProgramRow> MakeProgramRows(Iterations iterations) {
+  std::vector<v1::DashboardProgramRow> rows;
+  if (iterations.empty()) return rows;
+  const v1::TrainMetrics& last = iterations.back();
+  for (const int p : view::ProgramsByGain(last)) {
+    const v1::TrainMetrics::Program& program = last.programs(p);
+    Gains gains = view::GainsOf(&program);
+    // A program may not be played in every iteration.
+    for (auto m = iterations.rbegin(); std::isnan(gains.self_play) && m != iterations.rend(); ++m) {
+      gains.self_play = view::GainsOf(view::FindProgram(*m, program)).self_play;
+    }
+    v1::DashboardProgramRow& row = rows.emplace_back();
+    row.set_name(program.name());
+    row.set_hardware(program.hardware());
+    row.set_against_default(program.has_default_return());
+    if (!std::isnan(gains.self_play)) row.set_self_play(Rounded(gains.self_play));
+    if (!std::isnan(gains.policy)) row.set_policy(Rounded(gains.policy));
+    if (!std::isnan(gains.best)) row.set_best(Rounded(gains.best));
+    if (!std::isnan(gains.greedy)) row.set_greedy(Rounded(gains.greedy));
+  }
+  return rows;
+}
+
+std::vector<v1::DashboardFinding> MakeFindings(Iterations iterations,
+                                               const v1::DashboardGains& mean) {
+  if (iterations.empty()) {
+    return {Finding(v1::DashboardFinding::NEUTRAL, "Starting", "No iteration is finished yet.")};
+  }
+  std::vector<v1::DashboardFinding> findings = {WhetherItLearns(mean)};
+  for (const std::optional<v1::DashboardFinding>& finding :
+       {WhenTheBestWasFound(iterations, mean), WhichHalfIsSlower(iterations)}) {
+    if (finding.has_value()) findings.push_back(*finding);
+  }
+  return findings;
+}
+
+}  // namespace mallocmuzero

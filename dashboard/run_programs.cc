@@ -1,0 +1,136 @@
+#include "dashboard/run_programs.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "learner/best_history.h"
+#include "simulator/core/simulate.h"
+#include "view/gains.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr char kDefaultId[] = "default";
+constexpr char kAllHbmId[] = "all_hbm";
+constexpr char kBestId[] = "best";
+
+// The rewards of a game and the price of its mapping differ by less than this share.
+constexpr double kRounding = 1e-9;
+
+// The first iteration whose best game is at least as good as this return; null if there is none.
+const v1::TrainMetrics* WhenFound(absl::Span<const v1::TrainMetrics> iterations,
+                                  const v1::TrainMetrics::Program& program, double value) {
+  for (const v1::TrainMetrics& metrics : iterations) {
+    const v1::TrainMetrics::Program* found = view::FindProgram(metrics, program);
+    if (found != nullptr && found->has_best_return() && found->best_return() >= value - kRounding) {
+      return &metrics;
+    }
+  }
+  return nullptr;
+}
+
+v1::DashboardVersion Version(std::string id, std::string title, double cycles) {
+  v1::DashboardVersion version;
+  version.set_id(std::move(id));
+  version.set_title(std::move(title));
+  version.set_cycles(cycles);
+  return version;
+}
+
+std::string BestTitle(absl::string_view id, const std::string& solver) {
+  const std::string title = id == kBestId ? "best" : absl::StrCat("best #", id);
+  return solver.empty() ? title : absl::StrCat(title, ", found by ", solver);
+}
+
+}  // namespace
+
+absl::StatusOr<RunPrograms> RunPrograms::Create(RunDirectory directory,
+                                                absl::Span<const std::string> paths) {
+  RunPrograms programs(std::move(directory));
+  for (const std::string& path : paths) {
+    absl::StatusOr<Program> program = LoadProgram(path);
+    if (!program.ok()) return program.status();
+    const Key key = {program->hardware().name(), program->proto().name()};
+    programs.programs_[key] = std::make_shared<const Program>(*std::move(program));
+  }
+  return programs;
+}
+
+absl::StatusOr<std::shared_ptr<const Program>> RunPrograms::Find(const std::string& chip,
+                                                                 const std::string& name) {
+  const auto found = programs_.find({chip, name});
+  if (found != programs_.end()) return found->second;
+  absl::StatusOr<Program> program = LoadProgram(directory_.ProgramPath(chip, name));
+  if (!program.ok()) return program.status();
+  auto shared = std::make_shared<const Program>(*std::move(program));
+  programs_[{chip, name}] = shared;
+  return shared;
+}
+
+std::vector<std::pair<std::string, std::string>> RunPrograms::BestFiles(
+    const std::string& chip, const std::string& name) const {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const BestVersion& version : ListBestVersions(directory_.HistoryFolder(chip, name))) {
+    files.emplace_back(absl::StrCat(version.number), version.path);
+  }
+  const std::string best = directory_.BestPath(chip, name);
+  std::error_code error;
+  // Runs of earlier versions have no history.
+  if (files.empty() && std::filesystem::exists(best, error)) files.emplace_back(kBestId, best);
+  return files;
+}
+
+uint32_t RunPrograms::CountVersions(const std::string& chip, const std::string& name) const {
+  return static_cast<uint32_t>(BestFiles(chip, name).size());
+}
+
+std::vector<v1::DashboardVersion> RunPrograms::Versions(
+    const Program& program, absl::Span<const v1::TrainMetrics> iterations) {
+  std::vector<v1::DashboardVersion> versions;
+  const double all_hbm = SimulateAllHbm(program).total_cycles;
+  if (program.baseline() != nullptr) {
+    versions.push_back(
+        Version(kDefaultId, "compiler's default", program.baseline()->compiled_cycles));
+  }
+  versions.push_back(Version(kAllHbmId, "everything in HBM", all_hbm));
+  v1::TrainMetrics::Program wanted;
+  wanted.set_name(program.proto().name());
+  wanted.set_hardware(program.hardware().name());
+  for (const auto& [id, path] : BestFiles(wanted.hardware(), wanted.name())) {
+    const absl::StatusOr<Mapping> mapping = LoadMapping(path, program);
+    if (!mapping.ok()) continue;
+    const auto known = id == kBestId ? cycles_.end() : cycles_.find(path);
+    const double cycles =
+        known != cycles_.end() ? known->second : Simulate(program, *mapping).total_cycles;
+    cycles_[path] = cycles;
+    v1::DashboardVersion& version =
+        versions.emplace_back(Version(id, BestTitle(id, mapping->solver), cycles));
+    const v1::TrainMetrics* found = WhenFound(iterations, wanted, 1 - cycles / all_hbm);
+    if (found == nullptr) continue;
+    version.set_seconds(found->seconds());
+    version.set_iteration(found->iteration());
+  }
+  return versions;
+}
+
+absl::StatusOr<NamedMapping> RunPrograms::Load(const Program& program, absl::string_view id) const {
+  if (id == kAllHbmId) return NamedMapping{"everything in HBM", AllHbmMapping(program)};
+  if (id == kDefaultId) {
+    if (program.baseline() == nullptr) return absl::NotFoundError("the program has no default");
+    return NamedMapping{"compiler's default", program.baseline()->mapping,
+                        program.baseline()->packed};
+  }
+  for (const auto& [known, path] : BestFiles(program.hardware().name(), program.proto().name())) {
+    if (known != id) continue;
+    absl::StatusOr<Mapping> mapping = LoadMapping(path, program);
+    if (!mapping.ok()) return mapping.status();
+    std::string title = BestTitle(id, mapping->solver);
+    return NamedMapping{std::move(title), *std::move(mapping)};
+  }
+  return absl::NotFoundError(absl::StrCat("no mapping \"", id, "\" of this program"));
+}
+
+}  // namespace mallocmuzero

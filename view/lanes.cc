@@ -1,0 +1,59 @@
+#include "view/lanes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace mallocmuzero::view {
+
+Stay StayOf(const Interval& interval, const Timeline& timeline) {
+  Stay stay;
+  const bool copied_in = interval.copy_in_start >= 0 && !interval.cross_program_prefetch;
+  stay.owned.begin = copied_in                         ? timeline.Queueing(interval.first)
+                     : interval.cross_program_prefetch ? timeline.Reached(interval.first)
+                                                       : timeline.Running(interval.first);
+  stay.owned.end = timeline.Reached(interval.last + 1);
+  if (copied_in) {
+    stay.copying.push_back({timeline.Queueing(interval.copy_in_start),
+                            timeline.Done(interval.copy_in_start, interval.copy_in_done)});
+  }
+  if (interval.copy_out_start >= 0) {
+    stay.copying.push_back({timeline.Queueing(interval.copy_out_start),
+                            timeline.Done(interval.copy_out_start, interval.copy_out_done)});
+    stay.owned.end = std::max(stay.owned.end, stay.copying.back().end);
+  }
+  return stay;
+}
+
+std::vector<CopyBar> CopiesOf(const Mapping& mapping, const Trace& trace, const Timeline& timeline,
+                              CopyDirection direction) {
+  std::vector<CopyBar> bars;
+  std::vector<int> bar_of_interval(mapping.intervals.size(), -1);
+  for (const TraceCopy& copy : trace.copies) {
+    if (copy.direction != direction) continue;
+    int& bar = bar_of_interval[copy.interval];
+    const Interval& interval = mapping.intervals[copy.interval];
+    const int32_t done =
+        direction == CopyDirection::kIn ? interval.copy_in_done : interval.copy_out_done;
+    if (bar < 0) {
+      bar = static_cast<int>(bars.size());
+      bars.push_back({copy.interval, {timeline.Queueing(copy.queued_at), 0}, {}});
+    }
+    bars[bar].on_its_way.end = timeline.Done(copy.queued_at, done);
+    bars[bar].moving.push_back(timeline.Moving(copy));
+    bars[bar].wait_cycles += copy.wait_cycles;
+  }
+  return bars;
+}
+
+BandwidthUse UseWhileRunning(const TraceStep& step, double hbm_bytes_per_cycle) {
+  BandwidthUse use;
+  const double bytes = step.cycles * hbm_bytes_per_cycle;
+  if (bytes <= 0) return use;
+  const std::array<double, 2>& before = step.moved_after_queueing;
+  const double moved = step.moved[0] - before[0] + step.moved[1] - before[1];
+  use.own = std::min(1.0, step.hbm_bytes / bytes);
+  use.copies = std::min(1 - use.own, moved / bytes);
+  return use;
+}
+
+}  // namespace mallocmuzero::view
