@@ -30,6 +30,8 @@ constexpr CommandInfo kCommands[] = {
      AddOptimizeCommand},
     {"place", "Write a mapping into the compiled module, for the compiler to take as it stands",
      AddPlaceCommand},
+    {"play", "Play one game by the actions on stdin; write its observations to stdout",
+     AddPlayCommand},
     {"plot", "Draw mappings and the compiler's default: fast memory, copies, HBM bandwidth",
      AddPlotCommand},
     {"explain", "Say which decisions make a mapping faster or slower than another",
