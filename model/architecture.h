@@ -46,7 +46,7 @@ class Architecture {
   // From a latent state to its policy and its value.
   const Graph& prediction() const { return prediction_; }
 
-  // Of all networks, in the order of the modules' parameters.
+  // The layers of all networks, in the order of the modules' parameters.
   absl::Span<const LinearLayer> layers() const& { return layers_; }
   absl::Span<const LinearLayer> layers() const&& = delete;  // they are the description's own
 

@@ -59,7 +59,7 @@ std::vector<int64_t> WithBatch(const std::vector<int64_t>& shape) {
   return whole;
 }
 
-// By node: the values whose last use it is.
+// For each node, the values that no later node and no output uses.
 std::vector<std::vector<Graph::Value>> FindSpent(const Graph& graph) {
   std::vector<bool> needed(graph.nodes().size());
   for (const Graph::Output& output : graph.outputs()) needed[output.value] = true;

@@ -52,7 +52,7 @@ class GraphModuleImpl : public torch::nn::Module {
   Graph graph_;
   std::vector<torch::nn::Linear> layers_;  // by node; null if it is not kLinear
 
-  // By node: the values that no later node and no output needs.
+  // For each node, the values that no later node and no output uses.
   std::vector<std::vector<Graph::Value>> spent_;
 };
 TORCH_MODULE(GraphModule);

@@ -11,8 +11,8 @@ namespace mallocmuzero::cli {
 void AddAgentCommands(CLI::App& app, CommandBody& body) {
   AddMapCommandWithAgent(app, body, {.shipped_checkpoint = ShippedCheckpoint, .load = LoadAgent});
   for (const AddCommand add :
-       {AddTrainCommand, AddReportCommand, AddReplayCommand, AddStatusCommand, AddLearnerCommand,
-        AddActorCommand, AddUpCommand}) {
+       {AddTrainCommand, AddReportCommand, AddExportCommand, AddFetchCommand, AddReplayCommand,
+        AddStatusCommand, AddLearnerCommand, AddActorCommand, AddUpCommand}) {
     add(app, body);
   }
   CLI::App* bench = AddSubcommand(app, "bench");
