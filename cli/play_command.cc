@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -94,6 +95,7 @@ v1::PlayLine::Game DescribeGame(const PlayedProgram& program) {
   v1::PlayLine::Game game;
   const double all_hbm = program.rules().all_hbm_cycles();
   game.set_program(program.name());
+  game.set_sha256(absl::BytesToHexString(program.sha256()));
   game.set_hardware(program.program().hardware().name());
   game.set_accesses(static_cast<uint32_t>(program.rules().access_count()));
   game.set_observation_version(kObservationVersion);
