@@ -20,6 +20,10 @@ CHECKPOINT = ROOT / "model" / "generalist.checkpoint"
 PROGRAM = ROOT / "workloads" / "tpu_v4i" / "axial_2x256_b6x128.program"
 SAMPLES = int(os.environ.get("MALLOCMUZERO_EXPORT_SAMPLES", "64"))
 
+# The programs that are played; with as many samples as scripts/test-all asks for, those of a chip.
+LONG = sorted((ROOT / "workloads" / "tpu_v6e").glob("*.program"))
+PROGRAMS = [PROGRAM, *LONG] if SAMPLES >= 1000 else [PROGRAM]
+
 
 @dataclass
 class Export:

@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx
 import pytest
-from conftest import CHECKPOINT, PROGRAM, ROOT, SAMPLES, Export, binary, run, run_example
+from conftest import CHECKPOINT, PROGRAM, PROGRAMS, ROOT, SAMPLES, Export, binary, run, run_example
 
 OUTPUTS = {
     "latent",
@@ -22,11 +22,10 @@ OUTPUTS = {
 }
 
 
-@pytest.fixture(scope="session")
-def agents_game() -> dict[str, Any]:
-    """The game that the agent plays without search, by LibTorch."""
+def agents_game(program: Path) -> dict[str, Any]:
+    """Returns the game that the agent plays without search, by LibTorch."""
     done = run(
-        *("bench", "play", "--checkpoint", CHECKPOINT, "--program", PROGRAM),
+        *("bench", "play", "--checkpoint", str(CHECKPOINT), "--program", str(program)),
         *("--simulations", "0", "--json"),
     )
     assert done.returncode == 0, done.stderr
@@ -60,28 +59,26 @@ def test_check_samples_notices_wrong_numbers(export: Export, tmp_path: Path) -> 
     assert {name for name, difference in outputs.items() if difference > 1e-4} == {"value"}
 
 
-def test_the_python_example_plays_the_game_of_the_agent(
-    export: Export, agents_game: dict[str, Any]
-) -> None:
-    flags = ("--program", str(PROGRAM), "--mallocmuzero", binary())
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_the_python_example_plays_the_game_of_the_agent(export: Export, program: Path) -> None:
+    expected = agents_game(program)
+    flags = ("--program", str(program), "--mallocmuzero", binary())
     done = run_example(export, "play_game.py", *flags)
     assert done.returncode == 0, done.stderr
     end = json.loads(done.stdout)
-    assert len(end["actions"]) == agents_game["decisions"]
-    assert end["actions"] == agents_game["actions"]
-    assert end["total_cycles"] == pytest.approx(agents_game["total_cycles"])
+    assert len(end["actions"]) == expected["decisions"]
+    assert end["actions"] == expected["actions"]
+    assert end["total_cycles"] == pytest.approx(expected["total_cycles"])
 
 
 @pytest.mark.parametrize("export", ["torchscript"], indirect=True)
-def test_the_cpp_example_plays_the_game_of_the_agent(
-    export: Export, agents_game: dict[str, Any]
-) -> None:
+def test_the_cpp_example_plays_the_game_of_the_agent(export: Export) -> None:
     example = ROOT / "build" / "bin" / "play_game"
     done = subprocess.run(
         [example, export.folder, binary(), PROGRAM], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["actions"] == agents_game["actions"]
+    assert json.loads(done.stdout)["actions"] == agents_game(PROGRAM)["actions"]
 
 
 @pytest.mark.parametrize("export", ["onnx"], indirect=True)
@@ -105,3 +102,11 @@ def test_the_manifest_says_what_the_files_say(export: Export) -> None:
             for tensor, value in zip(described, values, strict=True):
                 sizes = [dim.dim_value or -1 for dim in value.type.tensor_type.shape.dim]
                 assert tensor["shape"] == sizes
+
+
+def test_baselines_are_found_by_the_fingerprint_of_the_game(export: Export) -> None:
+    first = run("play", "--program", PROGRAM)  # it ends at the first decision
+    game = json.loads(first.stdout)["game"]
+    baselines = json.loads((export.folder / "baselines.json").read_text("utf-8"))["programs"]
+    found = [program for program in baselines if program["sha256"] == game["sha256"]]
+    assert [len(program["mean"]) for program in found] == [game["accesses"] + 1]
