@@ -104,9 +104,21 @@ def test_the_manifest_says_what_the_files_say(export: Export) -> None:
                 assert tensor["shape"] == sizes
 
 
-def test_baselines_are_found_by_the_fingerprint_of_the_game(export: Export) -> None:
-    first = run("play", "--program", PROGRAM)  # it ends at the first decision
-    game = json.loads(first.stdout)["game"]
-    baselines = json.loads((export.folder / "baselines.json").read_text("utf-8"))["programs"]
-    found = [program for program in baselines if program["sha256"] == game["sha256"]]
-    assert [len(program["mean"]) for program in found] == [game["accesses"] + 1]
+def test_baselines_of_a_run_are_found_by_the_fingerprint_of_the_game(tmp_path: Path) -> None:
+    flags = ("--iterations", "1", "--threads", "1")
+    done = run("train", "--program", PROGRAM, "--output", tmp_path / "run", *flags)
+    assert done.returncode == 0, done.stderr
+    checkpoint = tmp_path / "run" / "checkpoints" / "latest"
+    folder = tmp_path / "export"
+    done = run("export", "--checkpoint", checkpoint, "--format", "onnx", "--output", folder)
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    assert manifest["units"]["kind"] == "RELATIVE"
+    game = json.loads(run("play", "--program", PROGRAM).stdout)["game"]  # its first line
+    (program,) = json.loads((folder / manifest["units"]["baselines"]).read_text("utf-8"))[
+        "programs"
+    ]
+    assert program["sha256"] == game["sha256"]
+    assert len(program["mean"]) == game["accesses"] + 1
+    assert program["mean"][0] > 0
+    assert program["scale"] > 0
