@@ -6,12 +6,17 @@
 //
 // Prints the end of the game as JSON.
 
+// ivalue.h comes first: in C++20, clang needs the full definition of this type where other headers
+// only declare it.
+#include <ATen/core/ivalue.h>
 #include <sys/wait.h>
 #include <torch/script.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <limits>
