@@ -25,6 +25,7 @@ void AddMapCommand(CLI::App& app, CommandBody& body);
 void AddOptimizeCommand(CLI::App& app, CommandBody& body);
 void AddOverridesCommand(CLI::App& app, CommandBody& body);
 void AddPlaceCommand(CLI::App& app, CommandBody& body);
+void AddPlayCommand(CLI::App& app, CommandBody& body);
 void AddPlotCommand(CLI::App& app, CommandBody& body);
 void AddReadbackCommand(CLI::App& app, CommandBody& body);
 void AddSimulateCommand(CLI::App& app, CommandBody& body);

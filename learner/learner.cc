@@ -181,13 +181,13 @@ struct Learner::Torch {
 
 Unrolled Learner::Torch::Unroll(const torch::Tensor& observations, const torch::Tensor& actions) {
   // Always float32: observations differ in digits that bfloat16 does not have.
-  torch::Tensor latent = net->representation(observations);
+  torch::Tensor latent = net->Represent(observations);
   const Autocast autocast(device, is_mixed);
   Unrolled said;
   const auto note = [](const torch::Tensor& logits, std::vector<torch::Tensor>& all) {
     all.push_back(logits.to(torch::kFloat32));
   };
-  const PredictionOutput root = net->prediction(latent);
+  const PredictionOutput root = net->Predict(latent);
   note(root.policy_logits, said.policy_logits);
   note(root.value_logits, said.value_logits);
   for (int64_t k = 0; k < actions.size(1); ++k) {
@@ -214,7 +214,7 @@ torch::Tensor Learner::Torch::ConsistencyLoss(const UnrollBatch& batch, size_t f
     const torch::NoGradGuard no_gradient;
     const torch::Tensor observations =
         Rows(batch.next_observations, first, {rows, unroll, size}, device);
-    reached = net->representation(observations.view({rows * unroll, size}));
+    reached = net->Represent(observations.view({rows * unroll, size}));
   }
   // Row by row, with the steps of a row side by side, as in `reached`.
   const torch::Tensor losses =

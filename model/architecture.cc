@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "env/observation_layout.h"
@@ -16,62 +16,127 @@ namespace {
 
 namespace layout = observation;
 
+using Value = Graph::Value;
+
+constexpr size_t kRows = 1 + layout::kWindow;  // the current access, and those to come
+
+// Computes x + out(relu(in(inputs))), where the caller makes `inputs` of x.
+Value ResidualBlock(Graph& graph, const std::string& name, Value x, Value inputs) {
+  const auto width = static_cast<uint64_t>(graph.ShapeOf(x).back());
+  const Value hidden = graph.Relu(graph.Linear(inputs, absl::StrCat(name, ".in"), width));
+  return graph.Add(x, graph.Linear(hidden, absl::StrCat(name, ".out"), width, /*has_bias=*/false));
+}
+
+// The latent state behind one more block. Latent states have mean 0 and variance 1 over their
+// floats. Compared with rescaling to [0, 1] by minimum and maximum, this is one operation, its
+// gradient reaches all floats, and no single float sets the scale.
+Value NormalizedBlock(Graph& graph, size_t n, Value latent) {
+  return ResidualBlock(graph, BlockName(n), latent, graph.Normalize(latent));
+}
+
+// x + relu(convolution of width 3 along time), from [times, channels] to the same shape. The
+// convolution is one product: it reads the channels one step before, now, and one step after.
+Value TimeConvolution(Graph& graph, const std::string& name, Value x) {
+  const auto channels = static_cast<uint64_t>(graph.ShapeOf(x).back());
+  const Value before = graph.Shift(x, 1);
+  const Value after = graph.Shift(x, -1);
+  const Value steps = graph.Concat({before, x, after}, 2);
+  return graph.Add(x, graph.Relu(graph.Linear(steps, absl::StrCat(name, ".taps"), channels)));
+}
+
+// The picture of the fast memory, convolved along time, as one row.
+Value ReadMemory(Graph& graph, const v1::NetworkConfig& config, Value observation) {
+  const Value picture =
+      graph.Reshape(graph.Columns(observation, layout::kMemoryOffset, layout::kCapacityOffset),
+                    {layout::kMemoryChannels, layout::kTimes, layout::kAddressBins});
+  const Value capacity = graph.Columns(observation, layout::kCapacityOffset, layout::kTimes);
+  // The address bins of one time, and its capacity.
+  const Value times = graph.Concat(
+      {graph.Select(picture, 1, 0), graph.Select(picture, 1, 1), graph.InsertAxis(capacity, 2)}, 2);
+  Value memory = graph.Relu(graph.Linear(times, "memory_stem", config.memory_channels()));
+  for (size_t n = 0; n < config.memory_blocks(); ++n) {
+    memory = TimeConvolution(graph, absl::StrCat("memory_block_", n), memory);
+  }
+  return graph.Flatten(memory);
+}
+
+// Multi-head attention from the current access to itself and the window of later accesses, as one
+// row. The query projection includes the projection of keys, so that keys need no product for every
+// row. Rows behind the end of the program are masked.
+Value AttendToAccesses(Graph& graph, const v1::NetworkConfig& config, Value accesses) {
+  const int64_t heads = config.heads();
+  const int64_t channels = config.access_channels();
+  const Value rows = graph.Relu(graph.Linear(accesses, "accesses.embed", config.access_channels()));
+  const double scale = 1 / std::sqrt(static_cast<double>(channels));
+  const Value current = graph.Affine(graph.Select(rows, 1, 0), scale, 0);
+  const Value queries = graph.Reshape(
+      graph.Linear(current, "accesses.query", static_cast<uint64_t>(heads * channels)),
+      {heads, channels});
+  // Far below all scores, but finite, so that the softmax of a row of them is defined.
+  constexpr double kMissing = -1e4;
+  const Value is_there = graph.Select(accesses, 2, layout::kIsThere);
+  const Value missing = graph.Affine(is_there, -kMissing, kMissing);
+  const Value scores = graph.Scores(graph.InsertAxis(missing, 1), queries, rows);
+  return graph.Flatten(graph.Product(graph.Softmax(scores), rows));
+}
+
+Graph DescribeRepresentation(const v1::NetworkConfig& config) {
+  Graph graph(kRepresentation);
+  const Value observation = graph.Input(kObservation, config.observation_size());
+  const Value memory = ReadMemory(graph, config, observation);
+  const Value window = graph.Reshape(
+      graph.Columns(observation, layout::kAccessesOffset, kRows * layout::kAccessFeatures),
+      {kRows, layout::kAccessFeatures});
+  // These blocks of the observation end with the current access.
+  const Value now =
+      graph.Columns(observation, layout::kCapacityOffset,
+                    layout::kAccessesOffset + layout::kAccessFeatures - layout::kCapacityOffset);
+  const Value rest =
+      graph.Columns(observation, layout::kActionsOffset, layout::kSize - layout::kActionsOffset);
+  const Value attended = AttendToAccesses(graph, config, window);
+  const Value all = graph.Concat({memory, attended, now, rest}, 1);
+  Value latent = graph.Relu(graph.Linear(all, "trunk", config.latent()));
+  for (size_t n = 0; n < config.representation_blocks(); ++n) {
+    latent = NormalizedBlock(graph, n, latent);
+  }
+  graph.AddOutput(kLatent, graph.Normalize(latent));
+  return graph;
+}
+
+Graph DescribeDynamics(const v1::NetworkConfig& config) {
+  Graph graph(kDynamics);
+  const Value latent = graph.Input(kLatent, config.latent());
+  const Value action = graph.OneHot(graph.ActionInput(kAction), config.actions());
+  // The first block reads the action besides the latent state.
+  Value next = ResidualBlock(graph, BlockName(0), latent, graph.Concat({latent, action}, 1));
+  for (size_t n = 1; n < config.dynamics_blocks(); ++n) next = NormalizedBlock(graph, n, next);
+  next = graph.Normalize(next);
+  const Value hidden = graph.Relu(graph.Linear(next, "reward_hidden", config.head_hidden()));
+  graph.AddOutput(kNextLatent, next);
+  graph.AddOutput(kRewardLogits, graph.Linear(hidden, "reward", config.bins()), "reward");
+  return graph;
+}
+
+Graph DescribePrediction(const v1::NetworkConfig& config) {
+  Graph graph(kPrediction);
+  const Value latent = graph.Input(kLatent, config.latent());
+  const Value hidden = graph.Relu(graph.Linear(latent, "hidden", config.head_hidden()));
+  graph.AddOutput(kPolicyLogits, graph.Linear(hidden, "policy", config.actions()));
+  graph.AddOutput(kValueLogits, graph.Linear(hidden, "value", config.bins()), "value");
+  return graph;
+}
+
 }  // namespace
 
 std::string BlockName(size_t n) { return absl::StrCat("block_", n); }
 
-std::string MemoryBlockName(size_t n) { return absl::StrCat("memory_block_", n); }
-
-uint32_t PlainFeatures() {
-  return static_cast<uint32_t>(layout::kAccessesOffset + layout::kAccessFeatures -
-                               layout::kCapacityOffset + layout::kSize - layout::kActionsOffset);
-}
-
-Architecture::Architecture(const v1::NetworkConfig& config) {
-  const uint64_t latent = config.latent();
-  const uint64_t hidden = config.head_hidden();
-  AddRepresentation(config);
-  for (size_t n = 0; n < config.dynamics_blocks(); ++n) {
-    // The first block reads the action, one-hot, besides the latent state.
-    AddResidualBlock(absl::StrCat(kDynamics, BlockName(n)),
-                     latent + (n == 0 ? config.actions() : 0), latent);
+Architecture::Architecture(const v1::NetworkConfig& config)
+    : representation_(DescribeRepresentation(config)),
+      dynamics_(DescribeDynamics(config)),
+      prediction_(DescribePrediction(config)) {
+  for (const Graph* graph : {&representation_, &dynamics_, &prediction_}) {
+    layers_.insert(layers_.end(), graph->layers().begin(), graph->layers().end());
   }
-  layers_.push_back({absl::StrCat(kDynamics, "reward_hidden"), latent, hidden});
-  layers_.push_back({absl::StrCat(kDynamics, "reward"), hidden, config.bins()});
-  layers_.push_back({absl::StrCat(kPrediction, "hidden"), latent, hidden});
-  layers_.push_back({absl::StrCat(kPrediction, "policy"), hidden, config.actions()});
-  layers_.push_back({absl::StrCat(kPrediction, "value"), hidden, config.bins()});
-}
-
-void Architecture::AddRepresentation(const v1::NetworkConfig& config) {
-  const uint64_t channels = config.memory_channels();
-  const uint64_t embedded = config.access_channels();
-  const uint64_t attended = config.heads() * embedded;
-  const uint64_t rows = 1 + layout::kWindow;  // the current access, and those to come
-  const auto add = [&](absl::string_view name, uint64_t inputs, uint64_t outputs, uint64_t times) {
-    layers_.push_back({.name = absl::StrCat(kRepresentation, name),
-                       .inputs = inputs,
-                       .outputs = outputs,
-                       .rows = times});
-  };
-  // The address bins of one time, and its capacity.
-  add("memory_stem", layout::kMemoryChannels * layout::kAddressBins + 1, channels, layout::kTimes);
-  for (size_t n = 0; n < config.memory_blocks(); ++n) {
-    // The channels one step before, now, and one step after.
-    add(absl::StrCat(MemoryBlockName(n), ".taps"), 3 * channels, channels, layout::kTimes);
-  }
-  add("accesses.embed", layout::kAccessFeatures, embedded, rows);
-  add("accesses.query", embedded, attended, 1);
-  attention_multiplications_ = 2 * rows * attended;
-  add("trunk", layout::kTimes * channels + attended + PlainFeatures(), config.latent(), 1);
-  for (size_t n = 0; n < config.representation_blocks(); ++n) {
-    AddResidualBlock(absl::StrCat(kRepresentation, BlockName(n)), config.latent(), config.latent());
-  }
-}
-
-void Architecture::AddResidualBlock(const std::string& name, uint64_t inputs, uint64_t width) {
-  layers_.push_back({absl::StrCat(name, ".in"), inputs, width});
-  layers_.push_back({absl::StrCat(name, ".out"), width, width, /*has_bias=*/false});
 }
 
 const LinearLayer& Architecture::Layer(absl::string_view name) const {
@@ -79,14 +144,6 @@ const LinearLayer& Architecture::Layer(absl::string_view name) const {
                                   [&](const LinearLayer& layer) { return layer.name == name; });
   assert(found != layers_.end());
   return *found;
-}
-
-uint64_t Architecture::Multiplications(absl::string_view network) const {
-  uint64_t sum = network == kRepresentation ? attention_multiplications_ : 0;
-  for (const LinearLayer& layer : layers_) {
-    if (absl::StartsWith(layer.name, network)) sum += layer.Multiplications();
-  }
-  return sum;
 }
 
 }  // namespace mallocmuzero

@@ -1,5 +1,5 @@
-// The layers of the networks: the one description that the modules are built from, that weights are
-// taken out of modules by, and that costs and checkpoints are counted by.
+// The architecture of the networks: the one description that the modules are built from, that
+// exports are written from, and that costs and checkpoints are counted by.
 
 #ifndef MALLOCMUZERO_MODEL_ARCHITECTURE_H_
 #define MALLOCMUZERO_MODEL_ARCHITECTURE_H_
@@ -12,65 +12,56 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/network.pb.h"
+#include "model/graph.h"
 
 namespace mallocmuzero {
 
-// A layer that multiplies by a matrix: weight [outputs, inputs] and bias [outputs], called
-// <name>.weight and <name>.bias.
-struct LinearLayer {
-  std::string name;
-  uint64_t inputs = 0;
-  uint64_t outputs = 0;
-  bool has_bias = true;
-
-  // Rows that it is applied to for one latent state.
-  uint64_t rows = 1;
-
-  uint64_t Parameters() const { return outputs * (inputs + (has_bias ? 1 : 0)); }
-  uint64_t Multiplications() const { return rows * inputs * outputs; }
-};
-
-// Which of the networks a layer belongs to: names of its layers begin with that.
+// The names of the networks; names of their layers begin with them.
 inline constexpr absl::string_view kRepresentation = "representation.";
 inline constexpr absl::string_view kDynamics = "dynamics.";
 inline constexpr absl::string_view kPrediction = "prediction.";
 
-// All layers that a search evaluates, without those of a consistency head. Immutable.
+// Names of the networks' inputs and outputs.
+inline constexpr absl::string_view kObservation = "observation";     // [batch, observation_size]
+inline constexpr absl::string_view kLatent = "latent";               // [batch, latent]
+inline constexpr absl::string_view kAction = "action";               // [batch] of int64
+inline constexpr absl::string_view kNextLatent = "next_latent";      // [batch, latent]
+inline constexpr absl::string_view kRewardLogits = "reward_logits";  // [batch, bins]
+inline constexpr absl::string_view kPolicyLogits = "policy_logits";  // [batch, actions]
+inline constexpr absl::string_view kValueLogits = "value_logits";    // [batch, bins]
+
+// All that a search evaluates, without a consistency head. Logits are neither normalised nor
+// masked. Immutable.
 class Architecture {
  public:
   // The config must be valid (ValidateNetworkConfig).
   explicit Architecture(const v1::NetworkConfig& config);
 
-  // In the order of the modules' parameters.
+  // From an observation to a latent state.
+  const Graph& representation() const { return representation_; }
+
+  // From a latent state and an action to the next latent state and the reward of the step.
+  const Graph& dynamics() const { return dynamics_; }
+
+  // From a latent state to its policy and its value.
+  const Graph& prediction() const { return prediction_; }
+
+  // The layers of all networks, in the order of the modules' parameters.
   absl::Span<const LinearLayer> layers() const& { return layers_; }
   absl::Span<const LinearLayer> layers() const&& = delete;  // they are the description's own
 
   // The layer of that name, which must exist.
   const LinearLayer& Layer(absl::string_view name) const;
 
-  // Multiplications of the attention between queries and accesses, which has no weights.
-  uint64_t attention_multiplications() const { return attention_multiplications_; }
-
-  // The sums over the layers of the network whose name is `network`.
-  uint64_t Multiplications(absl::string_view network) const;
-
  private:
-  void AddRepresentation(const v1::NetworkConfig& config);
-  void AddResidualBlock(const std::string& name, uint64_t inputs, uint64_t width);
-
+  Graph representation_;
+  Graph dynamics_;
+  Graph prediction_;
   std::vector<LinearLayer> layers_;
-  uint64_t attention_multiplications_ = 0;
 };
 
-// Floats of the observation that the representation reads beside the picture of the fast memory and
-// the window: capacity, bandwidth, decision, the current access, the last actions and accesses, the
-// program.
-uint32_t PlainFeatures();
-
-// The name of the n-th residual block, of the representation or the dynamics; of the n-th
-// convolution along time.
+// The name of the n-th residual block, of the representation or the dynamics.
 std::string BlockName(size_t n);
-std::string MemoryBlockName(size_t n);
 
 }  // namespace mallocmuzero
 

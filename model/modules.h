@@ -11,6 +11,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -26,111 +27,40 @@ namespace mallocmuzero {
 // Tensors are float32, on the module's device, unless a comment says otherwise. Logits are not
 // normalised and not masked: the caller knows the legal actions and masks the policy.
 
-// Gives a latent state mean 0 and variance 1 over its floats (LayerNorm without parameters).
-// Compared with rescaling to [0, 1] by minimum and maximum, this is one operation, its gradient
-// reaches all floats, and no single float sets the scale. The result is always float32.
+// Gives a latent state mean 0 and variance 1 over its floats (LayerNorm without parameters). The
+// result is always float32.
 torch::Tensor NormalizeLatent(const torch::Tensor& latent);
 
 // Returns the same tensor. Its gradient is halved on the way back.
 torch::Tensor HalveGradient(const torch::Tensor& tensor);
 
-// Computes x + out(relu(in(inputs))), where the caller makes inputs of x.
-class ResidualBlockImpl : public torch::nn::Module {
+// One of the networks, as its graph describes it. Its parameters have the names of the graph's
+// layers without the name of the network, and are in their order.
+class GraphModuleImpl : public torch::nn::Module {
  public:
-  ResidualBlockImpl(const LinearLayer& in_layer, const LinearLayer& out_layer);
+  explicit GraphModuleImpl(const Graph& graph);
 
-  // x: [batch, width], inputs: [batch, inputs]. Returns [batch, width].
-  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& inputs);
+  // From the graph's inputs to its outputs, in their order.
+  std::vector<torch::Tensor> forward(const std::vector<torch::Tensor>& inputs);
 
-  torch::nn::Linear in{nullptr};
-  torch::nn::Linear out{nullptr};  // no bias
+  // The layer of that name, which the graph must have.
+  torch::nn::Linear layer(absl::string_view name) const;
+
+ private:
+  torch::Tensor Evaluate(size_t node, const std::vector<torch::Tensor>& values) const;
+
+  Graph graph_;
+  std::vector<torch::nn::Linear> layers_;  // by node; null if it is not kLinear
+
+  // For each node, the values that no later node and no output uses.
+  std::vector<std::vector<Graph::Value>> spent_;
 };
-TORCH_MODULE(ResidualBlock);
-
-// x + relu(convolution of width 3 along time).
-class TimeConvolutionImpl : public torch::nn::Module {
- public:
-  explicit TimeConvolutionImpl(const LinearLayer& taps_layer);
-
-  // From [batch, times, channels] to the same shape. Before the first time and behind the last one
-  // the input is 0.
-  torch::Tensor forward(const torch::Tensor& x);
-
-  // Reads the channels one step before, now, and one step after: a convolution as one matrix
-  // product.
-  torch::nn::Linear taps{nullptr};
-};
-TORCH_MODULE(TimeConvolution);
-
-// Multi-head attention from the current access to itself and the window of later accesses. The
-// query projection includes the projection of keys, so that keys need no product for every row.
-class AccessAttentionImpl : public torch::nn::Module {
- public:
-  AccessAttentionImpl(const LinearLayer& embed_layer, const LinearLayer& query_layer);
-
-  // accesses: [batch, 1 + window, features], the current one first. Rows behind the end of the
-  // program are masked. Returns [batch, heads * channels].
-  torch::Tensor forward(const torch::Tensor& accesses);
-
-  torch::nn::Linear embed{nullptr};
-  torch::nn::Linear query{nullptr};
-};
-TORCH_MODULE(AccessAttention);
-
-// From an observation to a latent state.
-class RepresentationImpl : public torch::nn::Module {
- public:
-  RepresentationImpl(const v1::NetworkConfig& config, const Architecture& architecture);
-
-  // observations: [batch, observation_size]. Returns [batch, latent].
-  torch::Tensor forward(const torch::Tensor& observations);
-
-  torch::nn::Linear memory_stem{nullptr};  // reads the address bins and the capacity of one time
-  std::vector<TimeConvolution> memory_blocks;
-  AccessAttention accesses{nullptr};
-  torch::nn::Linear trunk{nullptr};
-  std::vector<ResidualBlock> blocks;
-};
-TORCH_MODULE(Representation);
-
-struct DynamicsOutput {
-  torch::Tensor latent;         // [batch, latent]
-  torch::Tensor reward_logits;  // [batch, bins]
-};
-
-// From a latent state and an action to the next latent state and the reward of the step.
-class DynamicsImpl : public torch::nn::Module {
- public:
-  DynamicsImpl(const v1::NetworkConfig& config, const Architecture& architecture);
-
-  // latent: [batch, latent], actions: [batch] of int64.
-  DynamicsOutput forward(const torch::Tensor& latent, const torch::Tensor& actions);
-
-  std::vector<ResidualBlock> blocks;  // the first one also reads the one-hot action
-  torch::nn::Linear reward_hidden{nullptr};
-  torch::nn::Linear reward{nullptr};
-  int64_t actions = 0;
-};
-TORCH_MODULE(Dynamics);
+TORCH_MODULE(GraphModule);
 
 struct PredictionOutput {
   torch::Tensor policy_logits;  // [batch, actions]
   torch::Tensor value_logits;   // [batch, bins]
 };
-
-// The policy and the value of a latent state.
-class PredictionImpl : public torch::nn::Module {
- public:
-  explicit PredictionImpl(const Architecture& architecture);
-
-  // latent: [batch, latent].
-  PredictionOutput forward(const torch::Tensor& latent);
-
-  torch::nn::Linear hidden{nullptr};
-  torch::nn::Linear policy{nullptr};
-  torch::nn::Linear value{nullptr};
-};
-TORCH_MODULE(Prediction);
 
 struct InitialOutput {
   torch::Tensor latent;         // [batch, latent]
@@ -178,6 +108,12 @@ class MuZeroNetImpl : public torch::nn::Module {
   // The config must be valid. Equal seeds give equal weights, with every version of LibTorch.
   MuZeroNetImpl(const v1::NetworkConfig& config, uint64_t seed);
 
+  // The latent states [batch, latent] of observations [batch, observation_size].
+  torch::Tensor Represent(const torch::Tensor& observations);
+
+  // Evaluates the heads of latent states [batch, latent].
+  PredictionOutput Predict(const torch::Tensor& latent);
+
   // Evaluates observations of decisions: [batch, observation_size].
   InitialOutput Initial(const torch::Tensor& observations);
 
@@ -188,9 +124,9 @@ class MuZeroNetImpl : public torch::nn::Module {
   // Registers `consistency`, with weights from the seed. Other weights do not change.
   void AddConsistencyHead(const v1::NetworkConfig& config, uint64_t seed);
 
-  Representation representation{nullptr};
-  Dynamics dynamics{nullptr};
-  Prediction prediction{nullptr};
+  GraphModule representation{nullptr};
+  GraphModule dynamics{nullptr};
+  GraphModule prediction{nullptr};
   ConsistencyHead consistency{nullptr};  // null unless AddConsistencyHead was called
 };
 TORCH_MODULE(MuZeroNet);

@@ -120,15 +120,20 @@ TEST(Modules, LatentModelGivesWhatTheModulesGive) {
   }
 }
 
-TEST(Modules, TimeConvolutionSeesOneStepEachWay) {
-  // Three taps of one channel.
-  TimeConvolution convolution(LinearLayer{.name = "taps", .inputs = 3, .outputs = 1});
-  torch::Tensor x = torch::tensor({1.0F, 2.0F, 4.0F}).view({1, 3, 1});
+TEST(Modules, ShiftsGiveAConvolutionOneStepEachWay) {
+  // One channel at each of three times.
+  Graph graph("net.");
+  const Graph::Value times = graph.Reshape(graph.Input("x", 3), {3, 1});
+  const Graph::Value steps =
+      graph.Concat({graph.Shift(times, 1), times, graph.Shift(times, -1)}, 2);
+  graph.AddOutput("y", graph.Add(times, graph.Relu(graph.Linear(steps, "taps", 1))));
+  GraphModule convolution(graph);
+  const torch::Tensor x = torch::tensor({1.0F, 2.0F, 4.0F}).view({1, 3});
   const torch::NoGradGuard no_gradient;
-  convolution->taps->weight.copy_(torch::tensor({100.0F, 10.0F, 1.0F}).view({1, 3}));
-  convolution->taps->bias.zero_();
+  convolution->layer("net.taps")->weight.copy_(torch::tensor({100.0F, 10.0F, 1.0F}).view({1, 3}));
+  convolution->layer("net.taps")->bias.zero_();
   // Each result is x + 100 x (the step before) + 10 x (this step) + 1 x (the step after).
-  EXPECT_THAT(Numbers(convolution(x)), ElementsAre(1 + 12, 2 + 124, 4 + 240));
+  EXPECT_THAT(Numbers(convolution->forward({x})[0]), ElementsAre(1 + 12, 2 + 124, 4 + 240));
 }
 
 TEST(Modules, GradientOfTheLatentIsHalvedAndItsValueKept) {
@@ -149,8 +154,8 @@ TEST(Modules, ConsistencyTeachesTheDynamicsAndNotTheTarget) {
   EXPECT_THAT(loss.sizes().vec(), ElementsAre(5));
   EXPECT_LE(loss.abs().max().item<float>(), 1.0001F);
   loss.sum().backward();
-  for (const ResidualBlock& block : net->dynamics->blocks) {
-    EXPECT_GT(block->in->weight.grad().abs().max().item<float>(), 0);
+  for (const char* block : {"dynamics.block_0.in", "dynamics.block_1.in"}) {
+    EXPECT_GT(net->dynamics->layer(block)->weight.grad().abs().max().item<float>(), 0) << block;
   }
   EXPECT_GT(net->consistency->projection->weight.grad().abs().max().item<float>(), 0);
   // The target is the only path to the representation, and it carries no gradient.

@@ -168,9 +168,9 @@ absl::Status CheckObservationSpec(const v1::ObservationSpec& spec) {
 
 NetworkCost CostOf(const v1::NetworkConfig& config) {
   const Architecture architecture(config);
-  const uint64_t prediction = architecture.Multiplications(kPrediction);
-  return {.root_flops = 2 * (architecture.Multiplications(kRepresentation) + prediction),
-          .step_flops = 2 * (architecture.Multiplications(kDynamics) + prediction)};
+  const uint64_t prediction = architecture.prediction().Multiplications();
+  return {.root_flops = 2 * (architecture.representation().Multiplications() + prediction),
+          .step_flops = 2 * (architecture.dynamics().Multiplications() + prediction)};
 }
 
 uint64_t ParameterCountOf(const v1::NetworkConfig& config) {

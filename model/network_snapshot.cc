@@ -88,7 +88,7 @@ struct NetworkSnapshot::Weights {
   torch::ScalarType type;
   Architecture architecture;
 
-  Representation representation{nullptr};
+  GraphModule representation{nullptr};
 
   // Dynamics. The first layer reads a one-hot action: `actions` has, for each action, the row that
   // it adds, with the bias, [actions, latent].
@@ -113,7 +113,7 @@ NetworkSnapshot::Weights::Weights(const v1::NetworkConfig& config, const Evaluat
       device(DeviceOf(options.device)),
       type(TypeOf(options.precision)),
       architecture(config),
-      representation(config, architecture) {
+      representation(architecture.representation()) {
   const Parameters parameters = net.named_parameters();
   for (const auto& parameter : representation->named_parameters()) {
     parameter.value().copy_(parameters[absl::StrCat(kRepresentation, parameter.key())]);
@@ -175,7 +175,7 @@ torch::Tensor NetworkSnapshot::Weights::Represent(absl::Span<const float> observ
   const int64_t size = config.observation_size();
   const int64_t batch = static_cast<int64_t>(observations.size()) / size;
   const torch::Tensor rows = View(observations, {batch, size}, torch::kFloat32).to(device);
-  return representation.ptr()->forward(rows).to(type);
+  return representation.ptr()->forward({rows})[0].to(type);
 }
 
 torch::Tensor NetworkSnapshot::Weights::Advance(const torch::Tensor& latent,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/game_recorder.h"
@@ -53,6 +54,7 @@ void Describe(const PlayedProgram& program, const v1::Trajectory& game,
   entry.set_all_hbm_cycles(all_hbm);
   entry.set_greedy_cycles(all_hbm * (1 - greedy));
   entry.set_total_cycles(all_hbm * (1 - TotalReturn(game).share()));
+  for (const char action : game.actions()) absl::StrAppend(entry.mutable_actions(), int{action});
   if (!std::isnan(program.default_return())) {
     entry.set_default_cycles(all_hbm * (1 - program.default_return()));
   }

@@ -11,10 +11,9 @@ namespace mallocmuzero::cli {
 void AddAgentCommands(CLI::App& app, CommandBody& body) {
   AddMapCommandWithAgent(app, body, {.shipped_checkpoint = ShippedCheckpoint, .load = LoadAgent});
   for (const AddCommand add :
-       {AddTrainCommand, AddReportCommand, AddCheckpointsCommand, AddReplayCommand,
-        AddStatusCommand, AddLearnerCommand, AddActorCommand, AddUpCommand}) {
-       {AddTrainCommand, AddReportCommand, AddReplayCommand, AddStatusCommand, AddLearnerCommand,
-        AddActorCommand, AddUpCommand, AddDashboardCommand}) {
+       {AddActorCommand, AddCheckpointsCommand, AddDashboardCommand, AddExportCommand,
+        AddFetchCommand, AddLearnerCommand, AddReplayCommand, AddReportCommand, AddStatusCommand,
+        AddTrainCommand, AddUpCommand}) {
     add(app, body);
   }
   CLI::App* bench = AddSubcommand(app, "bench");

@@ -15,6 +15,8 @@ void AddAgentCommands(CLI::App& app, CommandBody& body);
 void AddActorCommand(CLI::App& app, CommandBody& body);
 void AddCheckpointsCommand(CLI::App& app, CommandBody& body);
 void AddDashboardCommand(CLI::App& app, CommandBody& body);
+void AddExportCommand(CLI::App& app, CommandBody& body);
+void AddFetchCommand(CLI::App& app, CommandBody& body);
 void AddLearnerCommand(CLI::App& app, CommandBody& body);
 void AddReplayCommand(CLI::App& app, CommandBody& body);
 void AddReportCommand(CLI::App& app, CommandBody& body);

@@ -1,7 +1,7 @@
 """Reads the table of rooms in docs/architecture.md, and the includes of the C++ sources.
 
 A room is a folder with C++ sources. Generated headers belong to the room of their source:
-"mallocmuzero/..." to proto, "pjrt/..." to third_party/pjrt.
+"mallocmuzero/..." to proto, "onnx/..." to third_party/onnx, "pjrt/..." to third_party/pjrt.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BEGIN = "<!-- rooms: begin -->"
 END = "<!-- rooms: end -->"
 
 # Rooms by the first part of an include, where it is not the folder itself.
-_PREFIXES = {"mallocmuzero": "proto", "pjrt": "third_party/pjrt"}
+_PREFIXES = {"mallocmuzero": "proto", "onnx": "third_party/onnx", "pjrt": "third_party/pjrt"}
 
 # Rooms without C++ sources of the project.
 _WITHOUT_SOURCES = frozenset(_PREFIXES.values())

@@ -1,0 +1,85 @@
+#include "model/export/fetch.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
+#include "base/message_json.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+#include "model/export/export.h"
+#include "model/export/object_storage.h"
+#include "model/export/staged_folder.h"
+
+namespace mallocmuzero {
+namespace {
+
+// A name in a manifest may not lead out of the folder.
+bool IsInside(const std::string& name) {
+  const std::filesystem::path path(name);
+  if (name.empty() || path.is_absolute()) return false;
+  for (const std::filesystem::path& part : path) {
+    if (part == "..") return false;
+  }
+  return true;
+}
+
+absl::Status CheckFile(const std::string& folder, const std::string& name, uint64_t bytes,
+                       const std::string& sha256) {
+  if (!IsInside(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kManifestFile, ": file \"", name, "\" is not in the folder of the export"));
+  }
+  const absl::StatusOr<std::string> content = ReadFile(absl::StrCat(folder, "/", name));
+  if (!content.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": missing or not readable"));
+  }
+  if (content->size() != bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": has ", content->size(), " bytes, the manifest says ", bytes));
+  }
+  if (absl::BytesToHexString(Sha256(*content)) == sha256) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": damaged: its SHA-256 is not that of the manifest"));
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ExportManifest> CheckExport(const std::string& folder) {
+  const absl::StatusOr<std::string> json = ReadFile(absl::StrCat(folder, "/", kManifestFile));
+  if (!json.ok()) return absl::InvalidArgumentError("no export: it has no manifest.json");
+  v1::ExportManifest manifest;
+  MMZ_RETURN_IF_ERROR(MessageFromJson(*json, manifest));
+  MMZ_RETURN_IF_ERROR(CheckHeader(manifest, kManifestFile));
+  for (const v1::ExportManifest::Network& network : manifest.networks()) {
+    MMZ_RETURN_IF_ERROR(CheckFile(folder, network.file(), network.bytes(), network.sha256()));
+  }
+  for (const v1::ExportManifest::File& file : manifest.files()) {
+    MMZ_RETURN_IF_ERROR(CheckFile(folder, file.file(), file.bytes(), file.sha256()));
+  }
+  return manifest;
+}
+
+absl::StatusOr<v1::ExportReport> FetchExport(const std::string& url, const std::string& output) {
+  const absl::StatusOr<std::unique_ptr<StagedFolder>> folder = StagedFolder::Create(output);
+  if (!folder.ok()) return folder.status();
+  MMZ_RETURN_IF_ERROR(DownloadFolder(url, (*folder)->path()));
+  const absl::StatusOr<v1::ExportManifest> manifest = CheckExport((*folder)->path());
+  if (!manifest.ok()) {
+    return absl::Status(manifest.status().code(),
+                        absl::StrCat(url, ": ", manifest.status().message()));
+  }
+  MMZ_RETURN_IF_ERROR((*folder)->Publish());
+  v1::ExportReport report = ReportOf(*manifest);
+  report.set_output(output);
+  return report;
+}
+
+}  // namespace mallocmuzero

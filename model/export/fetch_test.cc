@@ -1,0 +1,76 @@
+#include "model/export/fetch.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/checkpoint.h"
+#include "model/export/export.h"
+#include "model/network_config.h"
+#include "model/testing/random_network.h"
+
+namespace mallocmuzero {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class CheckExportTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+    const Checkpoint checkpoint =
+        MakeCheckpoint(*testing::MakeRandomNetwork(NetworkPreset("tiny").value(), 1));
+    ASSERT_TRUE(SaveCheckpoint(root_ / "checkpoint", checkpoint).ok());
+    ASSERT_TRUE(ExportCheckpoint({.checkpoint = root_ / "checkpoint",
+                                  .format = std::string(kOnnxFormat),
+                                  .output = folder_})
+                    .ok());
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  std::string Error() const { return std::string(CheckExport(folder_).status().message()); }
+
+  const fs::path root_ = fs::path(::testing::TempDir()) / "check_export_test";
+  const std::string folder_ = root_ / "export";
+};
+
+TEST_F(CheckExportTest, AcceptsWhatExportWrote) {
+  const auto manifest = CheckExport(folder_);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(ReportOf(*manifest).format(), "onnx");
+}
+
+TEST_F(CheckExportTest, NamesAFileThatIsDamagedCutShortOrMissing) {
+  const std::string file = folder_ + "/dynamics.onnx";
+  std::fstream(file, std::ios::in | std::ios::out).seekp(1000).write("damaged", 7);
+  EXPECT_THAT(Error(), HasSubstr("dynamics.onnx: damaged: its SHA-256"));
+  fs::resize_file(file, 1000);
+  EXPECT_THAT(Error(), HasSubstr("dynamics.onnx: has 1000 bytes, the manifest says"));
+  fs::remove(file);
+  EXPECT_THAT(Error(), HasSubstr("dynamics.onnx: missing"));
+  fs::remove(folder_ + "/manifest.json");
+  EXPECT_THAT(Error(), HasSubstr("has no manifest.json"));
+}
+
+TEST_F(CheckExportTest, RefusesFilesOutsideOfTheFolder) {
+  std::ofstream(folder_ + "/manifest.json")
+      << R"({"header": {"message": "mallocmuzero.v1.ExportManifest", "version": 1},)"
+      << R"( "files": [{"file": "../checkpoint"}]})";
+  EXPECT_THAT(Error(), HasSubstr("\"../checkpoint\" is not in the folder"));
+}
+
+TEST_F(CheckExportTest, FetchRefusesAUrlWithoutAName) {
+  for (const char* url : {"s3://bucket", "s3://", "folder"}) {
+    const absl::Status status = FetchExport(url, root_ / "fetched").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << url;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("such as s3://bucket/name")) << url;
+    EXPECT_FALSE(fs::exists(root_ / "fetched"));
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero
