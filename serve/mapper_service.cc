@@ -50,6 +50,8 @@ class Outbox {
   std::optional<v1::FindMappingResponse> result_;
 };
 
+absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
+
 absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
   const std::chrono::system_clock::time_point deadline = context.deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) return absl::InfiniteFuture();
@@ -94,8 +96,10 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
     request.stop = [this] { return cancelled_ || service_.stopping_; };
     request.send = [this](v1::FindMappingResponse response) { Send(std::move(response)); };
     const absl::StatusOr<SearchFigures> figures = SearchMapping(request, options_.settings);
-    if (figures.ok() && !cancelled_) options_.metrics->CountSearch(*figures);
-    End(cancelled_ ? absl::CancelledError("the client cancelled the call") : figures.status());
+    if (cancelled_) return End(absl::CancelledError("the client cancelled the call"));
+    if (figures.ok()) options_.metrics->CountSearch(*figures);
+    // Only the end of the server stops a search that the client has not cancelled.
+    End(absl::IsCancelled(figures.status()) ? Stopping() : figures.status());
   }
 
   // Ends the call after the answers that wait. The object may be gone afterwards.
@@ -113,13 +117,16 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
 
   void OnWriteDone(bool ok) override {
     Next next;
+    bool was_better = false;
     {
       const absl::MutexLock lock(&mutex_);
       writing_ = false;
+      was_better = ok && sending_.has_better();
       if (!ok) broken_ = true;
       next = ChooseNext();
     }
     if (!ok) cancelled_ = true;
+    if (was_better) options_.metrics->CountBetter();
     Do(next);
   }
 
@@ -196,7 +203,7 @@ MapperService::~MapperService() { Stop(); }
 void MapperService::Stop() {
   stopping_ = true;
   for (Work* work : queue_.Close()) {
-    static_cast<Call*>(work)->End(absl::UnavailableError("the server is stopping"));
+    static_cast<Call*>(work)->End(Stopping());
   }
   queue_.Join();
 }

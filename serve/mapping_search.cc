@@ -32,7 +32,7 @@ class Searcher {
   absl::StatusOr<SearchFigures> Run() {
     if (request_.stop()) return absl::CancelledError("the search was cancelled before it began");
     absl::StatusOr<std::unique_ptr<PlayedProgram>> program =
-        MakeRequestProgram(*request_.request, settings_.limits);
+        MakeRequestProgram(*request_.request, settings_.limits, request_.stop);
     if (!program.ok()) return program.status();
     program_ = *std::move(program);
     if (request_.stop()) return absl::CancelledError("the search was cancelled before it began");

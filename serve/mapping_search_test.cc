@@ -55,7 +55,7 @@ TEST_F(MappingSearchTest, AnswersAreValidMappingsAtTheirPriceAndGetBetter) {
   ASSERT_TRUE(answers_.front().has_started());
   ASSERT_TRUE(answers_.back().has_result());
   EXPECT_EQ(answers_.back().result().games(), figures->games);
-  const auto program = MakeRequestProgram(request_, settings_.limits);
+  const auto program = MakeRequestProgram(request_, settings_.limits, stop_);
   const double all_hbm = answers_.front().started().all_hbm_cycles();
   double before = all_hbm;
   for (size_t k = 1; k < answers_.size(); ++k) {

@@ -33,6 +33,8 @@ ServeMetrics::ServeMetrics(prometheus::Registry* registry)
   games_ = &MakeCounter(to, MetricName("games_total"), "Games played for requests, also in part.");
   simulations_ = &MakeCounter(to, MetricName("simulations_total"),
                               "Steps of the network in the agent's searches.");
+  better_ = &MakeCounter(to, MetricName("better_total"),
+                         "Better mappings that were sent before the results.");
   auto& reloads = MakeCounters(to, MetricName("reloads_total"),
                                "Other checkpoints that were found: loaded, or failed to load.");
   reloads_ = &reloads.Add({{"result", "loaded"}});
@@ -68,6 +70,8 @@ void ServeMetrics::CountError(const absl::Status& status) {
   const std::string outcome = absl::AsciiStrToLower(absl::StatusCodeToString(status.code()));
   requests_->Add({{"outcome", outcome}}).Increment();
 }
+
+void ServeMetrics::CountBetter() { better_->Increment(); }
 
 void ServeMetrics::CountBatch(const LaneBatch& batch) {
   batch_searches_->Observe(batch.searches);

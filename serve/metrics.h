@@ -29,6 +29,9 @@ class ServeMetrics {
   void CountSearch(const SearchFigures& figures);
   void CountError(const absl::Status& status);
 
+  // A better mapping was handed to gRPC.
+  void CountBetter();
+
   void CountBatch(const LaneBatch& batch);
   void CountReload(bool loaded);
 
@@ -40,6 +43,7 @@ class ServeMetrics {
   prometheus::Family<prometheus::Counter>* requests_;
   prometheus::Counter* games_;
   prometheus::Counter* simulations_;
+  prometheus::Counter* better_;
   prometheus::Counter* reloads_;
   prometheus::Counter* failed_reloads_;
   prometheus::Gauge* running_;

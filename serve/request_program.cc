@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,7 +71,8 @@ absl::Status CheckHlo(const v1::HloModules& hlo) {
 // The modules of a request as the files of an import, by the names of their fields.
 class ModuleFiles {
  public:
-  ModuleFiles(const v1::HloModules& hlo, uint64_t max_bytes) : left_(max_bytes), most_(max_bytes) {
+  ModuleFiles(const v1::HloModules& hlo, uint64_t max_bytes, const std::function<bool()>& stop)
+      : stop_(stop), left_(max_bytes), most_(max_bytes) {
     options_.program_name = hlo.name();
     options_.all_hbm_path = Add("hlo.all_hbm", hlo.all_hbm());
     if (!hlo.default_placement().empty()) {
@@ -99,6 +101,7 @@ class ModuleFiles {
 
   // All modules together may have max_bytes.
   absl::StatusOr<std::string> Read(const std::string& name) {
+    if (stop_()) return absl::CancelledError("the import was cancelled");
     absl::StatusOr<std::string> bytes =
         Decompress(*modules_[name], name, static_cast<int64_t>(left_));
     if (!bytes.ok()) return bytes.status();
@@ -107,20 +110,22 @@ class ModuleFiles {
     return bytes;
   }
 
+  const std::function<bool()>& stop_;
   absl::flat_hash_map<std::string, const std::string*> modules_;
   uint64_t left_;
   const uint64_t most_;
   ImportOptions options_;
 };
 
-absl::StatusOr<Program> ImportModules(const v1::HloModules& hlo, uint64_t max_bytes) {
+absl::StatusOr<Program> ImportModules(const v1::HloModules& hlo, uint64_t max_bytes,
+                                      const std::function<bool()>& stop) {
   absl::StatusOr<v1::Hardware> hardware = LoadHardware(hlo.hardware());
   if (!hardware.ok()) return hardware.status();
   if (hlo.fast_memory_bytes() > 0) {
     hardware->set_fast_memory_bytes(hlo.fast_memory_bytes());
     MMZ_RETURN_IF_ERROR(CheckHardware(*hardware, "hlo.fast_memory_bytes"));
   }
-  const ModuleFiles files(hlo, max_bytes);
+  const ModuleFiles files(hlo, max_bytes, stop);
   absl::StatusOr<v1::Program> imported = ImportProgram(files.options(), *hardware);
   if (!imported.ok()) return imported.status();
   return Program::FromProto(*std::move(imported));
@@ -157,10 +162,11 @@ absl::Status CheckRequest(const v1::FindMappingRequest& request, const RequestLi
 }
 
 absl::StatusOr<std::unique_ptr<PlayedProgram>> MakeRequestProgram(
-    const v1::FindMappingRequest& request, const RequestLimits& limits) {
-  absl::StatusOr<Program> program = request.has_hlo()
-                                        ? ImportModules(request.hlo(), limits.max_program_bytes)
-                                        : ReadProgram(request.program(), limits.max_program_bytes);
+    const v1::FindMappingRequest& request, const RequestLimits& limits,
+    const std::function<bool()>& stop) {
+  absl::StatusOr<Program> program =
+      request.has_hlo() ? ImportModules(request.hlo(), limits.max_program_bytes, stop)
+                        : ReadProgram(request.program(), limits.max_program_bytes);
   if (!program.ok()) return program.status();
   return PlayedProgram::Create(*std::move(program));
 }

@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_SERVE_REQUEST_PROGRAM_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -23,9 +24,10 @@ absl::Status CheckRequest(const v1::FindMappingRequest& request, const RequestLi
 
 // Reads the program, or imports it from HLO. Takes seconds for large modules. InvalidArgument if
 // the bytes are no program, cannot be imported or played, or decompress to more than the limit. A
-// message of one line names the field.
+// message of one line names the field. Cancelled if `stop` is true before a module is read.
 absl::StatusOr<std::unique_ptr<PlayedProgram>> MakeRequestProgram(
-    const v1::FindMappingRequest& request, const RequestLimits& limits);
+    const v1::FindMappingRequest& request, const RequestLimits& limits,
+    const std::function<bool()>& stop);
 
 }  // namespace mallocmuzero
 

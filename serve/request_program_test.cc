@@ -23,9 +23,11 @@ const std::string& Folder() {
   return folder;
 }
 
+bool NeverStop() { return false; }
+
 std::string ErrorOf(const v1::FindMappingRequest& request, const RequestLimits& limits = kLimits) {
   absl::Status status = CheckRequest(request, limits);
-  if (status.ok()) status = MakeRequestProgram(request, limits).status();
+  if (status.ok()) status = MakeRequestProgram(request, limits, NeverStop).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), Not(HasSubstr("\n")));
   return std::string(status.message());
@@ -34,10 +36,10 @@ std::string ErrorOf(const v1::FindMappingRequest& request, const RequestLimits& 
 TEST(RequestProgram, ReadsAPlainAndACompressedProgram) {
   v1::FindMappingRequest request = testing::LayersRequest(5, 1);
   EXPECT_TRUE(CheckRequest(request, kLimits).ok());
-  const auto plain = MakeRequestProgram(request, kLimits);
+  const auto plain = MakeRequestProgram(request, kLimits, NeverStop);
   ASSERT_TRUE(plain.ok()) << plain.status();
   request.set_program(*Compress(request.program(), ""));
-  const auto compressed = MakeRequestProgram(request, kLimits);
+  const auto compressed = MakeRequestProgram(request, kLimits, NeverStop);
   ASSERT_TRUE(compressed.ok()) << compressed.status();
   EXPECT_EQ((*plain)->sha256(), (*compressed)->sha256());
 }
@@ -81,7 +83,7 @@ TEST(RequestProgram, ImportsModulesAsTheCommandDoes) {
   hlo.set_default_placement(*Compress(*ReadFile(Folder() + "default.hlo.zst"), ""));
   const RequestLimits limits = {.max_program_bytes = 32 << 20, .max_budget_seconds = 60};
   ASSERT_TRUE(CheckRequest(request, limits).ok()) << CheckRequest(request, limits);
-  const auto program = MakeRequestProgram(request, limits);
+  const auto program = MakeRequestProgram(request, limits, NeverStop);
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_EQ((*program)->name(), "dlrm");
   EXPECT_NE((*program)->program().baseline(), nullptr);
@@ -105,6 +107,14 @@ TEST(RequestProgram, NamesTheModuleThatIsWrongAndReadsNoFiles) {
   EXPECT_THAT(ErrorOf(request), HasSubstr("hlo.all_hbm:"));
   hlo.clear_all_hbm();
   EXPECT_THAT(ErrorOf(request), HasSubstr("hlo.all_hbm: the compile"));
+}
+
+TEST(RequestProgram, StopsAnImport) {
+  v1::FindMappingRequest request;
+  request.mutable_hlo()->set_hardware("tpu_v4i");
+  request.mutable_hlo()->set_all_hbm(*ReadFile(Folder() + "all_hbm.hlo.zst"));
+  const auto stopped = MakeRequestProgram(request, kLimits, [] { return true; });
+  EXPECT_EQ(stopped.status().code(), absl::StatusCode::kCancelled);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "serve/serve_role.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 

@@ -1,14 +1,11 @@
 #include "serve/work_queue.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace mallocmuzero {
 
-WorkQueue::WorkQueue(uint32_t threads,
-                     uint32_t waiting) for (uint32_t k = 0; k < threads;
-                                            ++k) threads_.emplace_back([this] { RunWork(); });
+WorkQueue::WorkQueue(uint32_t threads, uint32_t waiting) : most_(threads + waiting) {
+  for (uint32_t k = 0; k < threads; ++k) threads_.emplace_back([this] { RunWork(); });
 }
 
 WorkQueue::~WorkQueue() {

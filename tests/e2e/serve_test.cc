@@ -99,7 +99,7 @@ TEST_F(Serve, AClientThatCancelsKeepsItsBestAndFreesItsPlace) {
   StartServer();
   RunningMallocmuzero client(Map("10m", "m.mapping"));
   ASSERT_TRUE(AwaitRunning(1));
-  ASSERT_TRUE(client.WaitForLine("Mcycles"));  // a better mapping came
+  ASSERT_TRUE(Await([&] { return Metric("better_total") > 0; }));
   client.Signal(SIGINT);
   const RunResult result = client.Wait();
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -144,7 +144,7 @@ TEST_F(Serve, PlaysACheckpointThatReplacesItsOwn) {
 TEST_F(Serve, SigtermGivesRunningClientsTheirBest) {
   StartServer();
   RunningMallocmuzero client(Map("10m", "m.mapping"));
-  ASSERT_TRUE(client.WaitForLine("Mcycles"));
+  ASSERT_TRUE(AwaitRunning(1));
   server_->Signal(SIGTERM);
   const RunResult ended = server_->Wait();
   EXPECT_EQ(ended.exit_code, 0) << ended.err;

@@ -34,7 +34,7 @@ void CheckError(const absl::Status& status) {
 }
 
 void CheckFound(const v1::FindMappingRequest& request, const v1::FoundMapping& found) {
-  const auto program = MakeRequestProgram(request, kLimits);
+  const auto program = MakeRequestProgram(request, kLimits, [] { return false; });
   Require(program.ok());
   const auto mapping = MappingFromProto(found.mapping(), (*program)->program());
   Require(mapping.ok());
