@@ -34,8 +34,9 @@ struct LaneBatch {
 // Thread-safe.
 class BatchLane {
  public:
-  // `model` has `places` x `slots` latent slots. `wait`: the longest time that a thread waits for
-  // the rows of other searches before it evaluates a batch. `batched` is called after each batch.
+  // The slots of `model` are divided equally among `places` searches. A thread waits up to `wait`
+  // for the rows of other searches before it evaluates a batch. `batched` is called after each
+  // batch, by the thread that evaluated it.
   BatchLane(std::unique_ptr<LatentModel> model, uint32_t places, absl::Duration wait,
             std::function<void(const LaneBatch&)> batched);
   BatchLane(const BatchLane&) = delete;
@@ -59,7 +60,7 @@ class BatchLane {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // What one search hands in: roots with observations, or steps. It lives on the stack of the
+  // The rows of one search: roots with observations, or steps. They live on the stack of the
   // waiting thread.
   struct Rows {
     uint32_t first_slot = 0;

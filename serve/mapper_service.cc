@@ -138,7 +138,7 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
   void OnDone() override { delete this; }
 
  private:
-  // What is to be done outside the lock.
+  // A call of gRPC, to be made outside the lock.
   enum class Next : uint8_t { kNothing, kWrite, kFinish };
 
   void Send(v1::FindMappingResponse response) ABSL_LOCKS_EXCLUDED(mutex_) {

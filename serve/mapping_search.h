@@ -17,7 +17,7 @@
 
 namespace mallocmuzero {
 
-// What is the same for all requests.
+// The settings of all requests.
 struct SearchSettings {
   RequestLimits limits;
   uint32_t threads = 1;  // of local search, for one request
@@ -48,9 +48,8 @@ struct SearchFigures {
 };
 
 // Reads the program, searches, and sends all answers. CheckRequest must have accepted the request.
-// Errors are those of MakeRequestProgram and Solve, FailedPrecondition if the solver needs a
-// network, DeadlineExceeded if no time is left for the search, Cancelled if `stop` is true before
-// the search.
+// Errors are those of MakeRequestProgram and Solve. FailedPrecondition: the solver needs a network.
+// DeadlineExceeded: no time is left for the search. Cancelled: `stop` is true before the search.
 absl::StatusOr<SearchFigures> SearchMapping(const MappingRequest& request,
                                             const SearchSettings& settings);
 

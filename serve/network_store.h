@@ -18,9 +18,9 @@
 
 namespace mallocmuzero {
 
-// The checkpoint file that a path names: the file itself, or in the folder of a training run the
-// file checkpoints/latest; if a path is a folder with a file `checkpoint`, that file. NotFound if
-// there is none.
+// The checkpoint file that a path names: the file itself, the file `checkpoint` in a folder, or
+// checkpoints/latest in the folder of a training run, which may be such a folder. NotFound if there
+// is none.
 absl::StatusOr<std::string> FindCheckpoint(const std::string& file_or_run);
 
 struct NetworkStoreOptions {

@@ -19,7 +19,8 @@ struct RequestLimits {
   double max_budget_seconds = 0;
 };
 
-// What can be checked without reading the program: InvalidArgument names the field or the limit.
+// Checks the fields and the size without reading the program. InvalidArgument names the field or
+// the limit.
 absl::Status CheckRequest(const v1::FindMappingRequest& request, const RequestLimits& limits);
 
 // Reads the program, or imports it from HLO. Takes seconds for large modules. InvalidArgument if

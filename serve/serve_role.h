@@ -21,9 +21,8 @@ class Security;
 class ServeRole {
  public:
   // `config` must come from CompleteServeConfig; without a checkpoint the solvers search alone.
-  // InvalidArgument or NotFound names the field, the file or the address that is wrong. `registry`,
-  // which may be null, gets the metrics of serve/metrics.h; it is not owned and must outlive the
-  // role.
+  // InvalidArgument or NotFound names the field, the file or the address that is wrong. `registry`
+  // gets the metrics of serve/metrics.h; it may be null. It is not owned and must outlive the role.
   static absl::StatusOr<std::unique_ptr<ServeRole>> Start(
       const v1::ServeConfig& config, const std::shared_ptr<const Security>& security,
       prometheus::Registry* registry);

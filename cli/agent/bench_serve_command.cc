@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -40,6 +41,7 @@ struct ServeBenchFlags {
   std::string solver;
   std::string budget = "10s";
   std::string timeout;
+  double most_growth = std::numeric_limits<double>::infinity();
   bool json = false;
 };
 
@@ -126,9 +128,12 @@ absl::StatusOr<ExitCode> RunServeBench(const ServeBenchFlags& flags) {
   options.stop = InterruptGuard::interrupted;
   const absl::StatusOr<v1::ServeBenchReport> report = bench::LoadServer(options);
   if (!report.ok()) return report.status();
-  if (flags.json) return PrintJson(*report);
+  const bool grew = static_cast<double>(report->last_server_bytes()) >
+                    (1 + flags.most_growth) * static_cast<double>(report->first_server_bytes());
+  const ExitCode verdict = grew ? ExitCode::kFailure : ExitCode::kSuccess;
+  if (flags.json) return PrintJson(*report, verdict);
   std::fputs(ServeBenchText(*report).c_str(), stdout);
-  return ExitCode::kSuccess;
+  return verdict;
 }
 
 }  // namespace
@@ -179,6 +184,10 @@ void AddBenchServeCommand(CLI::App& parent, CommandBody& body) {
       ->add_option("--server-pid", options.server,
                    "The process of the server, whose memory is measured.")
       ->type_name("PID");
+  command
+      ->add_option("--most-growth", flags->most_growth,
+                   "The exit status is 1 if the server's memory grows by more than this share.")
+      ->type_name("SHARE");
   command->add_flag("--json", flags->json, "Prints one JSON object (ServeBenchReport).");
   command->callback([flags, &body] {
     if (flags->messages.empty() && flags->programs.empty()) {
