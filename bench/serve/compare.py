@@ -1,9 +1,10 @@
 """Compares a server of `mallocmuzero serve` with `map` processes on the same threads.
 
-Throughput: clients of a server, then as many simultaneous `map` processes of one thread each, on
-the same programs with the same budget. Overhead: the time until the answer without the budget, for
-one client of the server and for single `map` processes. All are measured in turn, several times;
-only the ratios mean something on a machine that does other work. Prints one JSON object.
+Throughput: clients of a server, and as many simultaneous `map` processes of one thread each, on the
+same programs with the same budget. The server's speed is given as a share of that of the processes,
+per second, and per second of CPU time without the start of the processes. The latter depends less on
+other work of the machine. Overhead: the time until the answer without the budget, for one client of
+the server and for single `map` processes. Prints one JSON object.
 
     python3 bench/serve/compare.py --program workloads/tpu_v6e/*.program
 """
@@ -13,7 +14,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import pathlib
+import resource
 import signal
 import socket
 import statistics
@@ -23,7 +26,35 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+_FIGURES = ("simulations", "games")
+_UNITS = ("seconds", "cpu_seconds")
+
+# Budget in seconds of a search that takes no time, so that the rest is the start of the process.
+_SHORT = 0.05
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def cpu_seconds_of(pid: int) -> float:
+    """Returns the CPU time that a process has taken."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds_of_children() -> float:
+    """Returns the CPU time of all processes that this one has waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _shares(serve: dict[str, Any], processes: dict[str, Any]) -> dict[str, float]:
+    """Returns the server's speeds as shares of those of the processes."""
+    shares = {}
+    for figure in _FIGURES:
+        for unit in _UNITS:
+            speeds = [float(ran.get(figure, 0)) / float(ran[unit]) for ran in (serve, processes)]
+            shares[f"{figure}_per_{unit}"] = speeds[0] / speeds[1]
+    return shares
 
 
 class Comparison:
@@ -41,8 +72,8 @@ class Comparison:
         return [str(programs[k % len(programs)]) for k in range(count)]
 
     @contextlib.contextmanager
-    def server(self) -> Iterator[str]:
-        """Runs a server; yields its address."""
+    def server(self) -> Iterator[tuple[str, int]]:
+        """Runs a server; yields its address and its process."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -55,7 +86,7 @@ class Comparison:
         for line in process.stderr:
             if "listens on" in line:
                 break
-        yield address
+        yield address, process.pid
         process.send_signal(signal.SIGTERM)
         process.communicate()
 
@@ -74,7 +105,7 @@ class Comparison:
 
     def map(self, count: int, budget: float) -> dict[str, float]:
         """Runs `count` simultaneous `map` processes; returns their totals."""
-        start = time.monotonic()
+        start, cpu = time.monotonic(), cpu_seconds_of_children()
         processes = [
             subprocess.Popen(
                 self._line(
@@ -90,6 +121,7 @@ class Comparison:
         reports = [json.loads(process.communicate()[0]) for process in processes]
         return {
             "seconds": time.monotonic() - start,
+            "cpu_seconds": cpu_seconds_of_children() - cpu,
             "games": sum(float(report.get("games", 0)) for report in reports),
             "simulations": sum(float(report.get("simulations", 0)) for report in reports),
         }
@@ -97,33 +129,29 @@ class Comparison:
     def throughput(self) -> dict[str, Any]:
         """Returns the speed of the server as a share of that of the processes, by round."""
         clients, budget = self._arguments.clients, self._arguments.budget
-        rounds = []
+        start_cpu = self.map(1, _SHORT)["cpu_seconds"] - _SHORT
+        rounds: list[dict[str, Any]] = []
         for number in range(self._arguments.rounds):
             ran: dict[str, dict[str, Any]] = {}
             for way in ("map", "serve") if number % 2 == 0 else ("serve", "map"):
                 if way == "map":
                     ran[way] = self.map(clients, budget)
+                    ran[way]["cpu_seconds"] -= clients * start_cpu
                     continue
-                with self.server() as address:
+                with self.server() as (address, pid):
+                    before = cpu_seconds_of(pid)
                     ran[way] = self.ask(address, clients, clients, budget)
-            shares = {
-                figure: float(ran["serve"].get(figure, 0))
-                / float(ran["serve"]["seconds"])
-                / (ran["map"][figure] / ran["map"]["seconds"])
-                for figure in ("simulations", "games")
-            }
-            rounds.append({**shares, **ran})
-        medians = {
-            f"median_{figure}_share": statistics.median(entry[figure] for entry in rounds)
-            for figure in ("simulations", "games")
-        }
-        return {**medians, "rounds": rounds}
+                    ran[way]["cpu_seconds"] = cpu_seconds_of(pid) - before
+            rounds.append({**_shares(ran["serve"], ran["map"]), **ran})
+        names = [f"{figure}_per_{unit}" for figure in _FIGURES for unit in _UNITS]
+        medians = {name: statistics.median(entry[name] for entry in rounds) for name in names}
+        return {"medians": medians, "start_cpu_seconds": start_cpu, "rounds": rounds}
 
     def overhead(self) -> dict[str, float]:
         """Returns percentiles of the time beyond the budget, in milliseconds."""
         budget, requests = self._arguments.overhead_budget, self._arguments.overhead_requests
         alone = []
-        with self.server() as address:
+        with self.server() as (address, _):
             self.ask(address, 1, 1, budget)
             report = self.ask(address, 1, requests, budget)
             for _ in range(requests):
