@@ -55,6 +55,11 @@ class Searcher {
  private:
   const Program& program() const { return program_->program(); }
 
+  absl::string_view SolverName() const {
+    const std::string& name = request_.request->solver();
+    return name.empty() ? solver_name::kPortfolio : absl::string_view(name);
+  }
+
   absl::Status SendStarted() const {
     v1::FindMappingResponse response;
     v1::SearchStarted& started = *response.mutable_started();
@@ -80,8 +85,7 @@ class Searcher {
 
   absl::StatusOr<Solution> Search() {
     const v1::FindMappingRequest& asked = *request_.request;
-    const std::string solver =
-        asked.solver().empty() ? std::string(solver_name::kPortfolio) : asked.solver();
+    const absl::string_view solver = SolverName();
     std::unique_ptr<AgentSolver> agent;
     if (request_.network != nullptr) {
       agent = std::make_unique<AgentSolver>(*program_, request_.network->network, settings_.search);
@@ -108,7 +112,7 @@ class Searcher {
   void SendBetter(const std::vector<Action>& plan, double cycles) const {
     const Baseline* baseline = program().baseline();
     if (baseline != nullptr && cycles >= baseline->compiled_cycles) return;
-    const Solution solution = SolutionOf(program_->rules(), plan, "");
+    const Solution solution = SolutionOf(program_->rules(), plan, SolverName());
     if (!Validate(program(), solution.mapping).empty()) return;
     v1::FindMappingResponse response;
     *response.mutable_better() = Describe(solution);

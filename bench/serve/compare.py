@@ -2,9 +2,9 @@
 
 Throughput: clients of a server, and as many simultaneous `map` processes of one thread each, on the
 same programs with the same budget. The server's speed is given as a share of that of the processes,
-per second, and per second of CPU time without the start of the processes. The latter depends less on
-other work of the machine. Overhead: the time until the answer without the budget, for one client of
-the server and for single `map` processes. Prints one JSON object.
+per second, and per second of CPU time without the start of the processes. The latter depends less
+on other work of the machine. Overhead: the time until the answer without the budget, for one client
+of the server and for single `map` processes. Prints one JSON object.
 
     python3 bench/serve/compare.py --program workloads/tpu_v6e/*.program
 """

@@ -176,7 +176,7 @@ TEST_F(Serve, MistakesAreOneLine) {
                      "can be reached from other machines");
   ExpectOneErrorLine(RunMallocmuzero({"serve", "--checkpoint", folder_.Path("none")}),
                      "a checkpoint, or the folder of a training run");
-  ExpectOneErrorLine(RunMallocmuzero({"serve", "--set", "searches=0x"}), "searches");
+  ExpectOneErrorLine(RunMallocmuzero({"serve", "--set", "searches=many"}), "searches");
   Arguments no_address = Map("1s", "m.mapping");
   no_address[2] = "nowhere";
   ExpectOneErrorLine(RunMallocmuzero(no_address), "--server: host:port expected");
