@@ -46,18 +46,24 @@ std::vector<GameTask> MakeTasks(const PlayedProgram& program, const AgentRound& 
 
 }  // namespace
 
-absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
-                                     const std::shared_ptr<const NetworkSnapshot>& network,
+AgentNetwork OwnBatches(std::shared_ptr<const NetworkSnapshot> snapshot) {
+  v1::NetworkConfig config = snapshot->config();
+  return {.config = std::move(config),
+          .make_model = [snapshot = std::move(snapshot)](uint32_t slots) {
+            return NetworkSnapshot::MakeLatentModel(snapshot, slots);
+          }};
+}
+
+absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program, const AgentNetwork& network,
                                      const AgentOptions& options) {
-  const absl::StatusOr<std::unique_ptr<SelfPlay>> self_play = SelfPlay::Create(
-      options.search, RoundPacer::kMostGames,
-      [&network](uint32_t slots) { return NetworkSnapshot::MakeLatentModel(network, slots); });
+  const absl::StatusOr<std::unique_ptr<SelfPlay>> self_play =
+      SelfPlay::Create(options.search, RoundPacer::kMostGames, network.make_model);
   if (!self_play.ok()) return self_play.status();
   SetComputeThreads(1);
   Random seeds(options.seed);
   std::vector<std::pair<double, std::string>> best;  // return and actions, the best first
   AgentGames result;
-  RoundPacer pacer(SearchCost(network->config(), options.search.simulations));
+  RoundPacer pacer(SearchCost(network.config, options.search.simulations));
   for (;;) {
     const absl::Time start = absl::Now();
     AgentRound round = pacer.Next(absl::ToDoubleSeconds(options.deadline - start));
@@ -74,6 +80,7 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
     if (options.stop && options.stop()) break;
     pacer.Add(round, absl::ToDoubleSeconds(absl::Now() - start));
   }
+  result.simulations = (*self_play)->TakeStats().simulations;
   for (const auto& [value, actions] : best) {
     std::vector<Action>& game = result.games.emplace_back();
     for (const char action : actions) game.push_back(static_cast<Action>(action));

@@ -11,11 +11,22 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "actor/search/search.h"
+#include "actor/self_play.h"
 #include "env/action.h"
 #include "env/program_set.h"
+#include "mallocmuzero/v1/network.pb.h"
 #include "model/network.h"
 
 namespace mallocmuzero {
+
+// The network that the agent plays: its sizes, and the function that makes models of it.
+struct AgentNetwork {
+  v1::NetworkConfig config;
+  ModelMaker make_model;
+};
+
+// Each model evaluates its own batches on the thread that asks for them.
+AgentNetwork OwnBatches(std::shared_ptr<const NetworkSnapshot> snapshot);
 
 struct AgentOptions {
   SearchConfig search;
@@ -35,14 +46,14 @@ struct AgentGames {
   // Distinct games, the best first. Empty only if `stop` ended the first round.
   std::vector<std::vector<Action>> games;
   uint64_t played = 0;
+  uint64_t simulations = 0;
 };
 
 // Plays rounds of games on the calling thread. Each round has as many games as there is time for
 // (RoundPacer). The first round and every second one after it play by the policy alone, the others
 // with search. In each round one game does not explore, and the others explore some decisions. The
 // program must leave something to decide. Errors are those of SelfPlay::Create.
-absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program,
-                                     const std::shared_ptr<const NetworkSnapshot>& network,
+absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program, const AgentNetwork& network,
                                      const AgentOptions& options);
 
 }  // namespace mallocmuzero

@@ -15,8 +15,8 @@ constexpr double kOverrun = 0.5;
 
 }  // namespace
 
-AgentSolver::AgentSolver(const PlayedProgram& program,
-                         std::shared_ptr<const NetworkSnapshot> network, const SearchConfig& search)
+AgentSolver::AgentSolver(const PlayedProgram& program, AgentNetwork network,
+                         const SearchConfig& search)
     : program_(program), network_(std::move(network)), search_(search) {}
 
 absl::StatusOr<std::vector<PlayedPlan>> AgentSolver::Propose(const ProgramFacts& facts,
@@ -40,6 +40,7 @@ absl::StatusOr<std::vector<PlayedPlan>> AgentSolver::Propose(const ProgramFacts&
   const absl::StatusOr<AgentGames> played = PlayAgent(program_, network_, options);
   if (!played.ok()) return played.status();
   for (uint64_t game = 0; game < played->played; ++game) meter.CountGame();
+  meter.budget().CountSimulations(played->simulations);
   for (const std::vector<Action>& actions : played->games) {
     const Game game = PlayActions(facts.rules(), actions);
     plans.push_back({.plan = PlanOf(game), .cycles = game.cycles()});

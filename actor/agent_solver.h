@@ -4,15 +4,14 @@
 #define MALLOCMUZERO_ACTOR_AGENT_SOLVER_H_
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "actor/agent.h"
 #include "actor/search/search.h"
 #include "env/program_set.h"
 #include "env/solvers/solver.h"
-#include "model/network.h"
 
 namespace mallocmuzero {
 
@@ -20,8 +19,7 @@ namespace mallocmuzero {
 // be the program of the facts that the solver is given.
 class AgentSolver : public Solver {
  public:
-  AgentSolver(const PlayedProgram& program, std::shared_ptr<const NetworkSnapshot> network,
-              const SearchConfig& search);
+  AgentSolver(const PlayedProgram& program, AgentNetwork network, const SearchConfig& search);
 
   absl::string_view name() const override { return solver_name::kAgent; }
 
@@ -36,7 +34,7 @@ class AgentSolver : public Solver {
   static constexpr uint64_t kGamesWithoutDeadline = 64;
 
   const PlayedProgram& program_;
-  const std::shared_ptr<const NetworkSnapshot> network_;
+  const AgentNetwork network_;
   const SearchConfig search_;
 };
 

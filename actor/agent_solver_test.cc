@@ -35,7 +35,8 @@ class AgentSolverTest : public ::testing::Test {
     const auto network = Network::Create(*NetworkPreset("tiny"), 1);
     SearchConfig search;
     search.simulations = 4;
-    agent_ = std::make_unique<AgentSolver>(*program_, *(*network)->Snapshot({}), search);
+    agent_ =
+        std::make_unique<AgentSolver>(*program_, OwnBatches(*(*network)->Snapshot({})), search);
   }
 
   std::vector<PlayedPlan> Propose(const SolveOptions& options) {

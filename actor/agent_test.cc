@@ -28,7 +28,7 @@ class AgentTest : public ::testing::Test {
       if (program.ok() && (*program)->decisions() > 12) program_ = *std::move(program);
     }
     const auto network = Network::Create(*NetworkPreset("tiny"), 1);
-    network_ = *(*network)->Snapshot({});
+    network_ = OwnBatches(*(*network)->Snapshot({}));
     options_.search.simulations = 4;
   }
 
@@ -43,7 +43,7 @@ class AgentTest : public ::testing::Test {
   }
 
   std::unique_ptr<PlayedProgram> program_;
-  std::shared_ptr<const NetworkSnapshot> network_;
+  AgentNetwork network_;
   AgentOptions options_;
 };
 

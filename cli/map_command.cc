@@ -53,6 +53,8 @@ struct MapFlags {
   std::string program;
   std::string solver{solver_name::kPortfolio};
   std::string checkpoint;
+  std::string server;
+  std::string server_security;
   std::string budget = "60s";
   uint32_t threads = 0;
   uint64_t seed = 0;
@@ -85,6 +87,13 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
     return absl::InvalidArgumentError(
         absl::StrCat("--checkpoint: --solver ", flags.solver,
                      " plays no networks; --solver agent or portfolio expected"));
+  }
+  if (!flags.server.empty() && !flags.checkpoint.empty()) {
+    return absl::InvalidArgumentError(
+        "--checkpoint: the server of --server plays a network of its own");
+  }
+  if (flags.server.empty() && !flags.server_security.empty()) {
+    return absl::InvalidArgumentError("--server-security: --server expected, too");
   }
   if (!flags.plot.empty() && WholePath(flags.plot) == WholePath(flags.output)) {
     return absl::InvalidArgumentError(
@@ -122,6 +131,22 @@ absl::StatusOr<std::unique_ptr<Solver>> AgentFor(const MapFlags& flags, const Ag
   return absl::InvalidArgumentError("--solver agent: --checkpoint expected, none is installed");
 }
 
+// Searches in this process. `player` is null where no networks can be played.
+absl::StatusOr<Solution> SolveHere(const MapFlags& flags, const AgentPlayer* player,
+                                   const PlayedProgram& program, SolveOptions options) {
+  absl::StatusOr<std::unique_ptr<Solver>> agent = nullptr;
+  if (player != nullptr) {
+    agent = AgentFor(flags, *player, program);
+  } else if (MayPlayAgent(flags)) {
+    WriteToStderr(
+        "mallocmuzero: map: mallocmuzero-agent is not installed, so the solvers search without a "
+        "network\n");
+  }
+  if (!agent.ok()) return agent.status();
+  options.agent = agent->get();
+  return Solve(flags.solver, program.rules(), options);
+}
+
 v1::MapReport MakeReport(const Program& program, const ProgramRules& rules,
                          const Solution& solution, absl::Duration spent) {
   v1::MapReport report;
@@ -134,6 +159,7 @@ v1::MapReport MakeReport(const Program& program, const ProgramRules& rules,
   if (baseline != nullptr) report.set_default_cycles(baseline->compiled_cycles);
   report.set_seconds(absl::ToDoubleSeconds(spent));
   report.set_games(solution.games);
+  report.set_simulations(solution.simulations);
   report.set_interrupted(solution.interrupted);
   // A default that is not packed has no addresses to check.
   if (solution.solver == kDefaultMappingName && baseline->packed) {
@@ -250,17 +276,16 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
     options.seed = flags.seed;
     options.stop = InterruptGuard::interrupted;
     options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
-    absl::StatusOr<std::unique_ptr<Solver>> loaded_agent = nullptr;
-    if (agent != nullptr) {
-      loaded_agent = AgentFor(flags, *agent, **played);
-    } else if (MayPlayAgent(flags)) {
-      WriteToStderr(
-          "mallocmuzero: map: mallocmuzero-agent is not installed, so the solvers search without a "
-          "network\n");
+    if (flags.server.empty()) {
+      solution = SolveHere(flags, agent, **played, options);
+    } else {
+      solution = agent->ask_server({.address = flags.server,
+                                    .security_file = flags.server_security,
+                                    .solver = flags.solver,
+                                    .budget = *budget,
+                                    .threads = flags.threads},
+                                   program, options);
     }
-    if (!loaded_agent.ok()) return loaded_agent.status();
-    options.agent = loaded_agent->get();
-    solution = Solve(flags.solver, rules, options);
   }
   if (!solution.ok()) return solution.status();
   MMZ_RETURN_IF_ERROR(WriteOutputs(flags, program, *solution));
@@ -280,8 +305,9 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
 
 // Whether the executable that plays networks should do the work.
 CommandBody::Agent NeedsAgent(const MapFlags& flags) {
-  if (flags.solver == solver_name::kAgent || !flags.checkpoint.empty())
+  if (flags.solver == solver_name::kAgent || !flags.checkpoint.empty() || !flags.server.empty()) {
     return CommandBody::Agent::kRequired;
+  }
   return MayPlayAgent(flags) ? CommandBody::Agent::kPreferred : CommandBody::Agent::kNotNeeded;
 }
 
@@ -298,6 +324,14 @@ CLI::App* AddMap(CLI::App& app, const std::shared_ptr<MapFlags>& flags) {
       ->add_option("--checkpoint", flags->checkpoint,
                    "The network of the agent, which plays a part of the budget in agent and "
                    "portfolio. The default is the network that comes with the software.")
+      ->type_name("FILE");
+  command
+      ->add_option("--server", flags->server,
+                   "Lets the server of `serve` at this address search instead of this process.")
+      ->type_name("HOST:PORT");
+  command
+      ->add_option("--server-security", flags->server_security,
+                   "The certificates and the token for --server (Security, text).")
       ->type_name("FILE");
   command
       ->add_option("--budget", flags->budget,

@@ -3,18 +3,32 @@
 #ifndef MALLOCMUZERO_CLI_MAP_COMMAND_H_
 #define MALLOCMUZERO_CLI_MAP_COMMAND_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "cli/command.h"
 #include "env/program_set.h"
+#include "env/solvers/solve.h"
 #include "env/solvers/solver.h"
+#include "simulator/core/program.h"
 
 namespace mallocmuzero::cli {
 
-// How `map` plays networks. The functions are in cli/agent/agent_player.h: they need LibTorch.
+// A search that a server of `serve` makes.
+struct ServerSearch {
+  std::string address;        // host:port
+  std::string security_file;  // a v1.Security in text format; empty: no TLS and no token
+  std::string solver;
+  absl::Duration budget;
+  uint32_t threads = 0;  // 0: as many as the server allows
+};
+
+// How `map` plays networks and asks servers. The functions are in cli/agent/agent_player.h and
+// cli/agent/server_search.h: they need LibTorch and gRPC.
 struct AgentPlayer {
   // The path of the network that comes with the software; empty if it is not there.
   std::string (*shipped_checkpoint)();
@@ -22,6 +36,10 @@ struct AgentPlayer {
   // The agent that plays the checkpoint's network. `program` must outlive it.
   absl::StatusOr<std::unique_ptr<Solver>> (*load)(const PlayedProgram& program,
                                                   const std::string& checkpoint);
+
+  // The mapping that a server finds. Of the options it takes the seed, `stop` and `progress`.
+  absl::StatusOr<Solution> (*ask_server)(const ServerSearch& search, const Program& program,
+                                         const SolveOptions& options);
 };
 
 // As AddMapCommand in cli/commands.h, for the executable that can play networks.

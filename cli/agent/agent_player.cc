@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "actor/agent.h"
 #include "actor/agent_solver.h"
 #include "actor/self_play.h"
 #include "model/checkpoint.h"
@@ -35,7 +36,7 @@ absl::StatusOr<std::unique_ptr<Solver>> LoadAgent(const PlayedProgram& program,
   if (!snapshot.ok()) return snapshot.status();
   const absl::StatusOr<SearchConfig> search = MakeSearchConfig(DefaultSearchOptions());
   if (!search.ok()) return search.status();
-  return std::make_unique<AgentSolver>(program, *std::move(snapshot), *search);
+  return std::make_unique<AgentSolver>(program, OwnBatches(*std::move(snapshot)), *search);
 }
 
 }  // namespace mallocmuzero::cli

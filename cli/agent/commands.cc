@@ -2,6 +2,7 @@
 
 #include "CLI/CLI.hpp"
 #include "cli/agent/agent_player.h"
+#include "cli/agent/server_search.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/map_command.h"
@@ -9,18 +10,20 @@
 namespace mallocmuzero::cli {
 
 void AddAgentCommands(CLI::App& app, CommandBody& body) {
-  AddMapCommandWithAgent(app, body, {.shipped_checkpoint = ShippedCheckpoint, .load = LoadAgent});
+  AddMapCommandWithAgent(
+      app, body,
+      {.shipped_checkpoint = ShippedCheckpoint, .load = LoadAgent, .ask_server = AskServer});
   for (const AddCommand add :
        {AddActorCommand, AddCheckpointsCommand, AddDashboardCommand, AddExportCommand,
-        AddFetchCommand, AddLearnerCommand, AddReplayCommand, AddReportCommand, AddStatusCommand,
-        AddTrainCommand, AddUpCommand}) {
+        AddFetchCommand, AddLearnerCommand, AddReplayCommand, AddReportCommand, AddServeCommand,
+        AddStatusCommand, AddTrainCommand, AddUpCommand}) {
     add(app, body);
   }
   CLI::App* bench = AddSubcommand(app, "bench");
   bench->require_subcommand(1);
-  for (const AddCommand add :
-       {AddBenchActorsCommand, AddBenchReplayCommand, AddBenchSearchCommand,
-        AddBenchSelfPlayCommand, AddBenchPlayCommand, AddBenchValuesCommand}) {
+  for (const AddCommand add : {AddBenchActorsCommand, AddBenchReplayCommand, AddBenchSearchCommand,
+                               AddBenchSelfPlayCommand, AddBenchPlayCommand, AddBenchValuesCommand,
+                               AddBenchServeCommand}) {
     add(*bench, body);
   }
 }

@@ -20,6 +20,7 @@ void AddFetchCommand(CLI::App& app, CommandBody& body);
 void AddLearnerCommand(CLI::App& app, CommandBody& body);
 void AddReplayCommand(CLI::App& app, CommandBody& body);
 void AddReportCommand(CLI::App& app, CommandBody& body);
+void AddServeCommand(CLI::App& app, CommandBody& body);
 void AddStatusCommand(CLI::App& app, CommandBody& body);
 void AddTrainCommand(CLI::App& app, CommandBody& body);
 void AddUpCommand(CLI::App& app, CommandBody& body);
@@ -30,6 +31,7 @@ void AddBenchPlayCommand(CLI::App& parent, CommandBody& body);
 void AddBenchReplayCommand(CLI::App& parent, CommandBody& body);
 void AddBenchSearchCommand(CLI::App& parent, CommandBody& body);
 void AddBenchSelfPlayCommand(CLI::App& parent, CommandBody& body);
+void AddBenchServeCommand(CLI::App& parent, CommandBody& body);
 void AddBenchValuesCommand(CLI::App& parent, CommandBody& body);
 
 }  // namespace mallocmuzero::cli

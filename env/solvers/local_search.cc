@@ -130,7 +130,7 @@ void LocalSearch::Remember() {
   if (incumbent_.cycles() >= best_.cycles) return;
   best_ = {incumbent_.plan(), incumbent_.cycles()};
   idle_kicks_ = 0;
-  meter_.budget().Found(best_.cycles);
+  meter_.budget().Found(best_);
   if (exchange_ != nullptr) exchange_->Offer(best_.plan, best_.cycles);
 }
 

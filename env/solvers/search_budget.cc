@@ -2,12 +2,16 @@
 
 #include <algorithm>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 
 namespace mallocmuzero {
 namespace {
 
 constexpr absl::Duration kReportInterval = absl::Milliseconds(50);
+
+// SolveOptions::improved is not called again before this many times the time of its last call.
+constexpr int kPlanPause = 20;
 
 // A meter checks so often, unless a step takes longer; and after this many steps at most.
 constexpr absl::Duration kCheckInterval = absl::Milliseconds(1);
@@ -32,6 +36,7 @@ bool SearchBudget::Check(absl::Time now) {
     next_report_ = now + kReportInterval;
     Report();
   }
+  if (options_.improved && now >= next_plan_) ReportPlan(now);
   mutex_.Unlock();
   return is_over();
 }
@@ -40,6 +45,13 @@ void SearchBudget::Found(double cycles) {
   double best = best_cycles_.load(std::memory_order_relaxed);
   while (cycles < best && !best_cycles_.compare_exchange_weak(best, cycles)) {
   }
+}
+
+void SearchBudget::Found(const PlayedPlan& plan) {
+  Found(plan.cycles);
+  if (!options_.improved) return;
+  const absl::MutexLock lock(&plan_mutex_);
+  if (plan.cycles < plan_.cycles) plan_ = plan;
 }
 
 void SearchBudget::Finish() {
@@ -52,6 +64,19 @@ void SearchBudget::Report() {
   if (!options_.progress || best == kNothing) return;
   reported_cycles_ = best;
   options_.progress({.best_cycles = best, .games = games()});
+}
+
+void SearchBudget::ReportPlan(absl::Time now) {
+  PlayedPlan plan;
+  {
+    const absl::MutexLock lock(&plan_mutex_);
+    if (plan_.cycles >= reported_plan_cycles_) return;
+    plan = plan_;
+  }
+  reported_plan_cycles_ = plan.cycles;
+  options_.improved(plan.plan, plan.cycles);
+  const absl::Time done = absl::Now();
+  next_plan_ = done + std::max(kReportInterval, kPlanPause * (done - now));
 }
 
 uint64_t SearchBudget::Take(uint64_t wanted) {

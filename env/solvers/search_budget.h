@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "env/solvers/plan.h"
 #include "env/solvers/solve.h"
 
 namespace mallocmuzero {
@@ -36,6 +37,13 @@ class SearchBudget {
   // Notes a game that was played to its end. Takes no lock.
   void Found(double cycles);
 
+  // The same, with the plan that plays the game. Takes a lock if SolveOptions::improved is set.
+  void Found(const PlayedPlan& plan) ABSL_LOCKS_EXCLUDED(plan_mutex_);
+
+  // Adds steps of the network.
+  void CountSimulations(uint64_t simulations) { simulations_ += simulations; }
+  uint64_t simulations() const { return simulations_.load(std::memory_order_relaxed); }
+
   // Reports the end of the search.
   void Finish() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -58,16 +66,23 @@ class SearchBudget {
   uint64_t Take(uint64_t wanted);
 
   void Report() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportPlan(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
+      ABSL_LOCKS_EXCLUDED(plan_mutex_);
 
   const SolveOptions& options_;
   std::atomic<uint64_t> taken_ = 0;   // at most max_games
   std::atomic<uint64_t> beyond_ = 0;  // games played after the last one that was left
+  std::atomic<uint64_t> simulations_ = 0;
   std::atomic<double> best_cycles_ = kNothing;
   std::atomic<bool> over_ = false;
   std::atomic<bool> interrupted_ = false;
   absl::Mutex mutex_;  // held while the functions of `options_` run
   double reported_cycles_ ABSL_GUARDED_BY(mutex_) = kNothing;
   absl::Time next_report_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  double reported_plan_cycles_ ABSL_GUARDED_BY(mutex_) = kNothing;
+  absl::Time next_plan_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Mutex plan_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
+  PlayedPlan plan_ ABSL_GUARDED_BY(plan_mutex_) = {.plan = {}, .cycles = kNothing};
 };
 
 // One thread's count of its games, and its view of the limits: the budget's, and a deadline of its

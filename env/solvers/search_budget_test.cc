@@ -6,6 +6,8 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "env/action.h"
+#include "env/solvers/plan.h"
 #include "env/solvers/solve.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -123,6 +125,27 @@ TEST(SearchBudget, ReportsWhatIsBetterAndTheEnd) {
   budget.Check(now);
   budget.Finish();
   EXPECT_THAT(reported, ElementsAre(20, 10, 10));
+}
+
+TEST(SearchBudget, HandsOutEachBetterPlanAfterAPause) {
+  std::vector<double> improved;
+  SolveOptions options;
+  options.improved = [&](const std::vector<Action>& plan, double cycles) {
+    EXPECT_THAT(plan, ElementsAre(Action::kDrop));
+    improved.push_back(cycles);
+  };
+  SearchBudget budget(options);
+  const absl::Time now = absl::Now();
+  budget.Check(now);  // nothing was found yet
+  budget.Found(PlayedPlan{.plan = {Action::kDrop}, .cycles = 20});
+  budget.Check(now);
+  budget.Found(PlayedPlan{.plan = {Action::kDrop}, .cycles = 10});
+  budget.Found(PlayedPlan{.plan = {Action::kCopy}, .cycles = 30});
+  budget.Check(now);  // too soon
+  EXPECT_THAT(improved, ElementsAre(20));
+  budget.Check(now + absl::Hours(1));
+  budget.Check(now + absl::Hours(2));
+  EXPECT_THAT(improved, ElementsAre(20, 10));
 }
 
 }  // namespace

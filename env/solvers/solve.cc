@@ -74,6 +74,7 @@ absl::StatusOr<Solution> Solve(absl::string_view name, const ProgramRules& rules
     absl::StatusOr<Solution> solution = solver.solve(ProgramFacts(rules), options.seed, budget);
     if (!solution.ok()) return solution.status();
     solution->games = budget.games();
+    solution->simulations = budget.simulations();
     solution->interrupted = budget.interrupted();
     budget.Found(solution->cycles);
     budget.Finish();

@@ -48,7 +48,8 @@ struct SolveOptions {
   // where games take longer, and not again once it has returned true.
   std::function<bool()> stop;
 
-  // Threads of local_search. `stop` and `progress` are called on any of them, one call at a time.
+  // Threads of local_search. `stop`, `progress` and `improved` are called on any of them,
+  // one call at a time.
   uint32_t threads = 1;
 
   // Searches on one thread that `deadline` and `stop` do not cut short give the same answer for the
@@ -61,6 +62,10 @@ struct SolveOptions {
 
   // Called when something better was found, at most once a millisecond or so, and once at the end.
   std::function<void(const SolveProgress&)> progress;
+
+  // Called with a plan that is better than that of the call before, and with the cycles of its
+  // game. The calls take at most a twentieth of one thread's time. Empty: plans are not kept.
+  std::function<void(const std::vector<Action>& plan, double cycles)> improved;
 };
 
 // A mapping and its price.
@@ -78,6 +83,7 @@ struct Solution {
 
   std::string solver;        // that found the mapping; of a portfolio, its best member
   uint64_t games = 0;        // played in the search, also in part
+  uint64_t simulations = 0;  // steps of the network in the agent's searches
   bool interrupted = false;  // `stop` ended the search
 };
 

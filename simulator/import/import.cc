@@ -68,7 +68,9 @@ class Importer {
     paths.insert(paths.end(), options_.placed_paths.begin(), options_.placed_paths.end());
     std::vector<hlo::Module> modules;
     for (const std::string& path : paths) {
-      absl::StatusOr<hlo::Module> module = ReadModule(path);
+      absl::StatusOr<std::string> bytes = options_.read_file(path);
+      if (!bytes.ok()) return bytes.status();
+      absl::StatusOr<hlo::Module> module = ParseModuleBytes(*std::move(bytes), path);
       if (!module.ok()) return module.status();
       modules.push_back(*std::move(module));
     }

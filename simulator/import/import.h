@@ -3,10 +3,12 @@
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_IMPORT_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_IMPORT_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/file_io.h"
 #include "mallocmuzero/v1/hardware.pb.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
@@ -29,6 +31,10 @@ struct ImportOptions {
   std::vector<std::string> placed_paths;
   // Name of the program. If it is empty, the name of the HLO module is used.
   std::string program_name;
+
+  // Returns the decompressed bytes of the file at a path. Another function than ReadFile lets the
+  // paths be names of bytes in memory.
+  std::function<absl::StatusOr<std::string>(const std::string& path)> read_file = ReadFile;
 };
 
 // Reads the files (as ReadModule does) and makes a complete program: structure, latency table,

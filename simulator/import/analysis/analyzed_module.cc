@@ -81,9 +81,13 @@ absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
 absl::StatusOr<hlo::Module> ReadModule(const std::string& path) {
   absl::StatusOr<std::string> bytes = ReadFile(path);
   if (!bytes.ok()) return bytes.status();
-  absl::StatusOr<std::string> text = hlo::HloTextOf(*std::move(bytes), path);
+  return ParseModuleBytes(*std::move(bytes), path);
+}
+
+absl::StatusOr<hlo::Module> ParseModuleBytes(std::string bytes, const std::string& name) {
+  absl::StatusOr<std::string> text = hlo::HloTextOf(std::move(bytes), name);
   if (!text.ok()) return text.status();
-  return hlo::ParseModule(ToUtf8(*std::move(text)), path);
+  return hlo::ParseModule(ToUtf8(*std::move(text)), name);
 }
 
 absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module, std::string path,

@@ -57,6 +57,9 @@ struct AnalyzedModule {
 // instruction, or the place in the text that the message is printed as.
 absl::StatusOr<hlo::Module> ReadModule(const std::string& path);
 
+// The same for the decompressed bytes of such a file. Errors name the file by `name`.
+absl::StatusOr<hlo::Module> ParseModuleBytes(std::string bytes, const std::string& name);
+
 // Analyses a module. `path` is used in error messages. InvalidArgument if FlattenSchedule or
 // Dataflow::Analyze refuse the module, or an instruction moves or computes more than a program may
 // contain.

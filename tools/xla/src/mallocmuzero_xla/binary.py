@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -22,6 +23,26 @@ _BAD_INPUT = 2
 _MOST_READERS = 4
 
 _Arguments = list[str | pathlib.Path]
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """A server of `mallocmuzero serve` that searches for mappings.
+
+    Attributes:
+        address: host:port.
+        security: a file that names the certificates and the token; None: no TLS and no token.
+    """
+
+    address: str
+    security: str | os.PathLike[str] | None = None
+
+    def flags(self) -> _Arguments:
+        """Returns the flags of `mallocmuzero map`."""
+        flags: _Arguments = ["--server", self.address]
+        if self.security is not None:
+            flags += ["--server-security", pathlib.Path(self.security)]
+        return flags
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,9 +82,13 @@ class Readback:
 class Binary:
     """The mallocmuzero binary; every method raises CaptureError with its message if it fails."""
 
-    def __init__(self, path: pathlib.Path | None = None) -> None:
-        """Finds the binary unless `path` names it; raises UsageError if there is none."""
+    def __init__(self, path: pathlib.Path | None = None, server: Server | None = None) -> None:
+        """Finds the binary unless `path` names it; raises UsageError if there is none.
+
+        With a server, `solve` searches there.
+        """
         self._path = path or find_binary()
+        self._server = server
         self._readers: dict[tuple[tuple[str, int], ...], _Reader] = {}
 
     def overrides(self, program: pathlib.Path, mapping: str, scope: str) -> list[dict[str, Any]]:
@@ -113,6 +138,8 @@ class Binary:
         arguments: _Arguments = ["--program", program, "--budget", f"{max(1, round(seconds))}s"]
         if solver is not None:
             arguments += ["--solver", solver]
+        if self._server is not None:
+            arguments += self._server.flags()
         return self._call("map", [*arguments, "--output", output])
 
     def corpus(self, workloads: pathlib.Path) -> list[dict[str, Any]]:

@@ -72,6 +72,12 @@ def add_optimize(commands: Commands) -> None:
         action="store_true",
         help="leave xla_tpu_scoped_vmem_limit_kib as it is",
     )
+    command.add_argument(
+        "--server", metavar="HOST:PORT", help="let this `mallocmuzero serve` search for mappings"
+    )
+    command.add_argument(
+        "--server-security", metavar="FILE", help="certificates and token for --server"
+    )
     _add_outputs(command)
     command.set_defaults(run=_run_optimize)
 
@@ -132,6 +138,8 @@ def _run_optimize(arguments: argparse.Namespace) -> int:
         samples=arguments.samples,
         scoped_limit=not arguments.keep_scoped_limit,
         topology=arguments.topology,
+        server=arguments.server,
+        server_security=arguments.server_security,
         **built.jit_options,
     )
     return _report(arguments, optimized.report)

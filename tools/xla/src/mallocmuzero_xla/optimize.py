@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.binary import Binary, Server
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.capture import run_capture
 from mallocmuzero_xla.chips import Chip, find_chip
@@ -82,6 +82,8 @@ def optimize(
     cache_dir: str | os.PathLike[str] | None = None,
     progress: bool = True,
     scoped_limit: bool = True,
+    server: str | None = None,
+    server_security: str | os.PathLike[str] | None = None,
     compiler_options: Mapping[str, Any] | None = None,
     **jit_options: Any,
 ) -> Optimized:
@@ -109,6 +111,9 @@ def optimize(
         scoped_limit: where instructions and tensors share VMEM, also search for the best limit of
             scoped memory (xla_tpu_scoped_vmem_limit_kib), unless `compiler_options` or
             LIBTPU_INIT_ARGS set it.
+        server: host:port of a `mallocmuzero serve` that searches for mappings; all compiles stay
+            in this process. None: this machine searches.
+        server_security: a file that names the certificates and the token for the server.
         compiler_options: options of every compile; not part of the result.
         jit_options: keyword arguments of jax.jit.
 
@@ -118,7 +123,7 @@ def optimize(
     """
     granted = Budget(parse_duration(budget))
     target = find_chip(chip, topology)
-    binary = Binary()
+    binary = Binary(server=Server(server, server_security) if server is not None else None)
     variants = standard_variants(samples)
     program = lower(fn, args, target, jit_options, compiler_options)
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()

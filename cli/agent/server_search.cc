@@ -1,0 +1,81 @@
+#include "cli/agent/server_search.h"
+
+#include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/text_format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/compression.h"
+#include "base/file_io.h"
+#include "base/message_file.h"
+#include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/serve.pb.h"
+#include "rpc/channel.h"
+#include "rpc/host_port.h"
+#include "rpc/security.h"
+#include "rpc/status.h"
+#include "serve/find_mapping.h"
+#include "simulator/core/mapping.h"
+
+namespace mallocmuzero::cli {
+
+absl::StatusOr<std::shared_ptr<const Security>> LoadServerSecurity(const std::string& path) {
+  if (path.empty()) return std::make_shared<const Security>();
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  v1::Security config;
+  const google::protobuf::LogSilencer silencer;  // the error below says it in one line
+  if (!google::protobuf::TextFormat::ParseFromString(*text, &config)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--server-security: ", path, ": a Security expected, such as 'token_file: \"token\"'"));
+  }
+  return Security::Load(config, std::filesystem::path(path).parent_path().string());
+}
+
+absl::StatusOr<Solution> AskServer(const ServerSearch& search, const Program& program,
+                                   const SolveOptions& options) {
+  if (!ParseHostPort(search.address).has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--server: host:port expected, found '", search.address, "'"));
+  }
+  const absl::StatusOr<std::shared_ptr<const Security>> security =
+      LoadServerSecurity(search.security_file);
+  if (!security.ok()) return security.status();
+  v1::Program proto = program.proto();
+  FillHeader(proto);
+  absl::StatusOr<std::string> bytes = Compress(SerializeDeterministically(proto), "program");
+  if (!bytes.ok()) return bytes.status();
+
+  v1::FindMappingRequest request;
+  request.set_program(*std::move(bytes));
+  request.set_budget_seconds(absl::ToDoubleSeconds(search.budget));
+  request.set_solver(search.solver);
+  request.set_threads(search.threads);
+  request.set_seed(options.seed);
+  FindMappingOptions asking;
+  asking.stop = options.stop;
+  asking.better = [&options](const v1::FoundMapping& better) {
+    if (options.progress) options.progress({.best_cycles = better.cycles(), .games = 0});
+  };
+  const auto stub = v1::Mapper::NewStub(MakeChannel(search.address, **security));
+  const absl::StatusOr<v1::FoundMapping> found = FindMapping(*stub, **security, request, asking);
+  if (!found.ok()) {
+    return absl::Status(found.status().code(),
+                        absl::StrCat("--server ", search.address, ": ", Reason(found.status())));
+  }
+  absl::StatusOr<Mapping> mapping = MappingFromProto(found->mapping(), program);
+  if (!mapping.ok()) return mapping.status();
+  Solution solution;
+  solution.mapping = *std::move(mapping);
+  solution.cycles = found->cycles();
+  solution.solver = found->solver();
+  solution.games = found->games();
+  solution.simulations = found->simulations();
+  solution.interrupted = found->interrupted();
+  return solution;
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,31 @@
+// `map --server`: a search on a server of `serve`.
+
+#ifndef MALLOCMUZERO_CLI_AGENT_SERVER_SEARCH_H_
+#define MALLOCMUZERO_CLI_AGENT_SERVER_SEARCH_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/map_command.h"
+#include "env/solvers/solve.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero {
+class Security;  // rpc/security.h
+}  // namespace mallocmuzero
+
+namespace mallocmuzero::cli {
+
+// The certificates and the token that a file in text format names (v1.Security). An empty path
+// stands for none. Errors name the flag --server-security.
+absl::StatusOr<std::shared_ptr<const Security>> LoadServerSecurity(const std::string& path);
+
+// See AgentPlayer::ask_server. If `stop` ends the search, the answer is the best mapping that came
+// before. Errors name the server.
+absl::StatusOr<Solution> AskServer(const ServerSearch& search, const Program& program,
+                                   const SolveOptions& options);
+
+}  // namespace mallocmuzero::cli
+
+#endif  // MALLOCMUZERO_CLI_AGENT_SERVER_SEARCH_H_

@@ -1,0 +1,243 @@
+#include "serve/mapper_service.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "env/program_rules.h"
+#include "metrics/process_usage.h"
+#include "rpc/status.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Answers that wait to be sent. A better mapping replaces one that was not sent yet, so that a slow
+// client takes no memory.
+class Outbox {
+ public:
+  void Add(v1::FindMappingResponse response) {
+    switch (response.kind_case()) {
+      case v1::FindMappingResponse::kStarted:
+        started_ = std::move(response);
+        break;
+      case v1::FindMappingResponse::kBetter:
+        better_ = std::move(response);
+        break;
+      default:
+        result_ = std::move(response);
+        break;
+    }
+  }
+
+  // The next answer in the order of the protocol; none if all were taken.
+  std::optional<v1::FindMappingResponse> Take() {
+    if (started_.has_value()) return std::exchange(started_, std::nullopt);
+    // The result is at least as good.
+    if (result_.has_value()) better_ = std::nullopt;
+    if (better_.has_value()) return std::exchange(better_, std::nullopt);
+    return std::exchange(result_, std::nullopt);
+  }
+
+ private:
+  std::optional<v1::FindMappingResponse> started_;
+  std::optional<v1::FindMappingResponse> better_;
+  std::optional<v1::FindMappingResponse> result_;
+};
+
+absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
+
+absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
+  const std::chrono::system_clock::time_point deadline = context.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) return absl::InfiniteFuture();
+  return absl::FromChrono(deadline);
+}
+
+}  // namespace
+
+// One FindMapping call. It lives until the search has ended and gRPC is done with it: only then is
+// the request's memory free. Deletes itself.
+//
+//   gRPC's thread    Admit ..................... OnWriteDone ......... OnWriteDone  OnDone
+//   queue's thread          Run: Send, Send .... Send, End
+//
+// OnCancel comes at any time from one of gRPC's threads: the client cancelled, died, or its
+// deadline passed.
+class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappingResponse>,
+                                  public Work {
+ public:
+  Call(MapperService& service, const grpc::CallbackServerContext& context,
+       const v1::FindMappingRequest& request)
+      : service_(service),
+        options_(service.options_),
+        request_(request),
+        arrived_(absl::Now()),
+        deadline_(DeadlineOf(context)) {}
+
+  // Puts the request into the queue, or ends the call with the reason why not.
+  void Admit(const grpc::Status& allowed) {
+    absl::Status status = FromGrpc(allowed);
+    if (status.ok()) status = CheckRequest(request_, options_.settings.limits);
+    if (status.ok()) status = service_.queue_.Push(this);
+    if (!status.ok()) End(status);
+  }
+
+  void Run() override {
+    MappingRequest request;
+    request.request = &request_;
+    request.arrived = arrived_;
+    request.deadline = deadline_;
+    if (options_.networks != nullptr) request.network = options_.networks->current();
+    request.stop = [this] { return cancelled_ || service_.stopping_; };
+    request.send = [this](v1::FindMappingResponse response) { Send(std::move(response)); };
+    const absl::StatusOr<SearchFigures> figures = SearchMapping(request, options_.settings);
+    if (cancelled_) return End(absl::CancelledError("the client cancelled the call"));
+    if (figures.ok()) options_.metrics->CountSearch(*figures);
+    // Only the end of the server stops a search that the client has not cancelled.
+    End(absl::IsCancelled(figures.status()) ? Stopping() : figures.status());
+  }
+
+  // Ends the call after the answers that wait. The object may be gone afterwards.
+  void End(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_) {
+    if (!status.ok()) options_.metrics->CountError(status);
+    Next next;
+    {
+      const absl::MutexLock lock(&mutex_);
+      ended_ = true;
+      status_ = ToGrpc(status);
+      next = ChooseNext();
+    }
+    Do(next);
+  }
+
+  void OnWriteDone(bool ok) override {
+    Next next;
+    bool was_better = false;
+    {
+      const absl::MutexLock lock(&mutex_);
+      writing_ = false;
+      was_better = ok && sending_.has_better();
+      if (!ok) broken_ = true;
+      next = ChooseNext();
+    }
+    if (!ok) cancelled_ = true;
+    if (was_better) options_.metrics->CountBetter();
+    Do(next);
+  }
+
+  void OnCancel() override {
+    cancelled_ = true;
+    if (service_.queue_.Remove(this)) End(absl::CancelledError("the client cancelled the call"));
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  // A call of gRPC, to be made outside the lock.
+  enum class Next : uint8_t { kNothing, kWrite, kFinish };
+
+  void Send(v1::FindMappingResponse response) ABSL_LOCKS_EXCLUDED(mutex_) {
+    Next next;
+    {
+      const absl::MutexLock lock(&mutex_);
+      outbox_.Add(std::move(response));
+      next = ChooseNext();
+    }
+    Do(next);
+  }
+
+  Next ChooseNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (writing_ || finished_) return Next::kNothing;
+    if (!broken_) {
+      if (std::optional<v1::FindMappingResponse> response = outbox_.Take()) {
+        sending_ = *std::move(response);
+        writing_ = true;
+        return Next::kWrite;
+      }
+    }
+    if (!ended_) return Next::kNothing;
+    finished_ = true;
+    return Next::kFinish;
+  }
+
+  // gRPC may call OnDone, which deletes this, as soon as Finish is called.
+  void Do(Next next) ABSL_LOCKS_EXCLUDED(mutex_) {
+    if (next == Next::kWrite) StartWrite(&sending_);
+    if (next == Next::kFinish) {
+      grpc::Status status;
+      {
+        const absl::MutexLock lock(&mutex_);
+        status = status_;
+      }
+      Finish(status);
+    }
+  }
+
+  MapperService& service_;
+  const MapperOptions& options_;
+  const v1::FindMappingRequest& request_;
+  const absl::Time arrived_;
+  const absl::Time deadline_;
+  std::atomic<bool> cancelled_ = false;
+
+  absl::Mutex mutex_;
+  Outbox outbox_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;    // the client takes nothing any more
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;     // no further answers come
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // Finish was called
+  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
+  v1::FindMappingResponse sending_;  // belongs to gRPC while writing_
+};
+
+MapperService::MapperService(const MapperOptions& options)
+    : options_(options), queue_(options.searches, options.waiting) {}
+
+MapperService::~MapperService() { Stop(); }
+
+void MapperService::Stop() {
+  stopping_ = true;
+  for (Work* work : queue_.Close()) {
+    static_cast<Call*>(work)->End(Stopping());
+  }
+  queue_.Join();
+}
+
+grpc::ServerWriteReactor<v1::FindMappingResponse>* MapperService::FindMapping(
+    grpc::CallbackServerContext* context, const v1::FindMappingRequest* request) {
+  auto* call = new Call(*this, *context, *request);
+  call->Admit(options_.security->CheckCaller(*context));
+  return call;
+}
+
+grpc::ServerUnaryReactor* MapperService::GetServerInfo(grpc::CallbackServerContext* context,
+                                                       const v1::GetServerInfoRequest* /*request*/,
+                                                       v1::ServerInfo* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const grpc::Status allowed = options_.security->CheckCaller(*context);
+  if (allowed.ok()) {
+    response->set_version(std::string(BuildVersion()));
+    response->set_rules_version(kGameRulesVersion);
+    response->set_max_program_bytes(options_.settings.limits.max_program_bytes);
+    response->set_max_budget_seconds(options_.settings.limits.max_budget_seconds);
+    response->set_threads_per_search(options_.settings.threads);
+    response->set_searches(options_.searches);
+    response->set_waiting(options_.waiting);
+    response->set_running_now(running());
+    response->set_waiting_now(waiting());
+    if (options_.networks != nullptr) {
+      response->set_has_network(true);
+      response->set_network_step(options_.networks->current()->step);
+      response->set_reloads(options_.networks->reloads());
+    }
+  }
+  reactor->Finish(allowed);
+  return reactor;
+}
+
+}  // namespace mallocmuzero

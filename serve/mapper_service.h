@@ -1,0 +1,63 @@
+// The gRPC service Mapper.
+
+#ifndef MALLOCMUZERO_SERVE_MAPPER_SERVICE_H_
+#define MALLOCMUZERO_SERVE_MAPPER_SERVICE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "mallocmuzero/v1/serve.grpc.pb.h"
+#include "rpc/security.h"
+#include "serve/mapping_search.h"
+#include "serve/metrics.h"
+#include "serve/network_store.h"
+#include "serve/work_queue.h"
+
+namespace mallocmuzero {
+
+struct MapperOptions {
+  std::shared_ptr<const Security> security;
+  SearchSettings settings;
+  uint32_t searches = 1;  // at the same time
+  uint32_t waiting = 0;   // requests that may wait
+
+  // Not owned; must outlive the service. `networks` may be null: the solvers search alone.
+  const NetworkStore* networks = nullptr;
+  ServeMetrics* metrics = nullptr;
+};
+
+// A request runs on one of `searches` threads from its admission to its end. gRPC's threads only
+// admit requests and send answers. Thread-safe.
+class MapperService final : public v1::Mapper::CallbackService {
+ public:
+  explicit MapperService(const MapperOptions& options);
+
+  // The server must have shut down before.
+  ~MapperService() override;
+
+  // Refuses new and waiting requests, ends the running searches, and blocks until each has handed
+  // its best mapping to its call. The server may shut down then.
+  void Stop();
+
+  uint32_t running() const { return queue_.running(); }
+  uint32_t waiting() const { return queue_.waiting(); }
+
+  // The calls of the service Mapper; see serve.proto.
+  grpc::ServerWriteReactor<v1::FindMappingResponse>* FindMapping(
+      grpc::CallbackServerContext* context, const v1::FindMappingRequest* request) override;
+  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
+                                          const v1::GetServerInfoRequest* request,
+                                          v1::ServerInfo* response) override;
+
+ private:
+  class Call;
+
+  const MapperOptions options_;
+  std::atomic<bool> stopping_ = false;
+  WorkQueue queue_;
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SERVE_MAPPER_SERVICE_H_

@@ -1,0 +1,76 @@
+#include "serve/work_queue.h"
+
+#include <atomic>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Work that runs until the test lets it end.
+class HeldWork final : public Work {
+ public:
+  void Run() override {
+    begun.Notify();
+    end.WaitForNotification();
+    ended = true;
+  }
+  absl::Notification begun;
+  absl::Notification end;
+  std::atomic<bool> ended = false;
+};
+
+class WorkQueueTest : public ::testing::Test {
+ protected:
+  WorkQueueTest() {
+    EXPECT_TRUE(queue_.Push(&running_).ok());
+    running_.begun.WaitForNotification();
+  }
+  ~WorkQueueTest() override {
+    if (!running_.end.HasBeenNotified()) running_.end.Notify();
+  }
+
+  HeldWork running_;
+  HeldWork waiting_;
+  HeldWork late_;
+  WorkQueue queue_{1, 1};
+};
+
+TEST_F(WorkQueueTest, RefusesWhatIsBeyondItsBounds) {
+  EXPECT_TRUE(queue_.Push(&waiting_).ok());
+  EXPECT_EQ(queue_.running(), 1);
+  EXPECT_EQ(queue_.waiting(), 1);
+  const absl::Status full = queue_.Push(&late_);
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(full.message(), HasSubstr("1 searches run and 1 wait"));
+  EXPECT_TRUE(queue_.Remove(&waiting_));
+  EXPECT_TRUE(queue_.Push(&late_).ok());
+  EXPECT_TRUE(queue_.Remove(&late_));
+}
+
+TEST_F(WorkQueueTest, RunsWhatWaited) {
+  EXPECT_TRUE(queue_.Push(&waiting_).ok());
+  running_.end.Notify();
+  waiting_.begun.WaitForNotification();
+  EXPECT_FALSE(queue_.Remove(&waiting_));
+  waiting_.end.Notify();
+}
+
+TEST_F(WorkQueueTest, CloseHandsBackWhatWaits) {
+  EXPECT_TRUE(queue_.Push(&waiting_).ok());
+  EXPECT_THAT(queue_.Close(), ElementsAre(&waiting_));
+  EXPECT_EQ(queue_.Push(&late_).code(), absl::StatusCode::kUnavailable);
+  running_.end.Notify();
+  queue_.Join();
+  EXPECT_TRUE(running_.ended);
+  EXPECT_FALSE(waiting_.begun.HasBeenNotified());
+}
+
+}  // namespace
+}  // namespace mallocmuzero
