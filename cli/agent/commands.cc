@@ -12,7 +12,7 @@ void AddAgentCommands(CLI::App& app, CommandBody& body) {
   AddMapCommandWithAgent(app, body, {.shipped_checkpoint = ShippedCheckpoint, .load = LoadAgent});
   for (const AddCommand add :
        {AddTrainCommand, AddReportCommand, AddReplayCommand, AddStatusCommand, AddLearnerCommand,
-        AddActorCommand, AddUpCommand}) {
+        AddActorCommand, AddUpCommand, AddLaunchCommand}) {
     add(app, body);
   }
   CLI::App* bench = AddSubcommand(app, "bench");

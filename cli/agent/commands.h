@@ -13,6 +13,7 @@ namespace mallocmuzero::cli {
 void AddAgentCommands(CLI::App& app, CommandBody& body);
 
 void AddActorCommand(CLI::App& app, CommandBody& body);
+void AddLaunchCommand(CLI::App& app, CommandBody& body);
 void AddLearnerCommand(CLI::App& app, CommandBody& body);
 void AddReplayCommand(CLI::App& app, CommandBody& body);
 void AddReportCommand(CLI::App& app, CommandBody& body);
