@@ -32,6 +32,8 @@ child=
 has_data=  # 1 once the shard's newest data are at $data
 trap 'stopping=limit' USR1
 trap 'stopping=${stopping:-asked}' TERM
+# The log ends if the node with the batch script is lost. Data must be saved nevertheless.
+trap '' PIPE
 
 # ---- Addresses and the configuration ----
 
@@ -216,15 +218,22 @@ drain() {
 }
 
 # Runs the process once; returns its exit code. Ends it if the role stops, needs another
-# configuration, or is replaced.
+# configuration, or is replaced; $told is then "stop", "address" or "replaced".
 run_process() {
-  local told= copied=$SECONDS copier=
+  local copied=$SECONDS copier=
+  told=
   "${mallocmuzero[@]}" "${arguments[@]}" --config "$config" &
   child=$!
   while kill -0 "$child" 2>/dev/null; do
-    if [ -z "$told" ] && { [ -n "$stopping" ] || is_replaced || config_has_changed; }; then
-      kill -TERM "$child"
-      told=1
+    if [ -z "$told" ]; then
+      if [ -n "$stopping" ]; then
+        told=stop
+      elif is_replaced; then
+        told=replaced
+      elif config_has_changed; then
+        told=address
+      fi
+      [ -z "$told" ] || kill -TERM "$child"
     fi
     if [ "$role" = replay ] && [ "$copy_seconds" -gt 0 ] && [ -z "$told" ] &&
       [ "$shards_are_local" = 1 ] && [ $((SECONDS - copied)) -ge "$copy_seconds" ]; then
@@ -244,11 +253,15 @@ run_until_stopped() {
     begin=$SECONDS
     run_process
     code=$?
-    if is_replaced; then
+    [ -z "$stopping" ] || break
+    if [ "$told" = replaced ]; then
       say "$name: runs elsewhere; ends here"
       break
     fi
-    [ -z "$stopping" ] || break
+    if [ "$told" = address ]; then
+      say "$name: another role has a new address"
+      continue
+    fi
     if [ "$code" = 2 ]; then mistakes=$((mistakes + 1)); else mistakes=0; fi
     [ "$mistakes" -lt 3 ] || return 2
     if [ $((SECONDS - begin)) -ge 30 ]; then pause=1; fi

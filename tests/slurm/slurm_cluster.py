@@ -1,7 +1,7 @@
 """A Slurm of its own on this machine: munged, slurmctld, and a slurmd for each made-up node.
 
-All state is in one folder. The nodes differ in their names, ports and loopback addresses: node nK is
-127.0.0.1K for the roles that run on it.
+All state is in one folder. The nodes differ in their names, ports and loopback addresses: node nK
+is 127.0.0.1K for the roles that run on it.
 """
 
 from __future__ import annotations
@@ -58,6 +58,9 @@ SlurmdParameters=config_overrides
 ReturnToService=2
 SlurmdTimeout=6
 KillWait=30
+# A rebooted node may say sooner that it does not have a job.
+BatchStartTimeout=1
+MessageTimeout=5
 GresTypes=gpu
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
@@ -108,9 +111,7 @@ class SlurmCluster:
         munge = self._folder / "munge"
         (munge / "key").write_bytes(os.urandom(1024))
         (munge / "key").chmod(0o600)
-        files = [
-            f"--{name}-file={munge / name}" for name in ("key", "pid", "log", "seed")
-        ]
+        files = [f"--{name}-file={munge / name}" for name in ("key", "pid", "log", "seed")]
         self.run("munged", "--force", f"--socket={munge / 'socket'}", *files)
         self.run("slurmctld", "-c")
         for node in NODES:
@@ -160,7 +161,7 @@ class SlurmCluster:
             if wanted.encode() in variables or node is None:
                 return True
         log = self._folder / "log"
-        files = [os.readlink(file) for file in (process / "fd").iterdir()]
+        files = [str(file.readlink()) for file in (process / "fd").iterdir()]
         if node is None:
             return any(file.startswith(f"{log}/") for file in files)
         return str(log / f"slurmd.{node}.log") in files
