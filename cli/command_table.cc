@@ -53,7 +53,7 @@ constexpr CommandInfo kCommands[] = {
     {"learner", "Run the learner of a cluster; it goes on from its last checkpoint", nullptr},
     {"actor", "Run an actor of a cluster: play with the learner's newest weights", nullptr},
     {"up", "Run a whole cluster on this machine: start every role, keep them running", nullptr},
-    {"launch", "Submit a whole cluster to a batch system", nullptr},
+    {"launch", "Submit a whole cluster to a batch system", AddLaunchCommand},
     {"launch slurm", "Submit a whole cluster to Slurm, or print what would be submitted", nullptr},
     {"variant", "Write a program as it would be with more or less fast memory", AddVariantCommand},
     {"compile", "Compile a module with the TPU compiler (libtpu); no TPU is needed",

@@ -12,9 +12,12 @@ void AddAgentCommands(CLI::App& app, CommandBody& body) {
   AddMapCommandWithAgent(app, body, {.shipped_checkpoint = ShippedCheckpoint, .load = LoadAgent});
   for (const AddCommand add :
        {AddTrainCommand, AddReportCommand, AddReplayCommand, AddStatusCommand, AddLearnerCommand,
-        AddActorCommand, AddUpCommand, AddLaunchCommand}) {
+        AddActorCommand, AddUpCommand}) {
     add(app, body);
   }
+  CLI::App* launch = AddSubcommand(app, "launch");
+  launch->require_subcommand(1);
+  AddLaunchSlurmCommand(*launch, body);
   CLI::App* bench = AddSubcommand(app, "bench");
   bench->require_subcommand(1);
   for (const AddCommand add :

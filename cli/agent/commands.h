@@ -13,7 +13,6 @@ namespace mallocmuzero::cli {
 void AddAgentCommands(CLI::App& app, CommandBody& body);
 
 void AddActorCommand(CLI::App& app, CommandBody& body);
-void AddLaunchCommand(CLI::App& app, CommandBody& body);
 void AddLearnerCommand(CLI::App& app, CommandBody& body);
 void AddReplayCommand(CLI::App& app, CommandBody& body);
 void AddReportCommand(CLI::App& app, CommandBody& body);
@@ -28,6 +27,9 @@ void AddBenchReplayCommand(CLI::App& parent, CommandBody& body);
 void AddBenchSearchCommand(CLI::App& parent, CommandBody& body);
 void AddBenchSelfPlayCommand(CLI::App& parent, CommandBody& body);
 void AddBenchValuesCommand(CLI::App& parent, CommandBody& body);
+
+// Subcommands of `launch`.
+void AddLaunchSlurmCommand(CLI::App& parent, CommandBody& body);
 
 }  // namespace mallocmuzero::cli
 

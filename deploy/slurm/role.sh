@@ -24,7 +24,8 @@ set -u
 readonly role=$1
 readonly poll_seconds=1
 readonly node=${SLURMD_NODENAME:-$(hostname)}
-readonly scratch=$(local_folder)
+scratch=$(local_folder)
+readonly scratch
 
 # "limit" once the time limit is near, "asked" after another request to stop.
 stopping=
@@ -328,7 +329,8 @@ fi
 
 describe_role
 set_up
-say "$name: job ${SLURM_JOB_ID:-none} on $node, restart ${SLURM_RESTART_COUNT:-0}"
+say "$name: job ${SLURM_JOB_ID:-none} on $node, restart ${SLURM_RESTART_COUNT:-0}," \
+  "GPUs ${CUDA_VISIBLE_DEVICES:-none}"
 if [ -n "$first_port" ]; then
   # An earlier process of this role sees by this that it is replaced, before its data are taken.
   address=$(host_of_this_node):$first_port

@@ -191,10 +191,22 @@ class Run:
         return {state for state, _ in self.slurm.states(self.servers)}
 
 
+def check_dry_run(run: Run) -> None:
+    """Fails if --dry-run writes a file or leaves a script out."""
+    printed = run.launch("--dry-run")
+    for text in ("#SBATCH hetjob", f"#SBATCH --array=0-{ACTORS - 1}", "sbatch --parsable"):
+        if text not in printed:
+            raise RuntimeError(f"--dry-run does not print {text}")
+    if run.shared.exists():
+        raise RuntimeError("--dry-run writes files")
+
+
 def see_training(run: Run) -> None:
     run.wait_until("the learner learns", lambda: run.step() > 0)
     run.wait_until("games are acknowledged", lambda: len(run.acknowledged()) > 5)
     run.note("learns")
+    if "GPUs 0" not in (run.shared / "logs/learner.0.log").read_text():
+        raise RuntimeError("the learner did not get the GPU that its job asks for")
 
 
 def kill_actor_node(run: Run) -> None:
@@ -215,8 +227,6 @@ def kill_actor_node(run: Run) -> None:
         ),
     )
     run.slurm.start_node(victim)
-    if run.is_hurried:
-        run.slurm.run("scontrol", "update", f"NodeName={victim}", "State=RESUME")
     run.learns_on("the loss of a node of actors")
 
 
@@ -421,6 +431,7 @@ def try_all(run: Run, scenes: tuple[Callable[[Run], None], ...]) -> dict[str, An
     try:
         run.write_configuration()
         run.slurm.start()
+        check_dry_run(run)
         run.slurm.environment[VARIABLE] = "a secret"
         run.submit()
         del run.slurm.environment[VARIABLE]

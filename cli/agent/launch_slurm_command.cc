@@ -150,6 +150,8 @@ absl::StatusOr<ExitCode> RunLaunchSlurm(const SlurmFlags& flags) {
   return SubmitAll(*launch, *site);
 }
 
+}  // namespace
+
 void AddLaunchSlurmCommand(CLI::App& parent, CommandBody& body) {
   CLI::App* command = AddSubcommand(parent, "slurm");
   const auto flags = std::make_shared<SlurmFlags>();
@@ -165,14 +167,6 @@ void AddLaunchSlurmCommand(CLI::App& parent, CommandBody& body) {
       "Submits the replay shards and the learner as one heterogeneous job and the actors as a job "
       "array. docs/slurm.md explains both.");
   command->callback([flags, &body] { body.run = [flags] { return RunLaunchSlurm(*flags); }; });
-}
-
-}  // namespace
-
-void AddLaunchCommand(CLI::App& app, CommandBody& body) {
-  CLI::App* command = AddSubcommand(app, "launch");
-  command->require_subcommand(1);
-  AddLaunchSlurmCommand(*command, body);
 }
 
 }  // namespace mallocmuzero::cli
