@@ -333,7 +333,8 @@ say "$name: job ${SLURM_JOB_ID:-none} on $node, restart ${SLURM_RESTART_COUNT:-0
   "GPUs ${CUDA_VISIBLE_DEVICES:-none}"
 if [ -n "$first_port" ]; then
   # An earlier process of this role sees by this that it is replaced, before its data are taken.
-  address=$(host_of_this_node):$first_port
+  host=$(host_of_this_node)
+  address=$host:$(free_port "$first_port")
   publish "$address_key" "$address"
 fi
 code=0
