@@ -148,6 +148,8 @@ Replacements MakeReplacements(const v1::ClusterConfig& config, const v1::SlurmSi
       {"@LAST_ACTOR@", absl::StrCat(actors == 0 ? 0 : actors - 1)},
       {"@TIME@", site.time_limit()},
       {"@DRAIN_SECONDS@", absl::StrCat(site.drain_seconds())},
+      {"@REPLAY_CPUS@", absl::StrCat(site.replay().cpus())},
+      {"@LEARNER_CPUS@", absl::StrCat(site.learner().cpus())},
       {"@REPLAY_OPTIONS@", BatchLines(site.replay())},
       {"@LEARNER_OPTIONS@", BatchLines(site.learner())},
       {"@ACTOR_OPTIONS@", BatchLines(site.actor())},

@@ -28,7 +28,7 @@ struct SlurmFlags {
   bool dry_run = false;
 };
 
-// Runs a command of Slurm and returns its output, or FailedPrecondition with what it printed. The
+// Runs a command of Slurm and returns its output, or Unavailable with what it printed. The
 // shell must need no quotes for `command`.
 absl::StatusOr<std::string> RunSlurm(const std::string& command) {
   std::FILE* pipe = popen(absl::StrCat(command, " 2>&1").c_str(), "r");
@@ -41,7 +41,7 @@ absl::StatusOr<std::string> RunSlurm(const std::string& command) {
   const int status = pclose(pipe);
   absl::StripAsciiWhitespace(&output);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return output;
-  return absl::FailedPreconditionError(absl::StrCat(command, ": ", output));
+  return absl::UnavailableError(absl::StrCat(command, ": ", output));
 }
 
 // The job in the file if Slurm still has it; an empty text otherwise.

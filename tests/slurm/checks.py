@@ -45,7 +45,10 @@ def audit(run: Run) -> dict[str, Any]:
     listed: dict[str, list[str]] = {"stored": [], "evicted": []}
     for name in SHARDS:
         state = run.shared / "shards" / name
-        kind, _, where = (state / "home").read_text().strip().partition(" ")
+        home = "copy data"
+        if run.options.local_shards:
+            home = (state / "home").read_text().strip()
+        kind, _, where = home.partition(" ")
         if kind != "copy":
             raise RuntimeError(f"{name}: its data are not in the shared folder but at {where}")
         port = free_ports(1)[0]

@@ -80,6 +80,9 @@ def parse_arguments() -> argparse.Namespace:
         "--processes", type=int, default=1, help="of the learner: 1 or 2; default: 1"
     )
     parser.add_argument(
+        "--shared-shards", action="store_true", help="shards are in the shared folder only"
+    )
+    parser.add_argument(
         "--binary",
         type=pathlib.Path,
         default=ROOT / "build/bin/mallocmuzero",
@@ -100,7 +103,13 @@ def main() -> int:
     if arguments.only:
         chosen = tuple(scene for scene in LONG if scene.__name__ in arguments.only)
     patience = float(os.environ.get("MALLOCMUZERO_TEST_PATIENCE", "120"))
-    options = Options(arguments.binary.resolve(), patience, arguments.short, arguments.processes)
+    options = Options(
+        binary=arguments.binary.resolve(),
+        patience=patience,
+        is_hurried=arguments.short,
+        processes=arguments.processes,
+        local_shards=not arguments.shared_shards,
+    )
     report = try_all(Run(folder, options), chosen)
     print(json.dumps(report, indent=2))
     if report["failures"] or arguments.keep:

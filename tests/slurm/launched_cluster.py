@@ -52,6 +52,7 @@ SITE = """
 name: "test"
 shared_dir: "shared"
 local_dir: "{folder}/disks/$SLURMD_NODENAME"
+local_shards: {local}
 host_command: "echo 127.0.0.1${{SLURMD_NODENAME#n}}"
 time_limit: "60"
 drain_seconds: 60
@@ -68,6 +69,7 @@ class Options:
     patience: float  # seconds to wait for a condition
     is_hurried: bool
     processes: int  # of the learner
+    local_shards: bool
 
 
 class Run:
@@ -94,7 +96,9 @@ class Run:
         for name, port in zip(SHARDS, ports[4:], strict=True):
             text += SHARD.format(name=name, port=port)
         (self.folder / "cluster.textproto").write_text(text)
-        (self.folder / "site.textproto").write_text(SITE.format(folder=self.folder))
+        (self.folder / "site.textproto").write_text(
+            SITE.format(folder=self.folder, local=str(self.options.local_shards).lower())
+        )
 
     def launch(self, *flags: str) -> str:
         config, site = self.folder / "cluster.textproto", self.folder / "site.textproto"
