@@ -1,16 +1,20 @@
+#include <poll.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/child_process.h"
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "cli/agent/commands.h"
@@ -28,20 +32,24 @@ struct SlurmFlags {
   bool dry_run = false;
 };
 
-// Runs a command of Slurm and returns its output, or Unavailable with what it printed. The
-// shell must need no quotes for `command`.
-absl::StatusOr<std::string> RunSlurm(const std::string& command) {
-  std::FILE* pipe = popen(absl::StrCat(command, " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return absl::InternalError(absl::StrCat(command, ": cannot start"));
+// Runs a command of Slurm and returns its output, or Unavailable with what it printed.
+absl::StatusOr<std::string> RunSlurm(const std::vector<std::string>& command) {
+  std::vector<std::string> whole = {"/usr/bin/env"};
+  whole.insert(whole.end(), command.begin(), command.end());
+  const absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(whole);
+  if (!child.ok()) return child.status();
   std::string output;
-  char buffer[4096];
-  while (const size_t size = std::fread(buffer, 1, sizeof(buffer), pipe)) {
-    output.append(buffer, size);
+  std::string how;
+  while (!(*child)->HasEnded(how)) {
+    pollfd events[] = {{.fd = (*child)->output_fd(), .events = POLLIN, .revents = 0},
+                       {.fd = (*child)->exit_fd(), .events = POLLIN, .revents = 0}};
+    poll(events, std::size(events), -1);
+    output += (*child)->ReadOutput();
   }
-  const int status = pclose(pipe);
+  output += (*child)->ReadOutput();
   absl::StripAsciiWhitespace(&output);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return output;
-  return absl::UnavailableError(absl::StrCat(command, ": ", output));
+  if ((*child)->exit_code() == 0) return output;
+  return absl::UnavailableError(absl::StrCat(absl::StrJoin(command, " "), ": ", output));
 }
 
 // The job in the file if Slurm still has it; an empty text otherwise.
@@ -50,37 +58,37 @@ std::string QueuedJob(const std::string& file) {
   if (!id.ok()) return "";
   const std::string job(absl::StripAsciiWhitespace(*id));
   // squeue fails for an id that Slurm no longer knows.
-  const absl::StatusOr<std::string> queued =
-      RunSlurm(absl::StrCat("squeue --noheader --jobs=", job));
+  const absl::StatusOr<std::string> queued = RunSlurm({"squeue", "--noheader", "--jobs=" + job});
   return queued.ok() && !queued->empty() ? job : "";
 }
 
 // Submits one script and writes the job's id to `file`.
-absl::StatusOr<std::string> Submit(const std::string& command, const std::string& file) {
+absl::StatusOr<std::string> Submit(const std::vector<std::string>& command,
+                                   const std::string& file) {
   const absl::StatusOr<std::string> printed = RunSlurm(command);
   if (!printed.ok()) return printed.status();
   // "ID" or "ID;CLUSTER"
-  const std::string id = printed->substr(0, printed->find(';'));
+  std::string id = printed->substr(0, printed->find(';'));
   MMZ_RETURN_IF_ERROR(WriteFileAtomically(file, absl::StrCat(id, "\n")));
   return id;
 }
 
-std::string ServersCommand(const SlurmLaunch& launch) {
-  return absl::StrCat("sbatch --parsable ", launch.servers_script);
+std::vector<std::string> ServersCommand(const SlurmLaunch& launch) {
+  return {"sbatch", "--parsable", launch.servers_script};
 }
 
 // Actors wait for the servers' first start.
-std::string ActorsCommand(const SlurmLaunch& launch, const std::string& servers) {
-  return absl::StrCat("sbatch --parsable --dependency=after:", servers, " ", launch.actors_script);
+std::vector<std::string> ActorsCommand(const SlurmLaunch& launch, const std::string& servers) {
+  return {"sbatch", "--parsable", "--dependency=after:" + servers, launch.actors_script};
 }
 
 void PrintDryRun(const SlurmLaunch& launch) {
   for (const SlurmLaunch::File& file : launch.files) {
     std::printf("### %s\n\n%s\n", file.path.c_str(), file.text.c_str());
   }
-  std::printf("### What would be run\n\n%s\n", ServersCommand(launch).c_str());
+  std::printf("### What would be run\n\n%s\n", absl::StrJoin(ServersCommand(launch), " ").c_str());
   if (!launch.actors_script.empty()) {
-    std::puts(ActorsCommand(launch, "SERVERS").c_str());
+    std::puts(absl::StrJoin(ActorsCommand(launch, "SERVERS"), " ").c_str());
   }
 }
 
@@ -118,7 +126,7 @@ absl::StatusOr<ExitCode> SubmitAll(const SlurmLaunch& launch, const v1::SlurmSit
     const absl::StatusOr<std::string> actors =
         Submit(ActorsCommand(launch, *servers), launch.actors_job);
     if (!actors.ok()) {
-      RunSlurm(absl::StrCat("scancel ", *servers)).IgnoreError();
+      RunSlurm({"scancel", *servers}).IgnoreError();
       return actors.status();
     }
     absl::StrAppend(&jobs, " ", *actors);
