@@ -62,6 +62,8 @@ constexpr CommandInfo kCommands[] = {
     {"actor", "Run an actor of a cluster: play with the learner's newest weights", nullptr},
     {"serve", "Find mappings for clients over the network, with shared batches", nullptr},
     {"up", "Run a whole cluster on this machine: start every role, keep them running", nullptr},
+    {"launch", "Submit a whole cluster to a batch system", AddLaunchCommand},
+    {"launch slurm", "Submit a whole cluster to Slurm, or print what would be submitted", nullptr},
     {"variant", "Write a program as it would be with more or less fast memory", AddVariantCommand},
     {"compile", "Compile a module with the TPU compiler (libtpu); no TPU is needed",
      AddCompileCommand},

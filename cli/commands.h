@@ -21,6 +21,7 @@ void AddCompileChildCommand(CLI::App& app, CommandBody& body);
 void AddCorpusCommand(CLI::App& app, CommandBody& body);
 void AddExplainCommand(CLI::App& app, CommandBody& body);
 void AddImportCommand(CLI::App& app, CommandBody& body);
+void AddLaunchCommand(CLI::App& app, CommandBody& body);
 void AddMapCommand(CLI::App& app, CommandBody& body);
 void AddOptimizeCommand(CLI::App& app, CommandBody& body);
 void AddOverridesCommand(CLI::App& app, CommandBody& body);

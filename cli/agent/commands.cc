@@ -19,6 +19,9 @@ void AddAgentCommands(CLI::App& app, CommandBody& body) {
         AddStatusCommand, AddTrainCommand, AddUpCommand}) {
     add(app, body);
   }
+  CLI::App* launch = AddSubcommand(app, "launch");
+  launch->require_subcommand(1);
+  AddLaunchSlurmCommand(*launch, body);
   CLI::App* bench = AddSubcommand(app, "bench");
   bench->require_subcommand(1);
   for (const AddCommand add : {AddBenchActorsCommand, AddBenchReplayCommand, AddBenchSearchCommand,

@@ -34,6 +34,9 @@ void AddBenchSelfPlayCommand(CLI::App& parent, CommandBody& body);
 void AddBenchServeCommand(CLI::App& parent, CommandBody& body);
 void AddBenchValuesCommand(CLI::App& parent, CommandBody& body);
 
+// Subcommands of `launch`.
+void AddLaunchSlurmCommand(CLI::App& parent, CommandBody& body);
+
 }  // namespace mallocmuzero::cli
 
 #endif  // MALLOCMUZERO_CLI_AGENT_COMMANDS_H_

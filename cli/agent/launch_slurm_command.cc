@@ -1,0 +1,180 @@
+#include <poll.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/child_process.h"
+#include "base/file_io.h"
+#include "base/status_macros.h"
+#include "cli/agent/commands.h"
+#include "cli/agent/run_role.h"
+#include "cli/command_table.h"
+#include "cluster/slurm_launch.h"
+#include "cluster/slurm_site.h"
+
+namespace mallocmuzero::cli {
+namespace {
+
+struct SlurmFlags {
+  std::string config;
+  std::string site;
+  bool dry_run = false;
+};
+
+// Runs a command of Slurm and returns its output, or Unavailable with what it printed.
+absl::StatusOr<std::string> RunSlurm(const std::vector<std::string>& command) {
+  std::vector<std::string> whole = {"/usr/bin/env"};
+  whole.insert(whole.end(), command.begin(), command.end());
+  const absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(whole);
+  if (!child.ok()) return child.status();
+  std::string output;
+  std::string how;
+  while (!(*child)->HasEnded(how)) {
+    pollfd events[] = {{.fd = (*child)->output_fd(), .events = POLLIN, .revents = 0},
+                       {.fd = (*child)->exit_fd(), .events = POLLIN, .revents = 0}};
+    poll(events, std::size(events), -1);
+    output += (*child)->ReadOutput();
+  }
+  output += (*child)->ReadOutput();
+  absl::StripAsciiWhitespace(&output);
+  if ((*child)->exit_code() == 0) return output;
+  return absl::UnavailableError(absl::StrCat(absl::StrJoin(command, " "), ": ", output));
+}
+
+// The job in the file if Slurm still has it; an empty text otherwise.
+std::string QueuedJob(const std::string& file) {
+  const absl::StatusOr<std::string> id = ReadFile(file);
+  if (!id.ok()) return "";
+  const std::string job(absl::StripAsciiWhitespace(*id));
+  // squeue fails for an id that Slurm no longer knows.
+  const absl::StatusOr<std::string> queued = RunSlurm({"squeue", "--noheader", "--jobs=" + job});
+  return queued.ok() && !queued->empty() ? job : "";
+}
+
+// Submits one script and writes the job's id to `file`.
+absl::StatusOr<std::string> Submit(const std::vector<std::string>& command,
+                                   const std::string& file) {
+  const absl::StatusOr<std::string> printed = RunSlurm(command);
+  if (!printed.ok()) return printed.status();
+  // "ID" or "ID;CLUSTER"
+  std::string id = printed->substr(0, printed->find(';'));
+  MMZ_RETURN_IF_ERROR(WriteFileAtomically(file, absl::StrCat(id, "\n")));
+  return id;
+}
+
+std::vector<std::string> ServersCommand(const SlurmLaunch& launch) {
+  return {"sbatch", "--parsable", launch.servers_script};
+}
+
+// Actors wait for the servers' first start.
+std::vector<std::string> ActorsCommand(const SlurmLaunch& launch, const std::string& servers) {
+  return {"sbatch", "--parsable", "--dependency=after:" + servers, launch.actors_script};
+}
+
+void PrintDryRun(const SlurmLaunch& launch) {
+  for (const SlurmLaunch::File& file : launch.files) {
+    std::printf("### %s\n\n%s\n", file.path.c_str(), file.text.c_str());
+  }
+  std::printf("### What would be run\n\n%s\n", absl::StrJoin(ServersCommand(launch), " ").c_str());
+  if (!launch.actors_script.empty()) {
+    std::puts(absl::StrJoin(ActorsCommand(launch, "SERVERS"), " ").c_str());
+  }
+}
+
+absl::Status WriteFiles(const SlurmLaunch& launch) {
+  for (const std::string& folder : launch.folders) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (!error) {
+      std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
+    }
+    if (error) return absl::InternalError(absl::StrCat(folder, ": ", error.message()));
+  }
+  for (const SlurmLaunch::File& file : launch.files) {
+    MMZ_RETURN_IF_ERROR(WriteFileAtomically(file.path, file.text));
+    if (file.executable && chmod(file.path.c_str(), 0700) != 0) {
+      return absl::InternalError(absl::StrCat(file.path, ": cannot make it executable"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ExitCode> SubmitAll(const SlurmLaunch& launch, const v1::SlurmSite& site) {
+  for (const std::string& file : {launch.servers_job, launch.actors_job}) {
+    const std::string job = QueuedJob(file);
+    if (job.empty()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(site.shared_dir(), ": job ", job,
+                     " of this folder is still queued; scancel it, or choose another shared_dir"));
+  }
+  MMZ_RETURN_IF_ERROR(WriteFiles(launch));
+  const absl::StatusOr<std::string> servers = Submit(ServersCommand(launch), launch.servers_job);
+  if (!servers.ok()) return servers.status();
+  std::string jobs = *servers;
+  if (!launch.actors_script.empty()) {
+    const absl::StatusOr<std::string> actors =
+        Submit(ActorsCommand(launch, *servers), launch.actors_job);
+    if (!actors.ok()) {
+      RunSlurm({"scancel", *servers}).IgnoreError();
+      return actors.status();
+    }
+    absl::StrAppend(&jobs, " ", *actors);
+  }
+  std::printf(
+      "jobs   %s\nlogs   %s/logs\nstatus mallocmuzero status --config %s/cluster.textproto\n"
+      "stop   scancel %s\n",
+      jobs.c_str(), site.shared_dir().c_str(), site.shared_dir().c_str(), jobs.c_str());
+  return ExitCode::kSuccess;
+}
+
+absl::StatusOr<ExitCode> RunLaunchSlurm(const SlurmFlags& flags) {
+  const absl::StatusOr<LoadedConfig> loaded =
+      LoadClusterConfig(flags.config, ConfigScope::kWithPrograms);
+  if (!loaded.ok()) return loaded.status();
+  const absl::StatusOr<v1::SlurmSite> site =
+      flags.site.empty() ? ParseSlurmSite("", flags.config) : ReadSlurmSite(flags.site);
+  if (!site.ok()) return site.status();
+  std::error_code error;
+  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
+  const absl::StatusOr<SlurmLaunch> launch =
+      MakeSlurmLaunch(loaded->config, *site, *loaded->security, binary.string());
+  if (!launch.ok()) return launch.status();
+  if (flags.dry_run) {
+    PrintDryRun(*launch);
+    return ExitCode::kSuccess;
+  }
+  return SubmitAll(*launch, *site);
+}
+
+}  // namespace
+
+void AddLaunchSlurmCommand(CLI::App& parent, CommandBody& body) {
+  CLI::App* command = AddSubcommand(parent, "slurm");
+  const auto flags = std::make_shared<SlurmFlags>();
+  AddConfigOption(*command, flags->config);
+  command
+      ->add_option("--site", flags->site,
+                   "Partitions, resources, folders and time limits (SlurmSite, text). Without it "
+                   "everything has its default.")
+      ->type_name("FILE");
+  command->add_flag("--dry-run", flags->dry_run,
+                    "Prints the scripts and the commands, and submits nothing.");
+  command->footer(
+      "Submits the replay shards and the learner as one heterogeneous job and the actors as a job "
+      "array. docs/slurm.md explains both.");
+  command->callback([flags, &body] { body.run = [flags] { return RunLaunchSlurm(*flags); }; });
+}
+
+}  // namespace mallocmuzero::cli

@@ -1,0 +1,355 @@
+#!/bin/bash
+# Runs one role of the cluster on this node, and restarts its process when it ends:
+#   role.sh replay                 shard number SLURM_PROCID
+#   role.sh learner                process number SLURM_PROCID of the learner
+#   role.sh actor                  actor number SLURM_ARRAY_TASK_ID
+#   role.sh rescue SHARD FOLDER    saves a shard's data from the disk of this node
+#
+# SIGTERM or SIGUSR1 stops the role: its process ends in order, and what only this node has is copied
+# to the shared folder. Exit codes: 0 the role was stopped; 2 its configuration has a mistake; 3 there
+# is nothing to rescue.
+#
+# Files in the shared folder:
+#   addresses/NAME       host:port of a shard, of the learner, or of the "rendezvous" of its processes
+#   configs/ROLE         the configuration of each role, with these addresses
+#   cluster.textproto    the same for `mallocmuzero status`
+#   targets/ROLE.json    where Prometheus finds the role's metrics
+#   shards/NAME/home     where the shard's newest data are: "node NODE FOLDER" or "copy FOLDER"
+#   shards/NAME/copy     the newest complete copy: a folder beside this file
+#   spool/NUMBER         games that a stopped actor could not deliver
+
+set -u
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+readonly role=$1
+readonly poll_seconds=1
+readonly node=${SLURMD_NODENAME:-$(hostname)}
+scratch=$(local_folder)
+readonly scratch
+
+# "limit" once the time limit is near, "asked" after another request to stop.
+stopping=
+child=
+has_data=  # 1 once the shard's newest data are at $data
+trap 'stopping=limit' USR1
+trap 'stopping=${stopping:-asked}' TERM
+# The log ends if the node with the batch script is lost. Data must be saved nevertheless.
+trap '' PIPE
+
+# ---- Addresses and the configuration ----
+
+# Prints the first port from $1 on at which nothing answers on this node.
+free_port() {
+  local port
+  for ((port = $1; port < $1 + 200; ++port)); do
+    (exec 3<>"/dev/tcp/$host/$port") 2>/dev/null || break
+  done
+  echo "$port"
+}
+
+publish() { write_file "$shared/addresses/$1" "$2"; }
+
+# Writes the configuration with all addresses that are known to $config.new. Fails if one is missing.
+assemble() {
+  local text file key
+  text=$(<"$shared/launch/cluster.textproto.in") || return 1
+  for key in "${shards[@]}" learner ${rendezvous_port:+rendezvous}; do
+    file="$shared/addresses/$key"
+    [ -s "$file" ] || { missing=$key; return 1; }
+    text=${text//"%address:$key%"/"$(<"$file")"}
+  done
+  text=${text//"%metrics:$metrics_key%"/"${metrics_address:-}"}
+  text=${text//"%host%"/"$host"}
+  text=${text//"%local%"/"$scratch"}
+  text=${text//"%spool%"/"$scratch/spool.$index"}
+  # A role needs no metrics addresses of others.
+  while [[ $text =~ %metrics:[A-Za-z0-9-]+% ]]; do text=${text//"${BASH_REMATCH[0]}"/}; done
+  printf '%s\n' "$text" >"$config.new"
+}
+
+# Chooses ports, announces the addresses, and waits until the configuration is complete.
+configure() {
+  local port missing
+  host=$(host_of_this_node)
+  metrics_address=
+  if [ -n "$metrics_port" ]; then
+    port=$(free_port $((metrics_port + number)))
+    # The process adds its number to the port.
+    metrics_address=%host%:$((port - number))
+    write_file "$shared/targets/$name.json" \
+      "[{\"targets\": [\"$host:$port\"], \"labels\": {\"role\": \"$role\"}}]"
+  fi
+  if [ -n "$first_port" ]; then
+    address=$host:$(free_port "$first_port")
+    publish "$address_key" "$address"
+    if [ "$role" = learner ] && [ -n "$rendezvous_port" ]; then
+      publish rendezvous "$host:$(free_port "$rendezvous_port")"
+    fi
+  fi
+  until assemble; do
+    [ -z "$stopping" ] || return 1
+    [ "$missing" = "${said:-}" ] || say "$name: waits for the address of $missing"
+    said=$missing
+    sleep "$poll_seconds" & wait $!
+  done
+  mv -f "$config.new" "$config"
+  [ "$name" != learner ] || write_file "$shared/cluster.textproto" "$(<"$config")"
+}
+
+# Whether another role has announced a new address, so that the process needs another configuration.
+config_has_changed() {
+  local missing
+  [ "$role" != replay ] && assemble && ! cmp -s "$config.new" "$config"
+}
+
+# Whether another process has announced itself under the address of this role: Slurm has started the
+# role again elsewhere, because it lost this node.
+is_replaced() {
+  local text
+  [ -n "$first_port" ] && text=$(cat "$shared/addresses/$address_key" 2>/dev/null) &&
+    [ -n "$text" ] && [ "$text" != "$address" ]
+}
+
+# ---- A shard's data ----
+
+# Copies the folder $2 as the newest copy of the shard $1. The copy counts once it is complete.
+save_copy() {
+  local state="$shared/shards/$1" name old
+  name=data.$(date +%s).$node.$$
+  cp -r "$2" "$state/$name.tmp" && mv "$state/$name.tmp" "$state/$name" || return 1
+  write_file "$state/copy" "$name"
+  for old in "$state"/data.*; do
+    [ "$old" = "$state/$name" ] || rm -rf "$old"
+  done
+}
+
+# Moves the data of the shard $1 from the folder $2 of this node to the shared folder.
+bring_home() {
+  [ -d "$2" ] || return 3
+  save_copy "$1" "$2" || return 1
+  write_file "$shared/shards/$1/home" "copy $(<"$shared/shards/$1/copy")"
+  rm -rf "$2"
+}
+
+# Runs `role.sh rescue` on the node $2, as soon as Slurm has the node again.
+fetch_from_node() {
+  local from=$2 folder=$3
+  say "$1: its data are on the disk of $from; waits up to $lost_node_seconds s for that node"
+  # The job that is asked for must not be a step of this one, so it gets none of Slurm's variables.
+  env -i PATH="$PATH" HOME="${HOME:-/}" ${SLURM_CONF:+SLURM_CONF="$SLURM_CONF"} \
+    timeout "$lost_node_seconds" srun "${rescue_options[@]}" --job-name="$cluster-rescue" \
+    --nodelist="$from" --ntasks=1 --chdir=/ "$shared/launch/role.sh" rescue "$1" "$folder" &
+  child=$!
+  while kill -0 "$child" 2>/dev/null; do
+    [ -z "$stopping" ] || kill "$child" 2>/dev/null
+    sleep "$poll_seconds" & wait $!
+  done
+  wait "$child"
+}
+
+# Brings the newest data of the shard to $data.
+restore_shard() {
+  local home kind place folder
+  mkdir -p "$shared/shards/$name" "$(dirname "$data")"
+  exec 9>"$data.lock"
+  flock --timeout 60 9 || { say "$name: another process has $data.lock"; return 1; }
+  home=$(cat "$shared/shards/$name/home" 2>/dev/null)
+  read -r kind place folder <<<"$home"
+  if [ "$kind" = node ] && [ "$place" != "$node" ]; then
+    fetch_from_node "$name" "$place" "$folder" ||
+      say "$name: cannot read the disk of $place; games since the last copy are lost"
+    [ -z "$stopping" ] || return 1
+    kind=copy
+  fi
+  if [ "$kind" = node ] && [ -d "$data" ]; then
+    say "$name: continues with its data on this node"
+  else
+    [ "$kind" != node ] || say "$name: $data is gone; games since the last copy are lost"
+    rm -rf "$data"
+    folder=$(cat "$shared/shards/$name/copy" 2>/dev/null)
+    if [ -n "$folder" ]; then
+      say "$name: takes its data from $shared/shards/$name/$folder"
+      cp -r "$shared/shards/$name/$folder" "$data" || return 1
+    fi
+  fi
+  write_file "$shared/shards/$name/home" "node $node $data" && has_data=1
+}
+
+# Copies the running shard from a consistent copy that it makes of its data.
+copy_running_shard() {
+  local printed
+  printed=$("${mallocmuzero[@]}" replay --config "$config" --shard "$name" --checkpoint) || return 1
+  save_copy "$name" "${printed#"$name: "}"
+  rm -rf "${printed#"$name: "}"
+}
+
+# ---- The process ----
+
+prepare() {
+  case "$role" in
+    replay) [ "$shards_are_local" = 0 ] || restore_shard ;;
+    actor)
+      mkdir -p "$scratch/spool.$index"
+      if [ -z "$(ls -A "$scratch/spool.$index")" ] && [ -d "$shared/spool/$index" ]; then
+        cp -r "$shared/spool/$index/." "$scratch/spool.$index" && rm -rf "$shared/spool/$index"
+      fi
+      ;;
+  esac
+}
+
+# Saves what only this node has.
+drain() {
+  case "$role" in
+    replay)
+      # A process that has replaced this one fetches the data itself.
+      if [ -z "$has_data" ] || is_replaced; then return 0; fi
+      bring_home "$name" "$data" || return 1
+      say "$name: its data are in $shared/shards/$name"
+      ;;
+    actor)
+      local files=("$scratch/spool.$index"/*.spool*)
+      if [ ${#files[@]} -gt 0 ]; then
+        rm -rf "$shared/spool/$index.tmp"
+        cp -r "$scratch/spool.$index" "$shared/spool/$index.tmp" &&
+          rm -rf "$shared/spool/$index" && mv "$shared/spool/$index.tmp" "$shared/spool/$index"
+      fi
+      rm -rf "$scratch/spool.$index"
+      ;;
+  esac
+}
+
+# Runs the process once; returns its exit code. Ends it if the role stops, needs another
+# configuration, or is replaced; $told is then "stop", "address" or "replaced".
+run_process() {
+  local copied=$SECONDS copier=
+  told=
+  "${mallocmuzero[@]}" "${arguments[@]}" --config "$config" &
+  child=$!
+  while kill -0 "$child" 2>/dev/null; do
+    if [ -z "$told" ]; then
+      if [ -n "$stopping" ]; then
+        told=stop
+      elif is_replaced; then
+        told=replaced
+      elif config_has_changed; then
+        told=address
+      fi
+      [ -z "$told" ] || kill -TERM "$child"
+    fi
+    if [ "$role" = replay ] && [ "$copy_seconds" -gt 0 ] && [ -z "$told" ] &&
+      [ "$shards_are_local" = 1 ] && [ $((SECONDS - copied)) -ge "$copy_seconds" ]; then
+      copied=$SECONDS
+      copy_running_shard & copier=$!
+    fi
+    sleep "$poll_seconds" & wait $!
+  done
+  [ -z "$copier" ] || wait "$copier"
+  wait "$child"
+}
+
+run_until_stopped() {
+  local code begin mistakes=0 pause=1
+  while [ -z "$stopping" ]; do
+    configure || break
+    begin=$SECONDS
+    run_process
+    code=$?
+    [ -z "$stopping" ] || break
+    if [ "$told" = replaced ]; then
+      say "$name: runs elsewhere; ends here"
+      break
+    fi
+    if [ "$told" = address ]; then
+      say "$name: another role has a new address"
+      continue
+    fi
+    if [ "$code" = 2 ]; then mistakes=$((mistakes + 1)); else mistakes=0; fi
+    [ "$mistakes" -lt 3 ] || return 2
+    if [ $((SECONDS - begin)) -ge 30 ]; then pause=1; fi
+    say "$name: ended with code $code; starts again in $pause s"
+    sleep "$pause" & wait $!
+    pause=$((pause * 2 > 10 ? 10 : pause * 2))
+  done
+  return 0
+}
+
+# Sets the facts of the role: its name, arguments, address and ports.
+describe_role() {
+  index=${SLURM_PROCID:-0}
+  number=$index  # of the process, in its metrics port
+  first_port=
+  address=
+  address_key=
+  case "$role" in
+    replay)
+      name=${shards[index]}
+      data="$scratch/shards/$name"
+      arguments=(replay --shard "$name")
+      first_port=${shard_ports[index]}
+      metrics_port=${shard_metrics_ports[index]}
+      number=0  # each shard has a metrics port of its own
+      address_key=$name
+      metrics_key=$name
+      ;;
+    learner)
+      name=learner
+      [ "$index" = 0 ] || name=learner.$index
+      arguments=(learner --rank "$index")
+      [ "$index" != 0 ] || first_port=$learner_port
+      metrics_port=$learner_metrics_port
+      address_key=learner
+      metrics_key=learner
+      ;;
+    actor)
+      index=$SLURM_ARRAY_TASK_ID
+      number=$index
+      name=actor.$number
+      arguments=(actor --index "$number")
+      metrics_port=$actor_metrics_port
+      metrics_key=actor
+      if [ "$index" -ge "$actors" ]; then
+        number=$((index - actors))
+        name=reanalyse.$number
+        arguments=(actor --index "$number" --reanalyse)
+        metrics_port=$reanalyse_metrics_port
+        metrics_key=reanalyse
+      fi
+      ;;
+  esac
+  config="$shared/configs/$name.textproto"
+}
+
+if [ "$role" = rescue ]; then
+  exec 9>"$3.lock"
+  # A process of the lost job may still run until Slurm has ended it.
+  flock --timeout 60 9 || exit 1
+  bring_home "$2" "$3"
+  exit
+fi
+
+describe_role
+set_up
+say "$name: job ${SLURM_JOB_ID:-none} on $node, restart ${SLURM_RESTART_COUNT:-0}," \
+  "GPUs ${CUDA_VISIBLE_DEVICES:-none}"
+if [ -n "$first_port" ]; then
+  # An earlier process of this role sees by this that it is replaced, before its data are taken.
+  host=$(host_of_this_node)
+  address=$host:$(free_port "$first_port")
+  publish "$address_key" "$address"
+fi
+code=0
+if prepare; then
+  run_until_stopped
+  code=$?
+elif [ -z "$stopping" ]; then
+  exit 1
+fi
+# Slurm sends further signals while the data are being saved.
+trap '' TERM USR1
+drain || say "$name: its data stay on the disk of $node"
+say "$name: stopped"
+trap - TERM USR1
+if [ "$role" = actor ] && [ "$code" = 0 ]; then
+  [ "$stopping" = limit ] && [ "$goes_on_after_limit" = 0 ] || requeue
+fi
+exit "$code"
