@@ -80,7 +80,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- if and $security.tls.certManager.enabled (not (and $security.tls.serverSecret $security.tls.clientSecret $security.tls.certManager.issuerRef.name)) -}}
 {{- fail "security.tls.certManager: serverSecret, clientSecret and issuerRef.name expected" -}}
 {{- end -}}
-{{- if ne (len .Values.learner.programs) 1 -}}
+{{- if ne (len (default dict .Values.learner.programs)) 1 -}}
 {{- fail "learner.programs: one volume source expected, such as {configMap: {name: programs}}" -}}
 {{- end -}}
 {{- if and .Values.actor.autoscaling.enabled (gt (int .Values.actor.autoscaling.minReplicas) (int .Values.actor.autoscaling.maxReplicas)) -}}
