@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import shutil
@@ -114,6 +115,11 @@ def pod_templates(objects: list[Object]) -> dict[str, Object]:
             for job in each["spec"]["replicatedJobs"]:
                 pods[f"{name}-{job['name']}"] = job["template"]["spec"]["template"]
     return pods
+
+
+def read_json(path: pathlib.Path) -> Object:
+    content: Object = json.loads(path.read_text())
+    return content
 
 
 def config_of(objects: list[Object]) -> str:

@@ -111,6 +111,8 @@ def main() -> None:
                 if definition and definition.get("kind") == "CustomResourceDefinition":
                     write_custom(definition, arguments.output)
                     name = definition["metadata"]["name"]
+                    # Some have labels that a chart fills in.
+                    definition["metadata"] = {"name": name}
                     (installed / f"{name}.json").write_text(json.dumps(definition))
 
 
