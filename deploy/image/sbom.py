@@ -87,7 +87,9 @@ def python_packages(site: pathlib.Path) -> list[Package]:
 
 def our_package(prefix: pathlib.Path, commit: str) -> tuple[Package, list[dict[str, Any]]]:
     """The package of the two executables and of the file of weights, and these files."""
-    ours = package("ours", "mallocmuzero", commit, f"pkg:generic/mallocmuzero@{commit}", "Apache-2.0")
+    ours = package(
+        "ours", "mallocmuzero", commit, f"pkg:generic/mallocmuzero@{commit}", "Apache-2.0"
+    )
     files = []
     for path in sorted(prefix.rglob("*")):
         relative = path.relative_to(prefix)

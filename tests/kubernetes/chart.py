@@ -76,7 +76,9 @@ def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
 def kubeconform(text: str) -> subprocess.CompletedProcess[str]:
     path = tool("kubeconform")
     assert path is not None
-    location = f"{TOOLS}/schemas/{{{{.ResourceKind}}}}-{{{{.Group}}}}-{{{{.ResourceAPIVersion}}}}.json"
+    location = (
+        f"{TOOLS}/schemas/{{{{.ResourceKind}}}}-{{{{.Group}}}}-{{{{.ResourceAPIVersion}}}}.json"
+    )
     return subprocess.run(
         [path, "-strict", "-summary", f"-schema-location={location}", "-"],
         input=text,

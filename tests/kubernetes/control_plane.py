@@ -1,7 +1,7 @@
 """A real control plane of Kubernetes on this machine, with nodes that kwok pretends to be.
 
-The API server, its controllers and the scheduler are real, so objects are checked, admitted, bound and
-scaled as in any cluster. Pods run nothing: kwok reports them as running and ready.
+The API server, its controllers and the scheduler are real, so objects are checked, admitted, bound
+and scaled as in any cluster. Pods run nothing: kwok reports them as running and ready.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def await_(what: str, check: Callable[[], Result]) -> Result:
 
 def plural(kind: str) -> str:
     kind = kind.lower()
-    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}{'es' if kind.endswith('s') else 's'}"
+    return (
+        f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}{'es' if kind.endswith('s') else 's'}"
+    )
 
 
 class ControlPlane:
@@ -65,7 +67,7 @@ class ControlPlane:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._port = free_port()
         self.kubeconfig = folder / "kubeconfig"
-        self._context = ssl._create_unverified_context()  # noqa: S323: a certificate of this test
+        self._context = ssl._create_unverified_context()
 
     def __enter__(self) -> ControlPlane:
         try:
@@ -163,7 +165,7 @@ class ControlPlane:
 
     def _is_ready(self) -> bool:
         try:
-            return self.call("GET", "/readyz", plain=True) == "ok"
+            return bool(self.call("GET", "/readyz", plain=True) == "ok")
         except (ApiError, OSError):
             assert all(each.poll() is None for each in self._processes), "a process has ended"
             return False

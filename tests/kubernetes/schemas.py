@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the schemas of Kubernetes' objects for kubeconform, which then needs no network.
 
-They come from the OpenAPI description of Kubernetes and from definitions of custom resources. Unlike
-there, a field that the description does not have is a mistake: a misspelt field would be dropped.
+They come from the OpenAPI description of Kubernetes and from definitions of custom resources.
+Unlike there, an unknown field is a mistake: Kubernetes would drop a misspelt field.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ class Loader(yaml.SafeLoader):
     """PyYAML reads the scalar `=` as YAML 1.1 defines it; Kubernetes reads it as text."""
 
 
-Loader.add_constructor("tag:yaml.org,2002:value", lambda loader, node: loader.construct_scalar(node))
+def construct_text(loader: Loader, node: yaml.ScalarNode) -> Any:
+    return loader.construct_scalar(node)
+
+
+Loader.add_constructor("tag:yaml.org,2002:value", construct_text)
 
 
 def strict(schema: Any) -> Any:
@@ -67,7 +71,7 @@ def references(schema: Any) -> set[str]:
 def write_core(swagger: pathlib.Path, folder: pathlib.Path) -> None:
     """Writes a file for each kind, with all definitions that it needs."""
     definitions = json.loads(swagger.read_text())["definitions"]
-    kinds = {}
+    kinds: dict[tuple[str, str, str], str] = {}
     for name, definition in definitions.items():
         for each in definition.get("x-kubernetes-group-version-kind", []):
             kinds.setdefault((each["group"], each["version"], each["kind"]), name)

@@ -43,7 +43,9 @@ def labels_of(pod: Object) -> dict[str, str]:
 def roles(objects: list[Object], *components: str) -> list[Object]:
     """The templates of pods of these components."""
     key = "app.kubernetes.io/component"
-    return [pod for pod in chart.pod_templates(objects).values() if labels_of(pod)[key] in components]
+    return [
+        pod for pod in chart.pod_templates(objects).values() if labels_of(pod)[key] in components
+    ]
 
 
 def make_secrets(folder: pathlib.Path) -> None:
@@ -119,7 +121,9 @@ def test_addresses_are_those_of_pods_and_services(objects: list[Object]) -> None
         owner = re.sub(r"-\d+$", "", pod)
         if owner not in pods:
             owner = re.sub(r"-\d+$", "", owner)
-        (found,) = [each for each in of_kind(objects, "Service") if each["metadata"]["name"] == service]
+        (found,) = [
+            each for each in of_kind(objects, "Service") if each["metadata"]["name"] == service
+        ]
         assert found["spec"]["clusterIP"] == "None"
         assert selects(found["spec"]["selector"], labels_of(pods[owner]))
         (container,) = pods[owner]["spec"]["containers"]
@@ -129,7 +133,9 @@ def test_addresses_are_those_of_pods_and_services(objects: list[Object]) -> None
 def test_every_shard_has_its_section_pod_and_volume(objects: list[Object]) -> None:
     config = chart.config_of(objects)
     (shards,) = [
-        each for each in of_kind(objects, "StatefulSet") if each["metadata"]["name"].endswith("replay")
+        each
+        for each in of_kind(objects, "StatefulSet")
+        if each["metadata"]["name"].endswith("replay")
     ]
     names = [f"{shards['metadata']['name']}-{i}" for i in range(shards["spec"]["replicas"])]
     assert re.findall(r'replay \{\n  name: "(.*?)"', config) == names
@@ -230,7 +236,9 @@ def allowed(objects: list[Object], source: Object, target: Object, port: int) ->
                 continue
             for rule in policy["spec"][direction]:
                 ports = rule.get("ports", [{"port": 1, "endPort": 65535}])
-                if not any(each["port"] <= port <= each.get("endPort", each["port"]) for each in ports):
+                if not any(
+                    each["port"] <= port <= each.get("endPort", each["port"]) for each in ports
+                ):
                     continue
                 for each in rule.get(peers, []):
                     selector = each.get("podSelector", {}).get("matchLabels")
@@ -257,7 +265,7 @@ def test_policies_allow_the_calls_of_the_roles_and_no_others() -> None:
     assert not allowed(objects, actor, shard, 9465)
     assert not allowed(objects, shard, first, 7400)
     assert not allowed(objects, actor, actor, 9470)
-    stranger = {"metadata": {"labels": {}}}
+    stranger: Object = {"metadata": {"labels": {}}}
     assert not allowed(objects, stranger, shard, 7410)
 
 

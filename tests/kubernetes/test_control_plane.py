@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pathlib
+import functools
 import re
 from collections.abc import Iterator
 
@@ -60,7 +60,7 @@ def install_definitions(cluster: ControlPlane) -> None:
             continue
         cluster.call("POST", definitions, chart.read_json(path))
         name = path.name.removesuffix(".json")
-        await_(f"the definition {name}", lambda name=name: is_established(cluster, name))
+        await_(f"the definition {name}", functools.partial(is_established, cluster, name))
 
 
 def is_established(cluster: ControlPlane, name: str) -> bool:
@@ -156,7 +156,9 @@ def test_a_release_lives(cluster: ControlPlane) -> None:
     learners = pods(cluster, "learner").values()
     gpu_nodes = {pod["spec"]["nodeName"] for pod in learners}
     assert len(gpu_nodes) == 2, "each process has the GPU of another node"
-    budget = cluster.get(f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{NAME}-replay")
+    budget = cluster.get(
+        f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{NAME}-replay"
+    )
     assert budget["status"]["disruptionsAllowed"] == 1
 
     check_lost_shard(cluster, before[f"{NAME}-replay-1"])
@@ -181,7 +183,9 @@ def test_a_release_lives(cluster: ControlPlane) -> None:
 def check_addresses(cluster: ControlPlane, found: dict[str, chart.Object]) -> None:
     """A pod's name in DNS is its host name and its subdomain, a Service that selects it."""
     text = cluster.get(f"{CORE}/configmaps/{NAME}")["data"]["cluster.textproto"]
-    addresses = re.findall(r' address: "([^.]*)\.([^.]*)\.training\.svc\.cluster\.local:(\d+)"', text)
+    addresses = re.findall(
+        r' address: "([^.]*)\.([^.]*)\.training\.svc\.cluster\.local:(\d+)"', text
+    )
     assert len(addresses) == 5
     for host, service, port in addresses:
         spec = found[host]["spec"]
@@ -240,4 +244,4 @@ def test_control_plane_is_the_version_of_the_schemas(cluster: ControlPlane) -> N
     version = cluster.call("GET", "/version")
     major, minor, _ = chart.KUBERNETES.split(".")
     assert (version["major"], version["minor"]) == (major, minor)
-    assert control_plane.NODES == len(cluster.items("/api/v1/nodes"))
+    assert len(cluster.items("/api/v1/nodes")) == control_plane.NODES
