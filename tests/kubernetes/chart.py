@@ -28,7 +28,6 @@ VALUE_SETS: dict[str, list[str]] = {
         "values-real.yaml",
         "learner.kind=JobSet",
         "learner.jobSet.queue=gpus",
-        "learner.jobSet.exclusiveTopology=cloud.google.com/gke-nodepool",
     ],
     "hpa": [
         "values-real.yaml",
