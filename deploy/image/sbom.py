@@ -81,6 +81,8 @@ def python_packages(site: pathlib.Path) -> list[Package]:
         name, version = header["Name"].lower().replace("_", "-"), header["Version"]
         if name != "torch" and not name.startswith("nvidia-"):
             continue
+        if ".so" not in (metadata.parent / "RECORD").read_text():
+            continue
         packages.append(package("pypi", name, version, f"pkg:pypi/{name}@{version}"))
     return packages
 

@@ -86,7 +86,7 @@ def kubeconform(text: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def template(values: list[str]) -> subprocess.CompletedProcess[str]:
+def template(values: list[str], *files: pathlib.Path) -> subprocess.CompletedProcess[str]:
     return helm(
         "template",
         RELEASE,
@@ -94,11 +94,12 @@ def template(values: list[str]) -> subprocess.CompletedProcess[str]:
         f"--namespace={NAMESPACE}",
         f"--kube-version={KUBERNETES}",
         *value_flags(values),
+        *(f"--values={file}" for file in files),
     )
 
 
-def render(values: list[str]) -> list[Object]:
-    done = template(values)
+def render(values: list[str], *files: pathlib.Path) -> list[Object]:
+    done = template(values, *files)
     assert done.returncode == 0, done.stderr
     return [each for each in yaml.safe_load_all(done.stdout) if each]
 
