@@ -120,6 +120,8 @@ class ControlPlane:
             f"--cert-dir={self._folder}/certificates",
             f"--token-auth-file={tokens}",
             "--authorization-mode=RBAC",
+            # No proxy brings calls to the address of a Service.
+            "--enable-aggregator-routing=true",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}",

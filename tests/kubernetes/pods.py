@@ -1,8 +1,8 @@
 """Runs the pods of the chart on this machine, in the file system of a real image.
 
 It does what a node does with a pod: a network namespace with an address of its own, names in DNS
-(here in /etc/hosts), a read-only root, volumes in the form that the kubelet gives them, the user and the
-environment of the pod. Needs root.
+(here in /etc/hosts), a read-only root, volumes in the form that the kubelet gives them, the user of
+the pod and its environment. Needs root.
 """
 
 from __future__ import annotations

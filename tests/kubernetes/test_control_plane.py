@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pathlib
 import re
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ import control_plane
 import pytest
 from chart import NAMESPACE, RELEASE, VALUE_SETS
 from control_plane import ApiError, ControlPlane, await_
+from external_metrics import Adapter
 
 pytestmark = pytest.mark.control_plane
 
@@ -245,3 +247,36 @@ def test_control_plane_is_the_version_of_the_schemas(cluster: ControlPlane) -> N
     major, minor, _ = chart.KUBERNETES.split(".")
     assert (version["major"], version["minor"]) == (major, minor)
     assert len(cluster.items("/api/v1/nodes")) == control_plane.NODES
+
+
+def test_the_autoscaler_follows_the_demand(cluster: ControlPlane, tmp_path: pathlib.Path) -> None:
+    adapter = Adapter(tmp_path)
+    adapter.register(cluster)
+    settings = [
+        "actor.autoscaling.enabled=true",
+        "actor.autoscaling.kind=HPA",
+        "actor.autoscaling.minReplicas=2",
+        "actor.autoscaling.maxReplicas=9",
+        "actor.autoscaling.scaleUpSeconds=1",
+        "actor.autoscaling.scaleDownSeconds=1",
+    ]
+    install(cluster, "install", [*VALUE_SETS["small"], *STORAGE, *settings])
+    path = f"{APPS}/deployments/{NAME}-actor"
+
+    def actors() -> int:
+        return int(cluster.get(path)["spec"]["replicas"])
+
+    await_("the least number of actors", lambda: actors() == 2)
+    adapter.value = 2.0
+    await_("the largest number of actors", lambda: actors() == 9)
+    # Neither side waits: the number stays.
+    adapter.value = 1.05
+    asked = len(adapter.asked)
+    await_("some decisions", lambda: len(adapter.asked) > asked + 5)
+    assert actors() == 9
+    adapter.value = 0.2
+    await_("the least number of actors", lambda: actors() == 2)
+    assert f"/namespaces/{NAMESPACE}/mallocmuzero_actor_demand" in adapter.asked[-1]
+    assert f"release%3D{RELEASE}" in adapter.asked[-1]
+    cluster.helm("uninstall", RELEASE, f"--namespace={NAMESPACE}")
+    adapter.close()
