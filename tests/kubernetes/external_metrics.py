@@ -1,4 +1,4 @@
-"""An adapter for external metrics, as prometheus-adapter is one: it answers with a number of a test."""
+"""An adapter for external metrics, like prometheus-adapter: it answers with a number of a test."""
 
 from __future__ import annotations
 

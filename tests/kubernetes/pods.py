@@ -68,7 +68,8 @@ class Pod:
         self.name = name
         self.template = template
         self.address = address
-        self.namespace = f"mmz-{address.rsplit('.', 1)[1]}"
+        # Unique, and short enough for the name of an interface.
+        self.namespace = f"mz{os.getpid() % 100000}n{address.rsplit('.', 1)[1]}"
         self.log = folder / f"{name}.log"
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -157,14 +158,14 @@ class Node:
             if pod.process is not None:
                 pod.process.kill()
                 pod.process.wait()
+            # The end in the bridge, which the other end would outlive for a while.
+            subprocess.run(["ip", "link", "delete", f"v{pod.namespace}"], capture_output=True)
             subprocess.run(["ip", "netns", "delete", pod.namespace], capture_output=True)
         run("ip", "link", "delete", self._bridge)
 
     def _connect(self, pod: Pod) -> None:
         inside = ["ip", "-n", pod.namespace]
-        if f"{pod.namespace} " in subprocess.run(
-            ["ip", "netns", "list"], check=True, capture_output=True, text=True
-        ).stdout.replace("\n", " "):
+        if pathlib.Path("/run/netns", pod.namespace).exists():
             return
         run("ip", "netns", "add", pod.namespace)
         end = f"v{pod.namespace}"
