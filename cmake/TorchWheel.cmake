@@ -24,3 +24,7 @@ target_link_libraries(torch INTERFACE
   -Wl,--push-state,--no-as-needed ${MMZ_TORCH_LIBRARIES} -Wl,--pop-state)
 target_compile_definitions(torch INTERFACE
   USE_DISTRIBUTED USE_C10D_GLOO $<$<BOOL:${MMZ_TORCH_torch_cuda}>:USE_CUDA USE_C10D_NCCL>)
+
+# Installed executables look for LibTorch first where an image has it (deploy/image/build).
+set(CMAKE_INSTALL_RPATH
+  "$ORIGIN/../../lib/mallocmuzero/torch/lib" "${MALLOCMUZERO_TORCH_WHEEL}/lib")

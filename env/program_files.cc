@@ -21,6 +21,11 @@ absl::StatusOr<std::vector<std::string>> FindPrograms(const std::string& folder)
   std::error_code error;
   for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
+    // A volume of Kubernetes has each file in a hidden folder and a link to it beside that folder.
+    if (absl::StartsWith(it->path().filename().string(), ".")) {
+      it.disable_recursion_pending();
+      continue;
+    }
     const std::string path = it->path().string();
     if (absl::EndsWith(path, ".program") || absl::EndsWith(path, ".program.zst")) {
       paths.push_back(path);

@@ -12,7 +12,8 @@
 
 namespace mallocmuzero {
 
-// Paths of every .program and .program.zst below `folder`, sorted. NotFound if there is no folder.
+// Paths of every .program and .program.zst below `folder`, sorted, without hidden files and folders
+// (".NAME"). NotFound if there is no folder.
 absl::StatusOr<std::vector<std::string>> FindPrograms(const std::string& folder);
 
 // The programs of these files and of all files below these folders. Errors name the file, or say

@@ -42,6 +42,15 @@ TEST(ProgramFiles, ReadsFilesAndWhatIsBelowFolders) {
   EXPECT_EQ((*set)[2].name(), "b");
 }
 
+TEST(ProgramFiles, FindsEachFileOfAKubernetesVolumeOnce) {
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/program_files_volume_test");
+  std::filesystem::remove_all(folder);
+  WriteProgram(folder + "/..2026_11_24/a.program", "a", 1);
+  std::filesystem::create_directory_symlink("..2026_11_24", folder + "/..data");
+  std::filesystem::create_symlink("..data/a.program", folder + "/a.program");
+  EXPECT_THAT(*FindPrograms(folder), ElementsAre(folder + "/a.program"));
+}
+
 TEST(ProgramFiles, NamesWhatIsNotThere) {
   EXPECT_THAT(FindPrograms("/no/such/folder").status().message(), HasSubstr("/no/such/folder"));
   EXPECT_THAT(LoadPrograms({"/no/such.program"}).status().message(), HasSubstr("/no/such.program"));

@@ -1,0 +1,10 @@
+{{/* The spec of a claim. The argument has size, storageClassName and accessModes. */}}
+{{- define "mallocmuzero.claim" -}}
+accessModes:
+  {{- toYaml .accessModes | nindent 2 }}
+{{- with .storageClassName }}
+storageClassName: {{ . }}
+{{- end }}
+resources:
+  requests: {storage: {{ .size }}}
+{{- end -}}

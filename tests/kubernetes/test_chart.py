@@ -1,0 +1,350 @@
+"""Tests of the chart in deploy/helm that need helm and no cluster."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+
+import chart
+import pytest
+from chart import VALUE_SETS, Object
+
+pytestmark = pytest.mark.skipif(
+    chart.tool("helm") is None, reason="no helm: scripts/kubernetes-tools builds it"
+)
+
+BINARY = pathlib.Path(
+    os.environ.get("MALLOCMUZERO_BINARY", chart.ROOT / "build" / "bin" / "mallocmuzero")
+)
+# Seconds within which a role stops after SIGTERM: docs/operations.md.
+STOP_SECONDS = 10
+
+
+@pytest.fixture(scope="module", params=VALUE_SETS, ids=list(VALUE_SETS))
+def objects(request: pytest.FixtureRequest) -> list[Object]:
+    return chart.render(VALUE_SETS[request.param])
+
+
+def of_kind(objects: list[Object], kind: str) -> list[Object]:
+    return [each for each in objects if each["kind"] == kind]
+
+
+def selects(selector: dict[str, str], labels: dict[str, str]) -> bool:
+    return selector.items() <= labels.items()
+
+
+def labels_of(pod: Object) -> dict[str, str]:
+    labels: dict[str, str] = pod["metadata"]["labels"]
+    return labels
+
+
+def roles(objects: list[Object], *components: str) -> list[Object]:
+    """The templates of pods of these components."""
+    key = "app.kubernetes.io/component"
+    return [
+        pod for pod in chart.pod_templates(objects).values() if labels_of(pod)[key] in components
+    ]
+
+
+def make_secrets(folder: pathlib.Path) -> None:
+    """The files of the Secrets, with the names in the pods, as the operator would make them."""
+    (folder / "tls").mkdir()
+    key, certificate = folder / "tls" / "tls.key", folder / "tls" / "tls.crt"
+    subprocess.run(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=x"
+        f" -keyout {key} -out {certificate}".split(),
+        check=True,
+        capture_output=True,
+    )
+    (folder / "tls" / "ca.crt").write_bytes(certificate.read_bytes())
+    for name in ("token", "admin-token"):
+        (folder / name).mkdir()
+        (folder / name / "token").write_text("0123456789abcdef\n")
+
+
+@pytest.mark.parametrize("values", VALUE_SETS.values(), ids=VALUE_SETS)
+def test_lint_finds_nothing(values: list[str]) -> None:
+    done = chart.helm("lint", "--strict", str(chart.CHART), *chart.value_flags(values))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[WARNING]" not in done.stdout
+
+
+@pytest.mark.skipif(
+    chart.tool("kubeconform") is None or not (chart.TOOLS / "schemas").is_dir(),
+    reason="no kubeconform with schemas: scripts/kubernetes-tools makes them",
+)
+@pytest.mark.parametrize("values", VALUE_SETS.values(), ids=VALUE_SETS)
+def test_objects_have_the_fields_of_their_schemas(values: list[str]) -> None:
+    done = chart.template(values)
+    assert done.returncode == 0, done.stderr
+    checked = chart.kubeconform(done.stdout)
+    assert checked.returncode == 0, checked.stdout
+    # A field that does not exist is found, so the schemas are strict.
+    misspelt = chart.kubeconform(done.stdout.replace("terminationGracePeriod", "termGracePeriod"))
+    assert "additional properties 'termGracePeriodSeconds' not allowed" in misspelt.stdout
+
+
+@pytest.mark.skipif(not BINARY.exists(), reason=f"{BINARY} is not built")
+def test_the_binary_accepts_the_configuration(
+    objects: list[Object], tmp_path: pathlib.Path
+) -> None:
+    make_secrets(tmp_path)
+    text = chart.config_of(objects).replace("/etc/mallocmuzero/", f"{tmp_path}/")
+    # Each host becomes a loopback address, at which no server answers.
+    hosts = sorted(set(re.findall(r"[a-z0-9.-]+\.svc\.cluster\.local", text)))
+    for i, host in enumerate(hosts):
+        text = text.replace(host, f"127.77.1.{i + 1}")
+    config = tmp_path / "cluster.textproto"
+    config.write_text(text)
+    done = subprocess.run(
+        [BINARY, "status", "--config", config], capture_output=True, text=True, timeout=60
+    )
+    # 2 would be a mistake in the configuration, 1 says that no role answers.
+    assert done.returncode == 1, done.stderr
+    assert "learner" in done.stdout
+    for shard in re.findall(r'name: "(.*?)"', text):
+        assert shard in done.stdout
+
+
+def test_addresses_are_those_of_pods_and_services(objects: list[Object]) -> None:
+    config = chart.config_of(objects)
+    pods = chart.pod_templates(objects)
+    addresses = re.findall(r' address: "([^:]*):(\d+)"\n  listen_address: "0.0.0.0:(\d+)"', config)
+    assert len(addresses) == config.count("replay {") + 1
+    for host, port, listens in addresses:
+        pod, service, namespace, rest = host.split(".", 3)
+        assert (namespace, rest, listens) == (chart.NAMESPACE, "svc.cluster.local", port)
+        # Pods of a StatefulSet have its name and a number, those of a JobSet the name of the job
+        # and two numbers.
+        owner = re.sub(r"-\d+$", "", pod)
+        if owner not in pods:
+            owner = re.sub(r"-\d+$", "", owner)
+        (found,) = [
+            each for each in of_kind(objects, "Service") if each["metadata"]["name"] == service
+        ]
+        assert found["spec"]["clusterIP"] == "None"
+        assert selects(found["spec"]["selector"], labels_of(pods[owner]))
+        (container,) = pods[owner]["spec"]["containers"]
+        assert {"name": "rpc", "containerPort": int(port)} in container["ports"]
+
+
+def test_every_shard_has_its_section_pod_and_volume(objects: list[Object]) -> None:
+    config = chart.config_of(objects)
+    (shards,) = [
+        each
+        for each in of_kind(objects, "StatefulSet")
+        if each["metadata"]["name"].endswith("replay")
+    ]
+    names = [f"{shards['metadata']['name']}-{i}" for i in range(shards["spec"]["replicas"])]
+    assert re.findall(r'replay \{\n  name: "(.*?)"', config) == names
+    assert re.findall(r'data_dir: "(.*?)"', config) == [f"/data/{name}" for name in names]
+    (claim,) = shards["spec"]["volumeClaimTemplates"]
+    mounts = shards["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
+    assert {"name": claim["metadata"]["name"], "mountPath": "/data"} in mounts
+
+
+def test_every_process_of_the_learner_has_its_rank_and_metrics_port(objects: list[Object]) -> None:
+    config = chart.config_of(objects)
+    processes = re.search(r"processes: (\d+)", config)
+    first_port = re.search(r'learner \{[^}]*metrics_address: "0.0.0.0:(\d+)"', config)
+    assert processes is not None and first_port is not None
+    learners = roles(objects, "learner")
+    assert len(learners) == int(processes[1])
+    for rank, pod in enumerate(learners):
+        (container,) = pod["spec"]["containers"]
+        assert container["args"][:3] == ["learner", "--rank", str(rank)]
+        metrics = {"name": "metrics", "containerPort": int(first_port[1]) + rank}
+        assert metrics in container["ports"]
+        (data,) = [each for each in pod["spec"]["volumes"] if each["name"] == "data"]
+        assert ("persistentVolumeClaim" in data) == (rank == 0)
+
+
+def test_pods_have_no_rights(objects: list[Object]) -> None:
+    for pod in chart.pod_templates(objects).values():
+        spec = pod["spec"]
+        assert spec["automountServiceAccountToken"] is False
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["runAsUser"] == 10001
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in spec["containers"]:
+            context = container["securityContext"]
+            assert context["readOnlyRootFilesystem"] is True
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["capabilities"] == {"drop": ["ALL"]}
+            assert "memory" in container["resources"]["limits"]
+
+
+def test_pods_are_probed_and_have_time_to_stop(objects: list[Object]) -> None:
+    for pod in roles(objects, "replay", "learner", "actor", "reanalyse"):
+        (container,) = pod["spec"]["containers"]
+        for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
+            assert container[probe]["httpGet"] == {"path": path, "port": "metrics"}
+        assert pod["spec"]["terminationGracePeriodSeconds"] >= 2 * STOP_SECONDS
+
+
+def test_mounts_have_volumes(objects: list[Object]) -> None:
+    claims = {
+        each["metadata"]["name"]: {
+            claim["metadata"]["name"] for claim in each["spec"].get("volumeClaimTemplates", [])
+        }
+        for each in of_kind(objects, "StatefulSet")
+    }
+    for name, pod in chart.pod_templates(objects).items():
+        volumes = {each["name"] for each in pod["spec"]["volumes"]} | claims.get(name, set())
+        for container in pod["spec"]["containers"]:
+            assert {each["name"] for each in container["volumeMounts"]} == volumes
+
+
+def test_files_of_the_configuration_are_mounted(objects: list[Object]) -> None:
+    files = re.findall(r'"/etc/mallocmuzero/(.*?)/', chart.config_of(objects))
+    for pod in chart.pod_templates(objects).values():
+        for container in pod["spec"]["containers"]:
+            mounted = {each["mountPath"] for each in container["volumeMounts"]}
+            wanted = {f"/etc/mallocmuzero/{folder}" for folder in files}
+            # Only shards need the token of administrators.
+            if labels_of(pod)["app.kubernetes.io/component"] != "replay":
+                wanted -= {"/etc/mallocmuzero/admin-token"}
+            assert wanted == {
+                path
+                for path in mounted
+                if path.startswith("/etc/mallocmuzero/") and not path.endswith("/config")
+            }
+
+
+def test_selectors_find_their_pods_and_no_others(objects: list[Object]) -> None:
+    pods = chart.pod_templates(objects)
+    for each in objects:
+        if each["kind"] not in ("StatefulSet", "Deployment"):
+            continue
+        selector = each["spec"]["selector"]["matchLabels"]
+        found = [name for name, pod in pods.items() if selects(selector, labels_of(pod))]
+        assert found == [each["metadata"]["name"]]
+    for budget in of_kind(objects, "PodDisruptionBudget"):
+        selector = budget["spec"]["selector"]["matchLabels"]
+        found = [name for name, pod in pods.items() if selects(selector, labels_of(pod))]
+        assert found == [budget["metadata"]["name"]]
+
+
+def allowed(objects: list[Object], source: Object, target: Object, port: int) -> bool:
+    """Whether the policies let the pod `source` connect to a port of the pod `target`."""
+
+    def permits(pod: Object, peer: Object, direction: str, peers: str) -> bool:
+        for policy in of_kind(objects, "NetworkPolicy"):
+            if not selects(policy["spec"]["podSelector"]["matchLabels"], labels_of(pod)):
+                continue
+            for rule in policy["spec"][direction]:
+                ports = rule.get("ports", [{"port": 1, "endPort": 65535}])
+                if not any(
+                    each["port"] <= port <= each.get("endPort", each["port"]) for each in ports
+                ):
+                    continue
+                for each in rule.get(peers, []):
+                    selector = each.get("podSelector", {}).get("matchLabels")
+                    if selector is not None and selects(selector, labels_of(peer)):
+                        return True
+        return False
+
+    return permits(source, target, "egress", "to") and permits(target, source, "ingress", "from")
+
+
+def test_policies_allow_the_calls_of_the_roles_and_no_others() -> None:
+    objects = chart.render(VALUE_SETS["real"])
+    (shard,) = roles(objects, "replay")
+    first, second = roles(objects, "learner")
+    (actor,) = roles(objects, "actor")
+    (reanalyser,) = roles(objects, "reanalyse")
+    (status,) = roles(objects, "test")
+    for caller in (first, second, actor, reanalyser, status):
+        assert allowed(objects, caller, shard, 7410)
+        assert allowed(objects, caller, first, 7400)
+    assert allowed(objects, second, first, 7500)
+    assert allowed(objects, first, second, 40000)
+    assert not allowed(objects, actor, first, 7500)
+    assert not allowed(objects, actor, shard, 9465)
+    assert not allowed(objects, shard, first, 7400)
+    assert not allowed(objects, actor, actor, 9470)
+    stranger: Object = {"metadata": {"labels": {}}}
+    assert not allowed(objects, stranger, shard, 7410)
+
+
+@pytest.mark.parametrize("kind", ["KEDA", "HPA"])
+def test_the_autoscaler_asks_for_the_error_over_its_buffer(kind: str) -> None:
+    objects = chart.render([*VALUE_SETS["real"], f"actor.autoscaling.kind={kind}"])
+    if kind == "KEDA":
+        (scaler,) = of_kind(objects, "ScaledObject")
+        (trigger,) = scaler["spec"]["triggers"]
+        assert trigger["metadata"]["threshold"] == "1"
+        query = trigger["metadata"]["query"]
+    else:
+        (scaler,) = of_kind(objects, "HorizontalPodAutoscaler")
+        (metric,) = scaler["spec"]["metrics"]
+        assert metric["external"]["target"] == {"type": "Value", "value": "1"}
+        (rules,) = of_kind(objects, "PrometheusRule")
+        (rule,) = rules["spec"]["groups"][0]["rules"]
+        assert rule["record"] == metric["external"]["metric"]["name"]
+        query = rule["expr"]
+    buffer = re.search(r"error_buffer: (\d+)", chart.config_of(objects))
+    assert buffer is not None
+    assert f"/ {buffer[1]}, -1, 1)" in query
+    assert 'namespace="training",service="run1-mallocmuzero-replay"' in query
+    (deployment,) = [
+        each
+        for each in of_kind(objects, "Deployment")
+        if each["metadata"]["name"] == scaler["spec"]["scaleTargetRef"]["name"]
+    ]
+    # The Deployment must not undo what the autoscaler does.
+    assert "replicas" not in deployment["spec"]
+
+
+def checksums(objects: list[Object]) -> set[str]:
+    return {
+        pod["metadata"]["annotations"]["checksum/config"]
+        for name, pod in chart.pod_templates(objects).items()
+        if not name.endswith("status")
+    }
+
+
+def test_pods_restart_for_other_settings_but_not_for_more_actors() -> None:
+    before = checksums(chart.render(VALUE_SETS["small"]))
+    assert len(before) == 1
+    assert checksums(chart.render([*VALUE_SETS["small"], "actor.replicas=5"])) == before
+    assert checksums(chart.render([*VALUE_SETS["small"], "actor.threads=2"])) != before
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (["actor.replicaz=3"], "additional properties 'replicaz' not allowed"),
+        (["replay.shards=0"], "minimum: got 0, want 1"),
+        (["replay.terminationGracePeriodSeconds=5"], "minimum: got 5, want 10"),
+        (["security.allowInsecureNetwork=false"], "security: set tls.serverSecret"),
+        (["learner.programs=null"], "learner.programs: one volume source expected"),
+        (["security.tls.certManager.enabled=true"], "security.tls.certManager: serverSecret"),
+        (
+            ["actor.autoscaling.enabled=true", "actor.autoscaling.minReplicas=20"],
+            "actor.autoscaling: minReplicas is above maxReplicas",
+        ),
+    ],
+)
+def test_wrong_values_are_refused(settings: list[str], reason: str) -> None:
+    done = chart.template([*VALUE_SETS["small"], *settings])
+    assert done.returncode != 0
+    assert reason in done.stderr
+
+
+def test_objects_of_long_release_names_have_valid_names() -> None:
+    done = chart.helm(
+        "template",
+        "r" * 53,
+        str(chart.CHART),
+        f"--kube-version={chart.KUBERNETES}",
+        *chart.value_flags([*VALUE_SETS["job-set"], "reanalyse.replicas=1"]),
+    )
+    assert done.returncode == 0, done.stderr
+    names = re.findall(r"^  name: (\S+)$", done.stdout, re.MULTILINE)
+    # A StatefulSet adds 11 characters to the label of its pods.
+    assert names and all(len(name) <= 52 for name in names)
+    hosts = re.findall(r'address: "([^.]*)\.', done.stdout)
+    assert all(len(host) <= 63 for host in hosts)
