@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.version import VERSION
 
 VERSIONS = {"jax": "1", "jaxlib": "1", "libtpu": "1"}
 
@@ -28,6 +29,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "compiler" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def binaries_of_this_version(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spares fake binaries the answer to --version, except in the tests of that check."""
+    if "checks_version" not in request.keywords:
+        version = (VERSION, None)
+        monkeypatch.setattr("mallocmuzero_xla.binary_path.binary_version", lambda _: version)
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
+from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.capture import capture_reference
 from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.command import add_capture_arguments, capture_limits, run_command
 from mallocmuzero_xla.environment import require_compiler
-from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.loop_cli import (
     add_optimize,
     add_verify,

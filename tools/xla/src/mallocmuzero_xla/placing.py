@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.chips import Chip, chip_here, find_chip
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
-from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.lowering import Traced, trace
 from mallocmuzero_xla.options_cache import cache_folder
 from mallocmuzero_xla.place_search import SearchLimits, search
