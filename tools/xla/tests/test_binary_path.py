@@ -70,7 +70,7 @@ def test_binary_that_says_no_version_is_refused(
 
 def test_binary_of_another_commit_than_its_wheel_is_refused(packaged: pathlib.Path) -> None:
     write_binary(packaged / "mallocmuzero", f"mallocmuzero {VERSION} (commit badbad)")
-    with pytest.raises(UsageError, match="is from commit badbad, and the package .* from c0ffee"):
+    with pytest.raises(UsageError, match=r"is from commit badbad, and the package .* from c0ffee"):
         find_binary()
 
 
