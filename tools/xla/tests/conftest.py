@@ -41,6 +41,12 @@ def binaries_of_this_version(
         monkeypatch.setattr("mallocmuzero_xla.binary_path.binary_version", lambda _: version)
 
 
+@pytest.fixture(autouse=True)
+def machine_with_a_tpu_v4i(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that name no chip run as on a machine that has one."""
+    monkeypatch.setattr("mallocmuzero_xla.chips.chip_here", lambda: "tpu_v4i")
+
+
 @pytest.fixture
 def fake_compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeCompiler:
     """Puts fake_child.py in place of the compile process.
@@ -83,6 +89,9 @@ class World:
             monkeypatch.setattr(f"mallocmuzero_xla.worker.{constant}", command)
         for module in ("store", "saved_capture", "options_cache"):
             monkeypatch.setattr(f"mallocmuzero_xla.{module}.compiler_versions", lambda: VERSIONS)
+        # The package has a function of this module's name, which hides it.
+        optimize = sys.modules["mallocmuzero_xla.optimize"]
+        monkeypatch.setattr(optimize, "compiler_versions", lambda: VERSIONS)
         binary = self._file.with_name("mallocmuzero")
         line = f'exec {sys.executable} {self.script} {self._file} "$@"'
         binary.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")

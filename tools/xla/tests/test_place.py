@@ -335,6 +335,7 @@ class Device:
         ("TPU v5p", "tpu_v5p"),
         ("TPU v6 lite", "tpu_v6e"),
         ("TPU v6e", "tpu_v6e"),
+        ("TPU7x", "tpu7x"),
     ],
 )
 def test_chip_is_that_of_the_machine(monkeypatch: pytest.MonkeyPatch, kind: str, chip: str) -> None:
@@ -343,11 +344,11 @@ def test_chip_is_that_of_the_machine(monkeypatch: pytest.MonkeyPatch, kind: str,
     assert chip_here() == chip
 
 
-@pytest.mark.parametrize(("platform", "kind"), [("tpu", "TPU7x"), ("gpu", "NVIDIA H100")])
+@pytest.mark.parametrize(("platform", "kind"), [("tpu", "TPU v9"), ("gpu", "NVIDIA H100")])
 def test_chip_is_not_guessed(monkeypatch: pytest.MonkeyPatch, platform: str, kind: str) -> None:
     on_cpu(monkeypatch)
     monkeypatch.setattr(jax, "devices", lambda: [Device(platform, kind)])
-    with pytest.raises(UsageError, match=f"jax runs on '{kind}' here: expected one of tpu_v4i"):
+    with pytest.raises(UsageError, match=f"jax runs on '{kind}' here: name the chip .*tpu_v6e"):
         chip_here()
 
 

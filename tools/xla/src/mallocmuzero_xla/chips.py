@@ -53,6 +53,14 @@ CHIPS = {
 }
 
 
+def chosen_chip(name: str | None, topology: str | None = None) -> Chip:
+    """Returns the chip called `name`, or this machine's own if `name` is None.
+
+    Raises UsageError if there is no such chip, or this machine has none.
+    """
+    return find_chip(name or chip_here(), topology)
+
+
 def find_chip(name: str, topology: str | None = None) -> Chip:
     """Returns the chip called `name`, with `topology` in place of its default topology."""
     if name not in CHIPS:
@@ -92,8 +100,8 @@ def chip_here() -> str:
     name = chip_of_kind(device.device_kind) if device.platform == "tpu" else None
     if name is None:
         raise UsageError(
-            f"no chip named, and jax runs on {device.device_kind!r} here: expected one of "
-            f"{', '.join(CHIPS)}"
+            f"no chip named, and jax runs on {device.device_kind!r} here: name the chip to compile "
+            f"for, one of {', '.join(CHIPS)}"
         )
     return name
 

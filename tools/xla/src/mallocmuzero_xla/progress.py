@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
+from collections.abc import Callable
 
-from tqdm import tqdm
+from tqdm.auto import tqdm
+
+_LOG = logging.getLogger("mallocmuzero_xla")
 
 # Interval of status lines in a log, which should neither fall silent for minutes nor fill up.
 _STATUS_SECONDS = 30.0
@@ -54,23 +58,33 @@ class Progress:
 class LoopProgress:
     """Shows the progress of a search: a changing line on a terminal, or lines at intervals."""
 
-    def __init__(self, quiet: bool = False) -> None:
-        self._quiet = quiet
+    def __init__(self, quiet: bool = False, listener: Callable[[str], None] | None = None) -> None:
+        """`quiet` shows nothing; `listener` gets every line all the same."""
+        self.quiet = quiet
+        self._listener = listener
         self._told = time.monotonic()
         self._live = sys.stderr.isatty() and not quiet
         self._shown = ""
 
     def status(self, line: str) -> None:
         """Shows the state of the search; outside a terminal only at intervals."""
+        if self._listener is not None:
+            self._listener(line)
         if self._live:
             print(f"\r{line:{len(self._shown)}}", end="", file=sys.stderr, flush=True)
             self._shown = line
         elif time.monotonic() - self._told >= _STATUS_SECONDS:
-            self.note(line)
+            self._show(line)
 
     def note(self, line: str) -> None:
-        """Shows a line that stays."""
-        if self._quiet:
+        """Shows a line that stays, and logs it at level INFO."""
+        _LOG.info("%s", line)
+        if self._listener is not None:
+            self._listener(line)
+        self._show(line)
+
+    def _show(self, line: str) -> None:
+        if self.quiet:
             return
         self._told = time.monotonic()
         if self._shown:
