@@ -23,6 +23,8 @@ from mallocmuzero_xla import (
     load_placed,
     place,
 )
+from mallocmuzero_xla.applying import apply
+from mallocmuzero_xla.artefact import load_artefact
 from mallocmuzero_xla.chips import chip_here, chip_of_kind
 from mallocmuzero_xla.place_cli import describe_placed
 from mallocmuzero_xla.placed_file import PlacedFile
@@ -78,6 +80,23 @@ def test_output_of_the_binary_is_saved_and_runs(fake: FakeSearch, tmp_path: path
     assert placed.load()(threes(), threes()).tolist() == [9.0] * 4
     placed.save(tmp_path / "f.placed")
     assert load_placed(tmp_path / "f.placed", add)(threes(), threes()).tolist() == [9.0] * 4
+
+
+def test_artefact_beside_the_executable_is_applied_if_both_belong_together(
+    fake: FakeSearch, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "f.placed"
+    run().save(path)
+    artefact = load_artefact(f"{path}.json")
+    assert (artefact.gain, artefact.chip) == (pytest.approx(0.1), "tpu_v6e")
+    # The fake search returns an executable that multiplies, for a function that adds.
+    assert apply(add, f"{path}.json")(threes(), threes()).tolist() == [9.0] * 4
+    path.write_bytes(path.read_bytes() + b" ")
+    assert apply(add, f"{path}.json")(threes(), threes()).tolist() == [6.0] * 4
+    path.unlink()
+    assert apply(add, f"{path}.json")(threes(), threes()).tolist() == [6.0] * 4
+    assert "f.placed is not the executable of" in caplog.text
+    assert "f.placed: No such file" in caplog.text
 
 
 def test_binary_is_told_what_to_do(fake: FakeSearch) -> None:
@@ -433,7 +452,7 @@ def has_optimize() -> bool:
     """Whether there is a binary whose `optimize` accepts the arguments of place()."""
     import subprocess
 
-    from mallocmuzero_xla.importer import find_binary
+    from mallocmuzero_xla.binary_path import find_binary
 
     try:
         binary = find_binary()

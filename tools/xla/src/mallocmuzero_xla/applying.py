@@ -41,7 +41,7 @@ class AppliedFunction:
         self.reason = reason
         self._plain = jit_of(fn, options)
         self._registry = registry
-        self._chosen: dict[Any, Callable[..., Any]] = {}
+        self._chosen: dict[Any, Any] = {}
         self._logged: set[str] = set()
         self.__name__ = getattr(fn, "__name__", "function")
         if reason:
@@ -67,7 +67,7 @@ class AppliedFunction:
         return AppliedLowered(self, self._plain.lower(*args, **kwargs))
 
     def compiled(self, lowered: Any, given: Mapping[str, Any]) -> Any:
-        """Returns `lowered`, compiled with an artefact's options and then those given; else None."""
+        """Returns `lowered`, compiled with an artefact's options and those given, or None."""
         self.artefact, self.reason = self._registry.find(lowered)
         if self.artefact is None:
             self._log(self.reason)
@@ -80,7 +80,7 @@ class AppliedFunction:
             self._fall_back(f"does not compile with the options: {in_one_line(error)}")
             return None
 
-    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Returns a jax.stages.Compiled, or the function of jax.jit."""
         try:
             lowered = self._plain.lower(*args, **kwargs)
@@ -118,8 +118,8 @@ class AppliedLowered:
 def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> Any:
     """Returns jax.jit(fn, **jit_options), compiled with options where an artefact fits.
 
-    Nothing that is wrong with an artefact raises: the function then runs as jax.jit compiles it, and
-    one line of the log (logger "mallocmuzero_xla", level WARNING) says why.
+    Nothing that is wrong with an artefact raises. The function then runs as jax.jit compiles it,
+    and one line of the log (logger "mallocmuzero_xla", level WARNING) says why.
 
     Args:
         fn: a function, or a result of jax.jit, then without `jit_options`.

@@ -1,4 +1,4 @@
-"""Shell command check: says whether an artefact still fits a function and the installed compiler."""
+"""Shell command check: says whether an artefact still fits function and compiler."""
 
 from __future__ import annotations
 

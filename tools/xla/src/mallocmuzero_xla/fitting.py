@@ -62,7 +62,7 @@ class Registry:
     """Artefacts of many functions, chips or compilers, for code that compiles many functions."""
 
     def __init__(self, artefacts: Iterable[Artefact] = ()) -> None:
-        """Holds `artefacts`; of several that fit, the one with the fewest expected cycles counts."""
+        """Holds `artefacts`; of several that fit, the one with the fewest cycles counts."""
         self._artefacts = sorted(artefacts, key=lambda artefact: artefact.expected_cycles)
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class Registry:
     def find(self, lowered: Any) -> tuple[Artefact | None, str]:
         """Returns the artefact that fits a jax.stages.Lowered, or None and the reason."""
         target = target_of(lowered)
-        reasons = {}
+        reasons: dict[int, str] = {}
         for artefact in self._artefacts:
             problems = list(misfits(artefact, target))
             if not problems:

@@ -13,7 +13,6 @@ from mallocmuzero_xla.artefact import SUFFIX, Artefact, Executable, file_sha256
 from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.chips import Chip, chosen_chip
-from mallocmuzero_xla.environment import compiler_versions
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.lowering import LoweredProgram, Traced, trace
 from mallocmuzero_xla.options_cache import cache_folder
@@ -135,14 +134,18 @@ def place(
         optimized_cycles=float(found.report["optimized_cycles"]),
         report=found.report,
         file=file,
-        artefact=_artefact(traced.program, target, found.report, limits),
+        artefact=_artefact(traced.program, target, found.report, limits, file),
         fn=fn,
         jit_options=jit_options,
     )
 
 
 def _artefact(
-    program: LoweredProgram, chip: Chip, report: Mapping[str, Any], limits: SearchLimits
+    program: LoweredProgram,
+    chip: Chip,
+    report: Mapping[str, Any],
+    limits: SearchLimits,
+    file: PlacedFile,
 ) -> Artefact:
     names = ("best_round", "best_scoped_limit_bytes", "default_error", "from_cache")
     found = {name: report[name] for name in names if name in report}
@@ -152,7 +155,7 @@ def _artefact(
         chip=chip.name,
         topology=program.topology_name,
         devices=len(program.device_ids),
-        versions=compiler_versions(),
+        versions=dict(file.header.versions),
         fingerprint=program.fingerprint,
         default_cycles=None if default is None else float(default),
         expected_cycles=float(report["optimized_cycles"]),

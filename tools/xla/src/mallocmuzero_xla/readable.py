@@ -1,7 +1,7 @@
 """Compiles a program to text, also where jax cannot print the compiled module.
 
-jax's parser of modules refuses some that the compiler makes, such as asynchronous gathers on v6e. The
-binary compiles such a program through the compiler's C API, and prints its module with its own printer.
+jax's parser of modules refuses some that the compiler makes, such as asynchronous gathers on v6e.
+The binary compiles such a program through the compiler's C API, and prints its module itself.
 """
 
 from __future__ import annotations
