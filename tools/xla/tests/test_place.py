@@ -88,7 +88,8 @@ def test_artefact_beside_the_executable_is_applied_if_both_belong_together(
     path = tmp_path / "f.placed"
     run().save(path)
     artefact = load_artefact(f"{path}.json")
-    assert (artefact.gain, artefact.chip) == (pytest.approx(0.1), "tpu_v6e")
+    assert artefact.gain == pytest.approx(0.1)
+    assert artefact.chip == "tpu_v6e"
     # The fake search returns an executable that multiplies, for a function that adds.
     assert apply(add, f"{path}.json")(threes(), threes()).tolist() == [9.0] * 4
     path.write_bytes(path.read_bytes() + b" ")
@@ -310,6 +311,7 @@ def test_interrupt_before_there_is_anything_is_an_interrupt(fake: FakeSearch) ->
         run()
 
 
+@pytest.mark.without_tpu
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -317,7 +319,7 @@ def test_interrupt_before_there_is_anything_is_an_interrupt(fake: FakeSearch) ->
         ({"rounds": 0}, "rounds 0: expected 1 or more"),
         ({"threads": -1}, "threads -1: expected 1 or more"),
         ({"chip": "tpu_v9"}, "unknown chip 'tpu_v9'"),
-        ({"chip": None}, "no chip named, and jax runs on 'cpu' here: expected one of tpu_v4i"),
+        ({"chip": None}, "no chip named, and jax runs on 'cpu' here: name the chip"),
         ({"donate_argnum": 0}, "jax.jit with donate_argnum"),
     ],
 )
@@ -409,6 +411,7 @@ def test_shell_prints_one_object(
     assert json.loads(capsys.readouterr().out) == {**REPORT, "from_cache": False}
 
 
+@pytest.mark.without_tpu
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
