@@ -111,6 +111,24 @@ def test_other_shapes_run_by_default_and_the_first_ones_stay_fast() -> None:
     assert "are not those of the search" in fast.reason
 
 
+def test_arguments_committed_to_the_only_device_are_the_same_program() -> None:
+    device = jax.devices()[0]
+    one = jax.sharding.SingleDeviceSharding(device)
+    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=one) for x in inputs()]
+    artefact = artefact_of(step, *shapes, donate_argnums=1)
+    committed = [jax.device_put(x, device) for x in inputs()]
+    for args in (inputs(), committed):
+        fast = apply(step, artefact, donate_argnums=1)
+        fast(*args)
+        assert fast.artefact == artefact, fast.reason
+
+
+def test_other_donation_is_another_program() -> None:
+    fast = apply(step, artefact_of(step, *inputs(), donate_argnums=1))
+    fast(*inputs())
+    assert fast.artefact is None
+
+
 def test_static_arguments_and_donation_are_those_of_jit() -> None:
     options = {"static_argnums": 2, "donate_argnums": 1}
     artefact = artefact_of(step, *inputs(), 3, **options)

@@ -9,7 +9,8 @@ from typing import Any
 from mallocmuzero_xla.artefact import Artefact
 from mallocmuzero_xla.chips import chip_of_kind
 from mallocmuzero_xla.environment import versions_of
-from mallocmuzero_xla.lowering import devices_of, text_sha256
+from mallocmuzero_xla.fingerprint import fingerprint
+from mallocmuzero_xla.lowering import devices_of, text_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +38,11 @@ def target_of(lowered: Any) -> Target:
     kind = str(devices[0].device_kind)
     platform = str(devices[0].platform)
     return Target(
-        text_sha256(lowered), chip_of_kind(kind), kind, len(devices), versions_of(platform)
+        fingerprint(text_of(lowered), len(devices)),
+        chip_of_kind(kind),
+        kind,
+        len(devices),
+        versions_of(platform),
     )
 
 

@@ -25,6 +25,7 @@ from mallocmuzero_xla.errors import (
     UsageError,
     in_one_line,
 )
+from mallocmuzero_xla.fingerprint import fingerprint
 from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
 
 
@@ -39,7 +40,7 @@ class LoweredProgram:
         compile_options: a serialised xla.CompileOptionsProto (shardings, device assignment).
         base_options: the user's compiler options, part of every compile.
         sha256: hash of everything that reaches the compiler, without source locations.
-        fingerprint: `text_sha256` of the function, which is the same on every machine.
+        fingerprint: identifies the function on every machine (fingerprint.py).
     """
 
     function: str
@@ -149,10 +150,14 @@ def jit_of(fn: Callable[..., Any], options: Mapping[str, Any]) -> Any:
 
 def text_sha256(lowered: Any) -> str:
     """Returns the SHA-256 of a jax.stages.Lowered, without source locations."""
+    return hashlib.sha256(text_of(lowered).encode()).hexdigest()
+
+
+def text_of(lowered: Any) -> str:
+    """Returns the StableHLO of a jax.stages.Lowered, without source locations."""
     from jax._src.interpreters import mlir
 
-    text = mlir.module_to_string(lowered._lowering._hlo, enable_debug_info=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return str(mlir.module_to_string(lowered._lowering._hlo, enable_debug_info=False))
 
 
 def devices_of(lowered: Any) -> list[Any]:
@@ -287,7 +292,7 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         compile_options=serialised_options,
         base_options=base_options,
         sha256=hashlib.sha256(repr(identity).encode()).hexdigest(),
-        fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+        fingerprint=fingerprint(text, len(device_ids)),
     )
 
 
