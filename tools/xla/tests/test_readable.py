@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from mallocmuzero_xla import readable
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.capture import capture
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CompileError, UnprintableError
 from mallocmuzero_xla.lowering import LoweredProgram
@@ -77,3 +79,24 @@ def test_without_a_binary_the_reason_and_the_remedy_are_said(
     monkeypatch.setenv("MALLOCMUZERO_BINARY", "/absent")
     with pytest.raises(CompileError, match=r"cannot print .*sees 3\), and .*no such executable"):
         readable.readable_text(program(), CHIPS["tpu_v6e"], {})
+
+
+@pytest.mark.compiler
+def test_module_with_an_asynchronous_gather_is_captured_and_priced() -> None:
+    import jax
+    import jax.numpy as jnp
+
+    def embed(table: object, ids: object, weights: object) -> object:
+        return jax.nn.gelu(jnp.take(table, ids, axis=0) @ weights)
+
+    args = [
+        jax.ShapeDtypeStruct(shape, kind)
+        for shape, kind in (
+            ((262144, 2048), jnp.bfloat16),
+            ((8, 1024), jnp.int32),
+            ((2048, 4096), jnp.bfloat16),
+        )
+    ]
+    captured = capture(embed, *args, chip="tpu_v6e", samples=0, progress=False)
+    assert "async-update" in captured.hlo["default"]
+    assert Binary().module_cycles(captured.hlo["default"], "tpu_v6e") > 0

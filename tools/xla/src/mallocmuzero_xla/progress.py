@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal, a line for each step elsewhere."""
+"""Progress on stderr: a bar on a terminal and in a notebook, a line for each step elsewhere."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ _LOG = logging.getLogger("mallocmuzero_xla")
 _STATUS_SECONDS = 30.0
 
 
+def _can_redraw() -> bool:
+    """Whether stderr is a terminal or the output of a notebook, where a line may be replaced."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
 class Progress:
     """Counts finished steps. Any thread may call `report`."""
 
@@ -25,7 +30,7 @@ class Progress:
         self._done = 0
         self._started = time.monotonic()
         self._lock = threading.Lock()
-        show_bar = sys.stderr.isatty() and not quiet
+        show_bar = _can_redraw() and not quiet
         self._bar = tqdm(total=total, unit="compile") if show_bar else None
 
     def report(self, what: str, problem: str | None = None) -> None:
@@ -63,7 +68,7 @@ class LoopProgress:
         self.quiet = quiet
         self._listener = listener
         self._told = time.monotonic()
-        self._live = sys.stderr.isatty() and not quiet
+        self._live = _can_redraw() and not quiet
         self._shown = ""
 
     def status(self, line: str) -> None:
