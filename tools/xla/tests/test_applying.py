@@ -21,9 +21,11 @@ from mallocmuzero_xla.artefact import Artefact, load_artefact  # noqa: E402
 from mallocmuzero_xla.environment import versions_of  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
 from mallocmuzero_xla.fitting import Registry, target_of  # noqa: E402
+from mallocmuzero_xla.optimize import Optimized  # noqa: E402
 
 # An option of the CPU's compiler, in the place of those of a TPU's.
 OPTIONS = {"xla_cpu_max_isa": "AVX2"}
+JIT = {"donate_argnums": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -241,6 +243,17 @@ def test_of_several_that_fit_the_fastest_counts() -> None:
     slow = artefact_of(step, *inputs())
     fast = dataclasses.replace(slow, expected_cycles=800.0)
     assert Registry([slow, fast]).find(jax.jit(step).lower(*inputs()))[0] == fast
+
+
+def test_result_of_a_search_applies_and_saves_itself(tmp_path: pathlib.Path) -> None:
+    artefact = artefact_of(step, *inputs(), donate_argnums=1)
+    found = Optimized(OPTIONS, 1000.0, 900.0, 1.0, None, {}, artefact, False, step, JIT)
+    assert found.gain == pytest.approx(0.1)
+    fast = found.jit()
+    fast(*inputs())
+    assert fast.artefact == artefact
+    found.save(tmp_path / "step.json")
+    assert load_artefact(tmp_path / "step.json") == artefact
 
 
 def test_saved_artefact_is_read_as_it_was(tmp_path: pathlib.Path) -> None:
