@@ -99,5 +99,5 @@ def test_module_with_an_asynchronous_gather_is_captured_and_priced() -> None:
         )
     ]
     captured = capture(embed, *args, chip="tpu_v6e", samples=0, progress=False)
-    assert "async-update" in captured.hlo["default"]
+    assert "custom-call-update(" in captured.hlo["default"]
     assert Binary().module_cycles(captured.hlo["default"], "tpu_v6e") > 0
