@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +13,6 @@
 #include <ctime>
 #include <filesystem>
 #include <mutex>
-#include <random>
 #include <set>
 #include <string>
 #include <system_error>
@@ -36,11 +36,11 @@ constexpr int kMostAttempts = 100;
 // On a file system without locks, a file that was not written to for this long is a leftover.
 constexpr time_t kLeftoverSeconds = 3600;
 
+// 64 random bits. std::random_device would need arc4random, which glibc lacks before version 2.36.
 std::string RandomDigits() {
-  static std::mutex mutex;
-  static std::random_device random;
-  const std::lock_guard<std::mutex> lock(mutex);
-  const uint64_t number = uint64_t{random()} << 32 | random();
+  uint64_t number = 0;
+  while (getrandom(&number, sizeof(number), 0) < 0 && errno == EINTR) {
+  }
   return absl::StrCat(absl::Hex(number, absl::kZeroPad16));
 }
 

@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "compiler/module_format.h"
 #include "compiler/options.h"
 #include "mallocmuzero/v1/compile.pb.h"
+#include "simulator/hlo/read_module.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -41,6 +43,7 @@ struct CompileFlags {
   std::string compile_options;
   bool no_assignment = false;
   std::string module;
+  std::string text;
   std::string executable;
   std::string timeout = "10m";
   bool json = false;
@@ -87,18 +90,28 @@ absl::StatusOr<v1::CompileRequest> MakeRequest(const CompileFlags& flags) {
 }
 
 absl::Status CheckOutputs(const CompileFlags& flags) {
-  for (const std::string& output : {flags.module, flags.executable}) {
+  std::set<std::string> outputs;
+  for (const std::string& output : {flags.module, flags.text, flags.executable}) {
     if (output.empty()) continue;
     MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(output, {flags.hlo, flags.compile_options}));
+    if (outputs.insert(output).second) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(output, ": --module, --text and --executable are to be different files"));
   }
-  if (flags.module.empty() || flags.module != flags.executable) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(flags.module, ": --module and --executable are to be two files"));
+  return absl::OkStatus();
 }
 
 absl::Status WriteOutputs(const CompileFlags& flags, const v1::CompiledProgram& program) {
+  std::string text;
+  if (!flags.text.empty()) {
+    absl::StatusOr<std::string> printed = hlo::HloTextOf(program.module(), flags.hlo);
+    if (!printed.ok()) return printed.status();
+    text = *std::move(printed);
+  }
   const std::pair<const std::string&, const std::string&> files[] = {
-      {flags.module, program.module()}, {flags.executable, program.executable()}};
+      {flags.module, program.module()},
+      {flags.text, text},
+      {flags.executable, program.executable()}};
   for (const auto& [path, bytes] : files) {
     if (path.empty()) continue;
     const absl::Status written = WriteFileAtomically(path, bytes);
@@ -155,10 +168,10 @@ std::string ReportText(const v1::CompileReport& report, const CompileFlags& flag
   }
   std::string text =
       absl::StrCat(report.hlo(), " compiled for ", report.topology(), "\n\n", FactList(facts));
-  for (const std::string& output : {flags.module, flags.executable}) {
+  for (const std::string& output : {flags.module, flags.text, flags.executable}) {
     if (!output.empty()) absl::StrAppend(&text, "\nwrote ", output);
   }
-  if (!flags.module.empty() || !flags.executable.empty()) text += '\n';
+  if (text.back() != '\n') text += '\n';
   return text;
 }
 
@@ -220,6 +233,11 @@ void AddOptions(CLI::App& command, CompileFlags& flags) {
   command
       .add_option("--module", flags.module,
                   "Writes the compiled module (HloModuleProto) to this file.")
+      ->type_name("FILE");
+  command
+      .add_option("--text", flags.text,
+                  "Writes the compiled module as HLO text to this file: without source locations, "
+                  "shardings and large literals.")
       ->type_name("FILE");
   command
       .add_option("--executable", flags.executable,

@@ -22,6 +22,7 @@ constexpr CompilerChip kChips[] = {
     {"tpu_v5e", "v5e:1x1", kVfVmemAssignment, 16 * kMebibyte},
     {"tpu_v5p", "v5p:2x2x1", kVfVmemAssignment, 16 * kMebibyte},
     {"tpu_v6e", "v6e:1x1", kGfVmemAssignment, 32 * kMebibyte},
+    {"tpu7x", "tpu7x:1x1x1", kGfVmemAssignment, 32 * kMebibyte},
 };
 
 }  // namespace

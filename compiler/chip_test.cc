@@ -31,7 +31,8 @@ TEST(CompilerChip, NamesTopologyAndAssignmentOption) {
 TEST(CompilerChip, SaysWhichChipsThereAre) {
   const absl::Status status = FindCompilerChip("tpu_v9").status();
   EXPECT_TRUE(absl::IsNotFound(status));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("tpu_v4i, tpu_v5e, tpu_v5p, tpu_v6e"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("tpu_v4i, tpu_v5e, tpu_v5p, tpu_v6e, tpu7x"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("tpu_v9"));
 }
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from mallocmuzero_xla.builders import load_registry
 from mallocmuzero_xla.capture import lower_job
-from mallocmuzero_xla.chips import Chip, find_chip
+from mallocmuzero_xla.chips import Chip, chosen_chip
 from mallocmuzero_xla.command import add_capture_arguments, capture_limits, run_command
 from mallocmuzero_xla.environment import prepare_environment, require_compiler
 from mallocmuzero_xla.errors import UsageError
@@ -154,7 +154,7 @@ def _capture(arguments: argparse.Namespace) -> int:
         variants = standard_variants(arguments.samples)
     request = ZooRequest(
         registry=arguments.registry,
-        chip=find_chip(arguments.chip, arguments.topology),
+        chip=chosen_chip(arguments.chip, arguments.topology),
         output=arguments.output,
         variants=variants,
         only=tuple(arguments.only),

@@ -21,12 +21,12 @@ import tempfile
 from typing import Any
 
 import corpus
+from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.capture import lower_job
 from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError
-from mallocmuzero_xla.importer import find_binary
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.trial_compiler import TrialCompiler
 

@@ -16,7 +16,7 @@ import tempfile
 from typing import Any
 
 import corpus
-from mallocmuzero_xla.importer import find_binary
+from mallocmuzero_xla.binary_path import find_binary
 
 
 def run(*words: str | pathlib.Path) -> dict[str, Any]:

@@ -13,8 +13,8 @@
 
 namespace mallocmuzero {
 
-// The names that LoadHardware knows without a file, sorted: tpu_v4, tpu_v4i, tpu_v5e, tpu_v5p,
-// tpu_v6e.
+// The names that LoadHardware knows without a file, sorted: tpu7x, tpu_v4, tpu_v4i, tpu_v5e,
+// tpu_v5p, tpu_v6e.
 std::vector<std::string> BuiltInHardwareNames();
 
 // The built-in chip of that name, or, if there is none, the checked v1.Hardware message in the file

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 TEST(Hardware, BuiltInChipsAreValid) {
   EXPECT_THAT(BuiltInHardwareNames(),
-              ElementsAre("tpu_v4", "tpu_v4i", "tpu_v5e", "tpu_v5p", "tpu_v6e"));
+              ElementsAre("tpu7x", "tpu_v4", "tpu_v4i", "tpu_v5e", "tpu_v5p", "tpu_v6e"));
   for (const std::string& name : BuiltInHardwareNames()) {
     const absl::StatusOr<v1::Hardware> hardware = LoadHardware(name);
     ASSERT_TRUE(hardware.ok()) << hardware.status();
@@ -41,6 +41,7 @@ TEST(Hardware, VmemChipsSetScopedMemoryAside) {
       {"tpu_v5e", (128 - 16) * 1024},
       {"tpu_v5p", (64 - 16) * 1024 - 64},
       {"tpu_v6e", (128 - 32) * 1024 - 64},
+      {"tpu7x", (64 - 32) * 1024 - 64},
   };
   for (const auto& [name, kibibytes] : left_kibibytes) {
     const absl::StatusOr<v1::Hardware> chip = LoadHardware(name);
@@ -61,8 +62,8 @@ TEST(Hardware, LoadsAFile) {
 TEST(Hardware, UnknownNameListsTheKnownOnes) {
   const absl::Status status = LoadHardware("tpu_v9").status();
   EXPECT_EQ(status.message(),
-            "hardware: tpu_v9 is neither a file nor one of tpu_v4, tpu_v4i, tpu_v5e, tpu_v5p, "
-            "tpu_v6e");
+            "hardware: tpu_v9 is neither a file nor one of tpu7x, tpu_v4, tpu_v4i, tpu_v5e, "
+            "tpu_v5p, tpu_v6e");
 }
 
 TEST(Hardware, ErrorsNameFileAndField) {

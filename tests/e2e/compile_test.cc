@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/xla/compile_options.pb.h"
+#include "mallocmuzero/xla/hlo.pb.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
@@ -87,6 +88,31 @@ TEST(Compile, StartsFromGivenOptionsAndAnotherTopology) {
   EXPECT_EQ(OptionsIn(executable).executable_build_options().num_partitions(), 8);
 }
 
+TEST(Compile, WritesTheModuleAsText) {
+  xla::HloModuleProto module;
+  module.set_name("f");
+  module.set_entry_computation_name("main");
+  module.set_entry_computation_id(1);
+  xla::HloComputationProto& main = *module.add_computations();
+  main.set_name("main");
+  main.set_id(1);
+  main.set_root_id(2);
+  xla::HloInstructionProto& x = *main.add_instructions();
+  x.set_name("x");
+  x.set_opcode("parameter");
+  x.set_id(2);
+  x.mutable_shape()->set_element_type(11);  // F32
+  const TemporaryFolder folder;
+  // The fake compiler returns the module as it got it.
+  const std::string hlo = folder.Write("f.pb", module.SerializeAsString());
+  const RunResult result = RunMallocmuzero(Arguments(hlo, {"--text", folder.Path("f.hlo")}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string text = ReadAll(folder.Path("f.hlo"));
+  EXPECT_THAT(text, StartsWith("HloModule f"));
+  EXPECT_THAT(text, HasSubstr("x = f32[]"));
+  EXPECT_THAT(text, HasSubstr("parameter(0)"));
+}
+
 TEST(Compile, FailsInOneLineWhereTheCompilerDoes) {
   const TemporaryFolder folder;
   const std::string output = folder.Path("out.pb");
@@ -124,7 +150,8 @@ TEST(Compile, RefusesBadInput) {
   expect(Arguments(good, {"--timeout", "never"}), "--timeout: 'never'");
   expect(Arguments(good, {"--topology", "unknown"}), "does not know 'unknown': no such topology");
   expect(Arguments(good, {"--module", good}), "would be written over");
-  expect(Arguments(good, {"--module", "x", "--executable", "x"}), "two files");
+  expect(Arguments(good, {"--module", "x", "--executable", "x"}), "different files");
+  expect(Arguments(good, {"--module", "x", "--text", "x"}), "different files");
   expect(Arguments(good, {"--compile-options", folder.Write("o.pb", "no options")}),
          "o.pb: a serialized xla.CompileOptionsProto expected");
   expect({"compile", "--hlo", good, "--chip", "tpu_v9", "--libtpu", kFake}, "not for tpu_v9");

@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.version import VERSION
 
 VERSIONS = {"jax": "1", "jaxlib": "1", "libtpu": "1"}
 
@@ -28,6 +29,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "compiler" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def binaries_of_this_version(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spares fake binaries the answer to --version, except in the tests of that check."""
+    if "checks_version" not in request.keywords:
+        version = (VERSION, None)
+        monkeypatch.setattr("mallocmuzero_xla.binary_path.binary_version", lambda _: version)
+
+
+@pytest.fixture(autouse=True)
+def machine_with_a_tpu_v4i(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that name no chip run as on a machine that has one."""
+    if "without_tpu" not in request.keywords:
+        monkeypatch.setattr("mallocmuzero_xla.chips.chip_here", lambda: "tpu_v4i")
 
 
 @pytest.fixture
@@ -72,6 +90,9 @@ class World:
             monkeypatch.setattr(f"mallocmuzero_xla.worker.{constant}", command)
         for module in ("store", "saved_capture", "options_cache"):
             monkeypatch.setattr(f"mallocmuzero_xla.{module}.compiler_versions", lambda: VERSIONS)
+        # The package has a function of this module's name, which hides it.
+        optimize = sys.modules["mallocmuzero_xla.optimize"]
+        monkeypatch.setattr(optimize, "compiler_versions", lambda: VERSIONS)
         binary = self._file.with_name("mallocmuzero")
         line = f'exec {sys.executable} {self.script} {self._file} "$@"'
         binary.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")

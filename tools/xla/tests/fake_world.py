@@ -25,6 +25,7 @@ from typing import Any
 # `strict`: overrides that fail the compile. `moves`: by mapping, all_fast or all_hbm; `mismatched`:
 # tensors that are not as wanted, with the override that helps; `late`: overrides that make the
 # program wait for a copy, with the override that starts it earlier and the cycles that it saves.
+# `default_fails`: the message of all compiles without a limit of scoped memory.
 # `solved`: the cycles of each solver's mapping; `corpus`: program names. A limit of scoped
 # memory of N KiB counts as an override limit_N; everything in HBM under it costs what
 # all_hbm_under_N says, and nothing else.
@@ -82,7 +83,9 @@ def answer_jobs(world: dict[str, Any], action: str) -> None:
                 stream.write(" ".join([action, *sorted(asked), *unset]) + "\n")
             if limit and any("memory_space_assignment" in name for name in job["options"]):
                 asked = [f"all_hbm_under_{limit}"]
-            if unset:
+            if not limit and "default_fails" in world:
+                reply["error"] = world["default_fails"]
+            elif unset:
                 name = unset[0].partition("=")[0]
                 reply["error"] = f"INVALID_ARGUMENT: No such compile option: '{name}'"
             else:

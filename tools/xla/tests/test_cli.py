@@ -15,6 +15,8 @@ from conftest import FakeCompiler
 import mallocmuzero_xla
 from mallocmuzero_xla import cli
 
+MACHINES = "(default: this machine's, where it has one)"
+
 
 def capture(output: pathlib.Path, *more: str) -> int:
     return cli.main(["capture", "m:f", "--output", str(output), *more])
@@ -23,6 +25,22 @@ def capture(output: pathlib.Path, *more: str) -> int:
 @pytest.fixture
 def compiler_present(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "require_compiler", lambda: None)
+
+
+@pytest.mark.usefixtures("compiler_present")
+def test_no_error_is_a_traceback(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr(cli, "capture_reference", fail)
+    assert capture(tmp_path / "out") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("mallocmuzero-xla: unexpected RuntimeError: two lines; please report")
+    monkeypatch.setenv("MALLOCMUZERO_DEBUG", "1")
+    with pytest.raises(RuntimeError):
+        capture(tmp_path / "out")
 
 
 @pytest.mark.usefixtures("compiler_present")
@@ -179,8 +197,8 @@ def test_texts_of_another_program_or_chip_are_not_replaced(
     [
         (["--help"], ["Exit status: 0", "2 wrong usage"]),
         (["--version"], ["mallocmuzero-xla "]),
-        (["capture", "--help"], ["(default: tpu_v4i)"]),
-        (["optimize", "--help"], ["(default: tpu_v4i)", "placements at most (default: 8)"]),
+        (["capture", "--help"], [MACHINES]),
+        (["optimize", "--help"], [MACHINES, "placements at most (default: 8)"]),
     ],
 )
 def test_help_says_what_is_taken_for_granted(
@@ -224,7 +242,7 @@ def test_termination_ends_a_command_as_an_interrupt_does(
 ) -> None:
     fake_compiler({})
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(cli, "find_chip", lambda *_: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr(cli, "chosen_chip", lambda *_: signal.raise_signal(signal.SIGTERM))
     assert capture(tmp_path / "out") == 1
     assert "interrupted" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGTERM) is before

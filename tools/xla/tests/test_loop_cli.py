@@ -8,9 +8,11 @@ import re
 from collections.abc import Callable
 
 import pytest
-from conftest import VERSIONS, World
+from conftest import VERSIONS, World, lower_to
 
 from mallocmuzero_xla import cli
+from mallocmuzero_xla.artefact import load_artefact
+from mallocmuzero_xla.lowering import LoweredProgram
 
 MakeWorld = Callable[..., World]
 
@@ -137,6 +139,26 @@ def test_what_the_binary_refuses_exits_2(
     binary.write_text(script, encoding="utf-8")
     assert verify(world, "--function", "m:f") == 2
     assert "m.mapping: for another program" in capsys.readouterr().err
+
+
+def test_optimize_writes_an_artefact_into_a_json_file(
+    world: World, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower_to(
+        monkeypatch, LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "0" * 64, "1" * 64)
+    )
+    monkeypatch.setenv("MALLOCMUZERO_CACHE", str(tmp_path / "cache"))
+    model, output = tmp_path / "model_of_json.py", tmp_path / "step.json"
+    model.write_text("def build():\n    return (lambda: 1), ()\n", encoding="utf-8")
+    line = ["optimize", f"{model}:build", "--samples", "0", "--budget", "60s"]
+    assert cli.main([*line, "--output", str(output)]) == 0
+    artefact = load_artefact(output)
+    assert artefact.compiler_options == {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
+    assert (artefact.chip, artefact.devices, artefact.fingerprint) == ("tpu_v4i", 1, "1" * 64)
+    assert artefact.gain == pytest.approx(0.04)
+    output.write_text("{}", encoding="utf-8")
+    assert cli.main([*line, "--output", str(output)]) == 2
+    assert output.read_text(encoding="utf-8") == "{}"
 
 
 def test_optimize_refuses_a_bad_budget_before_building_the_function(

@@ -23,6 +23,8 @@ from mallocmuzero_xla import (
     load_placed,
     place,
 )
+from mallocmuzero_xla.applying import apply
+from mallocmuzero_xla.artefact import load_artefact
 from mallocmuzero_xla.chips import chip_here, chip_of_kind
 from mallocmuzero_xla.place_cli import describe_placed
 from mallocmuzero_xla.placed_file import PlacedFile
@@ -78,6 +80,24 @@ def test_output_of_the_binary_is_saved_and_runs(fake: FakeSearch, tmp_path: path
     assert placed.load()(threes(), threes()).tolist() == [9.0] * 4
     placed.save(tmp_path / "f.placed")
     assert load_placed(tmp_path / "f.placed", add)(threes(), threes()).tolist() == [9.0] * 4
+
+
+def test_artefact_beside_the_executable_is_applied_if_both_belong_together(
+    fake: FakeSearch, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "f.placed"
+    run().save(path)
+    artefact = load_artefact(f"{path}.json")
+    assert artefact.gain == pytest.approx(0.1)
+    assert artefact.chip == "tpu_v6e"
+    # The fake search returns an executable that multiplies, for a function that adds.
+    assert apply(add, f"{path}.json")(threes(), threes()).tolist() == [9.0] * 4
+    path.write_bytes(path.read_bytes() + b" ")
+    assert apply(add, f"{path}.json")(threes(), threes()).tolist() == [6.0] * 4
+    path.unlink()
+    assert apply(add, f"{path}.json")(threes(), threes()).tolist() == [6.0] * 4
+    assert "f.placed is not the executable of" in caplog.text
+    assert "f.placed: No such file" in caplog.text
 
 
 def test_binary_is_told_what_to_do(fake: FakeSearch) -> None:
@@ -291,6 +311,7 @@ def test_interrupt_before_there_is_anything_is_an_interrupt(fake: FakeSearch) ->
         run()
 
 
+@pytest.mark.without_tpu
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -298,7 +319,7 @@ def test_interrupt_before_there_is_anything_is_an_interrupt(fake: FakeSearch) ->
         ({"rounds": 0}, "rounds 0: expected 1 or more"),
         ({"threads": -1}, "threads -1: expected 1 or more"),
         ({"chip": "tpu_v9"}, "unknown chip 'tpu_v9'"),
-        ({"chip": None}, "no chip named, and jax runs on 'cpu' here: expected one of tpu_v4i"),
+        ({"chip": None}, "no chip named, and jax runs on 'cpu' here: name the chip"),
         ({"donate_argnum": 0}, "jax.jit with donate_argnum"),
     ],
 )
@@ -335,6 +356,7 @@ class Device:
         ("TPU v5p", "tpu_v5p"),
         ("TPU v6 lite", "tpu_v6e"),
         ("TPU v6e", "tpu_v6e"),
+        ("TPU7x", "tpu7x"),
     ],
 )
 def test_chip_is_that_of_the_machine(monkeypatch: pytest.MonkeyPatch, kind: str, chip: str) -> None:
@@ -343,11 +365,11 @@ def test_chip_is_that_of_the_machine(monkeypatch: pytest.MonkeyPatch, kind: str,
     assert chip_here() == chip
 
 
-@pytest.mark.parametrize(("platform", "kind"), [("tpu", "TPU7x"), ("gpu", "NVIDIA H100")])
+@pytest.mark.parametrize(("platform", "kind"), [("tpu", "TPU v9"), ("gpu", "NVIDIA H100")])
 def test_chip_is_not_guessed(monkeypatch: pytest.MonkeyPatch, platform: str, kind: str) -> None:
     on_cpu(monkeypatch)
     monkeypatch.setattr(jax, "devices", lambda: [Device(platform, kind)])
-    with pytest.raises(UsageError, match=f"jax runs on '{kind}' here: expected one of tpu_v4i"):
+    with pytest.raises(UsageError, match=f"jax runs on '{kind}' here: name the chip .*tpu_v6e"):
         chip_here()
 
 
@@ -389,6 +411,7 @@ def test_shell_prints_one_object(
     assert json.loads(capsys.readouterr().out) == {**REPORT, "from_cache": False}
 
 
+@pytest.mark.without_tpu
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -432,7 +455,7 @@ def has_optimize() -> bool:
     """Whether there is a binary whose `optimize` accepts the arguments of place()."""
     import subprocess
 
-    from mallocmuzero_xla.importer import find_binary
+    from mallocmuzero_xla.binary_path import find_binary
 
     try:
         binary = find_binary()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from mallocmuzero_xla.progress import LoopProgress
@@ -31,3 +33,33 @@ def test_quiet_search_says_nothing(clock: list[float], capsys: pytest.CaptureFix
     shown.status("100 s")
     shown.note("a note")
     assert capsys.readouterr().err == ""
+
+
+def test_listener_hears_every_line_of_a_quiet_search(clock: list[float]) -> None:
+    heard: list[str] = []
+    shown = LoopProgress(quiet=True, listener=heard.append)
+    for seconds in (1, 2):
+        clock[0] = 100.0 + seconds
+        shown.status(f"{seconds} s")
+    shown.note("a note")
+    assert heard == ["1 s", "2 s", "a note"]
+
+
+def test_lines_that_stay_are_logged(
+    clock: list[float], caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level("INFO", logger="mallocmuzero_xla"):
+        shown = LoopProgress()
+        shown.status("a state")
+        shown.note("a note")
+    assert caplog.messages == ["a note"]
+
+
+def test_notebook_replaces_its_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    shown = LoopProgress()
+    shown.status("first")
+    shown.status("2nd")
+    assert capsys.readouterr().err == "\rfirst\r2nd  "

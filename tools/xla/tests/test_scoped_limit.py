@@ -13,7 +13,7 @@ from conftest import World, lower_to
 
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
-from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.limit_search import Default, LimitSearch
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
@@ -96,6 +96,28 @@ def test_limits_are_tried_while_they_help_and_then_beside_the_best(
     )
     assert run().compiler_options[OPTION] == str(28 * 1024)
     assert limits_tried(cache) == {16, 24, 32, 48, 28, 36}
+
+
+def test_program_whose_default_does_not_compile_gets_options_under_which_it_does(
+    make_world: MakeWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = "RESOURCE_EXHAUSTED: 16.25M and limit 16.00M"
+    make_world(promised={"a": 40}, cycles={"a": -40, "limit_32768": -10}, default_fails=message)
+    result = optimize(lambda: None, chip="tpu_v5e", budget="60s", samples=1)
+    assert result.default_cycles is None
+    assert result.gain is None
+    # 24 MiB is the first limit that works, with 1000 cycles; 32 MiB and the override are faster.
+    assert result.compiler_options == {OPTION: "32768", **OVERRIDES}
+    assert result.optimized_cycles == 950
+    assert f"the default does not compile ({message}); trying other" in capsys.readouterr().err
+    assert f"the default does not compile ({message}), and these options do" in result.summary()
+
+
+def test_program_that_compiles_under_no_limit_is_one_sentence(make_world: MakeWorld) -> None:
+    kib = [int(16 * 1024 * share) for share in (1.5, 2, 3, 4, 0.75, 0.5, 0.25)]
+    make_world(promised={}, cycles={}, default_fails="no", nameless=[f"limit_{n}" for n in kib])
+    with pytest.raises(CaptureError, match=r"^no$"):
+        optimize(lambda: None, chip="tpu_v5e", budget="60s", samples=1, progress=False)
 
 
 def test_a_limit_that_does_not_compile_is_passed_over(

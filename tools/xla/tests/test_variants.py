@@ -69,7 +69,7 @@ def test_negative_samples_are_a_usage_error() -> None:
 
 
 def test_unknown_chip_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="unknown chip 'tpu_v9': expected one of tpu_v4i, tpu_v4,"):
+    with pytest.raises(UsageError, match="unknown chip 'tpu_v9': expected one of tpu_v6e, tpu7x,"):
         find_chip("tpu_v9")
 
 

@@ -1,5 +1,7 @@
 """Captures JAX functions as compiled TPU programs, and makes them faster, on any CPU."""
 
+from mallocmuzero_xla.applying import AppliedFunction, apply, load_registry
+from mallocmuzero_xla.artefact import Artefact, load_artefact
 from mallocmuzero_xla.capture import Captured, capture
 from mallocmuzero_xla.chips import CHIPS, topology_devices
 from mallocmuzero_xla.errors import (
@@ -9,6 +11,9 @@ from mallocmuzero_xla.errors import (
     PlacedError,
     UsageError,
 )
+from mallocmuzero_xla.fitting import Registry
+from mallocmuzero_xla.many import OptimizedMany, optimize_many
+from mallocmuzero_xla.measuring import Measured, measure
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
 from mallocmuzero_xla.options_file import read_options
 from mallocmuzero_xla.placed_call import PlacedCall
@@ -17,19 +22,29 @@ from mallocmuzero_xla.placing import Placed, place
 
 __all__ = [
     "CHIPS",
+    "AppliedFunction",
+    "Artefact",
     "CaptureError",
     "Captured",
     "FallbackWarning",
+    "Measured",
     "MissingCompilerError",
     "Optimized",
+    "OptimizedMany",
     "Placed",
     "PlacedCall",
     "PlacedError",
+    "Registry",
     "UsageError",
+    "apply",
     "capture",
+    "load_artefact",
     "load_options",
     "load_placed",
+    "load_registry",
+    "measure",
     "optimize",
+    "optimize_many",
     "place",
     "read_options",
     "topology_devices",

@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.importer import find_binary
 from mallocmuzero_xla.overrides import Item, start_of_copy
 
 _BAD_INPUT = 2

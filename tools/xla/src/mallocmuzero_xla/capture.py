@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mallocmuzero_xla.chips import Chip, find_chip
+from mallocmuzero_xla.chips import Chip, chosen_chip
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.importer import import_program
 from mallocmuzero_xla.lowering import lower
@@ -50,7 +50,7 @@ class Captured:
 def capture(
     fn: Callable[..., Any],
     *args: Any,
-    chip: str = "tpu_v4i",
+    chip: str | None = None,
     samples: int = 8,
     name: str | None = None,
     topology: str | None = None,
@@ -68,7 +68,7 @@ def capture(
         fn: a function, or the result of jax.jit. This process traces it; child processes
             compile it.
         args: pytrees of arrays or jax.ShapeDtypeStruct; their values do not matter.
-        chip: one of mallocmuzero_xla.CHIPS.
+        chip: one of mallocmuzero_xla.CHIPS; this machine's own by default, where it has one.
         samples: the number of random placements, from which the latency table is fitted.
         name: name of the program; by default that of the function.
         topology: libtpu's name of a topology other than the chip's own, such as "v4:2x2x2".
@@ -85,7 +85,7 @@ def capture(
             `output_dir` holds the texts of another program or chip.
         CaptureError: the compile without fast memory, or the compiler's default, failed.
     """
-    target = find_chip(chip, topology)
+    target = chosen_chip(chip, topology)
     variants = standard_variants(samples)
     limits = Limits(timeout=timeout, retries=retries, jobs=jobs)
     program = lower(fn, args, target, jit_options, compiler_options)

@@ -23,7 +23,7 @@ class Chip:
         msa_prefix: prefix of the compiler options of memory-space assignment.
         scoped_vmem_kib: the chip's own limit of scoped memory, in KiB of VMEM.
         shared_vmem_kib: VMEM of instructions and tensors together, without the part that neither
-            may use (64 KiB on v5p and v6e); None where tensors live in CMEM.
+            may use (64 KiB on v5p, v6e and TPU7x); None where tensors live in CMEM.
     """
 
     name: str
@@ -43,13 +43,22 @@ _CMEM, _VF_VMEM, _GF_VMEM = "xla_tpu_cmem_", "xla_vf_vmem_", "xla_gf_vmem_"
 CHIPS = {
     chip.name: chip
     for chip in (
-        Chip("tpu_v4i", "v4 lite:1x1", _CMEM, 16 * 1024, None),
-        Chip("tpu_v4", "v4:2x2x1", _CMEM, 16 * 1024, None),
+        Chip("tpu_v6e", "v6e:1x1", _GF_VMEM, 32 * 1024, 128 * 1024 - 64),
+        Chip("tpu7x", "tpu7x:1x1x1", _GF_VMEM, 32 * 1024, 64 * 1024 - 64),
         Chip("tpu_v5e", "v5e:1x1", _VF_VMEM, 16 * 1024, 128 * 1024),
         Chip("tpu_v5p", "v5p:2x2x1", _VF_VMEM, 16 * 1024, 64 * 1024 - 64),
-        Chip("tpu_v6e", "v6e:1x1", _GF_VMEM, 32 * 1024, 128 * 1024 - 64),
+        Chip("tpu_v4", "v4:2x2x1", _CMEM, 16 * 1024, None),
+        Chip("tpu_v4i", "v4 lite:1x1", _CMEM, 16 * 1024, None),
     )
 }
+
+
+def chosen_chip(name: str | None, topology: str | None = None) -> Chip:
+    """Returns the chip called `name`, or this machine's own if `name` is None.
+
+    Raises UsageError if there is no such chip, or this machine has none.
+    """
+    return find_chip(name or chip_here(), topology)
 
 
 def find_chip(name: str, topology: str | None = None) -> Chip:
@@ -70,6 +79,7 @@ _DEVICE_KINDS = {
     "TPU v5p": "tpu_v5p",
     "TPU v6 lite": "tpu_v6e",
     "TPU v6e": "tpu_v6e",
+    "TPU7x": "tpu7x",
 }
 
 
@@ -90,8 +100,8 @@ def chip_here() -> str:
     name = chip_of_kind(device.device_kind) if device.platform == "tpu" else None
     if name is None:
         raise UsageError(
-            f"no chip named, and jax runs on {device.device_kind!r} here: expected one of "
-            f"{', '.join(CHIPS)}"
+            f"no chip named, and jax runs on {device.device_kind!r} here: name the chip to compile "
+            f"for, one of {', '.join(CHIPS)}"
         )
     return name
 

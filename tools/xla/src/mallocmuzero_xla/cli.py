@@ -1,4 +1,4 @@
-"""Shell front end: mallocmuzero-xla capture, verify, optimize, place."""
+"""Shell front end: mallocmuzero-xla capture, verify, optimize, place, check, measure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
+from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.capture import capture_reference
-from mallocmuzero_xla.chips import find_chip
+from mallocmuzero_xla.checking import add_check
+from mallocmuzero_xla.chips import chosen_chip
 from mallocmuzero_xla.command import add_capture_arguments, capture_limits, run_command
 from mallocmuzero_xla.environment import require_compiler
-from mallocmuzero_xla.importer import find_binary
 from mallocmuzero_xla.loop_cli import (
     add_optimize,
     add_verify,
 )
+from mallocmuzero_xla.measure_cli import add_measure
 from mallocmuzero_xla.options_file import check_folder, check_output
 from mallocmuzero_xla.place_cli import add_place
 
@@ -47,6 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     add_verify(commands)
     add_optimize(commands)
     add_place(commands)
+    add_check(commands)
+    add_measure(commands)
     return parser
 
 
@@ -76,7 +80,7 @@ def _add_capture(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _run_capture(arguments: argparse.Namespace) -> int:
-    chip = find_chip(arguments.chip, arguments.topology)
+    chip = chosen_chip(arguments.chip, arguments.topology)
     folder = output = pathlib.Path(arguments.output)
     wants_program = output.suffix == _PROGRAM_SUFFIX
     if wants_program:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
 
 from mallocmuzero_xla.chips import CHIPS
-from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.runner import Limits
+
+# An environment variable: errors that no code expects then end the command with a traceback.
+_DEBUG = "MALLOCMUZERO_DEBUG"
 
 
 def run_command(name: str, run: Callable[[], int]) -> int:
@@ -30,6 +34,15 @@ def run_command(name: str, run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print(f"{name}: interrupted; run again to go on", file=sys.stderr)
         return 1
+    except Exception as error:
+        if os.environ.get(_DEBUG):
+            raise
+        print(
+            f"{name}: unexpected {in_one_line(error)}; please report it with the traceback that "
+            f"{_DEBUG}=1 shows",
+            file=sys.stderr,
+        )
+        return 1
 
 
 @contextlib.contextmanager
@@ -47,9 +60,9 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 
 def add_chip(command: argparse.ArgumentParser) -> None:
-    """Adds --chip, whose default is to be seen: the chips' results have nothing in common."""
+    """Adds --chip. There is no default to guess: results of one chip are useless on another."""
     command.add_argument(
-        "--chip", default="tpu_v4i", help=f"one of {', '.join(CHIPS)} (default: tpu_v4i)"
+        "--chip", help=f"one of {', '.join(CHIPS)} (default: this machine's, where it has one)"
     )
 
 

@@ -19,10 +19,11 @@ from collections.abc import Callable
 from typing import Any
 
 from mallocmuzero_xla.builders import build_function, build_registered
-from mallocmuzero_xla.chips import Chip, chip_devices
+from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.hlo_text import strip_source_locations
-from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text, lower
+from mallocmuzero_xla.lowering import LoweredProgram, lower
+from mallocmuzero_xla.readable import readable_text
 from mallocmuzero_xla.store import write_text
 
 
@@ -40,7 +41,7 @@ def run_lower(job: dict[str, Any]) -> None:
 def run_compile(job: dict[str, Any]) -> None:
     """Compiles a lowered program and writes its text atomically."""
     program = _read_program(job["program"])
-    text = compile_to_text(program, chip_devices(Chip(**job["chip"])), job["options"])
+    text = readable_text(program, Chip(**job["chip"]), job["options"])
     write_text(pathlib.Path(job["output"]), strip_source_locations(text))
 
 

@@ -17,6 +17,10 @@ class CompileError(CaptureError):
     """The compiler reported an error; compiling the same input again gives the same error."""
 
 
+class UnprintableError(CaptureError):
+    """The function compiles, but jax cannot print the compiled module."""
+
+
 class WorkerLostError(CaptureError):
     """The compile process aborted or ran past its time limit."""
 

@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
 
 import zstandard
 
-from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.binary_path import find_binary
+from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
-
-_BINARY_VARIABLE = "MALLOCMUZERO_BINARY"
-_BUILD_TREE_BINARY = pathlib.Path("build/bin/mallocmuzero")
-
-
-def find_binary() -> pathlib.Path:
-    """Returns the mallocmuzero binary: MALLOCMUZERO_BINARY, PATH, or build/bin of a folder above.
-
-    "Above" means above the working folder, or above this file in an editable install.
-    """
-    named = os.environ.get(_BINARY_VARIABLE)
-    if named:
-        if not os.access(named, os.X_OK):
-            raise UsageError(f"{_BINARY_VARIABLE}={named}: no such executable")
-        return pathlib.Path(named).resolve()
-    on_path = shutil.which("mallocmuzero")
-    if on_path:
-        return pathlib.Path(on_path)
-    for folder in (pathlib.Path.cwd(), *pathlib.Path(__file__).resolve().parents):
-        candidate = folder / _BUILD_TREE_BINARY
-        if os.access(candidate, os.X_OK):
-            return candidate
-    raise UsageError(
-        f"mallocmuzero not found: build it, then put it on PATH or set {_BINARY_VARIABLE}"
-    )
 
 
 def import_program(
@@ -51,7 +25,7 @@ def import_program(
     `fast_memory_bytes` is the fast memory for tensors; None for the size in the hardware file.
 
     Raises:
-        UsageError: there is no binary.
+        UsageError: there is no binary, or one of another version.
         CaptureError: the binary refused the texts, with its message.
     """
     binary = find_binary()

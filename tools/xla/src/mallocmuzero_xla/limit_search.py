@@ -5,6 +5,7 @@ A higher limit may make instructions faster, but leaves less memory for tensors.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import pathlib
 from collections.abc import Iterator
@@ -13,7 +14,12 @@ from fractions import Fraction
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import Chip
-from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
+from mallocmuzero_xla.errors import (
+    BudgetSpentError,
+    CaptureError,
+    CompileError,
+    WorkerLostError,
+)
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.scoped_limit import OPTION, with_options
@@ -51,16 +57,19 @@ class Tuned:
     """The outcome of a search for a limit.
 
     Attributes:
-        default: the result under the chip's own limit.
+        default: the result under the chip's own limit; if the program does not compile under it,
+            under the first other limit that works.
         best: the result under the best limit, which may be the chip's own.
         compiles: the number of compiles.
         interrupted: whether Ctrl-C ended the search.
+        default_error: why the program does not compile under the chip's own limit; None if it does.
     """
 
     default: Default
     best: Default
     compiles: int
     interrupted: bool = False
+    default_error: str | None = None
 
 
 class LimitSearch:
@@ -90,19 +99,39 @@ class LimitSearch:
         self._binary = binary
         self._progress = progress
         self._found: dict[int, Default] = {}
+        self._default_error: str | None = None
 
     def compile_default(self) -> Default:
-        """Compiles under the chip's own limit, without a time limit; raises as `run` does."""
+        """Compiles under the chip's own limit, or else under the first other one that works.
+
+        Has no time limit; raises as `run` does.
+        """
         own = self._chip.scoped_vmem_kib
-        if own not in self._found:
-            self._found[own] = self._compile({}, Budget())
-        return self._found[own]
+        if not self._found:
+            try:
+                self._found[own] = self._compile({}, Budget())
+            except (CompileError, WorkerLostError) as error:
+                self._default_error = str(error)
+                self._progress.note(
+                    f"the default does not compile ({error}); trying other limits of scoped memory"
+                )
+                self._compile_first(own, error)
+        return next(iter(self._found.values()))
+
+    def _compile_first(self, own: int, error: CaptureError) -> None:
+        """Compiles under other limits until one works; raises `error` if none does."""
+        for kib in (int(own * share) for share in (*_ABOVE, *_BELOW)):
+            if self._leaves_room(kib):
+                with contextlib.suppress(CompileError, WorkerLostError):
+                    self._found[kib] = self._compile({OPTION: str(kib)}, Budget())
+                    return
+        raise error
 
     def run(self, seconds: float) -> Tuned:
         """Compiles under the chip's own limit, then tries others for `seconds`.
 
         Ctrl-C ends the search with the best so far. Raises CompileError or WorkerLostError if the
-        program does not compile under the chip's own.
+        program compiles under no limit.
         """
         own = self._chip.scoped_vmem_kib
         default = self.compile_default()
@@ -113,11 +142,13 @@ class LimitSearch:
         except KeyboardInterrupt:
             interrupted = True
         best = self._found[self._best()]
-        return Tuned(default, best, self._compiler.compiles, interrupted)
+        return Tuned(default, best, self._compiler.compiles, interrupted, self._default_error)
 
     def _try_others(self, own: int, budget: Budget) -> None:
-        default = self._found[own]
+        default = self.compile_default()
         for kib in self._candidates(own):
+            if kib in self._found:
+                continue
             if budget.remaining() < max(default.seconds, self._compiler.slowest_compile):
                 break
             try:

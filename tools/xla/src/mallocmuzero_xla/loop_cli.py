@@ -10,13 +10,14 @@ import sys
 import tempfile
 from typing import Any, TypeAlias
 
+from mallocmuzero_xla.artefact import SUFFIX, Artefact, load_artefact
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.command import add_chip, add_topology
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.optimize import optimize
-from mallocmuzero_xla.options_file import check_options_output, write_options
+from mallocmuzero_xla.options_file import check_options_output, check_output, write_options
 from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import open_capture
@@ -85,7 +86,11 @@ def add_optimize(commands: Commands) -> None:
 def _add_outputs(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
     command.add_argument(
-        "--output", type=pathlib.Path, metavar="FILE", help="compiler options, name=value a line"
+        "--output",
+        type=pathlib.Path,
+        metavar="FILE",
+        help="the result: an artefact for `apply` if optimize writes a FILE that ends in .json, "
+        "else compiler options, name=value a line",
     )
 
 
@@ -127,7 +132,7 @@ def _source(arguments: argparse.Namespace) -> Source:
 
 def _run_optimize(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
-        check_options_output(arguments.output)
+        _check_output(arguments.output)
     parse_duration(arguments.budget)  # before the function is built, which may take long
     built = build_function(arguments.function)
     optimized = optimize(
@@ -142,11 +147,23 @@ def _run_optimize(arguments: argparse.Namespace) -> int:
         server_security=arguments.server_security,
         **built.jit_options,
     )
-    return _report(arguments, optimized.report)
+    return _report(arguments, optimized.report, optimized.artefact)
 
 
-def _report(arguments: argparse.Namespace, report: dict[str, Any]) -> int:
-    """Prints the report and writes the options; returns the exit code.
+def _check_output(path: pathlib.Path) -> None:
+    """Raises UsageError if the result must not be written to `path`; call it before the search."""
+    if path.suffix != SUFFIX:
+        check_options_output(path)
+        return
+    check_output(path)
+    if path.exists():
+        load_artefact(path)  # another JSON file is not replaced
+
+
+def _report(
+    arguments: argparse.Namespace, report: dict[str, Any], artefact: Artefact | None = None
+) -> int:
+    """Prints the report and writes the artefact or the options; returns the exit code.
 
     An undecided search writes no options and leaves an existing file as it is.
     """
@@ -159,7 +176,9 @@ def _report(arguments: argparse.Namespace, report: dict[str, Any]) -> int:
         if arguments.output is not None:
             print(f"mallocmuzero-xla: {arguments.output} not written", file=sys.stderr)
         return 1
-    if arguments.output is not None:
+    if arguments.output is not None and artefact is not None and arguments.output.suffix == SUFFIX:
+        artefact.save(arguments.output)
+    elif arguments.output is not None:
         kept = write_options(arguments.output, verified.options)
         if kept is not None:
             print(

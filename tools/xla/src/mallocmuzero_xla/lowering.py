@@ -19,7 +19,13 @@ from typing import Any
 
 from mallocmuzero_xla.chips import Chip, chip_devices
 from mallocmuzero_xla.environment import prepare_environment, recorded_options
-from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
+from mallocmuzero_xla.errors import (
+    CaptureError,
+    UnprintableError,
+    UsageError,
+    in_one_line,
+)
+from mallocmuzero_xla.fingerprint import fingerprint
 from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
 
 
@@ -34,6 +40,7 @@ class LoweredProgram:
         compile_options: a serialised xla.CompileOptionsProto (shardings, device assignment).
         base_options: the user's compiler options, part of every compile.
         sha256: hash of everything that reaches the compiler, without source locations.
+        fingerprint: identifies the function on every machine (fingerprint.py).
     """
 
     function: str
@@ -43,6 +50,7 @@ class LoweredProgram:
     compile_options: bytes
     base_options: dict[str, bool | int | float | str]
     sha256: str
+    fingerprint: str = ""
 
     def write(self, path: pathlib.Path) -> None:
         """Writes the program to `path`, for `read` in another process."""
@@ -142,10 +150,19 @@ def jit_of(fn: Callable[..., Any], options: Mapping[str, Any]) -> Any:
 
 def text_sha256(lowered: Any) -> str:
     """Returns the SHA-256 of a jax.stages.Lowered, without source locations."""
+    return hashlib.sha256(text_of(lowered).encode()).hexdigest()
+
+
+def text_of(lowered: Any) -> str:
+    """Returns the StableHLO of a jax.stages.Lowered, without source locations."""
     from jax._src.interpreters import mlir
 
-    text = mlir.module_to_string(lowered._lowering._hlo, enable_debug_info=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return str(mlir.module_to_string(lowered._lowering._hlo, enable_debug_info=False))
+
+
+def devices_of(lowered: Any) -> list[Any]:
+    """Returns the devices that a jax.stages.Lowered is for; one at least."""
+    return list(lowered._lowering._device_list)
 
 
 def _traced(jitted: Any, args: Sequence[Any], devices: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
@@ -176,6 +193,12 @@ def static_positions(jitted: Any, count: int) -> set[int]:
     info = getattr(jitted, "_jit_info", None)  # absent in look-alikes of jax.jit
     positions = info.static_argnums if info is not None else ()
     return {position % count for position in positions if -count <= position < count}
+
+
+def static_names(jitted: Any) -> set[str]:
+    """Returns the names of the static arguments."""
+    info = getattr(jitted, "_jit_info", None)  # absent in look-alikes of jax.jit
+    return set(info.static_argnames) if info is not None else set()
 
 
 def _check_overrides(program: LoweredProgram) -> None:
@@ -269,6 +292,7 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         compile_options=serialised_options,
         base_options=base_options,
         sha256=hashlib.sha256(repr(identity).encode()).hexdigest(),
+        fingerprint=fingerprint(text, len(device_ids)),
     )
 
 
@@ -277,7 +301,8 @@ def compile_to_text(
 ) -> str:
     """Compiles with `options` on top of the program's own and returns the scheduled HLO text.
 
-    May abort the whole process: call it only in a child process.
+    May abort the whole process: call it only in a child process. Raises UnprintableError if jax
+    cannot print the compiled module.
     """
     from jax._src.interpreters import mlir
     from jax._src.lib import _jax
@@ -292,4 +317,7 @@ def compile_to_text(
             executable_devices=executable_devices,
             compile_options=compile_options,
         )
-    return "\n\n".join(module.to_string() for module in executable.hlo_modules())
+    try:
+        return "\n\n".join(module.to_string() for module in executable.hlo_modules())
+    except Exception as error:
+        raise UnprintableError(in_one_line(error)) from error

@@ -13,14 +13,19 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mallocmuzero_xla.applying import AppliedFunction
+from mallocmuzero_xla.artefact import Artefact
 from mallocmuzero_xla.binary import Binary, Server
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.capture import run_capture
-from mallocmuzero_xla.chips import Chip, find_chip
+from mallocmuzero_xla.chips import Chip, chosen_chip
+from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.fitting import Registry
 from mallocmuzero_xla.limit_search import LimitSearch, Tuned, limit_alone
 from mallocmuzero_xla.lowering import LoweredProgram, lower
 from mallocmuzero_xla.options_cache import CachedOptions, OptionsCache, cache_folder
+from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.planning import (
     advice,
     limit_seconds,
@@ -37,6 +42,7 @@ from mallocmuzero_xla.trial_compiler import TrialCompiler, trial_compiles_at_onc
 from mallocmuzero_xla.variants import DEFAULT, Variant, standard_variants
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.verify import Loop, Plan
+from mallocmuzero_xla.version import VERSION
 
 # Each loop works in a folder of its own among the captured texts. A folder of this age is
 # abandoned.
@@ -54,28 +60,53 @@ class Optimized:
     Attributes:
         compiler_options: for jax.jit(..., compiler_options=...) or compile(compiler_options=...);
             empty where the compiler's default is best.
-        default_cycles: cycles of the compiler's default.
+        default_cycles: cycles of the compiler's default; None if the default does not compile.
         optimized_cycles: cycles of the program compiled with the options; never above
             default_cycles.
         followed_share: share of the accessed bytes that are where the mapping wants them.
         mapping: the mapping file, in the cache, that the options come from; None if there is none.
         report: verified.Verified as JSON, and `from_cache`, for logs.
+        artefact: the result as `save` writes it.
         from_cache: whether an earlier call found the result.
+        fn, jit_options: the function and the keyword arguments of jax.jit that were given.
     """
 
     compiler_options: dict[str, str]
-    default_cycles: float
+    default_cycles: float | None
     optimized_cycles: float
     followed_share: float
     mapping: pathlib.Path | None
     report: dict[str, Any]
+    artefact: Artefact
     from_cache: bool = False
+    fn: Any = dataclasses.field(default=None, repr=False)
+    jit_options: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+    @property
+    def gain(self) -> float | None:
+        """Returns the saved share of the default's cycles; None if the default does not compile."""
+        return self.artefact.gain
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the artefact for `apply`."""
+        self.artefact.save(path)
+
+    def jit(self) -> AppliedFunction:
+        """Returns the function, compiled with the options where they fit; see `apply`."""
+        return AppliedFunction(self.fn, Registry([self.artefact]), "", self.jit_options)
+
+    def summary(self) -> str:
+        """Returns the result in a sentence."""
+        return describe(Verified.from_json(self.report), self.from_cache)
+
+    def __str__(self) -> str:
+        return self.summary()
 
 
 def optimize(
     fn: Callable[..., Any],
     *args: Any,
-    chip: str = "tpu_v4i",
+    chip: str | None = None,
     budget: str | float = "5m",
     samples: int = 8,
     topology: str | None = None,
@@ -85,6 +116,7 @@ def optimize(
     server: str | None = None,
     server_security: str | os.PathLike[str] | None = None,
     compiler_options: Mapping[str, Any] | None = None,
+    on_progress: Callable[[str], None] | None = None,
     **jit_options: Any,
 ) -> Optimized:
     """Searches for compiler options under which `fn(*args)` is faster on `chip`.
@@ -96,7 +128,7 @@ def optimize(
     Args:
         fn: a function, or the result of jax.jit.
         args: pytrees of arrays or jax.ShapeDtypeStruct; their values do not matter.
-        chip: one of mallocmuzero_xla.CHIPS.
+        chip: one of mallocmuzero_xla.CHIPS; this machine's own by default, where it has one.
         budget: time to take, such as "90s", "5m", "1h". At most 35 % go to compiles under other
             limits of scoped memory; a fifth to samples, of which slow compiles allow fewer;
             three twentieths, and at most a minute, to the search for a mapping; the rest to trial
@@ -115,6 +147,7 @@ def optimize(
             in this process. None: this machine searches.
         server_security: a file that names the certificates and the token for the server.
         compiler_options: options of every compile; not part of the result.
+        on_progress: gets each line of progress, whether or not `progress` shows it.
         jit_options: keyword arguments of jax.jit.
 
     Raises:
@@ -122,19 +155,21 @@ def optimize(
         CaptureError: the function does not compile.
     """
     granted = Budget(parse_duration(budget))
-    target = find_chip(chip, topology)
+    target = chosen_chip(chip, topology)
     binary = Binary(server=Server(server, server_security) if server is not None else None)
     variants = standard_variants(samples)
     program = lower(fn, args, target, jit_options, compiler_options)
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
-    run = _Run(program, target, folder.resolve(), binary, granted, not progress)
-    return run.optimize(variants, scoped_limit)
+    shown = LoopProgress(not progress, on_progress)
+    run = _Run(program, target, folder.resolve(), binary, granted, shown)
+    found = run.optimize(variants, scoped_limit)
+    return dataclasses.replace(found, fn=fn, jit_options=jit_options)
 
 
 def load_options(
     fn: Callable[..., Any],
     *args: Any,
-    chip: str = "tpu_v4i",
+    chip: str | None = None,
     topology: str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
     scoped_limit: bool = True,
@@ -146,7 +181,7 @@ def load_options(
     Empty if there are none. Empty, with a warning on stderr, if they belong to another version of
     the function or another compiler. Compiles nothing. The arguments are those of `optimize`.
     """
-    target = find_chip(chip, topology)
+    target = chosen_chip(chip, topology)
     program = lower(fn, args, target, jit_options, compiler_options)
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
     cached = OptionsCache(program, target, folder, scoped_limit).load()
@@ -163,16 +198,16 @@ class _Run:
         cache: pathlib.Path,
         binary: Binary,
         budget: Budget,
-        quiet: bool,
+        progress: LoopProgress,
     ) -> None:
         self._program = program
         self._chip = chip
         self._binary = binary
         self._budget = budget
-        self._quiet = quiet
         self._cache = cache
         self._captures = cache / "captures" / chip.name
-        self._progress = LoopProgress(quiet)
+        self._progress = progress
+        self._quiet = progress.quiet
 
     def optimize(self, variants: list[Variant], scoped_limit: bool) -> Optimized:
         """Returns the cached result if its budget was at least this one; otherwise searches."""
@@ -181,7 +216,7 @@ class _Run:
         # An undecided entry is no answer: its search ended before a trial compile.
         cached = None if cached is not None and cached.verified.undecided else cached
         if cached is not None and cached.budget_seconds >= self._budget.seconds:
-            return _optimized(cached.verified, from_cache=True)
+            return self._optimized(cached.verified, from_cache=True)
         is_set = limit_in_force(self._program.base_options) is not None
         if scoped_limit and not is_set and self._chip.shared_vmem_kib is not None:
             verified = self._play_under(self._tune(), variants)
@@ -194,7 +229,36 @@ class _Run:
             best = dataclasses.replace(earlier, interrupted=verified.interrupted)
         if not (verified.interrupted or verified.undecided):
             options.store(CachedOptions(best, self._budget.seconds))
-        return _optimized(best, from_cache=best is not verified)
+        return self._optimized(best, from_cache=best is not verified)
+
+    def _optimized(self, verified: Verified, from_cache: bool) -> Optimized:
+        default = verified.default_cycles if verified.default_error is None else None
+        program = self._program
+        found = {"by": "optimize", "budget_seconds": self._budget.seconds}
+        names = ("seconds", "compiles", "trial_compiles", "kept", "limit_cycles", "default_error")
+        found |= {name: getattr(verified, name) for name in names}
+        artefact = Artefact(
+            function=program.function,
+            chip=self._chip.name,
+            topology=program.topology_name,
+            devices=len(program.device_ids),
+            versions=compiler_versions(),
+            fingerprint=program.fingerprint,
+            default_cycles=default,
+            expected_cycles=verified.optimized_cycles,
+            compiler_options=verified.options,
+            found={**found, "package": VERSION, "environment": recorded_settings()},
+        )
+        return Optimized(
+            compiler_options=verified.options,
+            default_cycles=default,
+            optimized_cycles=verified.optimized_cycles,
+            followed_share=verified.followed_share,
+            mapping=pathlib.Path(verified.mapping) if verified.mapping else None,
+            report={**verified.to_json(), "from_cache": from_cache},
+            artefact=artefact,
+            from_cache=from_cache,
+        )
 
     def _tune(self) -> Tuned:
         with TrialCompiler(self._chip) as compiler:
@@ -228,13 +292,16 @@ class _Run:
         except KeyboardInterrupt:
             verified = limit_alone(best, dataclasses.replace(verified, interrupted=True))
         except CaptureError as error:
-            if not best.options:
+            if best.options == tuned.default.options:
                 raise
-            self._progress.note(f"on with the chip's own limit of scoped memory: {error}")
-            verified = self._play(self._program, variants)
+            self._progress.note(f"on with the first limit of scoped memory that works: {error}")
+            first = tuned.default.options
+            verified = self._play(with_options(self._program, first), variants)
+            verified.options = {**first, **verified.options}
             if best.cycles < verified.optimized_cycles:
                 verified = limit_alone(best, verified)
         verified.default_cycles = tuned.default.cycles
+        verified.default_error = tuned.default_error
         verified.limit_cycles = best.cycles
         verified.compiles += tuned.compiles
         return verified
@@ -306,15 +373,3 @@ def _kept(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     """Moves a file of a loop's into `folder`, named by its content; returns where it is."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     return path.replace(folder / f"{digest}{path.suffix}")
-
-
-def _optimized(verified: Verified, from_cache: bool) -> Optimized:
-    return Optimized(
-        compiler_options=verified.options,
-        default_cycles=verified.default_cycles,
-        optimized_cycles=verified.optimized_cycles,
-        followed_share=verified.followed_share,
-        mapping=pathlib.Path(verified.mapping) if verified.mapping else None,
-        report={**verified.to_json(), "from_cache": from_cache},
-        from_cache=from_cache,
-    )

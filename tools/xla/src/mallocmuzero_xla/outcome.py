@@ -11,6 +11,11 @@ from mallocmuzero_xla.verified import Verified
 def describe(verified: Verified, from_cache: bool = False) -> str:
     """Returns the outcome in words; `from_cache` says that it is of an earlier search."""
     default = f"default {verified.default_cycles / 1e6:,.3f} Mcycles"
+    if verified.default_error is not None:
+        default = (
+            f"the default does not compile ({verified.default_error}), and these options do; under "
+            f"the first limit that works {verified.default_cycles / 1e6:,.3f} Mcycles"
+        )
     trials = f"{verified.trial_compiles} trial compiles"
     took = f"{trials}, {verified.compiles} compiles, {verified.seconds:.0f} s"
     if from_cache:

@@ -10,8 +10,7 @@ from typing import Any
 
 from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.builders import build_function
-from mallocmuzero_xla.chips import CHIPS
-from mallocmuzero_xla.command import add_topology
+from mallocmuzero_xla.command import add_chip, add_topology
 from mallocmuzero_xla.loop_cli import Commands, add_budget
 from mallocmuzero_xla.options_file import check_output
 from mallocmuzero_xla.placed_file import check_placed_output
@@ -22,9 +21,7 @@ def add_place(commands: Commands) -> None:
     """Adds the command place."""
     command = commands.add_parser("place", help="make an executable with a better placement")
     command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
-    command.add_argument(
-        "--chip", help=f"one of {', '.join(CHIPS)} (default: this machine's, where it has one)"
-    )
+    add_chip(command)
     add_topology(command)
     add_budget(command)
     command.add_argument(

@@ -9,11 +9,12 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mallocmuzero_xla.artefact import SUFFIX, Artefact, Executable, file_sha256
+from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.budget import parse_duration
-from mallocmuzero_xla.chips import Chip, chip_here, find_chip
+from mallocmuzero_xla.chips import Chip, chosen_chip
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
-from mallocmuzero_xla.importer import find_binary
-from mallocmuzero_xla.lowering import Traced, trace
+from mallocmuzero_xla.lowering import LoweredProgram, Traced, trace
 from mallocmuzero_xla.options_cache import cache_folder
 from mallocmuzero_xla.place_search import SearchLimits, search
 from mallocmuzero_xla.placed_cache import PlacedCache
@@ -23,6 +24,7 @@ from mallocmuzero_xla.placed_loading import call_of
 from mallocmuzero_xla.placed_packing import pack
 from mallocmuzero_xla.placed_payload import check_entry, raw_executable
 from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.version import VERSION
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Placed:
         optimized_cycles: cycles of this executable; never above default_cycles.
         report: the OptimizeReport of `mallocmuzero optimize --json`, and `from_cache`.
         file: the content that `save` writes.
+        artefact: what the executable is for, without its file.
         fn: the function that was given.
         jit_options: the keyword arguments of jax.jit that were given.
     """
@@ -42,12 +45,22 @@ class Placed:
     optimized_cycles: float
     report: dict[str, Any]
     file: PlacedFile = dataclasses.field(repr=False)
+    artefact: Artefact = dataclasses.field(repr=False)
     fn: Any = dataclasses.field(repr=False)
     jit_options: Mapping[str, Any] = dataclasses.field(repr=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the executable for `load_placed`."""
+        """Writes the executable for `load_placed`, and its artefact to `path` with .json added."""
         self.file.write(path)
+        target = pathlib.Path(path)
+        executable = Executable(target.name, file_sha256(target))
+        beside = target.with_name(target.name + SUFFIX)
+        dataclasses.replace(self.artefact, executable=executable).save(beside)
+
+    @property
+    def gain(self) -> float | None:
+        """Returns the saved share of the default's cycles; None if the default does not compile."""
+        return self.artefact.gain
 
     def load(self, **jit_options: Any) -> PlacedCall:
         """Returns the function on this machine's TPU; without a TPU, jax.jit's with a warning.
@@ -98,7 +111,7 @@ def place(
         CaptureError: the function does not compile, or its executable cannot be saved.
     """
     limits = _limits(budget, rounds, threads, scoped_limit)
-    target = find_chip(chip or chip_here(), topology)
+    target = chosen_chip(chip, topology)
     binary = find_binary()
     traced = trace(fn, args, target, jit_options, compiler_options)
     compiled = _compiled(traced, target, compiler_options or {})
@@ -121,8 +134,33 @@ def place(
         optimized_cycles=float(found.report["optimized_cycles"]),
         report=found.report,
         file=file,
+        artefact=_artefact(traced.program, target, found.report, limits, file),
         fn=fn,
         jit_options=jit_options,
+    )
+
+
+def _artefact(
+    program: LoweredProgram,
+    chip: Chip,
+    report: Mapping[str, Any],
+    limits: SearchLimits,
+    file: PlacedFile,
+) -> Artefact:
+    names = ("best_round", "best_scoped_limit_bytes", "default_error", "from_cache")
+    found = {name: report[name] for name in names if name in report}
+    default = report.get("default_cycles")
+    return Artefact(
+        function=program.function,
+        chip=chip.name,
+        topology=program.topology_name,
+        devices=len(program.device_ids),
+        versions=dict(file.header.versions),
+        fingerprint=program.fingerprint,
+        default_cycles=None if default is None else float(default),
+        expected_cycles=float(report["optimized_cycles"]),
+        compiler_options={},
+        found={"by": "place", "budget_seconds": limits.seconds, "package": VERSION, **found},
     )
 
 

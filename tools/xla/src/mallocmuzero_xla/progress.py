@@ -1,15 +1,24 @@
-"""Progress on stderr: a bar on a terminal, a line for each step elsewhere."""
+"""Progress on stderr: a bar on a terminal and in a notebook, a line for each step elsewhere."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
+from collections.abc import Callable
 
-from tqdm import tqdm
+from tqdm.auto import tqdm
+
+_LOG = logging.getLogger("mallocmuzero_xla")
 
 # Interval of status lines in a log, which should neither fall silent for minutes nor fill up.
 _STATUS_SECONDS = 30.0
+
+
+def _can_redraw() -> bool:
+    """Whether stderr is a terminal or the output of a notebook, where a line may be replaced."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 class Progress:
@@ -21,7 +30,7 @@ class Progress:
         self._done = 0
         self._started = time.monotonic()
         self._lock = threading.Lock()
-        show_bar = sys.stderr.isatty() and not quiet
+        show_bar = _can_redraw() and not quiet
         self._bar = tqdm(total=total, unit="compile") if show_bar else None
 
     def report(self, what: str, problem: str | None = None) -> None:
@@ -54,23 +63,33 @@ class Progress:
 class LoopProgress:
     """Shows the progress of a search: a changing line on a terminal, or lines at intervals."""
 
-    def __init__(self, quiet: bool = False) -> None:
-        self._quiet = quiet
+    def __init__(self, quiet: bool = False, listener: Callable[[str], None] | None = None) -> None:
+        """`quiet` shows nothing; `listener` gets every line all the same."""
+        self.quiet = quiet
+        self._listener = listener
         self._told = time.monotonic()
-        self._live = sys.stderr.isatty() and not quiet
+        self._live = _can_redraw() and not quiet
         self._shown = ""
 
     def status(self, line: str) -> None:
         """Shows the state of the search; outside a terminal only at intervals."""
+        if self._listener is not None:
+            self._listener(line)
         if self._live:
             print(f"\r{line:{len(self._shown)}}", end="", file=sys.stderr, flush=True)
             self._shown = line
         elif time.monotonic() - self._told >= _STATUS_SECONDS:
-            self.note(line)
+            self._show(line)
 
     def note(self, line: str) -> None:
-        """Shows a line that stays."""
-        if self._quiet:
+        """Shows a line that stays, and logs it at level INFO."""
+        _LOG.info("%s", line)
+        if self._listener is not None:
+            self._listener(line)
+        self._show(line)
+
+    def _show(self, line: str) -> None:
+        if self.quiet:
             return
         self._told = time.monotonic()
         if self._shown:

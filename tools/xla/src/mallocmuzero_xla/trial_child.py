@@ -22,9 +22,10 @@ import sys
 import time
 from typing import Any
 
-from mallocmuzero_xla.chips import Chip, chip_devices
+from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.hlo_text import strip_source_locations
-from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.readable import readable_text
 
 _MODULE_SUFFIX = "-TLP-hlo.txt"
 # The compiler writes this file next, after the module's text is complete.
@@ -74,7 +75,7 @@ def _compile(job: dict[str, Any], folder: pathlib.Path) -> None:
     os.environ["LIBTPU_INIT_ARGS"] = " ".join(flags).strip()
     try:
         program = LoweredProgram.read(pathlib.Path(job["program"]))
-        text = compile_to_text(program, chip_devices(Chip(**job["chip"])), job["options"])
+        text = readable_text(program, Chip(**job["chip"]), job["options"])
     except BaseException as failure:
         words = f"{type(failure).__name__}: {' '.join(str(failure).split())[:2000]}"
         (folder / _ERROR).write_text(words, encoding="utf-8")

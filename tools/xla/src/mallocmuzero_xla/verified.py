@@ -22,6 +22,7 @@ _NEWER_FIELDS = {
     "out_of_budget": True,
     "best_predicted_cycles": None,
     "compile_seconds": None,
+    "default_error": None,
 }
 
 
@@ -50,6 +51,8 @@ class Verified:
         out_of_budget: whether the budget ended the search before it ran out of candidates.
         best_predicted_cycles: the fewest that a trial compile predicted; None without any.
         compile_seconds: duration of the default's compile.
+        default_error: why the compiler's default does not compile; None if it does. The cycles of
+            the default are then those under the first other limit of scoped memory that works.
         limit_cycles: cycles of the default under the best limit of scoped memory; None if only
             the chip's own limit was tried.
     """
@@ -72,6 +75,7 @@ class Verified:
     out_of_budget: bool = False
     best_predicted_cycles: float | None = None
     compile_seconds: float | None = None
+    default_error: str | None = None
 
     @property
     def gain(self) -> float:

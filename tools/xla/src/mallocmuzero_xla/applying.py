@@ -1,0 +1,182 @@
+"""apply(): a function that is compiled as an artefact says where the artefact fits."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mallocmuzero_xla.artefact import Artefact, Executable, file_sha256, load_artefact
+from mallocmuzero_xla.call_signature import split_call
+from mallocmuzero_xla.errors import UsageError, in_one_line
+from mallocmuzero_xla.fitting import Registry
+from mallocmuzero_xla.lowering import jit_of
+from mallocmuzero_xla.placed_loading import load_placed
+
+_LOG = logging.getLogger("mallocmuzero_xla")
+
+Artefacts = Artefact | Registry | str | os.PathLike[str] | Sequence[Artefact]
+
+
+class AppliedFunction:
+    """A callable with the signature of jax.jit's function.
+
+    Each new set of shapes, types, shardings and static arguments is lowered once and compared with
+    the artefacts. Where one fits, calls run the function compiled with its options; else the
+    function as jax.jit compiles it. A line at level WARNING says the reason, once for each reason.
+    Inside a transformation of jax the function is traced without options.
+
+    Attributes:
+        artefact: the artefact that the last new call used; None if it used none.
+        reason: why that call used none; empty if it used one.
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], registry: Registry, reason: str, options: Mapping[str, Any]
+    ) -> None:
+        """`reason` says why `registry` is empty, if it is; `options` are for jax.jit."""
+        self.artefact: Artefact | None = None
+        self.reason = reason
+        self._plain = jit_of(fn, options)
+        self._registry = registry
+        self._chosen: dict[Any, Any] = {}
+        self._logged: set[str] = set()
+        self.__name__ = getattr(fn, "__name__", "function")
+        if reason:
+            self._log(reason)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the function."""
+        if not len(self._registry):
+            return self._plain(*args, **kwargs)
+        call = split_call(self._plain, args, kwargs)
+        key = call.signature()
+        if key is None:
+            return self._plain(*args, **kwargs)
+        chosen = self._chosen.get(key)
+        if chosen is None:
+            chosen = self._chosen[key] = self._choose(args, kwargs)
+        if chosen is self._plain:
+            return self._plain(*args, **kwargs)
+        return chosen(*call.args, **call.kwargs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> AppliedLowered:
+        """Lowers as jax.jit does; `compile` of the result uses the artefact where it fits."""
+        return AppliedLowered(self, self._plain.lower(*args, **kwargs))
+
+    def compiled(self, lowered: Any, given: Mapping[str, Any]) -> Any:
+        """Returns `lowered`, compiled with an artefact's options and those given, or None."""
+        self.artefact, self.reason = self._registry.find(lowered)
+        if self.artefact is None:
+            self._log(self.reason)
+            return None
+        if not self.artefact.compiler_options:
+            return None
+        try:
+            return lowered.compile(compiler_options={**self.artefact.compiler_options, **given})
+        except Exception as error:  # the compiler raises several unrelated types
+            self._fall_back(f"does not compile with the options: {in_one_line(error)}")
+            return None
+
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Returns a jax.stages.Compiled, or the function of jax.jit."""
+        try:
+            lowered = self._plain.lower(*args, **kwargs)
+        except Exception as error:  # jax.jit raises its own error in the call
+            self._fall_back(f"cannot be lowered: {in_one_line(error)}")
+            return self._plain
+        return self.compiled(lowered, {}) or self._plain
+
+    def _fall_back(self, reason: str) -> None:
+        self.artefact, self.reason = None, reason
+        self._log(reason)
+
+    def _log(self, reason: str) -> None:
+        if reason not in self._logged:
+            self._logged.add(reason)
+            _LOG.warning("%s runs as jax.jit compiles it: %s", self.__name__, reason)
+
+
+class AppliedLowered:
+    """A lowered function: a jax.stages.Lowered whose `compile` uses the artefact where it fits."""
+
+    def __init__(self, function: AppliedFunction, lowered: Any) -> None:
+        self._function = function
+        self._lowered = lowered
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lowered, name)
+
+    def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Any:
+        """Returns a jax.stages.Compiled; `compiler_options` come before those of the artefact."""
+        tuned = self._function.compiled(self._lowered, compiler_options or {})
+        return tuned or self._lowered.compile(compiler_options=compiler_options)
+
+
+def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> Any:
+    """Returns jax.jit(fn, **jit_options), compiled with options where an artefact fits.
+
+    Nothing that is wrong with an artefact raises. The function then runs as jax.jit compiles it,
+    and one line of the log (logger "mallocmuzero_xla", level WARNING) says why.
+
+    Args:
+        fn: a function, or a result of jax.jit, then without `jit_options`.
+        artefacts: an artefact, a file of one, a folder of them, several of them, or a Registry.
+        jit_options: keyword arguments of jax.jit; those of the search.
+
+    Returns:
+        An AppliedFunction; for an artefact with a placed executable, a PlacedCall.
+    """
+    try:
+        registry, folder = _registry_of(artefacts)
+    except UsageError as error:
+        return AppliedFunction(fn, Registry(), str(error), jit_options)
+    for artefact in registry:
+        if artefact.executable is not None and len(registry) == 1:
+            return _apply_executable(fn, artefact, artefact.executable, folder, jit_options)
+    return AppliedFunction(fn, registry, "", jit_options)
+
+
+def _registry_of(artefacts: Artefacts) -> tuple[Registry, pathlib.Path]:
+    """Returns the artefacts, and the folder of their file."""
+    if isinstance(artefacts, Registry):
+        return artefacts, pathlib.Path()
+    if isinstance(artefacts, Artefact):
+        return Registry([artefacts]), pathlib.Path()
+    if isinstance(artefacts, str | os.PathLike):
+        path = pathlib.Path(artefacts)
+        if path.is_dir():
+            return load_registry(path), path
+        return Registry([load_artefact(path)]), path.parent
+    return Registry(artefacts), pathlib.Path()
+
+
+def load_registry(folder: str | os.PathLike[str]) -> Registry:
+    """Reads every artefact, a file *.json, of a folder; logs and passes over other JSON files."""
+    found = []
+    for path in sorted(pathlib.Path(folder).glob("*.json")):
+        try:
+            found.append(load_artefact(path))
+        except UsageError as error:
+            _LOG.warning("%s; not used", error)
+    return Registry(found)
+
+
+def _apply_executable(
+    fn: Callable[..., Any],
+    artefact: Artefact,
+    executable: Executable,
+    folder: pathlib.Path,
+    options: Mapping[str, Any],
+) -> Any:
+    path = folder / executable.file
+    try:
+        same = file_sha256(path) == executable.sha256
+        reason = "" if same else f"{path} is not the executable of {artefact.function}'s artefact"
+    except OSError as error:
+        reason = f"{path}: {error.strerror}"
+    if reason:
+        return AppliedFunction(fn, Registry(), reason, options)
+    return load_placed(path, fn, **options)

@@ -1,0 +1,53 @@
+"""Splits the arguments of a call into static and other ones, and describes both."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from mallocmuzero_xla.lowering import static_names, static_positions
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitCall:
+    """The arguments of one call of a function of jax.jit.
+
+    Attributes:
+        args, kwargs: the arguments that are not static, as a jax.stages.Compiled takes them.
+        static: the static ones, by position or name.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    static: tuple[tuple[int | str, Any], ...]
+
+    def signature(self) -> Any:
+        """Returns what a compile depends on, hashable; None inside a transformation of jax."""
+        import jax
+
+        leaves, tree = jax.tree.flatten((self.args, self.kwargs))
+        kinds: list[Any] = []
+        for leaf in leaves:
+            if isinstance(leaf, jax.core.Tracer):
+                return None
+            if isinstance(leaf, jax.Array):
+                kinds.append((leaf.aval, leaf.sharding if leaf.committed else None))
+            elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+                kinds.append((tuple(leaf.shape), leaf.dtype))
+            else:  # a number: its value is an input of the program
+                kinds.append(type(leaf))
+        return tree, tuple(kinds), self.static
+
+
+def split_call(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SplitCall:
+    """Splits the arguments of `jitted`, a result of jax.jit."""
+    positions, names = static_positions(jitted, len(args)), static_names(jitted)
+    if not positions and not names:
+        return SplitCall(args, kwargs, ())
+    by_position = [(index, args[index]) for index in sorted(positions)]
+    by_name = [(name, kwargs[name]) for name in sorted(names & kwargs.keys())]
+    return SplitCall(
+        tuple(arg for index, arg in enumerate(args) if index not in positions),
+        {name: value for name, value in kwargs.items() if name not in names},
+        (*by_position, *by_name),
+    )

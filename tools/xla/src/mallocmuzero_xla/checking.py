@@ -1,0 +1,85 @@
+"""Shell command check: says whether an artefact still fits function and compiler."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import sys
+
+from mallocmuzero_xla.artefact import Artefact, load_artefact
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.builders import BuiltFunction, build_function
+from mallocmuzero_xla.chips import find_chip
+from mallocmuzero_xla.environment import compiler_versions
+from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.fitting import Target, misfits
+from mallocmuzero_xla.lowering import LoweredProgram, lower
+from mallocmuzero_xla.trial_compiler import TrialCompiler
+
+# Compiled cycles may differ from the expected ones by this share.
+_TOLERANCE = 0.001
+
+
+def problems(artefact: Artefact, built: BuiltFunction, compiles: bool = False) -> list[str]:
+    """Returns the reasons why an artefact does not fit; empty if it fits.
+
+    The function is lowered for the chip of the artefact, so no TPU is needed. With `compiles`, it
+    is also compiled with the options, and the cycles are compared.
+    """
+    chip = find_chip(artefact.chip, artefact.topology)
+    program = lower(built.fn, built.args, chip, built.jit_options)
+    target = Target(
+        program.fingerprint,
+        chip.name,
+        chip.name,
+        len(program.device_ids),
+        compiler_versions(),
+    )
+    found = list(misfits(artefact, target))
+    if compiles and not found and artefact.executable is None:
+        found += _compile_problems(artefact, program)
+    return found
+
+
+def _compile_problems(artefact: Artefact, program: LoweredProgram) -> list[str]:
+    with TrialCompiler(find_chip(artefact.chip, artefact.topology)) as compiler:
+        program.write(compiler.lowered)
+        try:
+            text = compiler.compile(artefact.compiler_options, Budget())
+        except CaptureError as error:
+            return [f"does not compile with the options: {error}"]
+    cycles, expected = Binary().module_cycles(text, artefact.chip), artefact.expected_cycles
+    if abs(cycles / expected - 1.0) <= _TOLERANCE:
+        return []
+    return [f"takes {cycles / 1e6:,.3f} Mcycles with the options, expected {expected / 1e6:,.3f}"]
+
+
+def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command check."""
+    command = commands.add_parser(
+        "check",
+        help="say whether an artefact still fits",
+        description="Exit status: 0 if the artefact fits, 1 if not, 2 for wrong usage.",
+    )
+    command.add_argument("artefact", type=pathlib.Path, metavar="FILE", help="written by optimize")
+    command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
+    command.add_argument(
+        "--compile", action="store_true", help="also compile with the options, and compare cycles"
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    command.set_defaults(run=_run_check)
+
+
+def _run_check(arguments: argparse.Namespace) -> int:
+    artefact = load_artefact(arguments.artefact)
+    found = problems(artefact, build_function(arguments.function), arguments.compile)
+    if arguments.json:
+        print(json.dumps({"fits": not found, "problems": found, "gain": artefact.gain}))
+    elif found:
+        for problem in found:
+            print(f"mallocmuzero-xla: {arguments.artefact}: {problem}", file=sys.stderr)
+    else:
+        print(f"mallocmuzero-xla: {arguments.artefact}: fits", file=sys.stderr)
+    return 1 if found else 0

@@ -1,0 +1,96 @@
+"""Says whether an artefact fits a lowered function on this machine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mallocmuzero_xla.artefact import Artefact
+from mallocmuzero_xla.chips import chip_of_kind
+from mallocmuzero_xla.environment import versions_of
+from mallocmuzero_xla.fingerprint import fingerprint
+from mallocmuzero_xla.lowering import devices_of, text_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A lowered function and the compiler that it is for.
+
+    Attributes:
+        fingerprint: SHA-256 of the lowered function, as in Artefact.
+        chip: name of the chip; None if it is none of mallocmuzero_xla.CHIPS.
+        device_kind: jax's name of the device.
+        devices: the number of devices.
+        versions: the installed versions of jax, jaxlib and, for a TPU, libtpu.
+    """
+
+    fingerprint: str
+    chip: str | None
+    device_kind: str
+    devices: int
+    versions: dict[str, str]
+
+
+def target_of(lowered: Any) -> Target:
+    """Describes a jax.stages.Lowered."""
+    devices = devices_of(lowered)
+    kind = str(devices[0].device_kind)
+    platform = str(devices[0].platform)
+    return Target(
+        fingerprint(text_of(lowered), len(devices)),
+        chip_of_kind(kind),
+        kind,
+        len(devices),
+        versions_of(platform),
+    )
+
+
+def misfits(artefact: Artefact, target: Target) -> Iterator[str]:
+    """Yields each reason why an artefact does not fit, the most important first."""
+    if artefact.fingerprint != target.fingerprint:
+        yield (
+            f"the function, its shapes or its jit options are not those of the search "
+            f"({target.fingerprint[:12]}, expected {artefact.fingerprint[:12]})"
+        )
+    if artefact.chip != target.chip:
+        yield f"found for {artefact.chip}, here is {target.chip or target.device_kind}"
+    if artefact.devices != target.devices:
+        yield f"found for {artefact.devices} devices, here are {target.devices}"
+    for name, version in sorted(artefact.versions.items()):
+        here = target.versions.get(name)
+        if here != version:
+            yield f"found with {name} {version}, here is {here or 'none'}"
+
+
+class Registry:
+    """Artefacts of many functions, chips or compilers, for code that compiles many functions."""
+
+    def __init__(self, artefacts: Iterable[Artefact] = ()) -> None:
+        """Holds `artefacts`; of several that fit, the one with the fewest cycles counts."""
+        self._artefacts = sorted(artefacts, key=lambda artefact: artefact.expected_cycles)
+
+    def __len__(self) -> int:
+        return len(self._artefacts)
+
+    def __iter__(self) -> Iterator[Artefact]:
+        return iter(self._artefacts)
+
+    def find(self, lowered: Any) -> tuple[Artefact | None, str]:
+        """Returns the artefact that fits a jax.stages.Lowered, or None and the reason."""
+        target = target_of(lowered)
+        reasons: dict[int, str] = {}
+        for artefact in self._artefacts:
+            problems = list(misfits(artefact, target))
+            if not problems:
+                return artefact, ""
+            reasons.setdefault(len(problems), "; ".join(problems))
+        if not reasons:
+            return None, "there is no artefact"
+        # The artefact that is closest says most about what has changed.
+        return None, reasons[min(reasons)]
+
+    def compiler_options(self, lowered: Any) -> dict[str, str]:
+        """Returns the options for `lowered.compile(compiler_options=...)`; empty if none fit."""
+        artefact, _ = self.find(lowered)
+        return dict(artefact.compiler_options) if artefact is not None else {}

@@ -1,0 +1,93 @@
+"""optimize_many(): finds options for several functions within one budget."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mallocmuzero_xla.budget import Budget, parse_duration
+from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.fitting import Registry
+from mallocmuzero_xla.optimize import Optimized, optimize
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizedMany:
+    """The results of several functions.
+
+    Attributes:
+        results: by name.
+        failures: reasons by name, each a sentence, of functions without a result.
+    """
+
+    results: dict[str, Optimized]
+    failures: dict[str, str]
+
+    @property
+    def registry(self) -> Registry:
+        """Returns the artefacts of all results, for `apply`."""
+        return Registry(result.artefact for result in self.results.values())
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes an artefact NAME.json for each result into `folder`, which `apply` takes."""
+        for name, result in self.results.items():
+            result.save(pathlib.Path(folder) / f"{name}.json")
+
+    def summary(self) -> str:
+        """Returns a line for each function."""
+        lines = {name: result.summary() for name, result in self.results.items()}
+        lines |= {name: f"failed: {reason}" for name, reason in self.failures.items()}
+        return "\n".join(f"{name}: {line}" for name, line in lines.items())
+
+
+def optimize_many(
+    functions: Mapping[str, tuple[Any, ...]],
+    budget: str | float = "5m",
+    *,
+    on_progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> OptimizedMany:
+    """Calls `optimize` for each function; the budget is for all of them.
+
+    Each function gets an equal share of the time that is left, so the time that one does not use
+    is for the others. A function that fails does not end the call. Ctrl-C ends the search of the
+    function at hand, and the call.
+
+    Args:
+        functions: by name, (fn, args) or (fn, args, jit_options), as builders return them.
+        budget: time for all, such as "5m".
+        on_progress: gets each line of progress, which begins with the name of the function.
+        options: further keyword arguments of `optimize`.
+
+    Raises UsageError if a name cannot be that of a file, or an entry is something else.
+    """
+    whole = Budget(parse_duration(budget))
+    for name, entry in functions.items():
+        if not name or pathlib.Path(name).name != name or len(entry) not in (2, 3):
+            raise UsageError(
+                f"{name!r}: expected a file name, and (fn, args) or (fn, args, options)"
+            )
+    many = OptimizedMany({}, {})
+    for index, (name, entry) in enumerate(functions.items()):
+        share = whole.remaining() / (len(functions) - index)
+        if share < 1:
+            many.failures[name] = "the budget is spent: grant more, or call again to go on"
+            continue
+        fn, args, jit_options = (*entry, {})[:3]
+        tell = _prefixed(name, on_progress) if on_progress else None
+        try:
+            found = optimize(fn, *args, budget=share, on_progress=tell, **options, **jit_options)
+        except CaptureError as error:
+            many.failures[name] = str(error)
+            continue
+        many.results[name] = found
+        if found.report["interrupted"]:
+            break
+    return many
+
+
+def _prefixed(name: str, tell: Callable[[str], None]) -> Callable[[str], None]:
+    return lambda line: tell(f"{name}: {line}")

@@ -1,0 +1,182 @@
+"""measure(): compares a function with and without an artefact on this machine's devices."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mallocmuzero_xla.applying import Artefacts, apply
+from mallocmuzero_xla.environment import recorded_settings, versions_of
+from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.store import write_atomically
+
+# Resamples of the bootstrap, its seed, and the share of them outside the interval on each side.
+_RESAMPLES = 2000
+_SEED = 1
+_TAIL = 0.025
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """Times of calls, in seconds, and their comparison.
+
+    Attributes:
+        default_seconds, artefact_seconds: one time for each round, in order.
+        default_median, artefact_median: their medians.
+        gain: 1 - artefact_median / default_median.
+        gain_low, gain_high: the 95 % confidence interval of the gain, by a bootstrap over rounds.
+        expected_gain: the gain by the compiler's estimates; None if unknown.
+        used: whether the artefact fitted. If not, both times are of the default.
+        reason: why it did not fit; empty if it did.
+        largest_difference: the largest absolute difference between the results of both.
+        device: jax's name of the device.
+        versions, environment: versions and variables that reach the compiler.
+    """
+
+    default_seconds: tuple[float, ...]
+    artefact_seconds: tuple[float, ...]
+    default_median: float
+    artefact_median: float
+    gain: float
+    gain_low: float
+    gain_high: float
+    expected_gain: float | None
+    used: bool
+    reason: str
+    largest_difference: float
+    device: str
+    versions: dict[str, str]
+    environment: dict[str, str]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes everything as JSON."""
+        content = json.dumps(dataclasses.asdict(self), indent=1) + "\n"
+        write_atomically(pathlib.Path(path), content.encode("utf-8"))
+
+    def summary(self) -> str:
+        """Returns the result in a sentence."""
+        if not self.used:
+            return f"the artefact was not used, so nothing was compared: {self.reason}"
+        expected = "" if self.expected_gain is None else f", expected {self.expected_gain:.2%}"
+        return (
+            f"{self.device}: default {self.default_median * 1e3:.3f} ms, artefact "
+            f"{self.artefact_median * 1e3:.3f} ms: {self.gain:.2%} less, 95 % interval "
+            f"{self.gain_low:.2%} to {self.gain_high:.2%}{expected}; results differ by at most "
+            f"{self.largest_difference:.3g}"
+        )
+
+
+def measure(
+    fn: Callable[..., Any],
+    args: Sequence[Any] | Callable[[], Sequence[Any]],
+    artefact: Artefacts,
+    *,
+    rounds: int = 30,
+    warm_up: int = 3,
+    calls: int = 1,
+    **jit_options: Any,
+) -> Measured:
+    """Times the default and the artefact in turns, the first of a round by turns, too.
+
+    Args:
+        fn: a function, or a result of jax.jit.
+        args: arrays, or a function that makes them. If `fn` donates arguments, it must be a
+            function: each call gets fresh ones, which are made outside the time.
+        artefact: as for `apply`.
+        rounds: pairs of times; 5 or more.
+        warm_up: pairs of calls before, at least one, which also compile.
+        calls: calls for one time, for functions of microseconds; 1 if arguments are donated.
+        jit_options: keyword arguments of jax.jit.
+
+    Raises UsageError for other numbers.
+    """
+    if rounds < 5 or warm_up < 1 or calls < 1:
+        raise UsageError("expected 5 rounds or more, and 1 or more of warm_up and calls")
+    from mallocmuzero_xla.lowering import jit_of
+
+    make = args if callable(args) else lambda: args
+    plain, tuned = jit_of(fn, jit_options), apply(fn, artefact, **jit_options)
+    for _ in range(warm_up):
+        results = [_finished(function(*make())) for function in (plain, tuned)]
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(rounds):
+        pair = [(plain, times[0]), (tuned, times[1])]
+        for function, found in pair if number % 2 else reversed(pair):
+            found.append(_seconds(function, make, calls))
+    return _compared(times, tuned, _largest_difference(*results))
+
+
+def _compared(times: tuple[list[float], list[float]], tuned: Any, difference: float) -> Measured:
+    import jax
+
+    medians = [statistics.median(found) for found in times]
+    low, high = _interval(*times)
+    device = jax.devices()[0]
+    reason = str(tuned.reason or "")
+    artefact = getattr(tuned, "artefact", None)
+    return Measured(
+        default_seconds=tuple(times[0]),
+        artefact_seconds=tuple(times[1]),
+        default_median=medians[0],
+        artefact_median=medians[1],
+        gain=_gain(*times),
+        gain_low=low,
+        gain_high=high,
+        expected_gain=artefact.gain if artefact is not None else None,
+        used=not reason,
+        reason=reason,
+        largest_difference=difference,
+        device=str(device.device_kind),
+        versions=versions_of(device.platform),
+        environment=recorded_settings(),
+    )
+
+
+def _seconds(function: Any, make: Callable[[], Sequence[Any]], calls: int) -> float:
+    arguments = [_finished(make()) for _ in range(calls)]
+    started = time.perf_counter()
+    for each in arguments:
+        result = function(*each)
+    _finished(result)
+    return (time.perf_counter() - started) / calls
+
+
+def _finished(values: Any) -> Any:
+    import jax
+
+    return jax.block_until_ready(values)
+
+
+def _gain(default: Sequence[float], artefact: Sequence[float]) -> float:
+    return 1.0 - statistics.median(artefact) / statistics.median(default)
+
+
+def _interval(default: Sequence[float], artefact: Sequence[float]) -> tuple[float, float]:
+    """Resamples rounds, so that what disturbs both calls of a round counts once."""
+    numbers = random.Random(_SEED)
+    pairs = list(zip(default, artefact, strict=True))
+    gains = sorted(
+        _gain(*zip(*numbers.choices(pairs, k=len(pairs)), strict=True)) for _ in range(_RESAMPLES)
+    )
+    outside = int(_TAIL * _RESAMPLES)
+    return gains[outside], gains[-1 - outside]
+
+
+def _largest_difference(first: Any, second: Any) -> float:
+    import jax
+    import jax.numpy as jnp
+
+    pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
+    differences = (
+        float(jnp.max(jnp.abs(jnp.asarray(a, "float32") - jnp.asarray(b, "float32"))))
+        for a, b in pairs
+        if getattr(a, "size", 1)
+    )
+    return max(differences, default=0.0)

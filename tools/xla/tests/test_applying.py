@@ -1,0 +1,284 @@
+"""apply() uses an artefact where it fits, and never fails because of one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax", reason="calls functions on the CPU")
+
+import jax.numpy as jnp  # noqa: E402
+from jax.experimental.compilation_cache import compilation_cache  # noqa: E402
+
+from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
+from mallocmuzero_xla.artefact import Artefact, load_artefact  # noqa: E402
+from mallocmuzero_xla.environment import versions_of  # noqa: E402
+from mallocmuzero_xla.errors import UsageError  # noqa: E402
+from mallocmuzero_xla.fitting import Registry, target_of  # noqa: E402
+from mallocmuzero_xla.optimize import Optimized  # noqa: E402
+
+# An option of the CPU's compiler, in the place of those of a TPU's.
+OPTIONS = {"xla_cpu_max_isa": "AVX2"}
+JIT = {"donate_argnums": 1}
+
+
+@pytest.fixture(autouse=True)
+def cpu_is_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mallocmuzero_xla.fitting.chip_of_kind", lambda kind: f"chip of {kind}")
+
+
+def step(weights: Any, x: Any, scale: int = 2) -> Any:
+    return jnp.tanh(x @ weights) * scale
+
+
+def inputs(rows: int = 4) -> tuple[Any, Any]:
+    return jnp.ones((8, 8)), jnp.ones((rows, 8))
+
+
+def artefact_of(fn: Any, *args: Any, options: Any = OPTIONS, **jit_options: Any) -> Artefact:
+    target = target_of(jax.jit(fn, **jit_options).lower(*args))
+    assert target.chip is not None
+    return Artefact(
+        function="step",
+        chip=target.chip,
+        topology="cpu",
+        devices=target.devices,
+        versions=versions_of("cpu"),
+        fingerprint=target.fingerprint,
+        default_cycles=1000.0,
+        expected_cycles=900.0,
+        compiler_options=options,
+    )
+
+
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def test_fitting_options_are_used_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    artefact = artefact_of(step, *inputs())
+    fast = apply(step, artefact)
+    assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert (fast.artefact, fast.reason) == (artefact, "")
+    assert warnings_in(caplog) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"fingerprint": "0" * 64}, "the function, its shapes or its jit options are not those"),
+        ({"chip": "tpu_v6e"}, "found for tpu_v6e, here is chip of cpu"),
+        ({"devices": 4}, "found for 4 devices, here are 1"),
+        ({"versions": {"jax": "0.0.1"}}, "found with jax 0.0.1, here is"),
+        ({"versions": {"libtpu": "0.0.1"}}, "found with libtpu 0.0.1, here is none"),
+        ({"compiler_options": {"xla_no_such_option": "1"}}, "does not compile with the options"),
+    ],
+)
+def test_what_does_not_fit_is_one_line_of_the_log_and_the_default_runs(
+    change: dict[str, Any], message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fast = apply(step, dataclasses.replace(artefact_of(step, *inputs()), **change))
+    for _ in range(3):
+        assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert fast.artefact is None
+    (line,) = warnings_in(caplog)
+    assert line.startswith("step runs as jax.jit compiles it: ")
+    assert message in line
+    assert "\n" not in line
+
+
+def test_file_that_is_missing_or_damaged_does_not_raise(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    damaged = tmp_path / "a.json"
+    damaged.write_text("{}", encoding="utf-8")
+    for path in (damaged, tmp_path / "absent.json"):
+        assert jnp.allclose(apply(step, path)(*inputs()), step(*inputs()))
+    assert "not an artefact" in warnings_in(caplog)[0]
+    assert "cannot be read" in warnings_in(caplog)[1]
+
+
+def test_other_shapes_run_by_default_and_the_first_ones_stay_fast() -> None:
+    fast = apply(step, artefact_of(step, *inputs()))
+    fast(*inputs())
+    assert fast.artefact is not None
+    assert fast(*inputs(rows=5)).shape == (5, 8)
+    assert fast.artefact is None
+    assert "are not those of the search" in fast.reason
+
+
+def test_arguments_committed_to_the_only_device_are_the_same_program() -> None:
+    device = jax.devices()[0]
+    one = jax.sharding.SingleDeviceSharding(device)
+    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=one) for x in inputs()]
+    artefact = artefact_of(step, *shapes, donate_argnums=1)
+    committed = [jax.device_put(x, device) for x in inputs()]
+    for args in (inputs(), committed):
+        fast = apply(step, artefact, donate_argnums=1)
+        fast(*args)
+        assert fast.artefact == artefact, fast.reason
+
+
+def test_other_donation_is_another_program() -> None:
+    fast = apply(step, artefact_of(step, *inputs(), donate_argnums=1))
+    fast(*inputs())
+    assert fast.artefact is None
+
+
+def test_static_arguments_and_donation_are_those_of_jit() -> None:
+    options = {"static_argnums": 2, "donate_argnums": 1}
+    artefact = artefact_of(step, *inputs(), 3, **options)
+    fast = apply(step, artefact, **options)
+    weights, x = inputs()
+    assert jnp.allclose(fast(weights, x, 3), 3 * jnp.tanh(8.0))
+    assert fast.artefact == artefact
+    assert x.is_deleted()
+    assert jnp.allclose(fast(*inputs(), 5), 5 * jnp.tanh(8.0))
+    assert fast.artefact is None  # another static argument is another program
+
+
+def test_numbers_that_change_are_no_new_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = apply(step, artefact_of(step, *inputs(), 1))
+    monkeypatch.setattr(fast, "_choose", counted := _Counted(fast._choose))
+    assert [float(fast(*inputs(), scale)[0, 0]) for scale in (1, 2, 3)] == pytest.approx(
+        [1.0, 2.0, 3.0], rel=1e-5
+    )
+    assert counted.calls == 1
+
+
+class _Counted:
+    def __init__(self, function: Any) -> None:
+        self.calls, self._function = 0, function
+
+    def __call__(self, *args: Any) -> Any:
+        self.calls += 1
+        return self._function(*args)
+
+
+def test_function_works_inside_transformations() -> None:
+    fast = apply(step, artefact_of(step, *inputs()))
+    weights, x = inputs()
+    gradient = jax.grad(lambda w: fast(w, x).sum())(weights)
+    assert jnp.allclose(gradient, jax.grad(lambda w: step(w, x).sum())(weights))
+    assert jax.jit(fast)(weights, x).shape == (4, 8)
+
+
+def test_ahead_of_time_compile_uses_the_options(caplog: pytest.LogCaptureFixture) -> None:
+    artefact = artefact_of(step, *inputs())
+    fast = apply(step, artefact)
+    compiled = fast.lower(*inputs()).compile()
+    assert jnp.allclose(compiled(*inputs()), step(*inputs()))
+    assert fast.artefact == artefact
+    apply(step, artefact).lower(*inputs(5)).compile()
+    assert "are not those of the search" in warnings_in(caplog)[0]
+
+
+def test_exported_function_has_an_artefact_of_its_own() -> None:
+    called = jax.export.export(jax.jit(step))(*inputs()).call
+    fast = apply(called, artefact_of(called, *inputs()))
+    assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert fast.artefact is not None
+
+
+@pytest.fixture
+def kept_compiles(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """jax's persistent compilation cache, which keeps every compile."""
+    names = {
+        "jax_enable_compilation_cache": True,
+        "jax_compilation_cache_dir": str(tmp_path),
+        "jax_persistent_cache_min_compile_time_secs": 0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    before = {name: getattr(jax.config, name) for name in names}
+    for name, value in names.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+    jax.clear_caches()
+    yield tmp_path
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+
+
+def test_persistent_cache_keeps_the_compile_with_options(kept_compiles: pathlib.Path) -> None:
+    def kept() -> set[str]:
+        return {path.name for path in kept_compiles.glob("jit_step-*-cache")}
+
+    artefact = artefact_of(step, *inputs())
+    apply(step, artefact)(*inputs())
+    with_options = kept()
+    jax.clear_caches()
+    apply(step, artefact)(*inputs())
+    assert kept() == with_options
+    assert len(with_options) == 1
+    apply(step, dataclasses.replace(artefact, compiler_options={}))(*inputs())
+    assert len(kept()) == 2
+
+
+def test_registry_finds_the_artefact_of_each_function(tmp_path: pathlib.Path) -> None:
+    shapes = {rows: artefact_of(step, *inputs(rows)) for rows in (2, 3)}
+    for rows, artefact in shapes.items():
+        artefact.save(tmp_path / f"{rows}.json")
+    (tmp_path / "other.json").write_text("[1]", encoding="utf-8")
+    fast = apply(step, tmp_path)
+    for rows, artefact in shapes.items():
+        fast(*inputs(rows))
+        assert fast.artefact == artefact
+    assert len(load_registry(tmp_path)) == 2
+
+
+def test_frameworks_that_own_jit_get_options_for_a_lowered_function() -> None:
+    registry = Registry([artefact_of(step, *inputs())])
+    assert registry.compiler_options(jax.jit(step).lower(*inputs())) == OPTIONS
+    assert registry.compiler_options(jax.jit(step).lower(*inputs(5))) == {}
+
+
+def test_of_several_that_fit_the_fastest_counts() -> None:
+    slow = artefact_of(step, *inputs())
+    fast = dataclasses.replace(slow, expected_cycles=800.0)
+    assert Registry([slow, fast]).find(jax.jit(step).lower(*inputs()))[0] == fast
+
+
+def test_result_of_a_search_applies_and_saves_itself(tmp_path: pathlib.Path) -> None:
+    artefact = artefact_of(step, *inputs(), donate_argnums=1)
+    found = Optimized(OPTIONS, 1000.0, 900.0, 1.0, None, {}, artefact, False, step, JIT)
+    assert found.gain == pytest.approx(0.1)
+    fast = found.jit()
+    fast(*inputs())
+    assert fast.artefact == artefact
+    found.save(tmp_path / "step.json")
+    assert load_artefact(tmp_path / "step.json") == artefact
+
+
+def test_saved_artefact_is_read_as_it_was(tmp_path: pathlib.Path) -> None:
+    artefact = artefact_of(step, *inputs())
+    artefact.save(tmp_path / "a.json")
+    assert load_artefact(tmp_path / "a.json") == artefact
+    assert artefact.gain == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("kind", "x"), "not an artefact"),
+        (("format", 9), "format 9, expected 1"),
+        (("compiler_options", {"a": 1}), "damaged artefact"),
+        (("surplus", 1), "damaged artefact"),
+    ],
+)
+def test_file_of_something_else_is_refused(
+    tmp_path: pathlib.Path, change: tuple[str, Any], message: str
+) -> None:
+    path = tmp_path / "a.json"
+    artefact_of(step, *inputs()).save(path)
+    fields = json.loads(path.read_text(encoding="utf-8"))
+    fields[change[0]] = change[1]
+    path.write_text(json.dumps(fields), encoding="utf-8")
+    with pytest.raises(UsageError, match=message):
+        load_artefact(path)

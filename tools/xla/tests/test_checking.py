@@ -1,0 +1,104 @@
+"""check says with its exit code whether an artefact still fits."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Callable
+
+import pytest
+from conftest import VERSIONS, World
+
+from mallocmuzero_xla import checking, cli
+from mallocmuzero_xla.artefact import Artefact
+from mallocmuzero_xla.lowering import LoweredProgram
+
+PROGRAM = LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "0" * 64, "f" * 64)
+ARTEFACT = Artefact(
+    function="f",
+    chip="tpu_v4i",
+    topology="v4 lite:1x1",
+    devices=1,
+    versions=VERSIONS,
+    fingerprint="f" * 64,
+    default_cycles=1000.0,
+    expected_cycles=960.0,
+    compiler_options={"xla_tpu_msa_tensor_overrides": "overrides { a }"},
+)
+
+
+@pytest.fixture
+def check(
+    tmp_path: pathlib.Path, make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., int]:
+    """Returns a function that checks a changed ARTEFACT against PROGRAM."""
+    make_world(promised={"a": 40}, cycles={"a": -40}, refused=["b"])
+    monkeypatch.setattr(cli, "require_compiler", lambda: None)
+    monkeypatch.setattr(checking, "compiler_versions", lambda: VERSIONS)
+    monkeypatch.setattr(checking, "lower", lambda *_: PROGRAM)
+    model = tmp_path / "checked_model.py"
+    model.write_text("def build():\n    return (lambda: 1), ()\n", encoding="utf-8")
+
+    def run(*flags: str, **change: object) -> int:
+        path = tmp_path / "a.json"
+        dataclasses.replace(ARTEFACT, **change).save(path)  # type: ignore[arg-type]
+        return cli.main(["check", str(path), f"{model}:build", *flags])
+
+    return run
+
+
+def test_artefact_that_fits_exits_0(
+    check: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check() == 0
+    assert "a.json: fits" in capsys.readouterr().err
+    assert check("--compile") == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"fingerprint": "0" * 64}, "the function, its shapes or its jit options"),
+        ({"versions": {**VERSIONS, "libtpu": "0.1"}}, "found with libtpu 0.1, here is 1"),
+        ({"devices": 4}, "found for 4 devices, here are 1"),
+    ],
+)
+def test_artefact_that_does_not_fit_exits_1_with_the_reason(
+    check: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    change: dict[str, object],
+    message: str,
+) -> None:
+    assert check(**change) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"expected_cycles": 900.0}, "takes 0.001 Mcycles with the options"),
+        (
+            {"compiler_options": {"xla_tpu_msa_tensor_overrides": "overrides { b }"}},
+            "does not compile with the options: MSA strict override failed",
+        ),
+    ],
+)
+def test_compile_finds_what_has_changed_in_the_compiler(
+    check: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    change: dict[str, object],
+    message: str,
+) -> None:
+    assert check(**change) == 0
+    assert check("--compile", "--json", **change) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert not report["fits"]
+    assert message in report["problems"][0]
+
+
+def test_missing_artefact_exits_2(
+    check: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["check", str(tmp_path / "absent.json"), "m:f"]) == 2
+    assert "absent.json: cannot be read" in capsys.readouterr().err

@@ -1,0 +1,53 @@
+"""A search and a TPU host give a function the same fingerprint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax", reason="lowers functions")
+
+import jax.numpy as jnp  # noqa: E402
+
+from mallocmuzero_xla.chips import CHIPS, topology_devices  # noqa: E402
+from mallocmuzero_xla.fingerprint import fingerprint  # noqa: E402
+from mallocmuzero_xla.lowering import lower, text_of  # noqa: E402
+
+COMMITTED = """\
+module @jit_f {
+  sdy.mesh @empty_mesh = <[]> {stablehlo.mesh = {axes = []}}
+  func.func public @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@empty_mesh, [{}]>, \
+tf.aliasing_output = 0 : i32}, %arg1: tensor<f32> {sdy.sharding = #sdy.sharding<@empty_mesh, []>})
+"""
+FREE = """\
+module @jit_f {
+  func.func public @main(%arg0: tensor<8xf32> {tf.aliasing_output = 0 : i32}, %arg1: tensor<f32>)
+"""
+
+
+def test_arguments_on_the_only_device_do_not_count() -> None:
+    assert fingerprint(COMMITTED, 1) == fingerprint(FREE, 1)
+    assert fingerprint(COMMITTED, 4) != fingerprint(FREE, 4)
+
+
+def test_everything_else_counts() -> None:
+    other = FREE.replace("8xf32", "9xf32")
+    assert fingerprint(FREE, 1) != fingerprint(other, 1)
+
+
+def block(weights: Any, x: Any) -> Any:
+    hidden = jax.nn.gelu(x @ weights["up"]) @ weights["down"]
+    order = jnp.argsort(hidden[:, 0])
+    return jax.nn.softmax(hidden[order]) + jax.random.normal(jax.random.key(0), hidden.shape)
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("chip", ["tpu_v6e", "tpu7x"])
+def test_host_whose_arrays_are_uncommitted_gives_the_fingerprint_of_the_search(chip: str) -> None:
+    args = ({"up": jnp.ones((64, 256)), "down": jnp.ones((256, 64))}, jnp.ones((32, 64)))
+    searched = lower(block, args, CHIPS[chip], {"donate_argnums": 1})
+    shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), args)
+    with jax.default_device(topology_devices(chip)[0]):
+        here = jax.jit(block, donate_argnums=1).lower(*shapes)
+    assert fingerprint(text_of(here), 1) == searched.fingerprint

@@ -1,0 +1,64 @@
+"""optimize_many() divides a budget and goes on after a failure."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import World, lower_to
+
+from mallocmuzero_xla import load_registry, optimize_many
+from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.lowering import LoweredProgram
+
+
+def program(name: str) -> LoweredProgram:
+    sha256 = name[0] * 64
+    return LoweredProgram(name, "v4 lite:1x1", (0,), b"", b"", {}, sha256, sha256)
+
+
+def test_every_function_gets_its_artefact(
+    make_world: Callable[..., World], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40}, sha256="a" * 64)
+    lower_to(monkeypatch, program("abc"))
+    lines: list[str] = []
+    many = optimize_many(
+        {"bucket_1": (None, ()), "bucket_2": (None, (), {"donate_argnums": 0})},
+        "60s",
+        samples=0,
+        cache_dir=tmp_path / "cache",
+        on_progress=lines.append,
+        progress=False,
+    )
+    assert {name: result.gain for name, result in many.results.items()} == pytest.approx(
+        {"bucket_1": 0.04, "bucket_2": 0.04}
+    )
+    assert any(line.startswith("bucket_1: ") for line in lines)
+    assert many.summary().startswith("bucket_1: default 0.001 Mcycles")
+    many.save(tmp_path / "found")
+    assert len(load_registry(tmp_path / "found")) == len(many.registry) == 2
+
+
+def test_function_that_fails_leaves_its_time_to_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    granted: list[float] = []
+
+    def fails(fn: Any, *_: Any, budget: float, **__: Any) -> None:
+        granted.append(budget)
+        raise CaptureError(f"{fn} does not compile")
+
+    monkeypatch.setattr("mallocmuzero_xla.many.optimize", fails)
+    many = optimize_many({"a": ("f", ()), "b": ("g", ())}, "100s")
+    assert granted == pytest.approx([50, 100], abs=1)
+    assert many.failures == {"a": "f does not compile", "b": "g does not compile"}
+    assert many.summary() == "a: failed: f does not compile\nb: failed: g does not compile"
+
+
+@pytest.mark.parametrize("functions", [{"a/b": (None, ())}, {"a": (None,)}, {"": (None, ())}])
+def test_entries_of_something_else_are_refused(functions: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="expected a file name, and"):
+        optimize_many(functions)

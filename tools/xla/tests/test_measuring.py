@@ -1,0 +1,106 @@
+"""measure() compares the default and an artefact, on the CPU."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax", reason="calls functions on the CPU")
+
+import jax.numpy as jnp  # noqa: E402
+from test_applying import artefact_of, cpu_is_a_chip, inputs, step  # noqa: E402
+
+from mallocmuzero_xla import cli, measuring  # noqa: E402
+from mallocmuzero_xla.errors import UsageError  # noqa: E402
+from mallocmuzero_xla.measure_cli import filled  # noqa: E402
+from mallocmuzero_xla.measuring import measure  # noqa: E402
+
+__all__ = ["cpu_is_a_chip"]
+
+MODEL = """
+import jax, jax.numpy as jnp
+def step(weights, x):
+    return jnp.tanh(x @ weights)
+def build():
+    return step, (jax.ShapeDtypeStruct((8, 8), jnp.float32), jnp.ones((4, 8)))
+"""
+
+
+def test_artefact_and_default_are_timed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+
+    def seconds(function: Any, make: Any, calls: int) -> float:
+        plain = type(function).__name__ != "AppliedFunction"
+        called.append("default" if plain else "artefact")
+        return 0.010 if plain else 0.008
+
+    monkeypatch.setattr(measuring, "_seconds", seconds)
+    measured = measure(step, inputs(), artefact_of(step, *inputs()), rounds=6)
+    assert measured.used
+    assert measured.gain == pytest.approx(0.2)
+    assert (measured.gain_low, measured.gain_high) == pytest.approx((0.2, 0.2))
+    assert measured.expected_gain == pytest.approx(0.1)
+    assert measured.largest_difference == 0
+    # Each round times both; every other round begins with the other one.
+    rounds = [tuple(called[index : index + 2]) for index in range(0, 12, 2)]
+    assert rounds == [("artefact", "default"), ("default", "artefact")] * 3
+
+
+def test_interval_holds_the_gain_and_grows_with_noise() -> None:
+    default = [1.0, 1.1, 0.9, 1.05, 0.95, 1.0]
+    low, high = measuring._interval(default, [0.8 * seconds for seconds in default])
+    assert low == pytest.approx(0.2)
+    assert high == pytest.approx(0.2)
+    low, high = measuring._interval(default, [0.9, 0.7, 0.8, 1.0, 0.6, 0.8])
+    assert low < measuring._gain(default, [0.9, 0.7, 0.8, 1.0, 0.6, 0.8]) < high
+
+
+def test_donated_arguments_are_made_for_each_call() -> None:
+    artefact = artefact_of(step, *inputs(), donate_argnums=1)
+    measured = measure(step, inputs, artefact, rounds=5, calls=2, donate_argnums=1)
+    assert measured.used
+    assert len(measured.default_seconds) == len(measured.artefact_seconds) == 5
+    assert all(seconds > 0 for seconds in measured.artefact_seconds)
+
+
+def test_artefact_that_does_not_fit_is_said_and_saved(tmp_path: pathlib.Path) -> None:
+    measured = measure(step, inputs(5), artefact_of(step, *inputs()), rounds=5)
+    assert not measured.used
+    assert "nothing was compared: the function, its shapes" in measured.summary()
+    measured.save(tmp_path / "m.json")
+    fields = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
+    assert fields["reason"] == measured.reason
+    assert len(fields["default_seconds"]) == 5
+
+
+@pytest.mark.parametrize("numbers", [{"rounds": 4}, {"warm_up": 0}, {"calls": 0}])
+def test_too_few_rounds_are_refused(numbers: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match="expected 5 rounds or more"):
+        measure(step, inputs(), artefact_of(step, *inputs()), **numbers)
+
+
+def test_command_fills_shapes_and_writes_times(
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(cli, "require_compiler", lambda: None)
+    model = tmp_path / "measured_model.py"
+    model.write_text(MODEL, encoding="utf-8")
+    artefact_of(step, *inputs()).save(tmp_path / "a.json")
+    output = tmp_path / "times.json"
+    line = ["measure", str(tmp_path / "a.json"), f"{model}:build", "--rounds", "5"]
+    assert cli.main([*line, "--output", str(output)]) == 1  # an artefact of another step
+    assert "nothing was compared" in capsys.readouterr().err
+    assert len(json.loads(output.read_text(encoding="utf-8"))["default_seconds"]) == 5
+
+
+def test_shapes_become_arrays_and_static_arguments_stay() -> None:
+    shapes = (jax.ShapeDtypeStruct((3,), jnp.bfloat16), jax.ShapeDtypeStruct((2,), jnp.int32), "a")
+    first, second, static = filled(shapes, 2)
+    assert (first.dtype, first.shape) == (jnp.bfloat16, (3,))
+    assert second.tolist() == [0, 0]
+    assert static == "a"

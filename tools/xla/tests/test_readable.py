@@ -1,0 +1,103 @@
+"""A module that jax cannot print is compiled and printed by the binary."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+from typing import Any
+
+import pytest
+
+from mallocmuzero_xla import readable
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.capture import capture
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import CompileError, UnprintableError
+from mallocmuzero_xla.lowering import LoweredProgram
+
+REASON = "async-update instruction should have 1 operands but sees 3"
+
+# Writes its arguments into the text, or fails for a module that says so.
+BINARY = f"""#!{sys.executable}
+import json, pathlib, sys
+flags = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+if pathlib.Path(flags["--hlo"]).read_bytes() == b"refuse":
+    print("mallocmuzero: f.mlir: out of memory", file=sys.stderr)
+    sys.exit(1)
+options = [b for a, b in zip(sys.argv, sys.argv[1:]) if a == "--option"]
+pathlib.Path(flags["--text"]).write_text("HloModule " + json.dumps([sys.argv[1], options]))
+"""
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> list[str]:
+    """jax's compiles, none of which it can print; the binary of BINARY."""
+    compiles: list[str] = []
+
+    def compile_to_text(program: LoweredProgram, *_: object) -> str:
+        compiles.append(program.function)
+        raise UnprintableError(REASON)
+
+    monkeypatch.setattr(readable, "compile_to_text", compile_to_text)
+    monkeypatch.setattr(readable, "chip_devices", lambda _: [])
+    monkeypatch.setattr(readable, "compiler_library", lambda: pathlib.Path("libtpu.so"))
+    monkeypatch.setattr(readable, "_unprintable", set())
+    binary = tmp_path / "mallocmuzero"
+    binary.write_text(BINARY, encoding="utf-8")
+    binary.chmod(0o755)
+    monkeypatch.setenv("MALLOCMUZERO_BINARY", str(binary))
+    return compiles
+
+
+def program(module: bytes = b"") -> LoweredProgram:
+    return LoweredProgram("f", "v6e:1x1", (0,), module, b"", {"xla_own": True}, "0" * 64)
+
+
+def test_binary_prints_what_jax_cannot(compiled: list[str]) -> None:
+    text = readable.readable_text(program(), CHIPS["tpu_v6e"], {"xla_more": "a=b"})
+    assert text.startswith("HloModule ")
+    assert json.loads(text.removeprefix("HloModule ")) == [
+        "compile",
+        ["xla_own=true", "xla_more=a=b"],
+    ]
+
+
+def test_jax_is_asked_once(compiled: list[str]) -> None:
+    for _ in range(3):
+        readable.readable_text(program(), CHIPS["tpu_v6e"], {})
+    assert compiled == ["f"]
+
+
+def test_failure_of_the_binary_is_a_sentence(compiled: list[str]) -> None:
+    with pytest.raises(CompileError, match=r"^f\.mlir: out of memory$"):
+        readable.readable_text(program(b"refuse"), CHIPS["tpu_v6e"], {})
+
+
+def test_without_a_binary_the_reason_and_the_remedy_are_said(
+    compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MALLOCMUZERO_BINARY", "/absent")
+    with pytest.raises(CompileError, match=r"cannot print .*sees 3\), and .*no such executable"):
+        readable.readable_text(program(), CHIPS["tpu_v6e"], {})
+
+
+@pytest.mark.compiler
+def test_module_with_an_asynchronous_gather_is_captured_and_priced() -> None:
+    import jax
+    import jax.numpy as jnp
+
+    def embed(table: Any, ids: Any, weights: Any) -> Any:
+        return jax.nn.gelu(jnp.take(table, ids, axis=0) @ weights) @ weights.T
+
+    args = [
+        jax.ShapeDtypeStruct(shape, kind)
+        for shape, kind in (
+            ((262144, 2048), jnp.bfloat16),
+            ((8, 1024), jnp.int32),
+            ((2048, 4096), jnp.bfloat16),
+        )
+    ]
+    captured = capture(embed, *args, chip="tpu_v6e", samples=0, progress=False)
+    assert "custom-call-update(" in captured.hlo["default"]
+    assert Binary().module_cycles(captured.hlo["default"], "tpu_v6e") > 0
