@@ -52,7 +52,7 @@ void AddressChecks::CheckListen(const std::string& address, const std::string& l
                                 address));
   }
   const std::string field = section.Given("listen_address") ? "listen_address" : "address";
-  std::optional<HostPort> listens = *parsed;
+  std::optional<HostPort> listens = parsed;
   if (listen_address != address) listens = ReadAddress(field, listen_address, section);
   if (!listens.has_value()) return;
   CheckSecured(field, listen_address, section);

@@ -187,7 +187,7 @@ std::string SuggestField(const Descriptor& type, absl::string_view name) {
 absl::StatusOr<std::string> SetField(absl::string_view path, absl::string_view value,
                                      Message& message) {
   Walk walk(message);
-  const absl::Status status = walk.Go(absl::StrSplit(path, '.'), value);
+  absl::Status status = walk.Go(absl::StrSplit(path, '.'), value);
   if (!status.ok()) return status;
   return walk.passed();
 }

@@ -36,9 +36,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Sec
 
 void PrepareCall(grpc::ClientContext& context, const Security& security, absl::Duration timeout) {
   context.AddMetadata(kProtocolKey, absl::StrCat(kProtocolVersion));
-  if (!security.token().empty()) {
-    context.AddMetadata(kTokenKey, absl::StrCat(kTokenPrefix, security.token()));
-  }
+  const std::string token = security.token();
+  if (!token.empty()) context.AddMetadata(kTokenKey, absl::StrCat(kTokenPrefix, token));
   if (timeout != absl::InfiniteDuration()) {
     context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout));
   }
@@ -47,9 +46,8 @@ void PrepareCall(grpc::ClientContext& context, const Security& security, absl::D
 void PrepareAdminCall(grpc::ClientContext& context, const Security& security,
                       absl::Duration timeout) {
   PrepareCall(context, security, timeout);
-  if (!security.admin_token().empty()) {
-    context.AddMetadata(kAdminKey, absl::StrCat(kTokenPrefix, security.admin_token()));
-  }
+  const std::string token = security.admin_token();
+  if (!token.empty()) context.AddMetadata(kAdminKey, absl::StrCat(kTokenPrefix, token));
 }
 
 }  // namespace mallocmuzero

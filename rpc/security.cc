@@ -2,9 +2,10 @@
 
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
-#include <openssl/crypto.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,10 +14,10 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -24,9 +25,15 @@
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "rpc/host_port.h"
 #include "rpc/protocol.h"
+#include "rpc/token_file.h"
 
 namespace mallocmuzero {
 namespace {
+
+namespace tls = grpc::experimental;
+
+// The time after which a change of a certificate's file is noticed at the latest.
+constexpr unsigned int kRefreshSeconds = 2;
 
 // Reads a small file. InvalidArgument names `field` and the file, never the file's content.
 absl::StatusOr<std::string> ReadSecret(absl::string_view field, const std::string& folder,
@@ -41,32 +48,21 @@ absl::StatusOr<std::string> ReadSecret(absl::string_view field, const std::strin
   return text;
 }
 
-absl::Status ReadPem(absl::string_view field, const std::string& folder, const std::string& name,
-                     absl::string_view what, std::string& pem) {
-  absl::StatusOr<std::string> text = ReadSecret(field, folder, name);
-  if (!text.ok()) return text.status();
-  if (!absl::StrContains(*text, absl::StrCat(what, "-----"))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("security.", field, ": '", name, "' is no PEM file with a ", what));
-  }
-  pem = *std::move(text);
-  return absl::OkStatus();
-}
-
-// Reads the first line of the file into `token`.
-absl::Status ReadToken(absl::string_view field, const std::string& folder, const std::string& name,
-                       std::string& token) {
+absl::Status CheckPem(absl::string_view field, const std::string& folder, const std::string& name,
+                      absl::string_view what) {
   const absl::StatusOr<std::string> text = ReadSecret(field, folder, name);
   if (!text.ok()) return text.status();
-  token = std::string(absl::StripAsciiWhitespace(text->substr(0, text->find('\n'))));
-  if (token.size() >= 16) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("security.", field, ": the first line of '", name,
-                                                 "' has fewer than 16 characters"));
+  if (absl::StrContains(*text, absl::StrCat(what, "-----"))) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("security.", field, ": '", name, "' is no PEM file with a ", what));
 }
 
-// Compares in a time that does not depend on where the texts differ.
-bool SameSecret(absl::string_view a, absl::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+absl::Status OpenTokens(absl::string_view field, const std::string& path,
+                        std::unique_ptr<TokenFile>& tokens) {
+  absl::StatusOr<std::unique_ptr<TokenFile>> opened = TokenFile::Open(field, path);
+  if (!opened.ok()) return opened.status();
+  tokens = *std::move(opened);
+  return absl::OkStatus();
 }
 
 // The caller's metadata under `key`; empty if it sent none.
@@ -96,42 +92,48 @@ absl::StatusOr<std::shared_ptr<const Security>> Security::Load(const v1::Securit
     return absl::InvalidArgumentError(
         "security: TLS needs ca_file, certificate_file and key_file, all three");
   }
+  const auto path_of = [&folder](const std::string& name) {
+    return (std::filesystem::path(folder) / name).string();
+  };
   if (files == 3) {
-    absl::Status status =
-        ReadPem("ca_file", folder, config.ca_file(), "CERTIFICATE", security->ca_);
-    status.Update(ReadPem("certificate_file", folder, config.certificate_file(), "CERTIFICATE",
-                          security->certificate_));
-    status.Update(ReadPem("key_file", folder, config.key_file(), "PRIVATE KEY", security->key_));
+    absl::Status status = CheckPem("ca_file", folder, config.ca_file(), "CERTIFICATE");
+    status.Update(CheckPem("certificate_file", folder, config.certificate_file(), "CERTIFICATE"));
+    status.Update(CheckPem("key_file", folder, config.key_file(), "PRIVATE KEY"));
     if (!status.ok()) return status;
+    security->certificates_ = std::make_shared<tls::FileWatcherCertificateProvider>(
+        path_of(config.key_file()), path_of(config.certificate_file()), path_of(config.ca_file()),
+        kRefreshSeconds);
   }
   absl::Status status;
   if (!config.token_file().empty()) {
-    status = ReadToken("token_file", folder, config.token_file(), security->token_);
+    status = OpenTokens("token_file", path_of(config.token_file()), security->token_);
   }
   // Only shards and administrators have the file.
   std::error_code error;
-  if (security->has_admin_token_ &&
-      std::filesystem::exists(std::filesystem::path(folder) / config.admin_token_file(), error)) {
-    status.Update(
-        ReadToken("admin_token_file", folder, config.admin_token_file(), security->admin_token_));
+  const std::string admin_file = path_of(config.admin_token_file());
+  if (security->has_admin_token_ && std::filesystem::exists(admin_file, error)) {
+    status.Update(OpenTokens("admin_token_file", admin_file, security->admin_token_));
   }
   if (!status.ok()) return status;
   return security;
 }
 
 std::shared_ptr<grpc::ServerCredentials> Security::ServerCredentials() const {
-  if (ca_.empty()) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions options(
-      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = ca_;
-  options.pem_key_cert_pairs.push_back({key_, certificate_});
-  return grpc::SslServerCredentials(options);
+  if (certificates_ == nullptr) return grpc::InsecureServerCredentials();
+  tls::TlsServerCredentialsOptions options(certificates_);
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  return tls::TlsServerCredentials(options);
 }
 
 std::shared_ptr<grpc::ChannelCredentials> Security::ChannelCredentials() const {
-  if (ca_.empty()) return grpc::InsecureChannelCredentials();
-  return grpc::SslCredentials(
-      {.pem_root_certs = ca_, .pem_private_key = key_, .pem_cert_chain = certificate_});
+  if (certificates_ == nullptr) return grpc::InsecureChannelCredentials();
+  tls::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(certificates_);
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  return tls::TlsCredentials(options);
 }
 
 absl::Status Security::CheckListenAddress(const std::string& address) const {
@@ -140,11 +142,12 @@ absl::Status Security::CheckListenAddress(const std::string& address) const {
     return absl::InvalidArgumentError(
         absl::StrCat("address '", address, "' is not host:port, such as 127.0.0.1:7001"));
   }
-  const bool token_is_enough = !token_.empty() && allow_clear_text_token_;
-  if (IsLoopback(*parsed) || !ca_.empty() || token_is_enough || allow_insecure_network_) {
+  const bool token_is_enough = token_ != nullptr && allow_clear_text_token_;
+  if (IsLoopback(*parsed) || certificates_ != nullptr || token_is_enough ||
+      allow_insecure_network_) {
     return absl::OkStatus();
   }
-  if (!token_.empty()) {
+  if (token_ != nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "address '", address,
         "' can be reached from other machines, and without TLS the token goes there in clear text: "
@@ -159,7 +162,7 @@ absl::Status Security::CheckListenAddress(const std::string& address) const {
 absl::StatusOr<std::string> Security::MetricsToken(const std::string& address) const {
   const std::optional<HostPort> parsed = ParseHostPort(address, /*least_port=*/0);
   if ((parsed.has_value() && IsLoopback(*parsed)) || allow_insecure_network_) return std::string();
-  if (!token_.empty() && allow_clear_text_token_) return token_;
+  if (token_ != nullptr && allow_clear_text_token_) return token();
   return absl::InvalidArgumentError(absl::StrCat(
       address,
       ": metrics can be read from other machines: listen on a loopback address, or set "
@@ -174,8 +177,8 @@ grpc::Status Security::CheckAdministrator(const grpc::ServerContextBase& context
     return {grpc::StatusCode::PERMISSION_DENIED,
             "administration from another machine needs security.admin_token_file"};
   }
-  if (!admin_token_.empty() &&
-      SameSecret(MetadataOf(context, kAdminKey), absl::StrCat(kTokenPrefix, admin_token_))) {
+  if (admin_token_ != nullptr &&
+      admin_token_->Accepts(kTokenPrefix, MetadataOf(context, kAdminKey))) {
     return grpc::Status::OK;
   }
   return {grpc::StatusCode::PERMISSION_DENIED,
@@ -183,8 +186,7 @@ grpc::Status Security::CheckAdministrator(const grpc::ServerContextBase& context
 }
 
 grpc::Status Security::CheckCaller(const grpc::ServerContextBase& context) const {
-  if (!token_.empty() &&
-      !SameSecret(MetadataOf(context, kTokenKey), absl::StrCat(kTokenPrefix, token_))) {
+  if (token_ != nullptr && !token_->Accepts(kTokenPrefix, MetadataOf(context, kTokenKey))) {
     return {grpc::StatusCode::UNAUTHENTICATED, "the call carries no token, or another one"};
   }
   const std::string ours = absl::StrCat(kProtocolVersion);

@@ -6,6 +6,7 @@
 
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
@@ -15,11 +16,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "mallocmuzero/v1/cluster.pb.h"
+#include "rpc/token_file.h"
 
 namespace mallocmuzero {
 
-// The credentials of a process, shared by all of its channels and servers. Immutable, so
-// thread-safe. No error message contains a secret.
+// The credentials of a process, shared by all of its channels and servers. They follow their files:
+// new connections use new certificates within seconds, and calls use new tokens (rpc/token_file.h).
+// Thread-safe. No error message contains a secret.
 class Security {
  public:
   // Uses neither TLS nor a token and allows loopback addresses only.
@@ -35,8 +38,8 @@ class Security {
   std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials() const;
 
   // The token that every call must carry; empty if calls need none.
-  const std::string& token() const { return token_; }
-  const std::string& admin_token() const { return admin_token_; }
+  std::string token() const { return token_ == nullptr ? "" : token_->token(); }
+  std::string admin_token() const { return admin_token_ == nullptr ? "" : admin_token_->token(); }
 
   // InvalidArgument if a server may not listen on `address` (host:port): it is malformed, or it is
   // not a loopback address and there is neither TLS, nor a token that may be sent in clear text,
@@ -56,11 +59,10 @@ class Security {
   grpc::Status CheckAdministrator(const grpc::ServerContextBase& context) const;
 
  private:
-  std::string ca_;  // PEM
-  std::string certificate_;
-  std::string key_;
-  std::string token_;
-  std::string admin_token_;
+  // Reads the certificates again when their files change; null without TLS.
+  std::shared_ptr<grpc::experimental::CertificateProviderInterface> certificates_;
+  std::unique_ptr<TokenFile> token_;        // null if calls need no token
+  std::unique_ptr<TokenFile> admin_token_;  // null if this machine lacks the file
   bool has_admin_token_ = false;  // whether it is configured; this machine may lack the file
   bool allow_clear_text_token_ = false;
   bool allow_insecure_network_ = false;

@@ -52,7 +52,7 @@ TEST_F(SecurityTest, AnAddressNeedsHostAndPort) {
 }
 
 TEST_F(SecurityTest, ATokenOpensTheNetworkOnlyWithTlsOrByAnExplicitFlag) {
-  Write("token", "0123456789abcdef  \nsecond line\n");
+  Write("token", "0123456789abcdef  \nfedcba9876543210\nthird line\n");
   v1::Security config;
   config.set_token_file("token");
   const absl::StatusOr<std::shared_ptr<const Security>> security = Security::Load(config, folder_);

@@ -2,11 +2,13 @@
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <prometheus/registry.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,6 +27,11 @@
 namespace mallocmuzero {
 namespace {
 
+// The memory of all connections for messages on their way, and the bounds of one connection.
+constexpr size_t kMostBufferBytes = size_t{1} << 30;
+constexpr int kMostStreams = 1000;
+constexpr int kMostMetadataBytes = 8 << 10;
+
 // Adds gRPC's services for health checks and reflection to every server of the process. Only the
 // first call has an effect.
 void EnableHealthAndReflection() {
@@ -39,6 +46,13 @@ void EnableHealthAndReflection() {
 void SetLimits(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  // These bounds hold before any message is decoded. A channel of ours has a connection of its own
+  // and a few streams.
+  grpc::ResourceQuota quota("server");
+  quota.Resize(kMostBufferBytes);
+  builder.SetResourceQuota(quota);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMostMetadataBytes);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);

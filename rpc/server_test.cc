@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -26,12 +27,14 @@
 #include "rpc/protocol.h"
 #include "rpc/security.h"
 #include "rpc/test_certificates.h"
+#include "rpc/testing/await.h"
 
 namespace mallocmuzero {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using testing::Await;
 using ::testing::HasSubstr;
 
 using SharedSecurity = std::shared_ptr<const Security>;
@@ -73,25 +76,39 @@ class RpcServerTest : public ::testing::Test {
     return stub->GetStatus(&context, {}, &response);
   }
 
-  SharedSecurity WithToken(const std::string& token) {
-    std::ofstream(folder_ + "/token") << token << '\n';
+  // A new folder, as credentials follow their files. It is empty.
+  std::string NewFolder() {
+    const std::string folder =
+        absl::StrCat(folder_, "/rpc_server_test_", getpid(), "_", folders_++);
+    std::filesystem::create_directory(folder);
+    return folder;
+  }
+
+  SharedSecurity WithToken(const std::string& token) { return WithToken(token, NewFolder()); }
+  static SharedSecurity WithToken(const std::string& token, const std::string& folder) {
+    std::ofstream(folder + "/token") << token << '\n';
     v1::Security config;
     config.set_token_file("token");
-    return *Security::Load(config, folder_);
+    return *Security::Load(config, folder);
   }
 
   SharedSecurity WithTls(const TestCertificates& certificates, const std::string& ca) {
-    std::ofstream(folder_ + "/ca.pem") << ca;
-    std::ofstream(folder_ + "/cert.pem") << certificates.certificate;
-    std::ofstream(folder_ + "/key.pem") << certificates.key;
+    return WithTls(certificates, ca, NewFolder());
+  }
+  static SharedSecurity WithTls(const TestCertificates& certificates, const std::string& ca,
+                                const std::string& folder) {
+    std::ofstream(folder + "/ca.pem") << ca;
+    std::ofstream(folder + "/cert.pem") << certificates.certificate;
+    std::ofstream(folder + "/key.pem") << certificates.key;
     v1::Security config;
     config.set_ca_file("ca.pem");
     config.set_certificate_file("cert.pem");
     config.set_key_file("key.pem");
-    return *Security::Load(config, folder_);
+    return *Security::Load(config, folder);
   }
 
   const std::string folder_ = ::testing::TempDir();
+  int folders_ = 0;
   prometheus::Registry registry_;
   std::unique_ptr<NamedRole> role_;
   std::unique_ptr<RpcServer> server_;
@@ -136,6 +153,37 @@ TEST_F(RpcServerTest, RefusesAnUntrustedCertificateAndNone) {
   EXPECT_EQ(Call(*WithTls(ours, theirs.ca)).error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(Call(Security()).error_code(),
               AnyOf(grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::DEADLINE_EXCEEDED));
+}
+
+TEST_F(RpcServerTest, TakesANewTokenWithoutARestart) {
+  const std::string folder = NewFolder();
+  const std::string before = "correct-horse-battery";
+  const std::string after = "staple-correct-horse";
+  StartServer(WithToken(before, folder));
+  const SharedSecurity renewed = WithToken(after);
+  EXPECT_FALSE(Call(*renewed).ok());
+  // While the token is replaced, both are valid.
+  std::ofstream(folder + "/token") << after << '\n' << before << '\n';
+  EXPECT_TRUE(Await([&] { return Call(*renewed).ok(); }));
+  const SharedSecurity old = WithToken(before);
+  EXPECT_TRUE(Call(*old).ok());
+  std::ofstream(folder + "/token") << after << '\n';
+  EXPECT_TRUE(Await([&] { return !Call(*old).ok(); }));
+  EXPECT_TRUE(Call(*renewed).ok());
+}
+
+TEST_F(RpcServerTest, TakesNewCertificatesWithoutARestart) {
+  const std::string folder = NewFolder();
+  const TestCertificates before = MakeTestCertificates();
+  const TestCertificates after = MakeTestCertificates();
+  StartServer(WithTls(before, before.ca, folder));
+  EXPECT_TRUE(Call(*WithTls(before, before.ca)).ok());
+  std::ofstream(folder + "/ca.pem") << after.ca;
+  std::ofstream(folder + "/cert.pem") << after.certificate;
+  std::ofstream(folder + "/key.pem") << after.key;
+  const SharedSecurity renewed = WithTls(after, after.ca);
+  EXPECT_TRUE(Await([&] { return Call(*renewed).ok(); }));
+  EXPECT_FALSE(Call(*WithTls(before, before.ca)).ok());
 }
 
 TEST_F(RpcServerTest, NamesTheAddressThatIsTaken) {
@@ -222,6 +270,18 @@ TEST_F(RpcServerTest, HostileBytesDoNoHarm) {
     SendBytes(server_->address(), bytes);
   }
   SendBytes(server_->address(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(Call(Security()).ok());
+}
+
+TEST_F(RpcServerTest, RefusesMetadataAboveTheLimit) {
+  StartServer(std::make_shared<Security>());
+  grpc::ClientContext context;
+  PrepareCall(context, Security(), absl::Seconds(20));
+  context.AddMetadata("large", std::string(20 << 10, 'x'));
+  v1::RoleStatus response;
+  const auto stub = v1::Status::NewStub(MakeChannel(server_->address(), Security()));
+  EXPECT_EQ(stub->GetStatus(&context, {}, &response).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_TRUE(Call(Security()).ok());
 }
 

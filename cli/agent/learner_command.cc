@@ -34,7 +34,7 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
                                                    " has ", learner.processes(),
                                                    " learner processes, counted from 0"));
   }
-  const absl::Status device = ChooseCudaDevice(learner, flags.rank);
+  absl::Status device = ChooseCudaDevice(learner, flags.rank);
   if (!device.ok()) return device;
   const absl::StatusOr<std::string> metrics_address =
       NthAddress(learner.metrics_address(), flags.rank, "--rank", "learner.metrics_address");

@@ -13,7 +13,7 @@ namespace mallocmuzero::cli {
 absl::Status SetField(absl::string_view assignment, google::protobuf::Message& message) {
   const absl::StatusOr<ConfigOverride> given = OverrideFromFlag(assignment);
   if (!given.ok()) return given.status();
-  const absl::Status status = mallocmuzero::SetField(given->path, given->value, message).status();
+  absl::Status status = mallocmuzero::SetField(given->path, given->value, message).status();
   if (status.ok()) return status;
   return {status.code(), absl::StrCat(given->source, ": ", status.message())};
 }

@@ -1,0 +1,93 @@
+#include "rpc/token_file.h"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr size_t kLeastCharacters = 16;
+constexpr size_t kMostTokens = 2;
+constexpr absl::Duration kLookEvery = absl::Seconds(1);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(absl::string_view field,
+                                                           const std::string& path) {
+  std::unique_ptr<TokenFile> file(new TokenFile(std::string(field), path));
+  absl::StatusOr<std::vector<std::string>> tokens = file->Read();
+  if (!tokens.ok()) return tokens.status();
+  const absl::MutexLock lock(&file->mutex_);
+  file->tokens_ = *std::move(tokens);
+  file->next_look_ = absl::Now() + kLookEvery;
+  return file;
+}
+
+absl::StatusOr<std::vector<std::string>> TokenFile::Read() const {
+  std::ifstream file(path_, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file || text.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("security.", field_, ": '", path_, "' cannot be read or is empty"));
+  }
+  std::vector<std::string> tokens;
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  for (size_t i = 0; i < std::min(lines.size(), kMostTokens); ++i) {
+    const absl::string_view token = absl::StripAsciiWhitespace(lines[i]);
+    // The second line may be missing.
+    if (i > 0 && token.empty()) continue;
+    if (token.size() < kLeastCharacters) {
+      return absl::InvalidArgumentError(absl::StrCat("security.", field_, ": line ", i + 1, " of '",
+                                                     path_, "' has fewer than ", kLeastCharacters,
+                                                     " characters"));
+    }
+    tokens.emplace_back(token);
+  }
+  return tokens;
+}
+
+void TokenFile::Refresh() {
+  const absl::Time now = absl::Now();
+  if (now < next_look_) return;
+  next_look_ = now + kLookEvery;
+  absl::StatusOr<std::vector<std::string>> tokens = Read();
+  if (tokens.ok()) tokens_ = *std::move(tokens);
+}
+
+std::string TokenFile::token() {
+  const absl::MutexLock lock(&mutex_);
+  Refresh();
+  return tokens_.front();
+}
+
+bool TokenFile::Accepts(absl::string_view prefix, absl::string_view text) {
+  const absl::MutexLock lock(&mutex_);
+  Refresh();
+  bool accepted = false;
+  for (const std::string& token : tokens_) {
+    const std::string wanted = absl::StrCat(prefix, token);
+    if (wanted.size() != text.size()) continue;
+    accepted = CRYPTO_memcmp(wanted.data(), text.data(), text.size()) == 0 || accepted;
+  }
+  return accepted;
+}
+
+}  // namespace mallocmuzero
