@@ -303,12 +303,12 @@ test("the cluster's view names roles that do not answer", async () => {
   const config = join(run.path, "cluster.textproto");
   // Nothing listens on these ports.
   writeFileSync(config, `learner { workloads: "." run_dir: "." address: "127.0.0.1:9" }
-    replay { name: "shard-<b>" address: "127.0.0.1:10" mode: MEMORY }`);
+    replay { name: "shard-0" address: "127.0.0.1:10" mode: MEMORY }`);
   const beside = await serve(run.path, ["--config", config]);
   const { page, complaints, close } = await open(browser, beside.address);
   await page.getByRole("link", { name: "Cluster" }).click();
   await page.waitForSelector("section[aria-label=Roles] tbody tr");
-  assert.match(await page.textContent(".finding"), /Not healthy.*shard-<b> is away/);
+  assert.match(await page.textContent(".finding"), /Not healthy.*shard-0 is away/);
   assert.equal(await page.locator("section[aria-label=Roles] tbody tr").count(), 2);
   assert.deepEqual(complaints, []);
   await close();
