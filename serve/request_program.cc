@@ -24,6 +24,9 @@ namespace {
 
 constexpr char kProgramField[] = "program";
 
+// A shorter budget leaves no time for a search.
+constexpr double kLeastBudgetSeconds = 1e-6;
+
 // A name is for people; it goes into every message about the program.
 constexpr size_t kMostNameBytes = 200;
 
@@ -34,10 +37,10 @@ absl::Status TooLarge(uint64_t bytes, uint64_t most) {
 }
 
 absl::Status CheckBudget(double seconds, double most) {
-  if (seconds > 0 && seconds <= most) return absl::OkStatus();
+  if (seconds >= kLeastBudgetSeconds && seconds <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("budget_seconds: ", seconds,
-                                                 " given, more than 0 and at most ", most,
-                                                 " (max_budget_seconds) expected"));
+                                                 " given, a microsecond at least and at most ",
+                                                 most, " (max_budget_seconds) expected"));
 }
 
 absl::Status CheckSolver(const std::string& name) {

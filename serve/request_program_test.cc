@@ -63,6 +63,8 @@ TEST(RequestProgram, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(ErrorOf(request), HasSubstr("program or hlo expected"));
   request = testing::LayersRequest(5, 61);
   EXPECT_THAT(ErrorOf(request), HasSubstr("budget_seconds: 61 given"));
+  request.set_budget_seconds(1e-300);
+  EXPECT_THAT(ErrorOf(request), HasSubstr("budget_seconds: 1e-300 given"));
   request.set_budget_seconds(std::nan(""));
   EXPECT_THAT(ErrorOf(request), HasSubstr("budget_seconds: nan given"));
   request.set_budget_seconds(1);

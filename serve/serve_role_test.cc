@@ -36,8 +36,8 @@ namespace {
 
 using testing::Await;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::LayersRequest;
+using ::testing::Not;
 
 constexpr double kLongBudget = 600;
 

@@ -1,3 +1,5 @@
+#include <google/protobuf/stubs/logging.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,6 +54,8 @@ absl::StatusOr<ExitCode> RunServe(const ServeFlags& flags) {
   const absl::StatusOr<std::shared_ptr<const Security>> security =
       Security::Load(config->security(), "");
   if (!security.ok()) return security.status();
+  // Broken requests of clients must not fill the log. Their callers get an error.
+  const google::protobuf::LogSilencer silencer;
   return RunRole({.name = "serve",
                   .metrics_address = config->metrics_address(),
                   .security = *security,
