@@ -4,8 +4,10 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,9 @@ namespace mallocmuzero {
 namespace {
 
 constexpr absl::string_view kScheme = "s3://";
+
+// The variable of the file with the certificates that are trusted.
+constexpr char kCaBundle[] = "AWS_CA_BUNDLE";
 
 // Exit codes of rclone (https://rclone.org/docs/#exit-code) and of env.
 constexpr int kNoSuchFolder = 3;
@@ -49,6 +54,8 @@ std::vector<std::string> Options() {
   std::string region = Variable("AWS_REGION");
   if (region.empty()) region = Variable("AWS_DEFAULT_REGION");
   if (!region.empty()) options.push_back(absl::StrCat("--s3-region=", region));
+  const std::string ca_bundle = Variable(kCaBundle);
+  if (!ca_bundle.empty()) options.push_back(absl::StrCat("--ca-cert=", ca_bundle));
   return options;
 }
 
@@ -64,7 +71,9 @@ std::string LastLine(const std::string& output) {
 // Runs rclone to its end; returns what it printed. `url` is for messages.
 absl::StatusOr<std::string> Rclone(const std::vector<std::string>& arguments,
                                    const std::string& url) {
-  std::vector<std::string> command = {"/usr/bin/env", "rclone"};
+  // rclone cannot use this variable of AWS's tools, and fails if it is set; Options has a flag for
+  // it.
+  std::vector<std::string> command = {"/usr/bin/env", "-u", kCaBundle, "rclone"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   for (std::string& option : Options()) command.push_back(std::move(option));
   const absl::StatusOr<std::unique_ptr<ChildProcess>> rclone = ChildProcess::Start(command);
@@ -135,7 +144,11 @@ absl::Status DownloadFolder(const std::string& url, const std::string& folder) {
 
 absl::Status DownloadFile(const std::string& url, const std::string& file) {
   MMZ_RETURN_IF_ERROR(CheckUrl(url));
-  return RunRclone({"copyto", RemoteOf(url), file}, url);
+  MMZ_RETURN_IF_ERROR(RunRclone({"copyto", RemoteOf(url), file}, url));
+  // If there is no such object, rclone takes the name for that of an empty folder.
+  std::error_code error;
+  if (std::filesystem::is_regular_file(file, error)) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(url, ": there is no such object"));
 }
 
 }  // namespace mallocmuzero

@@ -12,7 +12,7 @@
 namespace mallocmuzero {
 
 // All functions take URLs such as s3://bucket/some/prefix. They read the variables of AWS's tools:
-// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_PROFILE, and
+// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_CA_BUNDLE, and
 // AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for storage that is not Amazon's. Keys appear on no
 // command line. Errors name the URL: InvalidArgument for a wrong one, FailedPrecondition if there
 // is no rclone, NotFound if there is no such object, Unavailable with rclone's message otherwise.

@@ -83,12 +83,12 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         wait_for(f"http://127.0.0.1:{s3}/", server)
-        make = ["rclone", "mkdir", ":s3:exports", "--s3-env-auth", "--s3-provider=Other"]
-        make += [f"--s3-endpoint=http://127.0.0.1:{s3}", "--config=/dev/null"]
-        subprocess.run(make, check=True)
-        subprocess.run(
-            [*make[:1], "copyto", str(CHECKPOINT), ":s3:exports/net", *make[3:]], check=True
-        )
+        options = ["--s3-env-auth", "--s3-provider=Other", "--config=/dev/null"]
+        options.append(f"--s3-endpoint=http://127.0.0.1:{s3}")
+        # rclone itself fails if this variable is set.
+        environment = {k: v for k, v in os.environ.items() if k != "AWS_CA_BUNDLE"}
+        for command in (["mkdir", ":s3:exports"], ["copyto", str(CHECKPOINT), ":s3:exports/net"]):
+            subprocess.run(["rclone", *command, *options], check=True, env=environment)
         yield "s3://exports"
     finally:
         server.terminate()
