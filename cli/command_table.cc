@@ -55,6 +55,7 @@ constexpr CommandInfo kCommands[] = {
      nullptr},
     {"dashboard", "Serve a page that shows how a run learns, and its memory maps", nullptr},
     {"export", "Write the networks of a checkpoint as ONNX or TorchScript, for other software",
+     nullptr},
     {"fetch", "Fetch an export from object storage and check it against its manifest", nullptr},
     {"replay", "Run a shard of a cluster's replay, or administer running shards", nullptr},
     {"status", "Ask every role of a cluster how it fares and what it waits for", nullptr},
