@@ -36,7 +36,7 @@ constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 
 struct DashboardFlags {
   std::string run;
-  std::string config;
+  ConfigFlags config;
   std::string address = "127.0.0.1:8270";
   std::string token_file;
   std::vector<std::string> workloads;
@@ -122,7 +122,7 @@ absl::StatusOr<DashboardOptions> MakeOptions(const DashboardFlags& flags) {
     if (!budget.ok()) return budget.status();
     options.local_search = *budget;
   }
-  if (!flags.config.empty()) {
+  if (!flags.config.file.empty()) {
     absl::Status taken = TakeCluster(flags, options);
     if (!taken.ok()) return taken;
   }
@@ -175,10 +175,11 @@ void AddDashboardCommand(CLI::App& app, CommandBody& body) {
                    "The folder of the run. By default it is learner.run_dir of --config.")
       ->type_name("RUN");
   command
-      ->add_option("--config", flags->config,
+      ->add_option("--config", flags->config.file,
                    "The configuration of a cluster (ClusterConfig, text). The page then shows the "
                    "state of all roles, too.")
       ->type_name("FILE");
+  AddSetOption(*command, flags->config);
   command
       ->add_option("--address", flags->address,
                    "The address of the page. Port 0 takes any free port. On an address that is not "

@@ -27,7 +27,7 @@ namespace mallocmuzero::cli {
 namespace {
 
 struct SlurmFlags {
-  std::string config;
+  ConfigFlags config;
   std::string site;
   bool dry_run = false;
 };
@@ -143,7 +143,7 @@ absl::StatusOr<ExitCode> RunLaunchSlurm(const SlurmFlags& flags) {
       LoadClusterConfig(flags.config, ConfigScope::kWithPrograms);
   if (!loaded.ok()) return loaded.status();
   const absl::StatusOr<v1::SlurmSite> site =
-      flags.site.empty() ? ParseSlurmSite("", flags.config) : ReadSlurmSite(flags.site);
+      flags.site.empty() ? ParseSlurmSite("", flags.config.file) : ReadSlurmSite(flags.site);
   if (!site.ok()) return site.status();
   std::error_code error;
   const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);

@@ -122,6 +122,10 @@ void AddConfigOption(CLI::App& command, ConfigFlags& flags) {
       .add_option("--config", flags.file, "The configuration of the cluster (ClusterConfig, text).")
       ->type_name("FILE")
       ->required();
+  AddSetOption(command, flags);
+}
+
+void AddSetOption(CLI::App& command, ConfigFlags& flags) {
   command
       .add_option("--set", flags.settings,
                   "Sets one field of the configuration instead of the file, such as "

@@ -45,6 +45,9 @@ absl::StatusOr<LoadedConfig> LoadClusterConfig(const ConfigFlags& flags, ConfigS
 // Adds the flags --config, which is required, and --set.
 void AddConfigOption(CLI::App& command, ConfigFlags& flags);
 
+// Adds the flag --set alone.
+void AddSetOption(CLI::App& command, ConfigFlags& flags);
+
 // Adds the flag --log-format, which sets the form of the process's log (base/log.h).
 void AddLogFormatOption(CLI::App& command);
 
