@@ -42,11 +42,13 @@ TEST(Resume, ResumesARunThatHasNoCheckpointYet) {
   EXPECT_TRUE(run->Run({.iterations = 1}, nullptr).ok());
 }
 
-// The content of every file of a folder, by path.
+// The content of every file of a run's folder, by path. The lock names the process that has it
+// last.
 std::map<std::string, std::string> FilesOf(const std::string& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file()) files[entry.path().string()] = *ReadFile(entry.path().string());
+    if (!entry.is_regular_file() || entry.path().filename() == "lock") continue;
+    files[entry.path().string()] = *ReadFile(entry.path().string());
   }
   return files;
 }

@@ -7,14 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/e2e/free_port.h"
-#include "tests/e2e/http_get.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
@@ -139,33 +137,6 @@ TEST_F(Up, GivesUpIfARoleCannotRun) {
   const RunResult up = RunMallocmuzero({"up", "--config", config_});
   EXPECT_EQ(up.exit_code, 1);
   EXPECT_THAT(up.err, HasSubstr("E up: a cannot run: it exited with code 2 3 times"));
-}
-
-// Names in the help lines of the metrics that are served at `port`.
-std::set<std::string> MetricNames(uint16_t port) {
-  std::set<std::string> names;
-  for (const absl::string_view line :
-       absl::StrSplit(HttpGet("127.0.0.1", port, "/metrics"), '\n')) {
-    if (!absl::StartsWith(line, "# TYPE ")) continue;
-    const std::vector<std::string> words = absl::StrSplit(line, ' ');
-    names.insert(words[2]);
-  }
-  return names;
-}
-
-TEST_F(Up, EveryMetricIsInTheDocumentation) {
-  RunningMallocmuzero up({"up", "--config", config_, "--status-every", "500ms"});
-  ASSERT_TRUE(up.WaitForLine("; step 2"));
-  const std::string manual = ReadAll(MALLOCMUZERO_SOURCE_DIR "/docs/operations.md");
-  for (const uint16_t port : {shard_metrics_, learner_metrics_, actor_metrics_}) {
-    const std::set<std::string> names = MetricNames(port);
-    EXPECT_GT(names.size(), 20);
-    for (const std::string& name : names) {
-      EXPECT_THAT(manual, HasSubstr(absl::StrCat("| `", name, "` |")));
-    }
-  }
-  up.Signal(SIGTERM);
-  EXPECT_EQ(up.Wait().exit_code, 0);
 }
 
 }  // namespace
