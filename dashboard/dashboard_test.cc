@@ -1,5 +1,7 @@
 #include "dashboard/dashboard.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -23,8 +25,10 @@ using ::testing::HasSubstr;
 using testing::kHostileProgram;
 using testing::kLargeProgram;
 
+// Of this process: the tests run beside each other, each in a process of its own.
 std::string NewFolder(const std::string& name) {
-  const std::string path = absl::StrCat(::testing::TempDir(), "/dashboard_test_", name);
+  const std::string path =
+      absl::StrCat(::testing::TempDir(), "/", getpid(), "/dashboard_test_", name);
   std::filesystem::remove_all(path);
   return path;
 }

@@ -102,9 +102,9 @@ TEST(RequestProgram, NamesTheModuleThatIsWrongAndReadsNoFiles) {
   request.set_budget_seconds(1);
   v1::HloModules& hlo = *request.mutable_hlo();
   hlo.set_all_hbm("HloModule broken\n\nENTRY");
-  EXPECT_THAT(ErrorOf(request), HasSubstr("hlo.hardware: one of tpu_v4, "));
+  EXPECT_THAT(ErrorOf(request), HasSubstr("hlo.hardware: one of tpu7x, tpu_v4, "));
   hlo.set_hardware(MALLOCMUZERO_SOURCE_DIR "/hardware/tpu_v4i.textproto");
-  EXPECT_THAT(ErrorOf(request), HasSubstr("hlo.hardware: one of tpu_v4, "));
+  EXPECT_THAT(ErrorOf(request), HasSubstr("hlo.hardware: one of tpu7x, tpu_v4, "));
   hlo.set_hardware("tpu_v4i");
   EXPECT_THAT(ErrorOf(request), HasSubstr("hlo.all_hbm:"));
   hlo.clear_all_hbm();

@@ -47,7 +47,7 @@ class Serve : public ::testing::Test {
                            "--address",
                            address_,
                            "--set",
-                           absl::StrCat("metrics_address='127.0.0.1:", metrics_port_, "'"),
+                           absl::StrCat("metrics_address=127.0.0.1:", metrics_port_),
                            "--set",
                            "reload_seconds=0.05"};
     arguments.insert(arguments.end(), more.begin(), more.end());
