@@ -12,7 +12,8 @@ namespace mallocmuzero::bound {
 
 inline double RoundUpToAlignment(const v1::Hardware& hardware, int64_t bytes) {
   const int64_t alignment = hardware.fast_memory_alignment_bytes();
-  return static_cast<double>((bytes + alignment - 1) / alignment * alignment);
+  const int64_t units = (bytes + alignment - 1) / alignment;
+  return static_cast<double>(units * alignment);
 }
 
 // The bytes up to the next address at which another buffer may begin.
