@@ -4,8 +4,9 @@
         --seeds 5 --seconds 10 workloads/tpu_v4i/gpt_7x512_train_b4x256.program layers:1000
 
 Each program is searched with the same seeds by both builds, in turn, with one thread. A program is
-a file or `layers:N`, a synthetic program of N layers. The table has the median over the seeds of the
-cycles that the best mapping takes at each time, against the fewest cycles of all these runs.
+a file or `layers:N`, a synthetic program of N layers. The table has, for each time, how many per
+cent more cycles the best mapping takes than the best one of all these runs: the median over the
+seeds before / after. Then it has the number of seeds with which the new build is ahead : behind.
 """
 
 from __future__ import annotations

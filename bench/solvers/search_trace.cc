@@ -10,19 +10,55 @@
 #include <cstdio>
 #include <ctime>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/random.h"
 #include "env/program_rules.h"
 #include "env/solvers/solve.h"
-#include "env/testing/random_game_program.h"
 #include "simulator/core/program.h"
+#include "simulator/core/testing/program_builder.h"
 
 namespace mallocmuzero {
 namespace {
+
+// A training step of `layers` layers of random sizes: each layer reads weights and makes an
+// activation, and later, in the opposite order, reads both again. About 9 accesses a layer.
+Program TrainingStep(uint32_t layers) {
+  Random random(layers);
+  v1::Hardware hardware = testing::SmallHardware();
+  hardware.set_fast_memory_bytes(1 << 14);
+  testing::ProgramBuilder builder(hardware);
+  std::vector<uint32_t> weights;
+  std::vector<uint32_t> activations = {builder.AddBuffer(2000, {.live_in = true})};
+  for (uint32_t k = 0; k < layers; ++k) {
+    weights.push_back(builder.AddBuffer(1000 + random.Below(4000), {.live_in = true}));
+    activations.push_back(builder.AddBuffer(500 + random.Below(3000)));
+    builder.AddInstruction(500 + random.Below(500),
+                           {testing::Read(activations[k], 40 + random.Below(80)),
+                            testing::Read(weights[k], 40 + random.Below(200)),
+                            testing::Write(activations[k + 1], 40 + random.Below(80))});
+  }
+  uint32_t gradient = activations.back();
+  for (uint32_t k = layers; k-- > 0;) {
+    const uint32_t next = builder.AddBuffer(500 + random.Below(3000), {.live_out = k == 0});
+    const uint32_t update = builder.AddBuffer(1000 + random.Below(4000), {.live_out = true});
+    builder.AddInstruction(500 + random.Below(500),
+                           {testing::Read(gradient, 40 + random.Below(80)),
+                            testing::Read(activations[k], 40 + random.Below(80)),
+                            testing::Write(update, 20 + random.Below(40))});
+    builder.AddInstruction(500 + random.Below(500),
+                           {testing::Read(gradient, 40 + random.Below(80)),
+                            testing::Read(weights[k], 40 + random.Below(200)),
+                            testing::Write(next, 40 + random.Below(80))});
+    gradient = next;
+  }
+  return builder.Build();
+}
 
 double ProcessorSeconds() {
   timespec now = {};
@@ -33,7 +69,7 @@ double ProcessorSeconds() {
 absl::StatusOr<Program> ReadOrMake(absl::string_view name) {
   uint32_t layers = 0;
   if (absl::ConsumePrefix(&name, "layers:") && absl::SimpleAtoi(name, &layers)) {
-    return testing::LayeredProgram(layers);
+    return TrainingStep(layers);
   }
   return LoadProgram(std::string(name));
 }
