@@ -5,25 +5,15 @@
 #include <limits>
 #include <utility>
 
+#include "env/solvers/have_same_future.h"
+
 namespace mallocmuzero {
 namespace {
 
 // Cycles of equal games differ by rounding only, by no more than this share of them.
 constexpr double kRounding = 1e-11;
 
-// Rough measurements: the bytes of a game that are copied in the time of one decision, and the
-// share of tries that are accepted, most of them games of equal cycles.
-constexpr double kBytesPerDecision = 5000;
-constexpr double kAcceptedShare = 0.15;
-
-// The distance of snapshots, in accesses, at which tries take the least time. Each try plays half a
-// distance to get from a snapshot to its first change. Each accepted one has snapshots taken again,
-// on average those of half the program.
-uint32_t SnapshotDistance(uint32_t accesses, size_t game_bytes) {
-  const double copy = static_cast<double>(game_bytes) / kBytesPerDecision;
-  return static_cast<uint32_t>(
-      std::clamp(std::sqrt(kAcceptedShare * accesses * copy), 8.0, 8192.0));
-}
+constexpr double kAnything = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -31,18 +21,33 @@ Incumbent::Incumbent(const ProgramRules& rules)
     : rules_(rules),
       plan_(rules.access_count(), Action::kDrop),
       steps_(rules.access_count()),
+      in_fast_memory_(rules.access_count(), 0),
       game_(rules),
       trial_(rules.access_count()),
-      snapshots_(1, game_) {}
+      snapshots_(rules) {}
 
 void Incumbent::Reset(Plan plan) {
+  const bool is_first = version_ == 0;
+  const auto first = static_cast<uint32_t>(
+      std::mismatch(plan_.begin(), plan_.end(), plan.begin()).first - plan_.begin());
   plan_ = std::move(plan);
-  std::fill(steps_.begin(), steps_.end(), Step());
-  valid_snapshots_ = 1;
-  game_ = snapshots_[0];
-  Play(0, std::numeric_limits<double>::infinity());
-  snapshot_distance_ = SnapshotDistance(rules_.access_count(), game_.MemoryBytes());
-  Accept(0);
+  if (is_first) {
+    Replay(0);
+    snapshots_.Restart(game_.MemoryBytes());
+  } else if (std::min(first, inexact_from_) < rules_.access_count()) {
+    Replay(std::min(first, inexact_from_));
+  }
+}
+
+void Incumbent::Focus(uint32_t first, uint32_t end) {
+  has_focus_ = true;
+  focus_end_ = std::min(end + kMargin, rules_.access_count() - 1);
+  snapshots_.SetFocus(first, focus_end_);
+  GoTo(focus_end_);
+}
+
+void Incumbent::Confirm() {
+  if (!is_exact()) Replay(inexact_from_);
 }
 
 bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
@@ -54,10 +59,17 @@ bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
     plan_[change.access] = change.action;
   }
   if (first == rules_.access_count()) return false;
-  if (Play(changes.back().access, limit)) {
-    Accept(first);
-  } else {
-    for (const PlanChange& change : undo_) plan_[change.access] = change.action;
+  switch (Play(first, changes.back().access, limit)) {
+    case Outcome::kRefused:
+      for (const PlanChange& change : undo_) plan_[change.access] = change.action;
+      break;
+    case Outcome::kFinished:
+      AcceptToEnd(first);
+      if (has_focus_ && first < focus_end_) GoTo(focus_end_);
+      break;
+    case Outcome::kJoined:
+      AcceptPart(first);
+      break;
   }
   return true;
 }
@@ -71,36 +83,30 @@ uint32_t Incumbent::FirstEffect(absl::Span<const PlanChange> changes) const {
 }
 
 void Incumbent::GoTo(uint32_t access) {
-  size_t k = access / snapshot_distance_;
-  if (valid_snapshots_ <= k) RenewSnapshots(k);
-  while (snapshots_[k].access() > access) --k;
-  game_ = snapshots_[k];
-  while (game_.access() < access) game_.Apply(steps_[game_.access()].taken);
+  const SnapshotStore::Snapshot& snapshot = snapshots_.Before(access);
+  game_ = *snapshot.game;
+  game_shift_ = snapshot.shift;
+  Advance(access);
 }
 
-void Incumbent::RenewSnapshots(size_t k) {
-  game_ = snapshots_[valid_snapshots_ - 1];
-  for (; valid_snapshots_ <= k; ++valid_snapshots_) {
-    const auto end = static_cast<uint32_t>(valid_snapshots_ * snapshot_distance_);
-    while (!game_.finished() && game_.access() < end) game_.Apply(steps_[game_.access()].taken);
-    if (valid_snapshots_ < snapshots_.size()) {
-      snapshots_[valid_snapshots_] = game_;
-    } else {
-      snapshots_.push_back(game_);
-    }
+void Incumbent::Advance(uint32_t access) {
+  while (game_.access() < access) {
+    const uint32_t a = game_.access();
+    game_.Apply(Choose(plan_[a], game_.legal_actions()));
+    snapshots_.Offer(a, game_, game_shift_);
   }
 }
 
-bool Incumbent::Play(uint32_t last_change, double limit) {
+Incumbent::Outcome Incumbent::Play(uint32_t first, uint32_t last_change, double limit) {
   const double rounding = kRounding * rules_.all_hbm_cycles();
-  uint32_t filled = game_.access();
+  uint32_t filled = first;
   double lead = 0;
   int in_step = 0;
   while (!game_.finished()) {
     const uint32_t a = game_.access();
     for (; filled < a; ++filled) trial_[filled].legal = 0;
     Step& step = trial_[filled++];
-    step.cycles = game_.cycles();
+    step.cycles = game_.cycles() + game_shift_;
     step.legal = game_.legal_actions();
     step.taken = Choose(plan_[a], step.legal);
     const Step& old = steps_[a];
@@ -109,24 +115,50 @@ bool Incumbent::Play(uint32_t last_change, double limit) {
         old.legal != 0 && step.taken == old.taken && std::abs(difference - lead) <= rounding;
     in_step = same ? in_step + 1 : 0;
     lead = difference;
-    if (in_step >= kDecisionsInStep && a > last_change && cycles_ + difference > limit) {
-      return false;
+    if (in_step >= kDecisionsInStep && a > last_change) {
+      if (cycles_ + difference > limit) return Outcome::kRefused;
+      if (has_focus_ && JoinsIncumbent()) return Outcome::kJoined;
     }
     game_.Apply(step.taken);
   }
   for (; filled < rules_.access_count(); ++filled) trial_[filled].legal = 0;
-  return game_.cycles() <= limit;
+  return game_.cycles() + game_shift_ <= limit ? Outcome::kFinished : Outcome::kRefused;
 }
 
-void Incumbent::Accept(uint32_t first) {
+bool Incumbent::JoinsIncumbent() const {
+  const SnapshotStore::Snapshot* snapshot = snapshots_.At(game_.access());
+  return snapshot != nullptr && HaveSameFuture(game_, *snapshot->game);
+}
+
+void Incumbent::AcceptToEnd(uint32_t first) {
   std::copy(trial_.begin() + first, trial_.end(), steps_.begin() + first);
-  cycles_ = game_.cycles();
+  cycles_ = game_.cycles() + game_shift_;
   ++version_;
-  in_fast_memory_.assign(game_.in_fast_memory().begin(), game_.in_fast_memory().end());
-  valid_snapshots_ = std::min<size_t>(valid_snapshots_, first / snapshot_distance_ + 1);
-  while (valid_snapshots_ > 1 && snapshots_[valid_snapshots_ - 1].access() > first) {
-    --valid_snapshots_;
-  }
+  std::copy(game_.in_fast_memory().begin() + first, game_.in_fast_memory().end(),
+            in_fast_memory_.begin() + first);
+  snapshots_.Change(first, rules_.access_count(), 0);
+}
+
+void Incumbent::AcceptPart(uint32_t first) {
+  const uint32_t end = game_.access();
+  const double difference = trial_[end].cycles - steps_[end].cycles;
+  std::copy(trial_.begin() + first, trial_.begin() + end, steps_.begin() + first);
+  for (uint32_t a = end; a < steps_.size(); ++a) steps_[a].cycles += difference;
+  cycles_ += difference;
+  ++version_;
+  std::copy(game_.in_fast_memory().begin() + first, game_.in_fast_memory().begin() + end,
+            in_fast_memory_.begin() + first);
+  snapshots_.Change(first, end, difference);
+  inexact_from_ = std::min(inexact_from_, first);
+}
+
+void Incumbent::Replay(uint32_t first) {
+  snapshots_.Change(first, rules_.access_count(), 0);
+  inexact_from_ = kExact;
+  GoTo(first);
+  game_shift_ = 0;
+  Play(first, rules_.access_count(), kAnything);
+  AcceptToEnd(first);
 }
 
 }  // namespace mallocmuzero

@@ -1,9 +1,10 @@
-// The game that local search improves. The incumbent keeps snapshots of the game, so that a changed
-// plan is played only from its first change.
+// The plan that a local search has, its game, and its snapshots. A changed plan is played only from
+// its first change, and up to where it no longer differs.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_INCUMBENT_H_
 #define MALLOCMUZERO_ENV_SOLVERS_INCUMBENT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "env/game.h"
 #include "env/program_rules.h"
 #include "env/solvers/plan.h"
+#include "env/solvers/snapshot_store.h"
 
 namespace mallocmuzero {
 
@@ -22,11 +24,16 @@ struct PlanChange {
 };
 
 // Thread-compatible; `rules` must outlive it.
+//
+// Without a focus, everything it says is exact. With a focus, a changed game is not played to its
+// end: it is played until its state seems to be the state of the incumbent's game again
+// (have_same_future.h), and the rest is assumed to be the same. Then cycles() and IsFast() are
+// estimates until Confirm.
 class Incumbent {
  public:
   explicit Incumbent(const ProgramRules& rules);
 
-  // Plays a plan from the beginning and makes it the incumbent.
+  // Makes a plan the incumbent, and plays it from its first difference to its end.
   void Reset(Plan plan);
 
   const Plan& plan() const { return plan_; }
@@ -45,6 +52,15 @@ class Incumbent {
   // for a while: the decisions are the same again, and a later gain would be chance.
   bool Try(absl::Span<const PlanChange> changes, double limit);
 
+  // The tries that follow are mostly about these accesses, from the first up to the second.
+  void Focus(uint32_t first, uint32_t end);
+
+  // Whether cycles() are those of a game that was played to its end.
+  bool is_exact() const { return inexact_from_ == kExact; }
+
+  // Plays what was assumed.
+  void Confirm();
+
  private:
   // One decision of a game.
   struct Step {
@@ -53,9 +69,18 @@ class Incumbent {
     Action taken = Action::kDrop;  // if it is one
   };
 
+  // How a trial ended.
+  enum class Outcome : uint8_t { kRefused, kFinished, kJoined };
+
   // A worse game is given up after so many decisions in a row that are the incumbent's and cost as
   // much as they cost there.
   static constexpr int kDecisionsInStep = 8;
+
+  // Accesses after the focus for which it keeps as many snapshots as within the focus. Changes at
+  // the end of the focus need them.
+  static constexpr uint32_t kMargin = 128;
+
+  static constexpr uint32_t kExact = UINT32_MAX;
 
   // The first access at which the changes change a decision; access_count if there is none.
   uint32_t FirstEffect(absl::Span<const PlanChange> changes) const;
@@ -63,15 +88,25 @@ class Incumbent {
   // Sets game_ to the incumbent's game just before the decision of an access.
   void GoTo(uint32_t access);
 
-  // Makes the snapshots up to the k-th valid again.
-  void RenewSnapshots(size_t k);
+  // Plays game_, the incumbent's game, up to an access, and keeps snapshots on the way.
+  void Advance(uint32_t access);
 
-  // Plays game_ to its end by plan_ and fills trial_. False if the game was given up or takes more
-  // than `limit`.
-  bool Play(uint32_t last_change, double limit);
+  // Plays game_ by plan_ and fills trial_ from access `first` on. kRefused if the game was given up
+  // or takes more than `limit`; kJoined if it came to a snapshot of the incumbent's game.
+  Outcome Play(uint32_t first, uint32_t last_change, double limit);
 
-  // Makes the game played from `first` on the incumbent.
-  void Accept(uint32_t first);
+  // Whether the rest of game_ is that of the incumbent's game.
+  bool JoinsIncumbent() const;
+
+  // Makes the game that was played from `first` to its end the incumbent.
+  void AcceptToEnd(uint32_t first);
+
+  // Makes the game that was played from `first` to where it joined the incumbent's game the
+  // incumbent.
+  void AcceptPart(uint32_t first);
+
+  // Plays plan_ from `first` to its end, whatever it costs.
+  void Replay(uint32_t first);
 
   const ProgramRules& rules_;
   Plan plan_;
@@ -80,10 +115,12 @@ class Incumbent {
   std::vector<Step> steps_;  // by access
   std::vector<uint8_t> in_fast_memory_;
   Game game_;
-  std::vector<Step> trial_;         // of game_, from the first changed decision on
-  uint32_t snapshot_distance_ = 1;  // accesses
-  std::vector<Game> snapshots_;     // k: at the first decision at or after k x snapshot_distance_
-  size_t valid_snapshots_ = 1;      // the first ones, which are of the incumbent's game
+  double game_shift_ = 0;    // what Game::cycles of game_ lacks, as in SnapshotStore
+  std::vector<Step> trial_;  // of game_, from the first changed decision on
+  SnapshotStore snapshots_;  // of the incumbent's game
+  bool has_focus_ = false;
+  uint32_t focus_end_ = 0;
+  uint32_t inexact_from_ = kExact;  // the first access of the games that were not played to the end
   std::vector<PlanChange> undo_;
 };
 

@@ -1,6 +1,7 @@
 #include "env/solvers/incumbent.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <limits>
@@ -110,6 +111,62 @@ TEST(Incumbent, TakesWhateverIsPlayedIfThereIsNoLimit) {
       ASSERT_EQ(incumbent.plan(), expected);
       ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent)) << "seed " << seed;
     }
+  }
+}
+
+TEST(Incumbent, ConfirmedAfterTriesInAFocusItIsWhatItsPlanPlays) {
+  const Program program = testing::LayeredProgram(60);
+  const ProgramRules rules = testing::EverythingMatters(program);
+  std::mt19937_64 random(1);
+  Incumbent incumbent(rules);
+  Plan plan(rules.access_count());
+  for (Action& action : plan) action = AnyAction(random);
+  incumbent.Reset(plan);
+  int assumed = 0;
+  int right = 0;
+  for (int k = 0; k < 200; ++k) {
+    const uint32_t first = random() % (rules.access_count() - 100);
+    incumbent.Focus(first, first + 60);
+    for (int t = 0; t < 5; ++t) {
+      const uint32_t access = first + random() % 60;
+      incumbent.Try({{.access = access, .action = AnyAction(random)}}, incumbent.cycles());
+    }
+    const double cycles = incumbent.cycles();
+    const bool is_exact = incumbent.is_exact();
+    incumbent.Confirm();
+    ASSERT_TRUE(incumbent.is_exact());
+    ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent));
+    if (is_exact) {
+      ASSERT_DOUBLE_EQ(incumbent.cycles(), cycles);
+    } else {
+      ++assumed;
+      if (std::abs(incumbent.cycles() - cycles) <= 1e-9 * cycles) ++right;
+    }
+  }
+  EXPECT_GE(assumed, 20);
+  EXPECT_GE(right, assumed * 9 / 10);
+}
+
+TEST(Incumbent, GoesBackToAPlanAfterTriesInAFocus) {
+  const Program program = testing::LayeredProgram(60);
+  const ProgramRules rules = testing::EverythingMatters(program);
+  std::mt19937_64 random(2);
+  Incumbent incumbent(rules);
+  Plan plan(rules.access_count());
+  for (Action& action : plan) action = AnyAction(random);
+  incumbent.Reset(plan);
+  const double cycles = incumbent.cycles();
+  for (int k = 0; k < 50; ++k) {
+    const uint32_t first = random() % (rules.access_count() - 100);
+    incumbent.Focus(first, first + 60);
+    for (int t = 0; t < 5; ++t) {
+      incumbent.Try(
+          {{.access = first + static_cast<uint32_t>(random() % 60), .action = AnyAction(random)}},
+          kAnything);
+    }
+    incumbent.Reset(plan);
+    ASSERT_EQ(incumbent.cycles(), cycles);
+    ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent));
   }
 }
 

@@ -19,6 +19,11 @@ constexpr int kPatience = 3;
 // game.
 constexpr uint64_t kEmptyTries = 1000;
 
+// Movable accesses of a window. A program with at most kLongestWhole is one window; windows help
+// only longer ones reliably (docs/search-scaling.md).
+constexpr uint32_t kWindow = 64;
+constexpr uint32_t kLongestWhole = 4096;
+
 // Distance of the seeds of threads: large, so that searches with neighbouring seeds share none.
 constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
 
@@ -54,8 +59,12 @@ LocalSearch::LocalSearch(const NeighbourhoodTables& tables, uint64_t seed, Searc
 PlayedPlan LocalSearch::Run(absl::Span<const PlayedPlan> starts) {
   best_ = BestOf(starts);
   if (neighbourhood_.empty() || IsOver()) return best_;
-  Select({starts.begin(), starts.end()});
-  Climb();
+  if (is_long()) {  // the time to climb from several starts grows with the square of the length
+    incumbent_.Reset(best_.plan);
+  } else {
+    Select({starts.begin(), starts.end()});
+  }
+  Sweep();
   while (!IsOver()) {
     DisturbAndClimb();
     Follow();
@@ -84,10 +93,38 @@ void LocalSearch::DisturbAndClimb() {
   ++idle_kicks_;
   const double before = incumbent_.cycles();
   Plan plan = incumbent_.plan();
-  Try(neighbourhood_.DrawKick(incumbent_, random_), std::numeric_limits<double>::infinity());
+  neighbourhood_.SetWindow(neighbourhood_.whole());
+  const absl::Span<const PlanChange> kick = neighbourhood_.DrawKick(incumbent_, random_);
+  if (is_long()) Enter(neighbourhood_.WindowAround(neighbourhood_.kicked_access(), kWindow));
+  Try(kick, std::numeric_limits<double>::infinity());
   Climb();
-  Remember();  // the disturbance itself may have gained something, and no step after it
+  // The cycles are exact unless they are assumed to be too many. The disturbance itself may have
+  // gained something, and no step after it.
+  if (incumbent_.cycles() <= before) incumbent_.Confirm();
+  if (incumbent_.is_exact()) Remember();
   if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
+}
+
+bool LocalSearch::is_long() const { return neighbourhood_.size() > kLongestWhole; }
+
+void LocalSearch::Sweep() {
+  if (!is_long()) return Climb();
+  for (uint32_t first = 0; first < neighbourhood_.size() && !IsOver(); first += kWindow) {
+    const uint32_t end = std::min(first + kWindow, neighbourhood_.size());
+    const double before = incumbent_.cycles();
+    Plan plan = incumbent_.plan();
+    Enter({.first = first, .end = end});
+    Climb();
+    incumbent_.Confirm();
+    Remember();
+    if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
+  }
+}
+
+void LocalSearch::Enter(const Window& window) {
+  neighbourhood_.SetWindow(window);
+  const auto [first, end] = neighbourhood_.AccessesIn(window);
+  incumbent_.Focus(first, end);
 }
 
 void LocalSearch::Follow() {
@@ -99,7 +136,7 @@ void LocalSearch::Follow() {
 }
 
 void LocalSearch::Climb() {
-  for (uint64_t idle = 0; idle < neighbourhood_.size() && !IsOver(); ++idle) {
+  for (uint64_t idle = 0; idle < neighbourhood_.window().size() && !IsOver(); ++idle) {
     if (Step()) idle = 0;
   }
 }
@@ -108,7 +145,7 @@ bool LocalSearch::Step() {
   const double before = incumbent_.cycles();
   Try(neighbourhood_.Draw(incumbent_, random_), before);
   if (incumbent_.cycles() >= before - kLeastGain * before) return false;
-  Remember();
+  if (incumbent_.is_exact()) Remember();
   return true;
 }
 

@@ -33,11 +33,12 @@ class LocalSearch {
   LocalSearch(const NeighbourhoodTables& tables, uint64_t seed, SearchBudget& budget,
               PlanExchange* exchange);
 
-  // Climbs from the best few starts for a while, then longer from fewer and fewer of them. Then,
-  // until the budget is spent, the search disturbs its best plan within a stretch of the program,
-  // climbs, and goes back if that lost. Returns before the end of the budget if there is nothing to
-  // decide, or if tries change no decision for long. Returns the best plan played, the starts
-  // included. `starts` must not be empty.
+  // Climbs from the best few starts for a while, then longer from fewer and fewer of them; in a
+  // long program it takes the best start. Then the search climbs window by window. Until the budget
+  // is spent, it then disturbs its best plan within a stretch of the program, climbs in the window
+  // around it, and goes back if that lost. A short program is one window. Returns before the end of
+  // the budget if there is nothing to decide, or if tries change no decision for long. Returns the
+  // best plan played, the starts included. `starts` must not be empty.
   PlayedPlan Run(absl::Span<const PlayedPlan> starts);
 
  private:
@@ -47,7 +48,16 @@ class LocalSearch {
   // Goes on from the best plan of another search if that plan is better and this search is stuck.
   void Follow();
 
-  // Takes steps until so many in a row have gained nothing as there are movable accesses.
+  // Whether the program is too long to be one window.
+  bool is_long() const;
+
+  // Climbs in each window of the program.
+  void Sweep();
+
+  // Later tries are about this window.
+  void Enter(const Window& window);
+
+  // Takes steps until so many in a row have gained nothing as the window has movable accesses.
   void Climb();
 
   // Tries a random change. Returns whether the change gained.

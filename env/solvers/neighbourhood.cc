@@ -44,8 +44,27 @@ double NeighbourhoodTables::Regret(uint32_t instruction, uint64_t fast_mask) con
 Neighbourhood::Neighbourhood(const NeighbourhoodTables& tables)
     : tables_(tables),
       facts_(tables.facts()),
+      window_(whole()),
       regret_(tables.regret_in_hbm().begin(), tables.regret_in_hbm().end()),
       regret_mask_(regret_.size(), 0) {}
+
+Window Neighbourhood::WindowAround(uint32_t access, uint32_t width) const {
+  if (size() <= width) return whole();
+  const auto position = static_cast<uint32_t>(
+      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), access) -
+      tables_.movable().begin());
+  const uint32_t first = std::min(position - std::min(position, width / 2), size() - width);
+  return {.first = first, .end = first + width};
+}
+
+std::pair<uint32_t, uint32_t> Neighbourhood::AccessesIn(const Window& window) const {
+  return {tables_.movable()[window.first], tables_.movable()[window.end - 1] + 1};
+}
+
+void Neighbourhood::SetWindow(const Window& window) {
+  window_ = window;
+  regret_version_ = 0;
+}
 
 absl::Span<const PlanChange> Neighbourhood::Draw(const Incumbent& incumbent, Random& random) {
   changes_.clear();
@@ -70,37 +89,36 @@ absl::Span<const PlanChange> Neighbourhood::DrawKick(const Incumbent& incumbent,
   changes_.clear();
   if (random.Below(2) == 0) {
     const bool costly = random.Below(2) == 0;
-    Displace(incumbent, costly ? DrawCostlyAccess(incumbent, random) : DrawAccess(random), random);
+    kicked_access_ = costly ? DrawCostlyAccess(incumbent, random) : DrawAccess(random);
+    Displace(incumbent, kicked_access_, random);
   } else {
-    Scatter(random);
+    kicked_access_ = DrawAccess(random);
+    Scatter(kicked_access_, random);
   }
   Tidy();
   return changes_;
 }
 
-void Neighbourhood::Scatter(Random& random) {
+void Neighbourhood::Scatter(uint32_t access, Random& random) {
   const auto center = static_cast<uint32_t>(
-      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), DrawAccess(random)) -
+      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), access) -
       tables_.movable().begin());
-  const auto count = static_cast<uint32_t>(tables_.movable().size());
-  const uint32_t reach = std::min<uint32_t>(count, 40);
-  const uint32_t first = std::min(center, count - reach);
+  const uint32_t reach = std::min<uint32_t>(size(), 40);
+  const uint32_t first = std::min(center, size() - reach);
   const uint32_t moves = 2 + random.Below(6);
   for (uint32_t m = 0; m < moves; ++m) {
-    const uint32_t access = tables_.movable()[first + random.Below(reach)];
-    MoveStretch(access, random.Below(2) == 0 ? Space::kFast : Space::kHbm, random);
+    const uint32_t moved = tables_.movable()[first + random.Below(reach)];
+    MoveStretch(moved, random.Below(2) == 0 ? Space::kFast : Space::kHbm, random);
   }
 }
 
 uint32_t Neighbourhood::DrawAccess(Random& random) const {
-  if (random.Below(2) == 0)
-    return tables_.movable()[random.Below(static_cast<uint32_t>(tables_.movable().size()))];
-  const double at = random.Unit() * tables_.cumulative_weight().back();
-  const auto found =
-      std::upper_bound(tables_.cumulative_weight().begin(), tables_.cumulative_weight().end(), at);
-  const auto index =
-      std::min<size_t>(found - tables_.cumulative_weight().begin(), tables_.movable().size() - 1);
-  return tables_.movable()[index];
+  if (random.Below(2) == 0) return tables_.movable()[window_.first + random.Below(window_.size())];
+  const absl::Span<const double> sums = tables_.cumulative_weight();
+  const double before = window_.first == 0 ? 0 : sums[window_.first - 1];
+  const double at = before + random.Unit() * (sums[window_.end - 1] - before);
+  const auto found = std::upper_bound(sums.begin() + window_.first, sums.begin() + window_.end, at);
+  return tables_.movable()[std::min<size_t>(found - sums.begin(), window_.end - 1)];
 }
 
 uint32_t Neighbourhood::DrawCostlyAccess(const Incumbent& incumbent, Random& random) {
@@ -110,7 +128,8 @@ uint32_t Neighbourhood::DrawCostlyAccess(const Incumbent& incumbent, Random& ran
   const auto found = std::upper_bound(cumulative_regret_.begin(), cumulative_regret_.end(), at);
   const auto index =
       std::min<size_t>(found - cumulative_regret_.begin(), cumulative_regret_.size() - 1);
-  const Instruction& instruction = tables_.program().instructions()[index];
+  const uint32_t first = tables_.program().accesses()[AccessesIn(window_).first].instruction;
+  const Instruction& instruction = tables_.program().instructions()[first + index];
   for (int attempt = 0; attempt < kAttempts && instruction.access_count > 0; ++attempt) {
     const uint32_t a = instruction.first_access + random.Below(instruction.access_count);
     const bool may_be_fast =
@@ -125,8 +144,10 @@ void Neighbourhood::UpdateRegret(const Incumbent& incumbent) {
   regret_version_ = incumbent.version();
   cumulative_regret_.clear();
   const Program& program = tables_.program();
+  const auto [first, end] = AccessesIn(window_);
+  const uint32_t last = program.accesses()[end - 1].instruction;
   double sum = 0;
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+  for (uint32_t i = program.accesses()[first].instruction; i <= last; ++i) {
     const uint64_t mask = FastMask(program, i, incumbent.in_fast_memory());
     if (mask != regret_mask_[i]) {  // few change between two versions
       regret_[i] = tables_.Regret(i, mask);
@@ -248,6 +269,12 @@ void Neighbourhood::Tidy() {
     changes_[kept++] = changes_[k];
   }
   changes_.resize(kept);
+  if (window_.size() == size()) return;
+  const std::pair<uint32_t, uint32_t> accesses = AccessesIn(window_);
+  const auto is_outside = [&accesses](const PlanChange& change) {
+    return change.access < accesses.first || change.access >= accesses.second;
+  };
+  changes_.erase(std::remove_if(changes_.begin(), changes_.end(), is_outside), changes_.end());
 }
 
 }  // namespace mallocmuzero

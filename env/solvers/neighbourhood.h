@@ -45,6 +45,14 @@ class NeighbourhoodTables {
   std::vector<double> regret_in_hbm_;
 };
 
+// A stretch of NeighbourhoodTables::movable(): positions from `first` up to `end`.
+struct Window {
+  uint32_t first = 0;
+  uint32_t end = 0;
+
+  uint32_t size() const { return end - first; }
+};
+
 // Random changes of an incumbent. Thread-compatible; `tables` must outlive it.
 class Neighbourhood {
  public:
@@ -54,7 +62,20 @@ class Neighbourhood {
   bool empty() const { return tables_.movable().empty(); }
 
   // Accesses that may be decisions.
-  uint64_t size() const { return tables_.movable().size(); }
+  uint32_t size() const { return static_cast<uint32_t>(tables_.movable().size()); }
+
+  Window whole() const { return {.first = 0, .end = size()}; }
+
+  // At most `width` positions, with this access in the middle if they can.
+  Window WindowAround(uint32_t access, uint32_t width) const;
+
+  // The accesses of a window, from the first up to the second.
+  std::pair<uint32_t, uint32_t> AccessesIn(const Window& window) const;
+
+  // Draws change only accesses in this window: a try whose changes lie far apart plays all that is
+  // between them. At first the window is the whole program. It must not be empty.
+  void SetWindow(const Window& window);
+  const Window& window() const { return window_; }
 
   // Changes ascending by access, none twice; valid until the next call. Half of the draws are about
   // an instruction that takes longer than it could. A draw is one of:
@@ -71,6 +92,9 @@ class Neighbourhood {
   // HBM that they have as many bytes.
   absl::Span<const PlanChange> DrawKick(const Incumbent& incumbent, Random& random);
 
+  // The access that the last DrawKick began with.
+  uint32_t kicked_access() const { return kicked_access_; }
+
  private:
   enum class Space : uint8_t { kFast, kHbm };
 
@@ -85,7 +109,7 @@ class Neighbourhood {
   void FlipOne(const Incumbent& incumbent, uint32_t access, Random& random);
   void MoveStretch(uint32_t access, Space space, Random& random);
   void MakeRoom(const Incumbent& incumbent, uint32_t access, Random& random);
-  void Scatter(Random& random);
+  void Scatter(uint32_t access, Random& random);
   void Displace(const Incumbent& incumbent, uint32_t access, Random& random);
   void Swap(const Incumbent& incumbent, uint32_t access, Random& random);
 
@@ -101,18 +125,21 @@ class Neighbourhood {
   // the value's end, or a few.
   std::pair<size_t, size_t> DrawStretch(uint32_t access, Random& random) const;
 
-  // Sorts the changes; the last change of an access counts.
+  // Sorts the changes, and drops those outside of the window. The last change of an access counts.
   void Tidy();
 
   const NeighbourhoodTables& tables_;
   const ProgramFacts& facts_;
 
-  // By instruction: the regret, the accesses in fast memory that it was computed for, and the sum
-  // of the regrets up to the instruction, for one version of the incumbent.
+  Window window_;
+  uint32_t kicked_access_ = 0;
+
+  // By instruction: the regret, and the accesses in fast memory that it was computed for. By
+  // instruction of the window: the sum of the regrets up to it, for one version of the incumbent.
   std::vector<double> regret_;
   std::vector<uint64_t> regret_mask_;
   std::vector<double> cumulative_regret_;
-  uint64_t regret_version_ = 0;
+  uint64_t regret_version_ = 0;  // 0: of no version
   std::vector<PlanChange> changes_;
 };
 

@@ -29,9 +29,9 @@ struct Candidate {
   absl::string_view solver;
 };
 
-absl::StatusOr<Solution> SolveByLocalSearch(const ProgramFacts& facts, double agent_share,
-                                            absl::string_view name, uint64_t seed,
-                                            SearchBudget& budget) {
+absl::StatusOr<Solution> SolveWithAgentShare(const ProgramFacts& facts, double agent_share,
+                                             absl::string_view name, uint64_t seed,
+                                             SearchBudget& budget) {
   const absl::StatusOr<StartingPlans> starts = UsualStartingPlans(facts, agent_share, seed, budget);
   if (!starts.ok()) return starts.status();
   const absl::StatusOr<PlayedPlan> found =
@@ -69,7 +69,7 @@ absl::StatusOr<StartingPlans> UsualStartingPlans(const ProgramFacts& facts, doub
 
 absl::StatusOr<Solution> SolveByLocalSearch(const ProgramFacts& facts, uint64_t seed,
                                             SearchBudget& budget) {
-  return SolveByLocalSearch(facts, 0, solver_name::kLocalSearch, seed, budget);
+  return SolveWithAgentShare(facts, 0, solver_name::kLocalSearch, seed, budget);
 }
 
 absl::StatusOr<Solution> SolveByAgent(const ProgramFacts& facts, uint64_t seed,
@@ -77,7 +77,7 @@ absl::StatusOr<Solution> SolveByAgent(const ProgramFacts& facts, uint64_t seed,
   if (budget.options().agent == nullptr) {
     return absl::InvalidArgumentError("the solver agent needs a network to play");
   }
-  return SolveByLocalSearch(facts, kAgentShare, solver_name::kAgent, seed, budget);
+  return SolveWithAgentShare(facts, kAgentShare, solver_name::kAgent, seed, budget);
 }
 
 absl::StatusOr<Solution> RunPortfolio(const ProgramFacts& facts, uint64_t seed,

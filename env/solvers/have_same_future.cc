@@ -1,0 +1,43 @@
+#include "env/solvers/have_same_future.h"
+
+#include <cmath>
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "env/residency.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero {
+namespace {
+
+// Bytes of write-backs differ by rounding only, by less than this.
+constexpr double kSlackBytes = 1e-3;
+
+bool HaveSameBuffer(const Game& a, const Game& b, uint32_t buffer) {
+  const Residency& of_a = a.state().residency;
+  const Residency& of_b = b.state().residency;
+  if (of_a.Holds(buffer) != of_b.Holds(buffer) || a.hbm_copy(buffer) != b.hbm_copy(buffer)) {
+    return false;
+  }
+  if (!of_a.Holds(buffer)) return true;
+  return of_a.Current(buffer).reserved == of_b.Current(buffer).reserved;
+}
+
+}  // namespace
+
+bool HaveSameFuture(const Game& a, const Game& b) {
+  if (a.access() != b.access() || a.legal_actions() != b.legal_actions()) return false;
+  if (std::abs(a.timeline().PendingOut() - b.timeline().PendingOut()) > kSlackBytes) return false;
+  const Program& program = a.program();
+  for (uint32_t g = 0; g < program.carried_groups().size(); ++g) {
+    if (a.state().residency.group(g) != b.state().residency.group(g)) return false;
+  }
+  for (uint32_t buffer = 0; buffer < program.buffer_count(); ++buffer) {
+    const absl::Span<const uint32_t> accesses = program.AccessesOfBuffer(buffer);
+    if (accesses.empty() || accesses.back() < a.access()) continue;
+    if (!HaveSameBuffer(a, b, buffer)) return false;
+  }
+  return true;
+}
+
+}  // namespace mallocmuzero

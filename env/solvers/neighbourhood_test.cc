@@ -1,0 +1,80 @@
+#include "env/solvers/neighbourhood.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/random.h"
+#include "env/program_rules.h"
+#include "env/solvers/incumbent.h"
+#include "env/solvers/program_facts.h"
+#include "env/testing/games.h"
+#include "env/testing/random_game_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::Field;
+using ::testing::Ge;
+using ::testing::Lt;
+
+class NeighbourhoodTest : public ::testing::Test {
+ protected:
+  NeighbourhoodTest() { incumbent_.Reset(Plan(rules_.access_count(), Action::kDrop)); }
+
+  const Program program_ = testing::LayeredProgram(40);
+  const ProgramRules rules_ = testing::EverythingMatters(program_);
+  const ProgramFacts facts_{rules_};
+  const NeighbourhoodTables tables_{facts_};
+  Neighbourhood neighbourhood_{tables_};
+  Incumbent incumbent_{rules_};
+  Random random_{1};
+};
+
+TEST_F(NeighbourhoodTest, AWindowIsAroundItsAccessOrAtAnEndOfTheProgram) {
+  const auto movable = tables_.movable();
+  const uint32_t size = neighbourhood_.size();
+  ASSERT_GT(size, 100);
+  const Window middle = neighbourhood_.WindowAround(movable[50], 20);
+  EXPECT_EQ(middle.first, 40);
+  EXPECT_EQ(middle.end, 60);
+  EXPECT_EQ(neighbourhood_.WindowAround(movable[3], 20).first, 0);
+  EXPECT_EQ(neighbourhood_.WindowAround(movable[size - 1], 20).end, size);
+  EXPECT_EQ(neighbourhood_.WindowAround(movable[size - 1], 20).size(), 20);
+  EXPECT_EQ(neighbourhood_.WindowAround(movable[50], size + 1).size(), size);
+}
+
+TEST_F(NeighbourhoodTest, DrawsChangeOnlyAccessesInTheWindow) {
+  const Window window = {.first = 100, .end = 130};
+  const auto [first, end] = neighbourhood_.AccessesIn(window);
+  EXPECT_EQ(first, tables_.movable()[100]);
+  EXPECT_EQ(end, tables_.movable()[129] + 1);
+  neighbourhood_.SetWindow(window);
+  int changes = 0;
+  for (int k = 0; k < 500; ++k) {
+    const auto draw = neighbourhood_.Draw(incumbent_, random_);
+    EXPECT_THAT(draw, Each(Field(&PlanChange::access, AllOf(Ge(first), Lt(end)))));
+    changes += static_cast<int>(draw.size());
+  }
+  EXPECT_GE(changes, 500);
+}
+
+TEST_F(NeighbourhoodTest, DrawsReachTheWholeProgramWithoutAWindow) {
+  uint32_t least = rules_.access_count();
+  uint32_t most = 0;
+  for (int k = 0; k < 500; ++k) {
+    for (const PlanChange& change : neighbourhood_.Draw(incumbent_, random_)) {
+      least = std::min(least, change.access);
+      most = std::max(most, change.access);
+    }
+  }
+  EXPECT_LT(least, 20);
+  EXPECT_GE(most, rules_.access_count() - 20);
+}
+
+}  // namespace
+}  // namespace mallocmuzero

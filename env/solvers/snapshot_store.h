@@ -1,0 +1,67 @@
+// Snapshots of one game at many accesses, from which the game is played on with changes.
+
+#ifndef MALLOCMUZERO_ENV_SOLVERS_SNAPSHOT_STORE_H_
+#define MALLOCMUZERO_ENV_SOLVERS_SNAPSHOT_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "env/game.h"
+#include "env/program_rules.h"
+
+namespace mallocmuzero {
+
+// The places for snapshots are at multiples of a distance. Most places are empty: the store keeps
+// all snapshots within a focus, and few outside of it. Thread-compatible.
+class SnapshotStore {
+ public:
+  // A game at the first decision at or after its place.
+  struct Snapshot {
+    std::unique_ptr<Game> game;  // null: the place is empty
+
+    // Cycles that the decisions before the snapshot take more than Game::cycles says. Not 0 if
+    // decisions before the snapshot have changed since it was taken.
+    double shift = 0;
+  };
+
+  // With the game before its first decision at place 0, which is never dropped. `rules` must
+  // outlive the store.
+  explicit SnapshotStore(const ProgramRules& rules);
+
+  // Drops all snapshots but the first, and chooses the distances for games of so many bytes.
+  void Restart(size_t game_bytes);
+
+  // Wants all places for accesses from `first` up to `end`, and drops others.
+  void SetFocus(uint32_t first, uint32_t end);
+
+  // The last snapshot at or before the access.
+  const Snapshot& Before(uint32_t access) const;
+
+  // The snapshot at exactly this access; null if there is none.
+  const Snapshot* At(uint32_t access) const;
+
+  // Keeps the game, which has moved to its access from the decision at `previous`, at the places
+  // between that are wanted and empty.
+  void Offer(uint32_t previous, const Game& game, double shift);
+
+  // Drops all snapshots after `first`, but not those from `end` on, whose shift grows by `shift`.
+  void Change(uint32_t first, uint32_t end, double shift);
+
+ private:
+  bool IsWanted(size_t place) const;
+  void Drop(size_t place);
+
+  uint32_t accesses_;
+  uint32_t distance_ = 1;       // accesses between places
+  size_t places_per_kept_ = 1;  // outside of the focus, one of so many places is wanted
+  size_t focus_first_ = 0;      // places
+  size_t focus_end_ = 0;
+  std::vector<Snapshot> snapshots_;           // by place
+  std::vector<std::unique_ptr<Game>> spare_;  // dropped games, whose memory the next ones use
+};
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_ENV_SOLVERS_SNAPSHOT_STORE_H_
