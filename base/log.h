@@ -18,8 +18,8 @@ enum class LogLevel : uint8_t { kInfo, kWarning, kError };
 std::string LogLine(absl::Time time, LogLevel level, absl::string_view name,
                     absl::string_view text);
 
-// The same as one JSON object (LogRecord in log.proto) and a newline. Bytes that are not UTF-8
-// become question marks.
+// Writes the line as one JSON object (LogRecord in log.proto) and a newline. Bytes that are not
+// UTF-8 become question marks.
 std::string JsonLogLine(absl::Time time, LogLevel level, absl::string_view name,
                         absl::string_view text);
 

@@ -37,7 +37,7 @@ struct AgentPlayer {
   absl::StatusOr<std::unique_ptr<Solver>> (*load)(const PlayedProgram& program,
                                                   const std::string& checkpoint);
 
-  // The mapping that a server finds. Of the options it takes the seed, `stop` and `progress`.
+  // The mapping that a server finds. It uses only the seed, `stop` and `progress` of the options.
   absl::StatusOr<Solution> (*ask_server)(const ServerSearch& search, const Program& program,
                                          const SolveOptions& options);
 };

@@ -167,7 +167,7 @@ void AddCopies(const Program& program, const Mapping& mapping, const Trace& trac
   map.set_copied_bytes(bytes);
 }
 
-// What the mapping gains compared with the default.
+// Adds the cycles that the mapping gains compared with the default.
 void AddGains(const Program& program, const Mapping& mapping, v1::DashboardMap& map) {
   const Baseline* baseline = program.baseline();
   if (baseline == nullptr) return;

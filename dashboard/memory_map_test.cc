@@ -67,7 +67,7 @@ TEST(MemoryMap, PlacesStaysAndCopiesOnTheAxisOfCycles) {
   EXPECT_THAT(map.copies_of().needed_at(), ElementsAre(1));
   EXPECT_THAT(map.moves().copy(), ElementsAre(0));
   EXPECT_EQ(map.copied_bytes(), 400);
-  // Of the first instruction's 1000 bytes of bandwidth it writes 100 itself, and the copy takes
+  // The first instruction has 1000 bytes of bandwidth. It writes 100 itself, and the copy takes
   // 400.
   EXPECT_DOUBLE_EQ(map.steps().own_share(0), 0.1);
   EXPECT_DOUBLE_EQ(map.steps().copy_share(0), 0.4);

@@ -31,7 +31,8 @@ class ReferenceSearch {
   void Add(const std::shared_ptr<const Program>& program);
 
   // The share of cycles that local search saves against the default (without a default: against
-  // everything in HBM), in percent. Nothing until the search is done.
+  // everything in HBM), in percent. It has no value until the
+  // search is done.
   std::optional<double> SavedPercent(const Program& program) const;
 
  private:
@@ -42,7 +43,8 @@ class ReferenceSearch {
   mutable absl::Mutex mutex_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::shared_ptr<const Program>> waiting_ ABSL_GUARDED_BY(mutex_);
-  // Of the programs by their fingerprint; without a value: waits or cannot be played.
+  // Saved percent by fingerprint of the program. A program that waits or cannot be played has no
+  // value.
   std::map<std::string, std::optional<double>> saved_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };

@@ -50,7 +50,7 @@ v1::DashboardGains GainsOver(Iterations iterations,
   return result;
 }
 
-// What the cycles of programs are compared with.
+// Names the placement that the cycles of programs are compared with.
 const char* ReferenceName(int programs, int with_default) {
   return with_default == programs ? "default"
          : with_default == 0      ? "all in HBM"

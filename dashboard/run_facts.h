@@ -1,4 +1,4 @@
-// What the metrics of a run say: its curves, the gains of its programs, and whether it learns.
+// Reads the metrics of a run: its curves, the gains of its programs, and whether it learns.
 
 #ifndef MALLOCMUZERO_DASHBOARD_RUN_FACTS_H_
 #define MALLOCMUZERO_DASHBOARD_RUN_FACTS_H_

@@ -1,4 +1,4 @@
-// What the dual knows of each buffer: its accesses in time, and how its value comes and goes.
+// The buffers as the dual sees them: their accesses in time, and the copies that they may need.
 
 #ifndef MALLOCMUZERO_SIMULATOR_BOUND_BUFFER_CHAINS_H_
 #define MALLOCMUZERO_SIMULATOR_BOUND_BUFFER_CHAINS_H_
@@ -21,7 +21,7 @@ struct ChainLink {
   AccessKind kind = AccessKind::kRead;
 };
 
-// What a value that is in fast memory only must pay after the last access.
+// The cost, after the last access, of a value that is in fast memory only.
 enum class ChainEnd : uint8_t {
   kNothing,
   kWriteBack,        // it must be in HBM before the instruction `end`

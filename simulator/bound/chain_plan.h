@@ -15,7 +15,7 @@
 
 namespace mallocmuzero::bound {
 
-// What the plans of all buffers use. Sums over buffers.
+// The memory, bandwidth and accesses of plans, summed over all buffers.
 struct Usage {
   std::vector<double> memory;  // bytes during each instruction
   // large buffers of each limit during each instruction

@@ -9,7 +9,7 @@ import chart
 import pytest
 import yaml
 
-# What the learner draws a second, in units of what one actor inserts: so many actors are enough.
+# The number of actors that insert as much as the learner draws.
 ENOUGH = 100
 POSITIONS = 100.0  # that an actor inserts a second
 POD_START = 30  # seconds until a new actor plays

@@ -6,7 +6,7 @@ import { kCopyRows, type MapModel } from "./map_model";
 import { MapPainter } from "./map_paint";
 import { layOut, makePalette, type Colouring, type Layout, type Palette, type Ticks, type Viewport } from "./map_style";
 
-// What is under the pointer.
+// The parts of the map under the pointer.
 export interface Hit {
   position: number;     // on the axis
   address?: number;     // only in the memory lane
@@ -15,7 +15,7 @@ export interface Hit {
   copy?: number;
 }
 
-// What is marked, in all panels alike: an instruction and a buffer.
+// The marked instruction and the marked buffer, which all panels share.
 export interface Marks { instruction?: number | undefined; buffer?: number | undefined }
 
 const kMostPixelRatio = 2;  // more cannot be seen, and costs frames
@@ -113,7 +113,7 @@ export class MapPanel {
     return boxes;
   }
 
-  // What is at a point of the page; null outside of the lanes.
+  // The parts of the map at a point of the page; null outside of the lanes.
   hit(clientX: number, clientY: number, view: Viewport): Hit | null {
     const { model, layout } = this;
     const box = this.canvas.getBoundingClientRect();

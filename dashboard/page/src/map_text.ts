@@ -1,4 +1,4 @@
-// What the tooltip, the table and the screen reader say about a memory map.
+// The texts about a memory map for the tooltip, the table and the screen reader.
 import type { Program } from "./api";
 import { make } from "./dom";
 import { formatBytes, formatChipTime, formatCount, formatCycles, formatPercent } from "./format";

@@ -98,7 +98,7 @@ export class MapView {
     const key = `${chip}\n${name}\n${row!.versions}`;
     if (key === this.key) return;
     const sameProgram = this.key.startsWith(`${chip}\n${name}\n`);
-    // What is shown belongs to another program until the answers are there.
+    // The page shows another program until the answers are there.
     this.body.classList.toggle("busy", !sameProgram);
     const program = await ask<Program>("program", { chip, program: name });
     this.key = key;

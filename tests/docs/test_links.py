@@ -1,0 +1,154 @@
+"""Tests that the documents name only files, headings and packages that exist.
+
+The tests look at every tracked Markdown file, except those of third parties.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+LINK = re.compile(r"\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)\)")
+CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+# A path: names joined by slashes, without wildcards or shell variables.
+PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+/?")
+# A part of a path that stands for other text, as in `replay/NAME` and `replay/N.games`.
+PLACEHOLDER = re.compile(r"[A-Z]+|N\..*")
+# A Debian package in the README's table: name, groups, purpose.
+ROW = re.compile(r"\| ([a-z0-9.+-]+) \| ((?:build|check|run)(?:, (?:build|check|run))*) \|")
+
+
+def tracked_files() -> set[str]:
+    """The paths of all tracked files, relative to the root of the repository."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return {line for line in listed.splitlines() if (ROOT / line).exists()}
+
+
+FILES = tracked_files()
+FOLDERS = {str(parent) for file in FILES for parent in Path(file).parents}
+DOCUMENTS = sorted(file for file in FILES if file.endswith(".md"))
+
+
+def without_code_blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Yields the number and the text of each line outside of code blocks."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            yield number, line
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a document: those that GitHub gives to headings, and those of <a id=...>."""
+    found = set(re.findall(r'<a id="([^"]+)">', text))
+    for _, line in without_code_blocks(text):
+        heading = re.match(r"#{1,6}\s+(.*?)\s*#*$", line)
+        if not heading:
+            continue
+        title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).lower()
+        anchor = re.sub(r"[^\w\- ]", "", title).replace(" ", "-")
+        repeated = anchor
+        count = 0
+        while repeated in found:
+            count += 1
+            repeated = f"{anchor}-{count}"
+        found.add(repeated)
+    return found
+
+
+def link_mistake(document: str, target: str) -> str | None:
+    """What is wrong with a link of `document` to `target`; None if it resolves."""
+    if re.match(r"[a-z]+:", target):
+        return None
+    path, _, anchor = target.partition("#")
+    linked = (ROOT / document).parent / path if path else ROOT / document
+    try:
+        name = str(linked.resolve().relative_to(ROOT))
+    except ValueError:
+        return f"{target} is outside of the repository"
+    if name not in FILES and name not in FOLDERS:
+        return f"{target}: no such file"
+    if anchor and name.endswith(".md") and anchor not in anchors((ROOT / name).read_text()):
+        return f"{target}: no such heading"
+    return None
+
+
+def path_mistakes(code: str, files: set[str], folders: set[str]) -> list[str]:
+    """The paths in `code` that do not exist, of those that begin at the root of the repository.
+
+    A path begins at the root if its first part is a folder of the repository. Folders that a build
+    makes are not among them. A C++ file may be named without its suffix.
+    """
+    mistakes = []
+    for word in code.split():
+        path = word.removeprefix("./").rstrip("/")
+        parts = path.split("/")
+        if not PATH.fullmatch(path) or parts[0] not in folders:
+            continue
+        if any(PLACEHOLDER.fullmatch(part) for part in parts):
+            continue
+        names = {path, path + ".h", path + ".cc"}
+        if not names & files and path not in folders:
+            mistakes.append(f"{path}: no such file")
+    return mistakes
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_link_leads_to_a_file_and_a_heading(document: str) -> None:
+    # A link may go over the end of a line, so the links are found in the text as a whole.
+    lines = dict(without_code_blocks((ROOT / document).read_text()))
+    text = "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))
+    mistakes = []
+    for link in LINK.finditer(text):
+        mistake = link_mistake(document, link[1])
+        if mistake:
+            mistakes.append(f"{document}:{text.count(chr(10), 0, link.start()) + 1}: {mistake}")
+    assert not mistakes, "\n".join(mistakes)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_path_in_backticks_exists(document: str) -> None:
+    mistakes = []
+    for number, line in without_code_blocks((ROOT / document).read_text()):
+        for code in CODE.findall(line):
+            for mistake in path_mistakes(code, FILES, FOLDERS):
+                mistakes.append(f"{document}:{number}: {mistake}")
+    assert not mistakes, "\n".join(mistakes)
+
+
+def test_the_table_of_dependencies_lists_the_installed_packages() -> None:
+    installed: dict[str, set[str]] = {}
+    for line in (ROOT / "scripts/packages.txt").read_text().splitlines():
+        words = line.partition("#")[0].split()
+        if words:
+            group, package = words
+            installed.setdefault(package, set()).add(group)
+    listed = {
+        package: set(groups.split(", "))
+        for package, groups in ROW.findall((ROOT / "README.md").read_text())
+    }
+    assert listed == installed
+
+
+def test_broken_links_and_paths_are_found() -> None:
+    assert link_mistake("README.md", "docs/no-such-document.md") is not None
+    assert link_mistake("README.md", "#no-such-heading") is not None
+    assert link_mistake("docs/commands.md", "../README.md#quickstart") is None
+    files, folders = {"deploy/image/build", "env/rules.h"}, {"deploy", "deploy/image", "env"}
+    assert path_mistakes("deploy/no-such-file", files, folders)
+    assert path_mistakes("env/rules --flag env/no-such-file", files, folders)
+    assert not path_mistakes("deploy/image/build", files, folders)
+    assert not path_mistakes("env/rules", files, folders)
+    assert not path_mistakes("build/bin/mallocmuzero", files, folders)
+    assert not path_mistakes("deploy/*.yaml deploy/NAME", files, folders)
