@@ -23,6 +23,7 @@ constexpr double kLeastRateSeconds = 0.5;
 
 constexpr size_t kMostActors = 100'000;
 constexpr size_t kMostNameBytes = 256;
+constexpr uint32_t kMostEvaluations = 10000;  // games of one program in a report
 
 // An actor that is silent for longer is forgotten: it has gone or was restarted under another name.
 constexpr absl::Duration kForgetAfter = absl::Minutes(5);
@@ -87,6 +88,8 @@ absl::Status ActorBook::Check(const v1::ActorReport& report) const {
     if (!IsReturn(evaluation.policy_return()) || !IsReturn(evaluation.mean_return())) {
       return Wrong("evaluations", "returns of at most 1e6");
     }
+    // One report must not outweigh all games of the other actors in a version's score.
+    if (evaluation.games() > kMostEvaluations) return Wrong("evaluations", "10,000 games or fewer");
   }
   return absl::OkStatus();
 }

@@ -153,6 +153,9 @@ TEST(ActorBook, RefusesWhatNoActorSays) {
   report = ReportOf("a", 1);
   report.add_evaluations()->set_policy_return(1e300);
   EXPECT_THAT(book.Report(report, kStart).message(), HasSubstr("report.evaluations"));
+  report.clear_evaluations();
+  report.add_evaluations()->set_games(4000000000);
+  EXPECT_THAT(book.Report(report, kStart).message(), HasSubstr("10,000 games"));
   EXPECT_THAT(book.Report(ReportOf("\x1b[2J", 1), kStart).message(), HasSubstr("control"));
   EXPECT_EQ(book.Totals(0, kStart).actors, 0);
 }
