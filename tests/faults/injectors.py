@@ -171,7 +171,7 @@ class Faults:
         self._cluster = cluster
         self._disks = disks
         self._random = random.Random(seed)
-        self._hang_seconds = [8.0, 60.0] if seconds >= LONG_RUN_SECONDS else [12.0]
+        self._hang_seconds = [8.0, 60.0] if seconds >= LONG_RUN_SECONDS else [8.0]
         # Roles whose disk can lose power or hang.
         self._watched: list[tuple[Role, Disk]] = []
         self.left_out: list[str] = []
