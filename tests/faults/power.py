@@ -20,8 +20,8 @@ from roles import Role
 
 SOURCE = pathlib.Path(__file__).with_name("power_cut.c")
 
-# A disk that hangs for longer must show in the output of `status`. A shard notices it 5 s after a use
-# of the disk, and it uses the disk once games come or are drawn.
+# A disk that hangs for longer must show in the output of `status`. A shard notices it 5 s after it
+# has begun to use the disk, and it uses the disk once games come or are drawn.
 SHOWN_SECONDS = 20.0
 
 
@@ -36,7 +36,7 @@ class Library:
         self._key_of.restype = ctypes.c_bool
 
     def key_of(self, path: pathlib.Path) -> str:
-        """Returns the name that the record has for a file's content."""
+        """Returns the name that the record has for a file or folder."""
         key = ctypes.create_string_buffer(64)
         if not self._key_of(os.fsencode(path), key):
             raise FileNotFoundError(path)
@@ -146,8 +146,7 @@ class Disk:
         return present
 
     def _list_of(self, folder: pathlib.Path) -> pathlib.Path:
-        place = str(folder)[len(str(self.folder)) :].replace("/", "%")
-        return self._record / "folders" / f"{place}.list"
+        return self._record / "folders" / self._library.key_of(folder)
 
     def _synced_entries(self, folder: pathlib.Path) -> dict[str, str]:
         entries: dict[str, str] = {}

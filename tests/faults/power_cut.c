@@ -3,16 +3,15 @@
 //
 // FAULTS_FOLDER names the folder. FAULTS_SYNCED names another folder, the record, in which the
 // library keeps what was synced:
-//   files/KEY        the bytes of a file at its last fsync or fdatasync
-//   folders/PATH.list  the entries of a folder at its last fsync, one a line: "KEY NAME".
-//                    PATH is relative to FAULTS_FOLDER, with % for each slash
-// KEY is a file's inode number and its time of birth, since inode numbers are used again. While the
-// file FAULTS_HANG exists, writes and syncs in the folder wait.
+//   files/KEY    the bytes of a file at its last fsync or fdatasync
+//   folders/KEY  the entries of a folder at its last fsync, one a line: "KEY NAME"
+// KEY is an inode number and the time of birth, since inode numbers are used again. While the file
+// FAULTS_HANG exists, writes and syncs in the folder wait.
 //
 // power.py restores the folder from the record after the process was killed. A sync in this library
 // copies what was written since the last one and does not ask the real disk for anything.
 //
-// Two simplifications: mkdir is durable at once, and writes by mmap are not seen.
+// Two simplifications: folders are made and renamed durably, and writes by mmap are not seen.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -222,13 +221,12 @@ static void WriteEntries(int descriptor, FILE* list) {
   closedir(entries);
 }
 
-static void SyncFolder(int descriptor) {
-  char path[kPathBytes];
-  char name[2 * kPathBytes];
-  char temporary[2 * kPathBytes + 8];
-  Check(PathOf(descriptor, path), "readlink");
-  for (char* c = path + folder_bytes; *c != '\0'; ++c) *c = *c == '/' ? '%' : *c;
-  snprintf(name, sizeof(name), "%s/folders/%s.list", record, path + folder_bytes);
+static void SyncFolder(int descriptor, const struct statx* info) {
+  char key[64];
+  char name[kPathBytes];
+  char temporary[kPathBytes + 8];
+  KeyOf(info, key);
+  snprintf(name, sizeof(name), "%s/folders/%s", record, key);
   snprintf(temporary, sizeof(temporary), "%s.tmp", name);
   pthread_mutex_lock(&mutex);
   FILE* list = fopen(temporary, "we");
@@ -246,7 +244,7 @@ static bool Sync(int descriptor) {
   if (is_watched) {
     WaitWhileItHangs();
     if (S_ISDIR(info.stx_mode)) {
-      SyncFolder(descriptor);
+      SyncFolder(descriptor, &info);
     } else {
       SyncFile(descriptor, &info);
     }

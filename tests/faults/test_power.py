@@ -10,7 +10,6 @@ import sys
 import time
 
 import pytest
-
 from power import Disk, Library
 
 
@@ -30,8 +29,8 @@ def run(disk: Disk, code: str) -> None:
     subprocess.run(command, env=os.environ | disk.environment(), check=True)
 
 
-def left(disk: Disk) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in disk.folder.iterdir()}
+def left(folder: pathlib.Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_only_synced_bytes_survive(disk: Disk) -> None:
@@ -41,9 +40,9 @@ def test_only_synced_bytes_survive(disk: Disk) -> None:
         "os.write(file, b'synced')\nos.fdatasync(file)\nos.fsync(folder)\n"
         "os.pwritev(file, [b' and', b' lost'], 6)\nos.pwrite(file, b'X', 0)\n",
     )
-    assert left(disk) == {"log": b"Xynced and lost"}
+    assert left(disk.folder) == {"log": b"Xynced and lost"}
     disk.lose_power(random.Random(1), 0.0)
-    assert left(disk) == {"log": b"synced"}
+    assert left(disk.folder) == {"log": b"synced"}
 
 
 def test_later_syncs_add_what_was_written_since(disk: Disk) -> None:
@@ -54,13 +53,13 @@ def test_later_syncs_add_what_was_written_since(disk: Disk) -> None:
         "os.pwrite(file, b'X', 1)\nos.fsync(file)\nos.ftruncate(file, 2)\n",
     )
     disk.lose_power(random.Random(1), 0.0)
-    assert left(disk) == {"log": b"0X2"}
+    assert left(disk.folder) == {"log": b"0X2"}
 
 
 def test_a_file_survives_only_in_a_synced_folder(disk: Disk) -> None:
     run(disk, "os.fsync(make('unknown'))\n")
     disk.lose_power(random.Random(1), 0.0)
-    assert left(disk) == {}
+    assert left(disk.folder) == {}
 
 
 def test_a_rename_or_removal_is_undone_unless_the_folder_is_synced(disk: Disk) -> None:
@@ -71,7 +70,20 @@ def test_a_rename_or_removal_is_undone_unless_the_folder_is_synced(disk: Disk) -
         "os.fsync(folder)\nos.rename('new', 'old')\nos.unlink('removed')\n",
     )
     disk.lose_power(random.Random(1), 0.0)
-    assert left(disk) == {"old": b"old", "new": b"new", "removed": b"removed"}
+    assert left(disk.folder) == {"old": b"old", "new": b"new", "removed": b"removed"}
+
+
+def test_a_renamed_folder_keeps_what_was_synced_in_it(disk: Disk) -> None:
+    run(
+        disk,
+        "os.mkdir('new')\nfor name in ('kept', 'lost'):\n"
+        "  file = make('new/' + name)\n  os.write(file, name.encode())\n  os.fsync(file)\n"
+        "  if name == 'kept': os.fsync(os.open('new', os.O_RDONLY))\n"
+        "os.rename('new', 'final')\n",
+    )
+    disk.lose_power(random.Random(1), 0.0)
+    assert [path.name for path in disk.folder.iterdir()] == ["final"]
+    assert left(disk.folder / "final") == {"kept": b"kept"}
 
 
 def test_what_an_earlier_cut_has_left_stays(disk: Disk) -> None:
@@ -79,7 +91,7 @@ def test_what_an_earlier_cut_has_left_stays(disk: Disk) -> None:
     disk.lose_power(random.Random(1), 0.0)
     run(disk, "file = make('log')\nos.pwrite(file, b' two', 3)\n")
     disk.lose_power(random.Random(1), 0.0)
-    assert left(disk) == {"log": b"one"}
+    assert left(disk.folder) == {"log": b"one"}
 
 
 def test_some_unsynced_writes_may_survive(disk: Disk) -> None:
@@ -90,7 +102,7 @@ def test_some_unsynced_writes_may_survive(disk: Disk) -> None:
         "os.fsync(folder)\n",
     )
     disk.lose_power(random.Random(1), 0.5)
-    lengths = {len(content) for content in left(disk).values()}
+    lengths = {len(content) for content in left(disk.folder).values()}
     assert {0, 10} < lengths
 
 
