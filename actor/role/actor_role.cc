@@ -323,7 +323,8 @@ absl::Status ActorRole::Impl::Stop(absl::Duration grace) {
     learner_->Leave(std::min(left, kForGoodbye));
   }
   learner_ = nullptr;
-  return closed;
+  // A reanalyser may lose its results: the stored games stay as they were.
+  return reanalyse_ ? absl::OkStatus() : closed;
 }
 
 absl::StatusOr<std::unique_ptr<ActorRole>> ActorRole::Start(

@@ -1,9 +1,10 @@
 """Injects faults into a cluster on the loopback and checks that it loses nothing.
 
-Runs 1 learner, 2 durable replay shards and 4 actors as processes with proxies between them. Every
-few seconds it causes a fault (injectors.py). At the end it repairs everything and kills the shards
-once more. Every trajectory that a shard has acknowledged must then be stored or evicted, and none
-stored twice. Prints a JSON report; exit code 1 if a check fails.
+Runs 1 learner, 2 durable replay shards, 4 actors and a reanalyser as processes with proxies between
+them, with mutual TLS and a token. Every few seconds it causes a fault (injectors.py). At the end it
+repairs everything and kills the shards once more. Every trajectory that a shard has acknowledged
+must then be stored or evicted, and none stored twice. At last it cuts the power of the shard of
+DURABLE, which may lose games but must start. Prints a JSON report; exit code 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from injectors import Fault, Faults, SmallDisks, temporary_folder
-from loopback_cluster import Cluster
+from fault import Fault
+from injectors import LONG_RUN_SECONDS, Faults, SmallDisks, temporary_folder
+from loopback_cluster import SHARDS, Cluster, shard_of
 from roles import Role
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -32,6 +34,12 @@ DISK_MEBIBYTES = 256
 
 # Time for the cluster to be healthy and to learn again after the last fault.
 RECOVERY_SECONDS = 90.0
+
+# Time in which the shard of DURABLE takes games before each of its power cuts, and the number of
+# cuts in short and long runs.
+PLAY_SECONDS = 3.0
+CUTS = 1
+CUTS_OF_LONG_RUNS = 5
 
 # RSS is flat if its maximum in the last third is at most this much above that of the middle third.
 RSS_GROWTH = 1.25
@@ -126,6 +134,15 @@ class Run:
 
         self.wait_until("the learner's step has advanced", RECOVERY_SECONDS, has_advanced)
 
+    def takes_games(self, seconds: float) -> None:
+        """Waits for an acknowledgement, and then for some seconds more."""
+        before = len(self._cluster.acknowledged())
+        self.wait_until(
+            "games arrive", RECOVERY_SECONDS, lambda: len(self._cluster.acknowledged()) > before
+        )
+        end = time.monotonic() + seconds
+        self.wait_until("time passes", RECOVERY_SECONDS, lambda: time.monotonic() > end)
+
 
 def rss_report(role: Role, seconds: float) -> dict[str, Any]:
     """Returns figures of a role's memory, MiB."""
@@ -159,6 +176,7 @@ def audit(cluster: Cluster) -> dict[str, Any]:
         "stored": len(stored),
         "evicted": len(evicted),
         "lost": len(lost),
+        "lost_by_shard": [sum(shard_of(name) == i for name in lost) for i in range(SHARDS)],
         "lost_ids": sorted(lost)[:10],
         "stored_twice": len(twice),
     }
@@ -194,7 +212,7 @@ def recover(cluster: Cluster, run: Run) -> dict[str, Any]:
 
 def audit_shards(cluster: Cluster, run: Run) -> dict[str, Any]:
     """Ends play, kills the shards once more, since only their disks count, and audits."""
-    stop_seconds = [actor.stop() for actor in cluster.actors]
+    stop_seconds = [player.stop() for player in cluster.players]
     cluster.learner.stop()
     for shard in cluster.shards:
         shard.kill()
@@ -203,12 +221,39 @@ def audit_shards(cluster: Cluster, run: Run) -> dict[str, Any]:
     return {"actor_stop_seconds": round(max(stop_seconds), 1), **audit(cluster)}
 
 
+def cut_unsynced_shard(
+    cluster: Cluster, run: Run, faults: Faults, seconds: float
+) -> dict[str, Any]:
+    """Cuts the power of the shard of DURABLE while games arrive; then audits again.
+
+    The shard must start again each time. Losses are allowed there and nowhere else.
+    """
+    for role in [cluster.learner, *cluster.actors]:
+        role.start()
+    for _ in range(CUTS_OF_LONG_RUNS if seconds >= LONG_RUN_SECONDS else CUTS):
+        run.takes_games(PLAY_SECONDS)
+        cut = faults.cut_power_of(cluster.unsynced_shard)
+        cut.begin()
+        cut.end()
+        run.survived["power cut of a shard of DURABLE"] += 1
+        run.wait_until("the shards are back", RECOVERY_SECONDS, cluster.shards_answer)
+    found = audit_shards(cluster, run)
+    unsynced = cluster.shards.index(cluster.unsynced_shard)
+    return {
+        "lost_by_power_cuts_of_durable": found["lost_by_shard"].pop(unsynced),
+        "lost_after_power_cuts": sum(found["lost_by_shard"]),
+        "stored_twice_after_power_cuts": found["stored_twice"],
+        "acknowledged": found["acknowledged"],
+    }
+
+
 def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, Any]:
     """Runs everything; returns the report."""
     binary: pathlib.Path = arguments.binary
     cluster = Cluster(binary, folder, import_program(binary, folder))
     disks = SmallDisks(cluster.data, DISK_MEBIBYTES)
-    run = Run(cluster, Faults(cluster, disks, arguments.seed), arguments.interval)
+    faults = Faults(cluster, disks, arguments.seconds, arguments.seed)
+    run = Run(cluster, faults, arguments.interval)
     failures: list[str] = []
     found: dict[str, Any] = {}
     try:
@@ -219,6 +264,8 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
             found |= recover(cluster, run)
         finally:
             found |= audit_shards(cluster, run)
+        if faults.can_cut_power:
+            found |= cut_unsynced_shard(cluster, run, faults, arguments.seconds)
     except TimeoutError as error:
         failures.append(str(error))
     finally:
@@ -226,10 +273,11 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
             role.stop()
         disks.unmount()
     failures += [text for role in cluster.roles for text in role.unexpected]
-    if found.get("lost"):
-        failures.append(f"{found['lost']} acknowledged trajectories are lost")
-    if found.get("stored_twice"):
-        failures.append(f"{found['stored_twice']} trajectories are stored twice")
+    for when in ("", "_after_power_cuts"):
+        if lost := found.get(f"lost{when}"):
+            failures.append(f"{lost} acknowledged trajectories are lost{when.replace('_', ' ')}")
+        if twice := found.get(f"stored_twice{when}"):
+            failures.append(f"{twice} trajectories are stored twice{when.replace('_', ' ')}")
     if not found.get("acknowledged"):
         failures.append("nothing was acknowledged")
     memory = {role.name: rss_report(role, arguments.seconds) for role in cluster.roles}
@@ -239,6 +287,7 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
     return {
         "seconds": arguments.seconds,
         "seed": arguments.seed,
+        "left_out": faults.left_out,
         "faults_survived": sum(run.survived.values()),
         "faults_survived_by_kind": dict(sorted(run.survived.items())),
         **found,

@@ -1,8 +1,7 @@
-"""The faults: each begins, lasts for a while, and is repaired."""
+"""Faults of processes, connections and full disks; draws from all kinds of faults."""
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import os
 import pathlib
@@ -12,24 +11,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Callable
 
+from credentials import NewCertificate, NewToken
+from fault import Fault
 from loopback_cluster import Cluster
+from namespaces import FirstProcess, can_unshare
+from power import Disk, HangingDisk, Library, PowerCut
 from proxy import Link, Proxy
 from roles import Role
-
-
-class Fault(abc.ABC):
-    """One fault of a kind at one victim. `end` is called once, `seconds` after `begin`."""
-
-    kind: str
-    victim: str
-    seconds: float
-
-    @abc.abstractmethod
-    def begin(self) -> None: ...
-
-    @abc.abstractmethod
-    def end(self) -> None: ...
 
 
 class Kill(Fault):
@@ -170,41 +160,133 @@ class SmallDisks:
             subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
 
 
+# A run of this many seconds or more has disks that hang for a minute.
+LONG_RUN_SECONDS = 240.0
+
+
 class Faults:
     """Draws faults of all kinds."""
 
-    def __init__(self, cluster: Cluster, disks: SmallDisks, seed: int) -> None:
+    def __init__(self, cluster: Cluster, disks: SmallDisks, seconds: float, seed: int) -> None:
         self._cluster = cluster
         self._disks = disks
         self._random = random.Random(seed)
+        self._hang_seconds = [8.0, 60.0] if seconds >= LONG_RUN_SECONDS else [8.0]
+        # Roles whose disk can lose power or hang.
+        self._watched: list[tuple[Role, Disk]] = []
+        self.left_out: list[str] = []
+        weights = {
+            self._kill: 4,
+            self._suspend: 3,
+            self._terminate: 1,
+            self._fill: 2,
+            self._cut: 3,
+            self._delay: 2,
+            self._cut_power: 3,
+            self._hang: 1,
+            self._run_as_first: 2,
+            self._replace_certificate: 1,
+            self._replace_token: 1,
+        }
+        if compiler := shutil.which("cc") or shutil.which("gcc"):
+            self._watch(Library(cluster.folder, compiler))
+        else:
+            self._leave_out(weights, "no compiler", self._cut_power, self._hang)
+        if not can_unshare():
+            self._leave_out(weights, "no right to unshare", self._run_as_first)
+        self._weights = weights
+        # Every kind comes once before one comes again.
+        self._first = list(weights)
+        self._random.shuffle(self._first)
 
     def draw(self, busy: set[str]) -> Fault | None:
         """Returns a fault of a random victim; None if the victim already has one."""
-        fault = self._draw()
-        return None if fault.victim in busy else fault
+        make = self._first[-1] if self._first else self._any()
+        fault = make()
+        if fault.victim in busy:
+            return None
+        if self._first:
+            self._first.pop()
+        return fault
 
-    def _draw(self) -> Fault:
-        rand = self._random
-        role = rand.choice(self._cluster.roles)
-        proxy = rand.choice(self._cluster.proxies)
-        i = rand.randrange(len(self._cluster.shards))
+    def cut_power_of(self, shard: Role) -> Fault:
+        disk = dict(self._watched)[shard]
+        return PowerCut(shard, disk, self._random)
+
+    @property
+    def can_cut_power(self) -> bool:
+        return bool(self._watched)
+
+    def _any(self) -> Callable[[], Fault]:
+        return self._random.choices(list(self._weights), list(self._weights.values()))[0]
+
+    def _watch(self, library: Library) -> None:
+        cluster = self._cluster
+        folders = [*cluster.data, cluster.run_dir]
+        for role, folder in zip([*cluster.shards, cluster.learner], folders, strict=True):
+            disk = Disk(library, folder, cluster.folder / "synced" / role.name)
+            role.environment |= disk.environment()
+            self._watched.append((role, disk))
+
+    def _leave_out(
+        self, weights: dict[Callable[[], Fault], int], why: str, *kinds: Callable[[], Fault]
+    ) -> None:
+        for kind in kinds:
+            del weights[kind]
+        self.left_out.append(why)
+
+    def _kill(self) -> Fault:
+        return Kill(self._role(), self._random)
+
+    def _suspend(self) -> Fault:
+        return Suspend(self._role(), self._random)
+
+    def _terminate(self) -> Fault:
+        return Terminate(self._role(), self._random)
+
+    def _fill(self) -> Fault:
+        i = self._random.randrange(len(self._cluster.shards))
         shard = self._cluster.shards[i]
-        match rand.choices(range(6), weights=[4, 3, 1, 2, 3, 2])[0]:
-            case 0:
-                return Kill(role, rand)
-            case 1:
-                return Suspend(role, rand)
-            case 2:
-                return Terminate(role, rand)
-            case 3:
-                if self._disks.has(self._cluster.data[i]):
-                    return FullDisk(shard, self._cluster.data[i], rand)
-                return FileSizeLimit(shard, rand)
-            case 4:
-                return BadLink(self._cluster, proxy, Link.CUT, rand.uniform(0, 3))
-            case _:
-                link = rand.choice([Link.SLOW, Link.BLACK_HOLE])
-                return BadLink(self._cluster, proxy, link, rand.choice([3.0, 8.0, 20.0]))
+        data = self._cluster.data[i]
+        if self._disks.has(data):
+            return FullDisk(shard, data, self._random)
+        return FileSizeLimit(shard, self._random)
+
+    def _cut(self) -> Fault:
+        return BadLink(self._cluster, self._proxy(), Link.CUT, self._random.uniform(0, 3))
+
+    def _delay(self) -> Fault:
+        link = self._random.choice([Link.SLOW, Link.BLACK_HOLE])
+        seconds = self._random.choice([3.0, 8.0, 20.0])
+        return BadLink(self._cluster, self._proxy(), link, seconds)
+
+    def _cut_power(self) -> Fault:
+        """Spares shards that make no promise about power cuts."""
+        promised = [
+            (role, disk)
+            for role, disk in self._watched
+            if role not in self._cluster.shards or role is self._cluster.synced_shard
+        ]
+        return PowerCut(*self._random.choice(promised), self._random)
+
+    def _hang(self) -> Fault:
+        role, disk = self._random.choice(self._watched)
+        return HangingDisk(self._cluster, role, disk, self._random.choice(self._hang_seconds))
+
+    def _run_as_first(self) -> Fault:
+        return FirstProcess(self._role(), self._random)
+
+    def _replace_certificate(self) -> Fault:
+        return NewCertificate(self._cluster.credentials)
+
+    def _replace_token(self) -> Fault:
+        return NewToken(self._cluster.credentials)
+
+    def _role(self) -> Role:
+        return self._random.choice(self._cluster.roles)
+
+    def _proxy(self) -> Proxy:
+        return self._random.choice(self._cluster.proxies)
 
 
 def temporary_folder() -> pathlib.Path:

@@ -1,4 +1,7 @@
-"""One learner, two durable shards and four actors on the loopback, with proxies between them."""
+"""One learner, two durable shards, four actors and a reanalyser on the loopback.
+
+There are proxies between them, and all calls use mutual TLS and a token.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,14 @@ import socket
 import subprocess
 from typing import Any
 
+from credentials import Credentials
 from proxy import Network, Proxy
 from roles import Role
 
-SHARDS = 2
+# A power cut must lose no game that a shard of DURABLE_SYNC has acknowledged. A shard of DURABLE
+# makes no such promise: it must only open again.
+MODES = ["DURABLE_SYNC", "DURABLE"]
+SHARDS = len(MODES)
 ACTORS = 4
 
 # Small bounds, so that games are evicted within a minute, and short games.
@@ -24,6 +31,14 @@ LEARNER_SETTINGS = """
   options { batch_size: 32 unroll_steps: 2 }
 """
 ACTOR_SETTINGS = "threads: 1 games_in_flight: 4 spool_bytes: 8388608"
+
+
+def shard_of(trajectory: str) -> int:
+    """Returns the shard of a trajectory by its id in hexadecimal digits, as ShardOfId has it."""
+    value = 0xCBF29CE484222325
+    for byte in bytes.fromhex(trajectory):
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return (value >> 32) * SHARDS >> 32
 
 
 def free_ports(count: int) -> list[int]:
@@ -49,6 +64,8 @@ class Cluster:
         self.folder = folder
         self._program = program
         self.audit = folder / "audit"
+        self.run_dir = folder / "run"
+        self.credentials = Credentials(folder / "credentials")
         self.data = [folder / "shards" / str(i) for i in range(SHARDS)]
         ports = free_ports(SHARDS + 1 + 2 * SHARDS + 1)
         self._shard_ports = ports[:SHARDS]
@@ -65,11 +82,14 @@ class Cluster:
         self.proxies: list[Proxy] = [*to_shards, self._actors_to_learner]
         self._write_configs()
         self.shards = [
-            self._role(f"shard-{i}", "replay", "--shard", f"s{i}") for i in range(SHARDS)
+            self._role(f"shard-{i}", "replay", "--shard", f"shard-{i}") for i in range(SHARDS)
         ]
+        self.synced_shard, self.unsynced_shard = self.shards
         self.learner = self._role("learner", "learner")
         self.actors = [self._role(f"actor-{i}", "actor", "--index", str(i)) for i in range(ACTORS)]
-        self.roles = [*self.shards, self.learner, *self.actors]
+        self.reanalyser = self._role("reanalyser", "actor", "--reanalyse")
+        self.players = [*self.actors, self.reanalyser]
+        self.roles = [*self.shards, self.learner, *self.players]
 
     def config(self, kind: str) -> pathlib.Path:
         return self.folder / f"{kind}.textproto"
@@ -81,15 +101,19 @@ class Cluster:
 
     def _write_configs(self) -> None:
         def write(kind: str, shard_ports: list[int], learner_port: int) -> None:
-            text = f"learner {{\n  address: '127.0.0.1:{learner_port}'\n"
-            text += f"  run_dir: 'run'\n  workloads: '{self._program}'{LEARNER_SETTINGS}}}\n"
+            text = self.credentials.config()
+            text += f"learner {{\n  address: '127.0.0.1:{learner_port}'\n"
+            text += (
+                f"  run_dir: '{self.run_dir}'\n  workloads: '{self._program}'{LEARNER_SETTINGS}}}\n"
+            )
             for i, port in enumerate(shard_ports):
-                text += f"replay {{\n  name: 's{i}'\n  address: '127.0.0.1:{port}'\n"
-                text += f"  mode: DURABLE\n  data_dir: '{self.data[i]}'\n"
+                text += f"replay {{\n  name: 'shard-{i}'\n  address: '127.0.0.1:{port}'\n"
+                text += f"  mode: {MODES[i]}\n  data_dir: '{self.data[i]}'\n"
                 text += f"  max_positions: {MOST_POSITIONS}\n"
                 text += "  rate_limit { samples_per_insert: 0.2 min_positions: 500"
                 text += " error_buffer: 5000 }\n}\n"
             text += f"actor {{ count: {ACTORS} {ACTOR_SETTINGS} audit_dir: 'audit' }}\n"
+            text += "reanalyse { count: 1 threads: 1 games_in_flight: 4 }\n"
             self.config(kind).write_text(text)
 
         write("direct", self._shard_ports, self._learner_port)
@@ -122,6 +146,13 @@ class Cluster:
         for role in self.status().get("roles", []):
             if role.get("role") == "LEARNER" and not role.get("error"):
                 return float(role.get("figures", {}).get("step", 0))
+        return None
+
+    def trouble_of(self, name: str) -> str | None:
+        """Returns what keeps a shard or the learner from work; None if it does not answer."""
+        for role in self.status().get("roles", []):
+            if role.get("name") == name and not role.get("error"):
+                return f"{role.get('blocked_on', '')} {role.get('trouble', '')}"
         return None
 
     def shards_answer(self) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pathlib
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 
 # A role has five seconds to stop; the rest is a margin for a busy machine.
 STOP_SECONDS = 10.0
@@ -20,7 +23,9 @@ class Role:
 
     def __init__(self, name: str, command: list[str], folder: pathlib.Path) -> None:
         self.name = name
+        self.environment: dict[str, str] = {}  # added to that of this process
         self._command = command
+        self._is_wrapped = False  # it is the child of the process that was started
         self._log = folder / f"{name}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._expected_end = False
@@ -31,8 +36,10 @@ class Role:
         self.ends_without_room = 0
         self.rss: list[tuple[float, int]] = []  # (time, bytes)
 
-    def start(self) -> None:
+    def start(self, wrapper: Sequence[str] = ()) -> None:
+        """Starts it; by `wrapper` if that is given, which must have it as its only child."""
         self._expected_end = False
+        self._is_wrapped = bool(wrapper)
         self.is_wanted = True
         self.starts += 1
         with self._log.open("ab") as log:
@@ -40,7 +47,8 @@ class Role:
             # SIGXFSZ stays ignored, as Python has it: beyond a file size limit a write then fails,
             # as it does on a full disk, instead of ending the process.
             self._process = subprocess.Popen(
-                self._command,
+                [*wrapper, *self._command],
+                env=os.environ | self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -50,7 +58,25 @@ class Role:
     @property
     def pid(self) -> int:
         assert self._process is not None
-        return self._process.pid
+        pid = self._process.pid
+        if not self._is_wrapped:
+            return pid
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+        end = time.monotonic() + STOP_SECONDS
+        while self._process.poll() is None and time.monotonic() < end:
+            if found := children.read_text().split():
+                return int(found[0])
+            time.sleep(0.01)
+        raise ProcessLookupError(f"{self.name} has not started")
+
+    def wait_for_log(self) -> None:
+        """Waits for the first line of a process; after it, the process handles SIGTERM."""
+        end = time.monotonic() + STOP_SECONDS
+        while self.runs() and self._is_loading() and time.monotonic() < end:
+            time.sleep(0.05)
+
+    def _is_loading(self) -> bool:
+        return self._log.stat().st_size == self._log_begin
 
     def runs(self) -> bool:
         return self._process is not None and self._process.poll() is None
@@ -91,8 +117,7 @@ class Role:
         try:
             code = self._process.wait(STOP_SECONDS)
             # Before its first line the process is still being loaded and has no handler.
-            loading = self._log.stat().st_size == self._log_begin
-            if code != 0 and not (code == -signal.SIGTERM and loading):
+            if code != 0 and not (code == -signal.SIGTERM and self._is_loading()):
                 self.unexpected.append(f"{self.name} stopped with code {code}: {self.tail()}")
         except subprocess.TimeoutExpired:
             self.unexpected.append(f"{self.name} did not stop within {STOP_SECONDS:.0f} s")
@@ -101,8 +126,8 @@ class Role:
 
     def signal(self, number: int) -> None:
         if self.runs():
-            assert self._process is not None
-            self._process.send_signal(number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def sample_rss(self, now: float) -> None:
         if not self.runs():
