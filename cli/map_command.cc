@@ -168,9 +168,9 @@ v1::MapReport MakeReport(const Program& program, const ProgramRules& rules,
   return report;
 }
 
-// The bound gets a tenth of the search's time, and at most a second.
-void AddBound(const Program& program, absl::Duration spent, v1::MapReport& report) {
-  const absl::Duration most = std::clamp(spent / 10, absl::Milliseconds(20), absl::Seconds(1));
+// The bound gets a tenth of the search's budget, and at most a second.
+void AddBound(const Program& program, absl::Duration budget, v1::MapReport& report) {
+  const absl::Duration most = std::clamp(budget / 10, absl::Milliseconds(20), absl::Seconds(1));
   const UpperBound bound = FindUpperBound(program, {.deadline = absl::Now() + most});
   report.set_bound_cycles(report.all_hbm_cycles() - bound.saved_cycles);
   report.set_unlimited_cycles(report.all_hbm_cycles() - bound.unlimited_saved_cycles);
@@ -290,7 +290,7 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
   if (!solution.ok()) return solution.status();
   MMZ_RETURN_IF_ERROR(WriteOutputs(flags, program, *solution));
   v1::MapReport report = MakeReport(program, rules, *solution, absl::Now() - start);
-  AddBound(program, absl::Now() - start, report);
+  AddBound(program, *budget, report);
   if (flags.explain) {
     *report.mutable_explanation() =
         MakeExplainReport(program, {solution->solver, solution->mapping},

@@ -38,16 +38,6 @@ Prices Dual::FirstPrices() const {
   return prices;
 }
 
-double Dual::UnlimitedSavedCycles() const {
-  const std::vector<double> free(program_.access_count(), 0);
-  std::vector<double> chosen(program_.access_count(), 0);
-  double saved = 0;
-  for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
-    saved += instructions_.Best(i, /*idle_price=*/0, free, absl::MakeSpan(chosen)).worth;
-  }
-  return saved;
-}
-
 double Dual::Evaluate(const Prices& prices, Prices& subgradient) {
   const uint32_t n = program_.instruction_count();
   usage_.memory.assign(n, 0);

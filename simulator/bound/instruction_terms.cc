@@ -52,6 +52,7 @@ void InstructionTerms::AddListed(const Program& program, uint32_t instruction, T
   const uint32_t first_access = program.instructions()[instruction].first_access;
   const double all_hbm = program.latency().Cycles(instruction, 0);
   const double capacity = AlignedCapacity(program.hardware());
+  double most = 0;
   for (uint32_t set = 0; set < uint32_t{1} << term.varying_count; ++set) {
     uint64_t mask = 0;
     double bytes = 0;
@@ -61,15 +62,17 @@ void InstructionTerms::AddListed(const Program& program, uint32_t instruction, T
       mask |= uint64_t{1} << (a - first_access);
       bytes += AlignedBytes(program.hardware(), program.buffers()[program.accesses()[a].buffer]);
     }
+    const double cycles = program.latency().Cycles(instruction, mask);
+    most = std::max(most, executions * (all_hbm - cycles));
     if (bytes > capacity) {
       saved_.push_back(-std::numeric_limits<double>::infinity());
       idle_.push_back(0);
       continue;
     }
-    const double cycles = program.latency().Cycles(instruction, mask);
     saved_.push_back(executions * (all_hbm - cycles));
     idle_.push_back(IdleBytes(program, instruction, mask, cycles));
   }
+  most_saved_ += most;
 }
 
 void InstructionTerms::AddEnveloped(const Program& program, uint32_t instruction, Term& term) {
@@ -85,6 +88,11 @@ void InstructionTerms::AddEnveloped(const Program& program, uint32_t instruction
         facts.execution_count *
         (envelope.savings[a - facts.first_access] + (all_hbm - envelope.base_cycles));
   }
+  double sum = 0;
+  for (uint32_t k = 0; k < term.varying_count; ++k) {
+    sum += envelope_savings_[term.first_varying + k];
+  }
+  most_saved_ += std::min(term.envelope.most_saved, sum);
   double hbm_bytes = static_cast<double>(facts.fixed_hbm_bytes);
   for (const Access& access : program.AccessesOfInstruction(instruction)) {
     hbm_bytes += static_cast<double>(access.bytes_accessed);

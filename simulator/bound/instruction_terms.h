@@ -34,6 +34,10 @@ class InstructionTerms {
   InstructionChoice Best(uint32_t instruction, double idle_price,
                          absl::Span<const double> access_prices, absl::Span<double> chosen) const;
 
+  // The cycles that all instructions save if fast memory holds every tensor; a bound on them where
+  // `Best` gives one.
+  double most_saved() const { return most_saved_; }
+
  private:
   // An instruction whose sets of accesses are all listed.
   struct Listed {
@@ -65,6 +69,7 @@ class InstructionTerms {
                                    absl::Span<const double> access_prices,
                                    absl::Span<double> chosen) const;
 
+  double most_saved_ = 0;
   std::vector<Term> terms_;               // one for each instruction
   std::vector<uint32_t> varying_;         // indices of accesses
   std::vector<double> saved_;             // cycles of all executions, for each listed set

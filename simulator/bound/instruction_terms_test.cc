@@ -83,6 +83,7 @@ TEST(InstructionTerms, ChooseOnlySetsThatFit) {
   const InstructionTerms terms(program);
   EXPECT_EQ(terms.Best(0, 0, {0.0, 0.0}, absl::MakeSpan(chosen)).worth, 30);
   EXPECT_EQ(chosen, (std::vector<double>{0, 1}));
+  EXPECT_EQ(terms.most_saved(), 50);
 }
 
 }  // namespace
