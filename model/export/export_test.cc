@@ -1,5 +1,7 @@
 #include "model/export/export.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -71,7 +73,9 @@ class ExportTest : public ::testing::Test {
     return std::string(status.message());
   }
 
-  const fs::path root_ = fs::path(::testing::TempDir()) / "export_test";
+  // Of this process: the tests run beside each other, each in a process of its own.
+  const fs::path root_ =
+      fs::path(::testing::TempDir()) / ("export_test_" + std::to_string(getpid()));
   ExportOptions options_;
 };
 

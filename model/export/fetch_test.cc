@@ -1,5 +1,7 @@
 #include "model/export/fetch.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -34,7 +36,9 @@ class CheckExportTest : public ::testing::Test {
 
   std::string Error() const { return std::string(CheckExport(folder_).status().message()); }
 
-  const fs::path root_ = fs::path(::testing::TempDir()) / "check_export_test";
+  // Of this process: the tests run beside each other, each in a process of its own.
+  const fs::path root_ =
+      fs::path(::testing::TempDir()) / ("check_export_test_" + std::to_string(getpid()));
   const std::string folder_ = root_ / "export";
 };
 

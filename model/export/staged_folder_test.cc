@@ -1,5 +1,7 @@
 #include "model/export/staged_folder.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -26,7 +28,9 @@ class StagedFolderTest : public ::testing::Test {
   std::string Path(const std::string& name) const { return (root_ / name).string(); }
   bool IsEmpty() const { return fs::is_empty(root_); }
 
-  const fs::path root_ = fs::path(::testing::TempDir()) / "staged_folder_test";
+  // Of this process: the tests run beside each other, each in a process of its own.
+  const fs::path root_ =
+      fs::path(::testing::TempDir()) / ("staged_folder_test_" + std::to_string(getpid()));
 };
 
 TEST_F(StagedFolderTest, AppearsWithAllItsFiles) {
