@@ -1,7 +1,5 @@
 #include "simulator/bound/buffer_chains.h"
 
-#include <utility>
-
 #include "simulator/bound/aligned_bytes.h"
 #include "simulator/bound/prices.h"
 

@@ -72,7 +72,6 @@ class ChainPlanner {
   };
   using Arrivals = std::array<Arrival, kStateCount>;
 
-  Arrivals Start(const BufferChain& chain) const;
   Arrivals CrossGap(const BufferChain& chain, size_t link) const;
   void Reach(const BufferChain& chain, size_t link, const Arrivals& arrivals);
   double Hold(const BufferChain& chain, uint32_t begin, uint32_t end) const;

@@ -42,9 +42,6 @@ class Dual {
   // The most that a price of bandwidth may be, by instruction.
   const std::vector<double>& wait_prices() const { return wait_prices_; }
 
-  // Whether a price of memory counts: false at loop markers, where carried buffers share bytes.
-  bool has_memory_price(uint32_t instruction) const { return counts_memory_[instruction]; }
-
   double capacity() const { return capacity_; }
 
  private:
@@ -54,7 +51,7 @@ class Dual {
   const InstructionTerms instructions_;
   ChainPlanner planner_;
   std::vector<double> wait_prices_;
-  std::vector<bool> counts_memory_;
+  std::vector<bool> counts_memory_;  // false at loop markers, where carried buffers share bytes
   Usage usage_;
   std::vector<double> chosen_;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -76,7 +75,6 @@ class PriceSearch {
     UpperBound best;
     best.unlimited_saved_cycles = dual_.UnlimitedSavedCycles();
     best.saved_cycles = dual_.Evaluate(prices_, subgradient_);
-    best.prices = prices_;
     const double accesses = std::max<double>(1, static_cast<double>(prices_.access.size()));
     const double first_length = kFirstStep * best.saved_cycles / accesses;
     const absl::Time start = absl::Now();
@@ -93,8 +91,7 @@ class PriceSearch {
       const double value = dual_.Evaluate(prices_, subgradient_);
       if (value >= best.saved_cycles) continue;
       best.saved_cycles = value;
-      best.prices = prices_;
-    }
+      }
     return best;
   }
 

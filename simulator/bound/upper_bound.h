@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "simulator/bound/prices.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {
@@ -26,9 +25,6 @@ struct UpperBound {
 
   // The same if fast memory held every tensor and copies took no time.
   double unlimited_saved_cycles = 0;
-
-  // The prices that prove saved_cycles.
-  bound::Prices prices;
 
   // Steps that were made: fewer than asked for if the deadline came before.
   uint32_t steps = 0;
