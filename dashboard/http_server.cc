@@ -3,7 +3,6 @@
 #include <httplib.h>
 #include <openssl/crypto.h>
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "rpc/host_port.h"
+#include "rpc/http_listener.h"
 
 namespace mallocmuzero {
 namespace {
@@ -143,25 +143,11 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpOptions
   http.set_payload_max_length(kMostRequestBytes);
   http.set_keep_alive_timeout(kIdleSeconds);
   AddRoutes(options, IsLoopback(*parsed), page, http);
-  // Replaces the library's SO_REUSEPORT, which would let a second process share the port.
-  http.set_socket_options([](socket_t socket) {
-    const int yes = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  });
-  const auto port = static_cast<int>(parsed->port);
-  const int bound = port == 0                               ? http.bind_to_any_port(parsed->host)
-                    : http.bind_to_port(parsed->host, port) ? port
-                                                            : -1;
-  if (bound <= 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.address, ": cannot listen on this address; is it in use?"));
+  if (absl::Status status = ListenHttp(options.address, *parsed, http, server->http_->thread);
+      !status.ok()) {
+    return status;
   }
-  parsed->port = static_cast<uint32_t>(bound);
   server->address_ = ToString(*parsed);
-  server->http_->thread = std::thread([&http] { http.listen_after_bind(); });
-  // Waits until the server runs, since stop() has no effect before. This is short: the address is
-  // bound already.
-  while (!http.is_running()) std::this_thread::yield();
   return server;
 }
 

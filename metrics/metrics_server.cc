@@ -4,7 +4,6 @@
 #include <openssl/crypto.h>
 #include <prometheus/text_serializer.h>
 
-#include <cstdint>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "metrics/process_usage.h"
 #include "rpc/host_port.h"
+#include "rpc/http_listener.h"
 
 namespace mallocmuzero {
 namespace {
@@ -83,25 +83,11 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
       });
   http.Get("/healthz", AnswerOf(std::move(health)));
   http.Get("/readyz", AnswerOf(std::move(readiness)));
-  // Replaces the library's SO_REUSEPORT, which would let a second process share the port.
-  http.set_socket_options([](socket_t socket) {
-    const int yes = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  });
-  const auto port = static_cast<int>(parsed->port);
-  const int bound = port == 0                               ? http.bind_to_any_port(parsed->host)
-                    : http.bind_to_port(parsed->host, port) ? port
-                                                            : -1;
-  if (bound <= 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(address, ": cannot listen on this address; is it in use?"));
+  if (absl::Status status = ListenHttp(address, *parsed, http, metrics->http_->thread);
+      !status.ok()) {
+    return status;
   }
-  parsed->port = static_cast<uint32_t>(bound);
   metrics->address_ = ToString(*parsed);
-  metrics->http_->thread = std::thread([&http] { http.listen_after_bind(); });
-  // Waits until the server runs, since stop() has no effect before. This is short: the address is
-  // bound already.
-  while (!http.is_running()) std::this_thread::yield();
   return metrics;
 }
 
