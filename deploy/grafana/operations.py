@@ -176,38 +176,32 @@ def waiting() -> Row:
                 stacked=True,
                 most=1,
             ),
-            lines(
+            time_by_state(
                 "Time of the training thread",
                 "The share of its time in each state. A busy learner spends most of it updating.",
-                [query(share_of_time("mallocmuzero_learner_seconds_total"), "{{state}}")],
-                "percentunit",
-                stacked=True,
-                most=1,
+                "mallocmuzero_learner_seconds_total",
             ),
-            lines(
+            time_by_state(
                 "Time of the threads that prepare batches",
                 "drawing includes waiting for positions of the shards; making rebuilds "
                 "observations.",
-                [query(share_of_time("mallocmuzero_learner_batch_seconds_total"), "{{state}}")],
-                "percentunit",
-                stacked=True,
-                most=1,
+                "mallocmuzero_learner_batch_seconds_total",
             ),
-            lines(
+            time_by_state(
                 "Time of the threads that play",
                 "waiting means waiting for the learner, weights, or room in the spool.",
-                [query(share_of_time("mallocmuzero_actor_seconds_total"), "{{state}}")],
-                "percentunit",
-                stacked=True,
-                most=1,
+                "mallocmuzero_actor_seconds_total",
             ),
         ],
     )
 
 
-def share_of_time(metric: str) -> str:
+def time_by_state(title: str, description: str, metric: str) -> Json:
     whole = f"({rate(metric, CHOSEN)} > 0)"
-    return f"{rate(metric, CHOSEN, 'state')} / ignoring (state) group_left () {whole}"
+    share = f"{rate(metric, CHOSEN, 'state')} / ignoring (state) group_left () {whole}"
+    return lines(
+        title, description, [query(share, "{{state}}")], "percentunit", stacked=True, most=1
+    )
 
 
 def losses() -> Row:
