@@ -88,10 +88,8 @@ class PriceSearch {
       Move({.length = first_length * std::pow(kLastStep, progress),
             .mean_correction = 1 / (1 - std::pow(kMeanDecay, best.steps)),
             .square_correction = 1 / (1 - std::pow(kSquareDecay, best.steps))});
-      const double value = dual_.Evaluate(prices_, subgradient_);
-      if (value >= best.saved_cycles) continue;
-      best.saved_cycles = value;
-      }
+      best.saved_cycles = std::min(best.saved_cycles, dual_.Evaluate(prices_, subgradient_));
+    }
     return best;
   }
 
