@@ -17,6 +17,7 @@
 #include "cli/corpus.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
+#include "cli/program_inputs.h"
 #include "cli/program_set_flags.h"
 #include "cli/table.h"
 #include "env/check/game_bench.h"
@@ -133,8 +134,7 @@ void AddBenchGameCommand(CLI::App& bench, CommandBody& body) {
   CLI::App* command = AddSubcommand(bench, "game");
   const auto flags = std::make_shared<GameFlags>();
   CLI::Option_group* programs = command->add_option_group("programs");
-  programs->add_option("--program", flags->program, "The program file, which `import` wrote.")
-      ->type_name("FILE");
+  AddProgramFlag(*programs, flags->program);
   programs
       ->add_option("--workloads", flags->workloads,
                    "The folder of the programs. All programs in its subfolders are played.")

@@ -3,7 +3,6 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
@@ -18,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
+#include "cli/compiler_flags.h"
 #include "cli/duration_flag.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
@@ -26,9 +26,9 @@
 #include "compiler/compile_child.h"
 #include "compiler/compiler_message.h"
 #include "compiler/find_library.h"
-#include "compiler/module_format.h"
 #include "compiler/options.h"
 #include "mallocmuzero/v1/compile.pb.h"
+#include "mallocmuzero/xla/compile_options.pb.h"
 #include "simulator/hlo/read_module.h"
 
 namespace mallocmuzero::cli {
@@ -36,11 +36,7 @@ namespace {
 
 struct CompileFlags {
   std::string hlo;
-  std::string chip;
-  std::string topology;
-  std::string library;
-  std::vector<std::string> options;
-  std::string compile_options;
+  CompilerFlags compiler;
   bool no_assignment = false;
   std::string module;
   std::string text;
@@ -49,43 +45,26 @@ struct CompileFlags {
   bool json = false;
 };
 
-absl::StatusOr<std::string> SerializedOptions(const CompileFlags& flags, const CompilerChip& chip) {
-  xla::CompileOptionsProto options = DefaultCompileOptions();
-  if (!flags.compile_options.empty()) {
-    const absl::StatusOr<std::string> bytes = ReadFile(flags.compile_options);
-    if (!bytes.ok()) return bytes.status();
-    absl::StatusOr<xla::CompileOptionsProto> parsed =
-        ParseCompileOptions(*bytes, flags.compile_options);
-    if (!parsed.ok()) return parsed.status();
-    options = *std::move(parsed);
-  }
-  if (flags.no_assignment) {
-    MMZ_RETURN_IF_ERROR(SetCompilerOption(absl::StrCat(chip.assignment_option, "=false"), options));
-  }
-  for (const std::string& option : flags.options) {
-    MMZ_RETURN_IF_ERROR(SetCompilerOption(option, options));
-  }
-  return SerializeDeterministically(options);
-}
-
 absl::StatusOr<v1::CompileRequest> MakeRequest(const CompileFlags& flags) {
-  const absl::StatusOr<CompilerChip> chip = FindCompilerChip(flags.chip);
+  const absl::StatusOr<CompilerChip> chip = FindCompilerChip(flags.compiler.chip);
   if (!chip.ok()) return chip.status();
-  v1::CompileRequest request;
-  request.set_topology(flags.topology.empty() ? chip->topology : flags.topology);
-  v1::CompileProgram& program = *request.add_programs();
-  absl::StatusOr<std::string> options = SerializedOptions(flags, *chip);
+  absl::StatusOr<xla::CompileOptionsProto> options = ReadCompileOptions(flags.compiler);
   if (!options.ok()) return options.status();
-  program.set_options(*std::move(options));
-  absl::StatusOr<std::string> code = ReadFile(flags.hlo);
-  if (!code.ok()) return code.status();
-  absl::StatusOr<std::string> format = ModuleFormat(*code, flags.hlo);
-  if (!format.ok()) return format.status();
-  program.set_format(*std::move(format));
-  program.set_code(*std::move(code));
-  absl::StatusOr<std::string> library = FindCompilerLibrary(flags.library);
+  if (flags.no_assignment) {
+    MMZ_RETURN_IF_ERROR(
+        SetCompilerOption(absl::StrCat(chip->assignment_option, "=false"), *options));
+  }
+  absl::StatusOr<CompilerInput> input = ReadCompilerInput(flags.hlo);
+  if (!input.ok()) return input.status();
+  absl::StatusOr<std::string> library = FindCompilerLibrary(flags.compiler.library);
   if (!library.ok()) return library.status();
+  v1::CompileRequest request;
+  request.set_topology(ChosenTopology(flags.compiler, *chip));
   request.set_library(*std::move(library));
+  v1::CompileProgram& program = *request.add_programs();
+  program.set_options(SerializeDeterministically(*options));
+  program.set_format(std::move(input->format));
+  program.set_code(std::move(input->code));
   return request;
 }
 
@@ -93,7 +72,7 @@ absl::Status CheckOutputs(const CompileFlags& flags) {
   std::set<std::string> outputs;
   for (const std::string& output : {flags.module, flags.text, flags.executable}) {
     if (output.empty()) continue;
-    MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(output, {flags.hlo, flags.compile_options}));
+    MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(output, {flags.hlo, flags.compiler.compile_options}));
     if (outputs.insert(output).second) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(output, ": --module, --text and --executable are to be different files"));
@@ -126,7 +105,7 @@ v1::CompileReport MakeReport(const CompileFlags& flags, const v1::CompileRequest
   const v1::CompiledProgram& program = response.programs(0);
   v1::CompileReport report;
   report.set_hlo(flags.hlo);
-  report.set_chip(flags.chip);
+  report.set_chip(flags.compiler.chip);
   report.set_topology(request.topology());
   report.set_format(request.programs(0).format());
   report.set_library(request.library());
@@ -204,29 +183,10 @@ void AddOptions(CLI::App& command, CompileFlags& flags) {
           "The module to compile: a serialised HloModuleProto, or StableHLO as bytecode or text.")
       ->type_name("FILE")
       ->required();
-  command.add_option("--chip", flags.chip, "The chip to compile for, such as tpu_v6e.")
-      ->type_name("NAME")
-      ->required();
-  command
-      .add_option("--topology", flags.topology,
-                  "The number of chips and their connections, as the compiler names them, such as "
-                  "v6e:2x4. The default is the smallest topology of the chip.")
-      ->type_name("NAME");
-  command
-      .add_option("--libtpu", flags.library,
-                  "The path of the compiler, libtpu.so. The default is TPU_LIBRARY_PATH, or the "
-                  "Python package libtpu.")
-      ->type_name("PATH");
-  command
-      .add_option(
-          "--option", flags.options,
-          "Sets a compiler option, such as xla_tpu_scoped_vmem_limit_kib=49152. May be repeated.")
-      ->type_name("NAME=VALUE");
-  command
-      .add_option("--compile-options", flags.compile_options,
-                  "The serialised CompileOptionsProto to start from, such as jax makes for a "
-                  "program of several devices. The default is that of one device.")
-      ->type_name("FILE");
+  AddCompilerFlags(
+      command,
+      "Sets a compiler option, such as xla_tpu_scoped_vmem_limit_kib=49152. May be repeated.",
+      flags.compiler);
   command.add_flag("--no-assignment", flags.no_assignment,
                    "The compiler leaves every tensor in the memory space that the module names. "
                    "Placed modules need this.");

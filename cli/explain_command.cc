@@ -49,12 +49,8 @@ absl::StatusOr<ExitCode> RunExplain(const ExplainFlags& flags) {
 void AddExplainCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "explain");
   const auto flags = std::make_shared<ExplainFlags>();
-  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--mapping", flags->mapping, kMappingHelp)
-      ->type_name("NAME|FILE")
-      ->required();
+  AddProgramFlag(*command, flags->program)->required();
+  AddMappingFlag(*command, flags->mapping);
   command
       ->add_option("--against", flags->against,
                    "The mapping to compare with, given as for --mapping. The default is `default`.")

@@ -313,9 +313,7 @@ CommandBody::Agent NeedsAgent(const MapFlags& flags) {
 
 CLI::App* AddMap(CLI::App& app, const std::shared_ptr<MapFlags>& flags) {
   CLI::App* command = AddSubcommand(app, "map");
-  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
-      ->type_name("FILE")
-      ->required();
+  AddProgramFlag(*command, flags->program)->required();
   command
       ->add_option("--solver", flags->solver,
                    absl::StrCat("The solver: ", KnownSolvers(), ". The default is portfolio."))

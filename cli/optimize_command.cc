@@ -20,15 +20,15 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
+#include "cli/compiler_flags.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
 #include "compiler/chip.h"
 #include "compiler/find_library.h"
-#include "compiler/module_format.h"
-#include "compiler/options.h"
 #include "mallocmuzero/v1/optimize.pb.h"
+#include "mallocmuzero/xla/compile_options.pb.h"
 #include "optimize/placed_search.h"
 #include "simulator/core/hardware.h"
 
@@ -42,12 +42,8 @@ struct OptimizeFlags {
   std::string all_hbm;
   std::string by_default;
   std::vector<std::string> samples;
-  std::string chip;
-  std::string topology;
-  std::string library;
-  std::vector<std::string> options;
+  CompilerFlags compiler;
   bool keep_scoped_limit = false;
-  std::string compile_options;
   std::string output;
   std::string budget = "5m";
   std::string solve = "5s";
@@ -67,43 +63,27 @@ absl::Status ReadProgram(const OptimizeFlags& flags, PlacedSearchRequest& reques
     request.default_path = flags.by_default;
     return absl::OkStatus();
   }
-  absl::StatusOr<std::string> code = ReadFile(flags.hlo);
-  if (!code.ok()) return code.status();
-  absl::StatusOr<std::string> format = ModuleFormat(*code, flags.hlo);
-  if (!format.ok()) return format.status();
-  request.code = *std::move(code);
-  request.format = *std::move(format);
-  return absl::OkStatus();
-}
-
-absl::Status ReadOptions(const OptimizeFlags& flags, PlacedSearchRequest& request) {
-  request.options = DefaultCompileOptions();
-  if (!flags.compile_options.empty()) {
-    const absl::StatusOr<std::string> bytes = ReadFile(flags.compile_options);
-    if (!bytes.ok()) return bytes.status();
-    absl::StatusOr<xla::CompileOptionsProto> parsed =
-        ParseCompileOptions(*bytes, flags.compile_options);
-    if (!parsed.ok()) return parsed.status();
-    request.options = *std::move(parsed);
-  }
-  for (const std::string& option : flags.options) {
-    MMZ_RETURN_IF_ERROR(SetCompilerOption(option, request.options));
-  }
+  absl::StatusOr<CompilerInput> input = ReadCompilerInput(flags.hlo);
+  if (!input.ok()) return input.status();
+  request.code = std::move(input->code);
+  request.format = std::move(input->format);
   return absl::OkStatus();
 }
 
 absl::StatusOr<PlacedSearchRequest> MakeRequest(const OptimizeFlags& flags) {
   PlacedSearchRequest request;
-  const absl::StatusOr<CompilerChip> chip = FindCompilerChip(flags.chip);
+  const absl::StatusOr<CompilerChip> chip = FindCompilerChip(flags.compiler.chip);
   if (!chip.ok()) return chip.status();
   request.chip = *chip;
-  absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.chip);
+  absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.compiler.chip);
   if (!hardware.ok()) return hardware.status();
   request.hardware = *std::move(hardware);
-  request.topology = flags.topology.empty() ? chip->topology : flags.topology;
+  request.topology = ChosenTopology(flags.compiler, *chip);
   MMZ_RETURN_IF_ERROR(ReadProgram(flags, request));
-  MMZ_RETURN_IF_ERROR(ReadOptions(flags, request));
-  absl::StatusOr<std::string> library = FindCompilerLibrary(flags.library);
+  absl::StatusOr<xla::CompileOptionsProto> options = ReadCompileOptions(flags.compiler);
+  if (!options.ok()) return options.status();
+  request.options = *std::move(options);
+  absl::StatusOr<std::string> library = FindCompilerLibrary(flags.compiler.library);
   if (!library.ok()) return library.status();
   request.library = *std::move(library);
   std::error_code error;
@@ -247,32 +227,13 @@ void AddInputs(CLI::App& command, OptimizeFlags& flags) {
           "--sample", flags.samples,
           "The program compiled under another placement, for the latency table. May be repeated.")
       ->type_name("FILE");
-  command.add_option("--chip", flags.chip, "The chip to compile for, such as tpu_v6e.")
-      ->type_name("NAME")
-      ->required();
-  command
-      .add_option("--topology", flags.topology,
-                  "The number of chips and their connections, as the compiler names them, such as "
-                  "v6e:2x4. The default is the smallest topology of the chip.")
-      ->type_name("NAME");
-  command
-      .add_option("--libtpu", flags.library,
-                  "The path of the compiler, libtpu.so. The default is TPU_LIBRARY_PATH, or the "
-                  "Python package libtpu.")
-      ->type_name("PATH");
-  command
-      .add_option("--option", flags.options,
-                  "Sets a compiler option for every compile, such as "
-                  "xla_tpu_scoped_vmem_limit_kib=49152. May be repeated.")
-      ->type_name("NAME=VALUE");
+  AddCompilerFlags(command,
+                   "Sets a compiler option for every compile, such as "
+                   "xla_tpu_scoped_vmem_limit_kib=49152. May be repeated.",
+                   flags.compiler);
   command.add_flag(
       "--keep-scoped-limit", flags.keep_scoped_limit,
       "Keeps the chip's own limit of scoped memory. By default other limits are tried too.");
-  command
-      .add_option("--compile-options", flags.compile_options,
-                  "The serialised CompileOptionsProto to start from, such as jax makes for a "
-                  "program of several devices. The default is that of one device.")
-      ->type_name("FILE");
 }
 
 }  // namespace

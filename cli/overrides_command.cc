@@ -100,9 +100,7 @@ absl::StatusOr<ExitCode> RunOverrides(const OverridesFlags& flags) {
 void AddOverridesCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "overrides");
   const auto flags = std::make_shared<OverridesFlags>();
-  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
-      ->type_name("FILE")
-      ->required();
+  AddProgramFlag(*command, flags->program)->required();
   command
       ->add_option(
           "--mapping", flags->mapping,

@@ -108,12 +108,8 @@ absl::StatusOr<ExitCode> RunPlace(const PlaceFlags& flags) {
 void AddPlaceCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "place");
   const auto flags = std::make_shared<PlaceFlags>();
-  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--mapping", flags->mapping, kMappingHelp)
-      ->type_name("NAME|FILE")
-      ->required();
+  AddProgramFlag(*command, flags->program)->required();
+  AddMappingFlag(*command, flags->mapping);
   command
       ->add_option("--module", flags->module,
                    "The compile with everything in HBM that the program was imported from, a "

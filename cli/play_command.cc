@@ -23,6 +23,7 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
+#include "cli/program_inputs.h"
 #include "env/action.h"
 #include "env/game.h"
 #include "env/observation.h"
@@ -174,9 +175,7 @@ absl::StatusOr<ExitCode> RunPlay(const PlayFlags& flags) {
 void AddPlayCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "play");
   const auto flags = std::make_shared<PlayFlags>();
-  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
-      ->type_name("FILE")
-      ->required();
+  AddProgramFlag(*command, flags->program)->required();
   command
       ->add_option("--output", flags->output,
                    "The mapping file to write at the end of the game. By default none is written.")

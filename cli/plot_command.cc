@@ -80,9 +80,7 @@ absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
 void AddPlotCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "plot");
   const auto flags = std::make_shared<PlotFlags>();
-  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
-      ->type_name("FILE")
-      ->required();
+  AddProgramFlag(*command, flags->program)->required();
   command->add_option("--mapping", flags->mappings, absl::StrCat(kMappingHelp, " May be repeated."))
       ->type_name("NAME|FILE");
   command->add_option("--output", flags->output, "The SVG file to write.")

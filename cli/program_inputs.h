@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
@@ -19,6 +20,12 @@ inline constexpr char kDefaultMappingName[] = "default";
 inline constexpr char kMappingHelp[] =
     "A mapping file, all_hbm (everything in HBM), or default (the compiler's own placement, which "
     "is stored in the program).";
+
+// Adds the flag --program with the path of a program file, and returns it.
+CLI::Option* AddProgramFlag(CLI::App& command, std::string& path);
+
+// Adds the required flag --mapping, whose value LoadMappingByName takes.
+void AddMappingFlag(CLI::App& command, std::string& name_or_path);
 
 // The mapping that a --mapping flag names: "all_hbm", "default" or a file. A file of one of these
 // two names is given as "./default".

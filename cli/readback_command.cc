@@ -170,9 +170,7 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
 void AddReadbackCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "readback");
   const auto flags = std::make_shared<ReadbackFlags>();
-  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
-      ->type_name("FILE")
-      ->required();
+  AddProgramFlag(*command, flags->program)->required();
   command
       ->add_option("--all-hbm", flags->all_hbm,
                    "The HLO, text or protobuf, of the compile with everything in HBM that the "

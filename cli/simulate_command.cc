@@ -73,9 +73,7 @@ void AddSimulateCommand(CLI::App& app, CommandBody& body) {
               "--hardware", flags->hardware,
               "The name of the chip, such as tpu_v6e, or a hardware file. It goes with --hlo.")
           ->type_name("NAME|FILE");
-  CLI::Option* program =
-      command->add_option("--program", flags->program, "The program file, which `import` wrote.")
-          ->type_name("FILE");
+  CLI::Option* program = AddProgramFlag(*command, flags->program);
   command
       ->add_option("--mapping", flags->mapping,
                    absl::StrCat(kMappingHelp, " The default is all_hbm."))

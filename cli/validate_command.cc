@@ -85,12 +85,8 @@ absl::StatusOr<ExitCode> RunValidate(const ValidateFlags& flags) {
 void AddValidateCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "validate");
   const auto flags = std::make_shared<ValidateFlags>();
-  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--mapping", flags->mapping, kMappingHelp)
-      ->type_name("NAME|FILE")
-      ->required();
+  AddProgramFlag(*command, flags->program)->required();
+  AddMappingFlag(*command, flags->mapping);
   command->add_flag("--json", flags->json,
                     "Prints one JSON object (ValidationReport) instead of text.");
   command->footer("Exits 1 if the mapping is invalid.");

@@ -12,6 +12,7 @@
 #include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/number_flag.h"
+#include "cli/program_inputs.h"
 #include "cli/table.h"
 #include "simulator/core/fast_memory_share.h"
 #include "simulator/core/program.h"
@@ -51,9 +52,7 @@ absl::StatusOr<ExitCode> RunVariant(const VariantFlags& flags) {
 void AddVariantCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "variant");
   const auto flags = std::make_shared<VariantFlags>();
-  command->add_option("--program", flags->program, "The program file, which `import` wrote.")
-      ->type_name("FILE")
-      ->required();
+  AddProgramFlag(*command, flags->program)->required();
   command
       ->add_option("--fast-memory", flags->fast_memory,
                    "The size of fast memory as a share of the chip's own, such as 0.25.")
