@@ -14,6 +14,7 @@ from mallocmuzero_xla.artefact import SUFFIX, Artefact, load_artefact
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.builders import build_function
+from mallocmuzero_xla.closed_loop import Loop, Plan
 from mallocmuzero_xla.command import add_chip, add_topology
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.optimize import optimize
@@ -24,7 +25,6 @@ from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
 from mallocmuzero_xla.trial_compiler import TrialCompiler, trial_compiles_at_once
 from mallocmuzero_xla.verified import Verified
-from mallocmuzero_xla.verify import Loop, Plan
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
