@@ -1,0 +1,97 @@
+"""The notebook runs from top to bottom.
+
+The short form uses the real binary and recorded texts of the compiler. The long form compiles with
+libtpu.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import sys
+import types
+from typing import Any
+
+import pytest
+from conftest import VERSIONS
+from notebooks import run_notebook
+from placed_world import needs_jax, on_cpu
+
+from mallocmuzero_xla import load_artefact
+from mallocmuzero_xla.binary_path import find_binary
+from mallocmuzero_xla.errors import UsageError
+
+pytestmark = [needs_jax, pytest.mark.checks_version]
+
+NOTEBOOK = pathlib.Path(__file__).parents[1] / "examples" / "optimize.ipynb"
+RECORDED = pathlib.Path(__file__).with_name("recorded") / "rank"
+
+
+class Picture:
+    """Stands in for IPython.display.SVG."""
+
+    def __init__(self, filename: str) -> None:
+        self.text = pathlib.Path(filename).read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def kernel(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder and the modules that a notebook finds."""
+    try:
+        binary = find_binary()
+    except UsageError as error:
+        pytest.skip(str(error))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MALLOCMUZERO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("MALLOCMUZERO_BINARY", str(binary))
+    monkeypatch.setenv("PATH", f"{binary.parent}:/usr/bin:/bin")
+    display = types.ModuleType("IPython.display")
+    monkeypatch.setattr(display, "SVG", Picture, raising=False)
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+
+
+@pytest.fixture
+def recorded_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Puts recorded texts in place of the compile processes."""
+    on_cpu(monkeypatch)
+    child = str(pathlib.Path(__file__).with_name("recorded_child.py"))
+    for action, constant in (("compile", "COMMAND"), ("trial", "TRIAL_COMMAND")):
+        command = (sys.executable, child, str(RECORDED), action)
+        monkeypatch.setattr(f"mallocmuzero_xla.worker.{constant}", command)
+    for name in ("store", "saved_capture", "options_cache", "optimize"):
+        # The package has functions of some of these names, which hide the modules.
+        module = sys.modules[f"mallocmuzero_xla.{name}"]
+        monkeypatch.setattr(module, "compiler_versions", lambda: VERSIONS)
+
+
+def check(variables: dict[str, Any], shown: list[Any], output: str) -> None:
+    found = variables["found"]
+    assert f"gain       {found.gain:12.2%}" in output
+    artefact = load_artefact("rank.json")
+    assert artefact.compiler_options == found.compiler_options
+    assert artefact.chip == "tpu_v6e"
+    if found.mapping:
+        (picture,) = shown
+        assert picture.text.startswith("<svg")
+        assert "default (the compiler" in picture.text
+    # This machine has no TPU, so the function runs by default and tells why.
+    assert variables["scores"].shape == (16,)
+    assert "found for tpu_v6e, here is" in variables["fast"].reason
+
+
+@pytest.mark.usefixtures("recorded_compiler")
+def test_notebook_runs_with_recorded_texts(capsys: pytest.CaptureFixture[str]) -> None:
+    variables, shown = run_notebook(NOTEBOOK, {'budget="5m"': 'budget="20s", progress=False'})
+    found = variables["found"]
+    # The recorded text is that of a compile under overrides that help.
+    assert found.gain > 0.05
+    assert found.mapping is not None
+    check(variables, shown, capsys.readouterr().out)
+
+
+@pytest.mark.compiler
+@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu not installed")
+def test_notebook_runs_with_the_real_compiler(capsys: pytest.CaptureFixture[str]) -> None:
+    variables, shown = run_notebook(NOTEBOOK, {'budget="5m"': 'budget="5m", progress=False'})
+    check(variables, shown, capsys.readouterr().out)
