@@ -16,7 +16,7 @@ from mallocmuzero_xla.lowering import LoweredProgram
 
 MakeWorld = Callable[..., World]
 
-# What a run leaves to chance.
+# Fields that differ from run to run.
 TIMES = ("seconds",)
 
 
