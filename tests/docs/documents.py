@@ -23,7 +23,7 @@ _SEPARATORS = {"&&", "||", "|", ";", "&"}
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*")
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _SHELL_LANGUAGES = {"", "sh", "bash", "console"}
-_MARK = re.compile(r"<!-- runs(?:: (\S+))? -->")
+_MARK = re.compile(r'<!-- runs(?:: (\S+))?(?:, with "([^"]+)" for "([^"]+)")? -->')
 
 
 def tracked_files() -> set[str]:
@@ -48,6 +48,7 @@ class Block:
         text: the lines between the fences.
         runs: whether a test runs the block in whole: the line before says `<!-- runs -->`.
         name: NAME of `<!-- runs: NAME -->`, the file that the block is for; empty without one.
+        as_run: the text after the replacement that `<!-- runs, with "SHORT" for "LONG" -->` names.
     """
 
     document: str
@@ -56,6 +57,7 @@ class Block:
     text: str
     runs: bool = False
     name: str = ""
+    as_run: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,8 +87,9 @@ def blocks(document: str) -> Iterator[Block]:
             continue
         mark = _MARK.fullmatch(before)
         text = "\n".join(lines[start + 1 : number]) + "\n"
-        name = (mark[1] or "") if mark else ""
-        yield Block(document, start + 1, language, text, mark is not None, name)
+        name, short, long = mark.groups("") if mark else ("", "", "")
+        as_run = text.replace(long, short) if long else text
+        yield Block(document, start + 1, language, text, mark is not None, name, as_run)
         start = None
 
 

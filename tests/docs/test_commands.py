@@ -238,12 +238,14 @@ def test_marked_block_runs(block: Block, tmp_path: Path) -> None:
         return
     for name in SCRATCH_LINKS:
         (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/bin").symlink_to(BINARY.parent)
     # A block may write beside the pictures of the documents.
     for folder in {Path(file).parent for file in FILES if file.startswith("docs/")}:
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
     path = f"{BINARY.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block.text],
+        ["bash", "-euo", "pipefail", "-c", block.as_run],
         cwd=tmp_path,
         env={**os.environ, "PATH": path},
         check=True,
@@ -252,7 +254,11 @@ def test_marked_block_runs(block: Block, tmp_path: Path) -> None:
 
 
 def test_marked_blocks_are_found() -> None:
-    assert {"docs/first-result.md", "docs/how-it-works.md"} <= {block.document for block in MARKED}
+    documents = {block.document for block in MARKED}
+    assert {"docs/first-result.md", "docs/how-it-works.md", "docs/training.md"} <= documents
+    (first_run,) = [block for block in MARKED if block.document == "docs/training.md"]
+    assert "--budget 10m" in first_run.text
+    assert "--iterations 1" in first_run.as_run
 
 
 @pytest.mark.parametrize(
