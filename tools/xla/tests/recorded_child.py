@@ -20,7 +20,7 @@ def variant_of(options: dict[str, str]) -> str:
     """Returns the name of the recorded text for compiler options."""
     if any(name.endswith("memory_space_assignment") for name in options):
         return "all_hbm"
-    return "optimized" if "xla_tpu_msa_tensor_overrides" in options else "default"
+    return "optimized" if any("overrides" in name for name in options) else "default"
 
 
 def main() -> None:

@@ -84,8 +84,8 @@ def check(variables: dict[str, Any], shown: list[Any], output: str) -> None:
 def test_notebook_runs_with_recorded_texts(capsys: pytest.CaptureFixture[str]) -> None:
     variables, shown = run_notebook(NOTEBOOK, {'budget="5m"': 'budget="20s", progress=False'})
     found = variables["found"]
-    # The recorded text is that of a compile under overrides that help.
-    assert found.gain > 0.05
+    # The recorded text of a compile under overrides takes 1,041,747 cycles, the default 1,068,673.
+    assert found.gain == pytest.approx(1 - 1_041_747 / 1_068_673)
     assert found.mapping is not None
     check(variables, shown, capsys.readouterr().out)
 
