@@ -253,6 +253,27 @@ def test_marked_block_runs(block: Block, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("executable", ["mallocmuzero", "mallocmuzero-xla"])
+def test_every_command_is_documented(executable: str) -> None:
+    text = shown_help(executable, ())
+    assert text is not None
+    documented = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+    # A row may name several commands: `mallocmuzero replay`, `learner`, `actor`.
+    missing = [
+        name for name in subcommands_of(text) if not re.search(rf"[`\s]{name}\b", documented)
+    ]
+    assert subcommands_of(text)
+    assert not missing
+
+
+def test_every_public_name_of_the_package_is_documented() -> None:
+    import mallocmuzero_xla
+
+    documents = ("tools/xla/README.md", "docs/artefact.md")
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in documents)
+    assert not [name for name in mallocmuzero_xla.__all__ if not re.search(rf"\b{name}\b", text)]
+
+
 def test_marked_blocks_are_found() -> None:
     documents = {block.document for block in MARKED}
     assert {"docs/first-result.md", "docs/how-it-works.md", "docs/training.md"} <= documents
