@@ -60,11 +60,16 @@ def test_options_that_help_are_kept(world: World, tmp_path: pathlib.Path) -> Non
     assert read_options(tmp_path / "step.options") == verified.compiler_options
 
 
-def test_limits_of_compiles_end_the_search(world: World) -> None:
+def test_search_without_an_answer_writes_nothing(world: World, tmp_path: pathlib.Path) -> None:
     verified = run(world, max_trial_compiles=0)
     assert verified.undecided
     assert world.log() == []
     assert "budget spent before any placement was tried" in str(verified)
+    output = tmp_path / "keep.options"
+    output.write_text("xla_good=1\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="not written, default 0.001 Mcycles: budget spent"):
+        verified.save(output)
+    assert read_options(output) == {"xla_good": "1"}
 
 
 def test_listener_hears_the_progress(world: World) -> None:

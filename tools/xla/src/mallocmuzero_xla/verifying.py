@@ -13,6 +13,7 @@ from typing import Any
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.closed_loop import Loop, Plan
+from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import lower
 from mallocmuzero_xla.options_file import check_options_output, write_options
 from mallocmuzero_xla.outcome import describe
@@ -52,9 +53,11 @@ class VerifiedMapping:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the options for `read_options`, name=value a line.
 
-        Raises UsageError if `path` holds something else.
+        Raises UsageError if `path` holds something else, or if the result is undecided.
         """
         output = pathlib.Path(path)
+        if self.undecided:
+            raise UsageError(f"{output}: not written, {self.summary()}")
         check_options_output(output)
         write_options(output, self.compiler_options)
 
