@@ -11,11 +11,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# The begin of a command that a test can check. Other lines of code blocks are output,
-# configurations or commands of other software.
-_STARTS = re.compile(
-    r"(?:\$ )?(?:[A-Z_]+=\S* )*(?:build/bin/)?"
-    r"(?:mallocmuzero(?:-agent|-xla)?|scripts/[\w-]+|cmake|pip|(?:\S*/)?python3?|workloads/[\w-]+)\b"
+# The first word of a command that a test can check.
+_FIRST = re.compile(
+    r"(?:build/bin/)?mallocmuzero(?:-agent|-xla)?|scripts/[\w-]+|workloads/[\w-]+|cmake|\S*python3?"
 )
 # Arrows and columns of a diagram that names commands.
 _ARROW = re.compile(r"-{4,}|->|\S {8,}[^#\s]")
@@ -96,10 +94,11 @@ def blocks(document: str) -> Iterator[Block]:
 def commands(document: str) -> Iterator[Command]:
     """Yields every command of a document that this repository could check."""
     for number, line, inline in _lines(document):
-        if not _STARTS.match(line) or _ARROW.search(line):
+        if _ARROW.search(line):
             continue
         for words in split_commands(line):
-            yield Command(document, number, words, inline)
+            if _FIRST.fullmatch(words[0]):
+                yield Command(document, number, words, inline)
 
 
 def _lines(document: str) -> Iterator[tuple[int, str, bool]]:

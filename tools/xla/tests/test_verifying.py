@@ -67,7 +67,7 @@ def test_search_without_an_answer_writes_nothing(world: World, tmp_path: pathlib
     assert "budget spent before any placement was tried" in str(verified)
     output = tmp_path / "keep.options"
     output.write_text("xla_good=1\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="not written, default .*: budget spent"):
+    with pytest.raises(UsageError, match=r"not written, default .*: budget spent"):
         verified.save(output)
     assert read_options(output) == {"xla_good": "1"}
 
