@@ -4,6 +4,8 @@ The tests look at every tracked Markdown file, except those of third parties.
 """
 
 import re
+import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -138,6 +140,29 @@ def test_the_readme_names_every_package_in_its_group() -> None:
         for package in CODE.findall(line):
             listed.setdefault(package, set()).add(group)
     assert listed == installed_packages()
+
+
+def python_packages() -> set[str]:
+    """The Python packages that tools/xla depends on and that scripts install, in lower case."""
+    project = tomllib.loads((ROOT / "tools/xla/pyproject.toml").read_text())
+    wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    for extra in project["project"]["optional-dependencies"].values():
+        wanted += extra
+    for script in (ROOT / "scripts").iterdir():
+        for line in re.findall(
+            r"^ *install_python_packages (.*)", script.read_text(), re.MULTILINE
+        ):
+            if not line.startswith("-e"):
+                wanted += shlex.split(line)
+    return {re.split(r"[<>=!~\[]", word)[0].lower().replace("_", "-") for word in wanted}
+
+
+def test_the_readme_names_every_python_package() -> None:
+    section = (ROOT / "README.md").read_text().partition("- Python: ")[2].partition("\n## ")[0]
+    named = {name.lower() for name in CODE.findall(section)}
+    assert python_packages() <= named
+    table = (ROOT / "docs/dependencies.md").read_text().partition("## Python packages")[2].lower()
+    assert not [name for name in python_packages() if not re.search(rf"\b{name}\b", table)]
 
 
 def test_the_index_lists_every_document_once() -> None:
