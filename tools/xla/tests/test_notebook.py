@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import VERSIONS
-from notebooks import run_notebook
+from notebooks import cells_of, python_blocks, run_cells
 from placed_world import needs_jax, on_cpu
 
 from mallocmuzero_xla import load_artefact
@@ -23,7 +23,9 @@ from mallocmuzero_xla.errors import UsageError
 
 pytestmark = [needs_jax, pytest.mark.checks_version]
 
-NOTEBOOK = pathlib.Path(__file__).parents[1] / "examples" / "optimize.ipynb"
+ROOT = pathlib.Path(__file__).parents[3]
+NOTEBOOK = ROOT / "tools/xla/examples/optimize.ipynb"
+SHORT = {'budget="5m"': 'budget="20s", progress=False'}
 RECORDED = pathlib.Path(__file__).with_name("recorded") / "rank"
 
 
@@ -82,7 +84,7 @@ def check(variables: dict[str, Any], shown: list[Any], output: str) -> None:
 
 @pytest.mark.usefixtures("recorded_compiler")
 def test_notebook_runs_with_recorded_texts(capsys: pytest.CaptureFixture[str]) -> None:
-    variables, shown = run_notebook(NOTEBOOK, {'budget="5m"': 'budget="20s", progress=False'})
+    variables, shown = run_cells(cells_of(NOTEBOOK), SHORT)
     found = variables["found"]
     # The recorded text of a compile under overrides takes 1,041,747 cycles, the default 1,068,673.
     assert found.gain == pytest.approx(1 - 1_041_747 / 1_068_673)
@@ -90,8 +92,26 @@ def test_notebook_runs_with_recorded_texts(capsys: pytest.CaptureFixture[str]) -
     check(variables, shown, capsys.readouterr().out)
 
 
+@pytest.mark.usefixtures("recorded_compiler")
+def test_python_of_the_readme_and_the_tutorial_runs() -> None:
+    """Runs the blocks in order, with the function of the notebook and without donation."""
+    variables = run_cells(cells_of(NOTEBOOK)[:1], {})[0]
+    variables |= {"step": variables["rank"], "x": variables["features"]}
+    short = {**SHORT, ", donate_argnums=0": ""}
+    for document in ("README.md", "docs/first-result.md"):
+        for cell in python_blocks(ROOT / document):
+            if "apply(" not in cell and "optimize(" not in cell:
+                continue
+            # The last line of the tutorial calls the function, which has other results here.
+            cell = cell.replace("weights, y = fast(weights, x)", "")
+            run_cells([cell], short, variables)
+    assert variables["found"].from_cache  # the README's call found the result
+    assert variables["fast"].artefact is None
+    assert load_artefact("step.json").gain == pytest.approx(variables["found"].gain)
+
+
 @pytest.mark.compiler
 @pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu not installed")
 def test_notebook_runs_with_the_real_compiler(capsys: pytest.CaptureFixture[str]) -> None:
-    variables, shown = run_notebook(NOTEBOOK, {'budget="5m"': 'budget="5m", progress=False'})
+    variables, shown = run_cells(cells_of(NOTEBOOK), {})
     check(variables, shown, capsys.readouterr().out)
