@@ -24,6 +24,7 @@ from typing import Any
 
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget, parse_duration
+from mallocmuzero_xla.closed_loop import Loop, Plan
 from mallocmuzero_xla.command import run_command
 from mallocmuzero_xla.environment import compiler_versions, require_compiler
 from mallocmuzero_xla.errors import CaptureError, UsageError
@@ -32,7 +33,6 @@ from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
 from mallocmuzero_xla.store import write_atomically
 from mallocmuzero_xla.trial_compiler import TrialCompiler, trial_compiles_at_once
-from mallocmuzero_xla.verify import Loop, Plan
 from results_table import render_results
 
 SOLVERS = ("default", "greedy", "xla_like", "local_search", "portfolio")

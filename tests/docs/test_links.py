@@ -4,13 +4,13 @@ The tests look at every tracked Markdown file, except those of third parties.
 """
 
 import re
-import subprocess
+import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from documents import ROOT, tracked_files
 
 LINK = re.compile(r"\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -18,20 +18,8 @@ CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+/?")
 # A part of a path that stands for other text, as in `replay/NAME` and `replay/N.games`.
 PLACEHOLDER = re.compile(r"[A-Z]+|N\..*")
-# A Debian package in the README's table: name, groups, purpose.
+# A Debian package in the table of docs/dependencies.md: name, groups, purpose.
 ROW = re.compile(r"\| ([a-z0-9.+-]+) \| ((?:build|check|run)(?:, (?:build|check|run))*) \|")
-
-
-def tracked_files() -> set[str]:
-    """The paths of all tracked files, relative to the root of the repository."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    return {line for line in listed.splitlines() if (ROOT / line).exists()}
 
 
 FILES = tracked_files()
@@ -127,18 +115,67 @@ def test_every_path_in_backticks_exists(document: str) -> None:
     assert not mistakes, "\n".join(mistakes)
 
 
-def test_the_table_of_dependencies_lists_the_installed_packages() -> None:
+def installed_packages() -> dict[str, set[str]]:
+    """The Debian packages of scripts/packages.txt with their groups."""
     installed: dict[str, set[str]] = {}
     for line in (ROOT / "scripts/packages.txt").read_text().splitlines():
         words = line.partition("#")[0].split()
         if words:
             group, package = words
             installed.setdefault(package, set()).add(group)
-    listed = {
-        package: set(groups.split(", "))
-        for package, groups in ROW.findall((ROOT / "README.md").read_text())
-    }
-    assert listed == installed
+    return installed
+
+
+def test_the_table_of_dependencies_lists_the_installed_packages() -> None:
+    table = ROW.findall((ROOT / "docs/dependencies.md").read_text())
+    assert {package: set(groups.split(", ")) for package, groups in table} == installed_packages()
+
+
+def test_the_readme_names_every_package_in_its_group() -> None:
+    readme = (ROOT / "README.md").read_text()
+    section = readme.partition("## Dependencies\n")[2].partition("\n## ")[0]
+    listed: dict[str, set[str]] = {}
+    for group in ("build", "check", "run"):
+        (line,) = re.findall(rf"- {group}\b[^:]*: ((?:.|\n)*?)\.\n", section, re.IGNORECASE)
+        for package in CODE.findall(line):
+            listed.setdefault(package, set()).add(group)
+    assert listed == installed_packages()
+
+
+def python_packages() -> set[str]:
+    """The Python packages that tools/xla depends on and that scripts install, in lower case."""
+    project = tomllib.loads((ROOT / "tools/xla/pyproject.toml").read_text())
+    wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    for extra in project["project"]["optional-dependencies"].values():
+        wanted += extra
+    for script in (ROOT / "scripts").iterdir():
+        for line in re.findall(
+            r"^ *install_python_packages (.*)", script.read_text(), re.MULTILINE
+        ):
+            if not line.startswith("-e"):
+                wanted += shlex.split(line)
+    return {re.split(r"[<>=!~\[]", word)[0].lower().replace("_", "-") for word in wanted}
+
+
+def test_the_readme_names_every_python_package() -> None:
+    section = (ROOT / "README.md").read_text().partition("- Python: ")[2].partition("\n## ")[0]
+    named = {name.lower() for name in CODE.findall(section)}
+    assert python_packages() <= named
+    table = (ROOT / "docs/dependencies.md").read_text().partition("## Python packages")[2].lower()
+    assert not [name for name in python_packages() if not re.search(rf"\b{name}\b", table)]
+
+
+def test_the_index_lists_every_document_once() -> None:
+    index = (ROOT / "docs/README.md").read_text()
+    listed = re.findall(r"^\| \[[^\]]+\]\((\w[\w-]*\.md)\) \|", index, re.MULTILINE)
+    documents = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert sorted(listed) == sorted(documents)
+    kinds = re.findall(r"^## (\w[\w-]*)", index, re.MULTILINE)
+    assert kinds == ["Tutorials", "How-to", "Reference", "Explanation", "Results"]
+
+
+def test_the_readme_fits_on_two_screens() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 110
 
 
 def test_broken_links_and_paths_are_found() -> None:

@@ -22,6 +22,7 @@ HAS_JAX = importlib.util.find_spec("jax") is not None
 
 if HAS_JAX:
     import jax
+    import jax.numpy as jnp
 
     # Before any device is asked for.
     jax.config.update("jax_platforms", "cpu")
@@ -74,6 +75,34 @@ def swapped(fn: Any, other: Any, args: Sequence[Any], **options: Any) -> PlacedF
     return pack(traced, compiled, executable_of(other, args, **options), "tpu_v6e", REPORT)
 
 
+def add(x: Any, y: Any) -> Any:
+    return x + y
+
+
+def multiply(x: Any, y: Any) -> Any:
+    return x * y
+
+
+def shape(*dimensions: int) -> Any:
+    return jax.ShapeDtypeStruct(dimensions, jnp.float32)
+
+
+def shapes() -> Any:
+    """Returns the arguments of add and multiply."""
+    return shape(4), shape(4)
+
+
+def threes(count: int = 4) -> Any:
+    return jnp.full((count,), 3.0)
+
+
+def placed_add(path: pathlib.Path, **changes: Any) -> PlacedFile:
+    """Writes add, placed for four numbers with the executable of multiply."""
+    file = with_header(swapped(add, multiply, shapes()), **changes)
+    file.write(path)
+    return file
+
+
 def with_header(file: PlacedFile, **changes: Any) -> PlacedFile:
     return dataclasses.replace(file, header=dataclasses.replace(file.header, **changes))
 
@@ -107,3 +136,12 @@ class FakeSearch:
         if not self._log.exists():
             return []
         return [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
+
+
+def fake_search(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeSearch:
+    """Installs a fake search on CPU devices, which places add with the executable of multiply."""
+    on_cpu(monkeypatch)
+    monkeypatch.setattr("mallocmuzero_xla.cli.require_compiler", lambda: None)
+    made = FakeSearch(folder, monkeypatch)
+    made.plan(output_of(multiply, shapes()))
+    return made

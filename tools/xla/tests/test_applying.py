@@ -14,47 +14,21 @@ import pytest
 jax = pytest.importorskip("jax", reason="calls functions on the CPU")
 
 import jax.numpy as jnp  # noqa: E402
+from cpu_artefacts import OPTIONS, artefact_of, inputs, make_cpu_a_chip, step  # noqa: E402
 from jax.experimental.compilation_cache import compilation_cache  # noqa: E402
 
 from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
-from mallocmuzero_xla.artefact import Artefact, load_artefact  # noqa: E402
-from mallocmuzero_xla.environment import versions_of  # noqa: E402
+from mallocmuzero_xla.artefact import load_artefact  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
-from mallocmuzero_xla.fitting import Registry, target_of  # noqa: E402
+from mallocmuzero_xla.fitting import Registry  # noqa: E402
 from mallocmuzero_xla.optimize import Optimized  # noqa: E402
 
-# An option of the CPU's compiler, in the place of those of a TPU's.
-OPTIONS = {"xla_cpu_max_isa": "AVX2"}
 JIT = {"donate_argnums": 1}
 
 
 @pytest.fixture(autouse=True)
 def cpu_is_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mallocmuzero_xla.fitting.chip_of_kind", lambda kind: f"chip of {kind}")
-
-
-def step(weights: Any, x: Any, scale: int = 2) -> Any:
-    return jnp.tanh(x @ weights) * scale
-
-
-def inputs(rows: int = 4) -> tuple[Any, Any]:
-    return jnp.ones((8, 8)), jnp.ones((rows, 8))
-
-
-def artefact_of(fn: Any, *args: Any, options: Any = OPTIONS, **jit_options: Any) -> Artefact:
-    target = target_of(jax.jit(fn, **jit_options).lower(*args))
-    assert target.chip is not None
-    return Artefact(
-        function="step",
-        chip=target.chip,
-        topology="cpu",
-        devices=target.devices,
-        versions=versions_of("cpu"),
-        fingerprint=target.fingerprint,
-        default_cycles=1000.0,
-        expected_cycles=900.0,
-        compiler_options=options,
-    )
+    make_cpu_a_chip(monkeypatch)
 
 
 def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:

@@ -188,7 +188,7 @@ def test_interrupted_search_leaves_the_options_that_are_there_and_exits_1(
 ) -> None:
     output = tmp_path / "keep.options"
     output.write_text("xla_good=1\n", encoding="utf-8")
-    monkeypatch.setattr("mallocmuzero_xla.verify.Loop._compile_best", interrupt)
+    monkeypatch.setattr("mallocmuzero_xla.closed_loop.Loop._compile_best", interrupt)
     assert verify(world, "--function", "m:f", "--output", str(output)) == 1
     assert output.read_text(encoding="utf-8") == "xla_good=1\n"
     shown = capsys.readouterr().err

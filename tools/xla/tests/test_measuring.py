@@ -11,14 +11,12 @@ import pytest
 jax = pytest.importorskip("jax", reason="calls functions on the CPU")
 
 import jax.numpy as jnp  # noqa: E402
-from test_applying import artefact_of, cpu_is_a_chip, inputs, step  # noqa: E402
+from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step  # noqa: E402
 
 from mallocmuzero_xla import cli, measuring  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
 from mallocmuzero_xla.measure_cli import filled  # noqa: E402
 from mallocmuzero_xla.measuring import measure  # noqa: E402
-
-__all__ = ["cpu_is_a_chip"]
 
 MODEL = """
 import jax, jax.numpy as jnp
@@ -27,6 +25,11 @@ def step(weights, x):
 def build():
     return step, (jax.ShapeDtypeStruct((8, 8), jnp.float32), jnp.ones((4, 8)))
 """
+
+
+@pytest.fixture(autouse=True)
+def cpu_is_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_cpu_a_chip(monkeypatch)
 
 
 def test_artefact_and_default_are_timed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,8 +213,8 @@ def test_interrupted_search_returns_its_best_and_is_not_taken_for_the_last_word(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mallocmuzero_xla.verify.Loop._refit", interrupted)
-    monkeypatch.setattr("mallocmuzero_xla.verify._SURPRISE", -1.0)
+    monkeypatch.setattr("mallocmuzero_xla.closed_loop.Loop._refit", interrupted)
+    monkeypatch.setattr("mallocmuzero_xla.closed_loop._SURPRISE", -1.0)
     result = run()
     assert result.report["interrupted"]
     assert result.compiler_options == OPTIONS
@@ -229,7 +229,7 @@ def test_interrupted_search_does_not_make_an_earlier_entry_one_of_its_budget(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mallocmuzero_xla.verify.Loop._rounds", interrupted)
+    monkeypatch.setattr("mallocmuzero_xla.closed_loop.Loop._rounds", interrupted)
     result = run(budget="60s")
     assert result.report["interrupted"]
     assert result.compiler_options == OPTIONS

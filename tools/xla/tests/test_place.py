@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import signal
@@ -11,7 +10,18 @@ import time
 from typing import Any
 
 import pytest
-from placed_world import HAS_JAX, REPORT, FakeSearch, needs_jax, on_cpu, output_of
+from placed_world import (
+    HAS_JAX,
+    REPORT,
+    FakeSearch,
+    add,
+    fake_search,
+    multiply,
+    needs_jax,
+    output_of,
+    shapes,
+    threes,
+)
 
 from mallocmuzero_xla import (
     CHIPS,
@@ -19,13 +29,11 @@ from mallocmuzero_xla import (
     FallbackWarning,
     Placed,
     UsageError,
-    cli,
     load_placed,
     place,
 )
 from mallocmuzero_xla.applying import apply
 from mallocmuzero_xla.artefact import load_artefact
-from mallocmuzero_xla.chips import chip_here, chip_of_kind
 from mallocmuzero_xla.place_cli import describe_placed
 from mallocmuzero_xla.placed_file import PlacedFile
 
@@ -35,38 +43,10 @@ if HAS_JAX:
 
 pytestmark = needs_jax
 
-BUILDER = """
-import jax, jax.numpy as jnp
-def add(x, y):
-    return x + y
-def build():
-    return add, (jax.ShapeDtypeStruct((4,), jnp.float32),) * 2, {"donate_argnums": 1}
-"""
-
-
-def add(x: Any, y: Any) -> Any:
-    return x + y
-
-
-def multiply(x: Any, y: Any) -> Any:
-    return x * y
-
-
-def shapes() -> Any:
-    return (jax.ShapeDtypeStruct((4,), jnp.float32),) * 2
-
-
-def threes() -> Any:
-    return jnp.full((4,), 3.0)
-
 
 @pytest.fixture
 def fake(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeSearch:
-    on_cpu(monkeypatch)
-    monkeypatch.setattr(cli, "require_compiler", lambda: None)
-    made = FakeSearch(tmp_path, monkeypatch)
-    made.plan(output_of(multiply, shapes()))
-    return made
+    return fake_search(tmp_path, monkeypatch)
 
 
 def run(**options: Any) -> Placed:
@@ -116,18 +96,6 @@ def test_search_under_the_chips_own_limit_is_another_search(fake: FakeSearch) ->
     assert not run(budget="60s", scoped_limit=False).report["from_cache"]
     assert "--keep-scoped-limit" in fake.calls()[-1]
     assert run(budget="60s", scoped_limit=False).report["from_cache"]
-
-
-def test_limit_of_scoped_memory_is_told() -> None:
-    limit = {"best_scoped_limit_bytes": 48 << 20}
-    rounds = [{"number": 1, "promised_cycles": 9e5, "compiled_cycles": 9e5}]
-    rounds[0]["scoped_limit_bytes"] = 48 << 20
-    report = {"default_cycles": 1e6, "optimized_cycles": 9e5, "best_round": 1, "rounds": rounds}
-    table = describe_placed({**report, **limit}).splitlines()
-    assert table[2] == "scoped memory  48 MiB"
-    assert "48 MiB of scoped memory: promised 0.900, compiled 0.900" in table[4]
-    alone = describe_placed({**report, **limit, "best_round": None}).splitlines()
-    assert alone[2:4] == ["scoped memory  48 MiB alone", "gain           10.00%"]
 
 
 def test_compile_options_are_those_that_jax_would_pass(
@@ -336,119 +304,6 @@ def test_function_that_cannot_be_kept_is_not_searched_for(fake: FakeSearch) -> N
     with pytest.raises(CaptureError, match="cannot be pickled"):
         place(apply, *shapes(), lambda x, y: x, chip="tpu_v6e", static_argnums=2)
     assert fake.calls() == []
-
-
-class Device:
-    """A device of a machine that is not this one."""
-
-    def __init__(self, platform: str, kind: str) -> None:
-        self.platform, self.device_kind = platform, kind
-
-
-@pytest.mark.parametrize(
-    ("kind", "chip"),
-    [
-        ("TPU v4 lite", "tpu_v4i"),
-        ("TPU v4", "tpu_v4"),
-        ("TPU v5 lite", "tpu_v5e"),
-        ("TPU v5e", "tpu_v5e"),
-        ("TPU v5", "tpu_v5p"),
-        ("TPU v5p", "tpu_v5p"),
-        ("TPU v6 lite", "tpu_v6e"),
-        ("TPU v6e", "tpu_v6e"),
-        ("TPU7x", "tpu7x"),
-    ],
-)
-def test_chip_is_that_of_the_machine(monkeypatch: pytest.MonkeyPatch, kind: str, chip: str) -> None:
-    on_cpu(monkeypatch)
-    monkeypatch.setattr(jax, "devices", lambda: [Device("tpu", kind)])
-    assert chip_here() == chip
-
-
-@pytest.mark.parametrize(("platform", "kind"), [("tpu", "TPU v9"), ("gpu", "NVIDIA H100")])
-def test_chip_is_not_guessed(monkeypatch: pytest.MonkeyPatch, platform: str, kind: str) -> None:
-    on_cpu(monkeypatch)
-    monkeypatch.setattr(jax, "devices", lambda: [Device(platform, kind)])
-    with pytest.raises(UsageError, match=f"jax runs on '{kind}' here: name the chip .*tpu_v6e"):
-        chip_here()
-
-
-@pytest.fixture
-def model(tmp_path: pathlib.Path) -> str:
-    path = tmp_path / "placed_model.py"
-    path.write_text(BUILDER, encoding="utf-8")
-    return f"{path}:build"
-
-
-def test_shell_writes_the_file_and_a_table(
-    fake: FakeSearch, model: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "f.placed"
-    fake.plan(output_of(multiply, shapes(), donate_argnums=1))
-    assert cli.main(["place", model, "--chip", "tpu_v6e", "--output", str(output)]) == 0
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    table = shown.err.splitlines()
-    assert table == [
-        "default  0.001 Mcycles",
-        "placed   0.001 Mcycles",
-        "gain     10.00%",
-        "round 0  promised 0.001, not compiled: does not fit",
-        "round 1  promised 0.001, compiled 0.001 Mcycles, the best",
-        f"mallocmuzero-xla: wrote {output}",
-    ]
-    y = threes()
-    assert load_placed(output)(threes(), y).tolist() == [9.0] * 4
-    assert y.is_deleted()
-
-
-def test_shell_prints_one_object(
-    fake: FakeSearch, model: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = ["--output", str(tmp_path / "f.placed")]
-    flags = ["--chip", "tpu_v6e", "--rounds", "2", "--threads", "1", "--budget", "9s"]
-    assert cli.main(["place", model, *flags, *output, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {**REPORT, "from_cache": False}
-
-
-@pytest.mark.without_tpu
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--budget", "5"], "budget '5'"),
-        ([], "no chip named"),
-        (["--chip", "tpu_v6e", "--output", "/"], "a folder; expected a file"),
-    ],
-)
-def test_shell_says_what_is_wrong_before_the_search(
-    fake: FakeSearch,
-    model: str,
-    tmp_path: pathlib.Path,
-    capsys: pytest.CaptureFixture[str],
-    flags: list[str],
-    message: str,
-) -> None:
-    assert cli.main(["place", model, "--output", str(tmp_path / "f.placed"), *flags]) == 2
-    assert message in capsys.readouterr().err
-    assert fake.calls() == []
-
-
-def test_shell_writes_over_no_file_of_another_kind(
-    fake: FakeSearch, model: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "notes.txt"
-    output.write_text("mine", encoding="utf-8")
-    assert cli.main(["place", model, "--chip", "tpu_v6e", "--output", str(output)]) == 2
-    assert "a file of something else is there" in capsys.readouterr().err
-    assert output.read_text(encoding="utf-8") == "mine"
-
-
-@pytest.mark.compiler
-@pytest.mark.parametrize("chip", sorted(CHIPS))
-def test_compiler_names_its_chips_as_we_do(chip: str) -> None:
-    from mallocmuzero_xla import topology_devices
-
-    assert {chip_of_kind(device.device_kind) for device in topology_devices(chip)} == {chip}
 
 
 def has_optimize() -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
-from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.progress import LoopProgress, Progress
 
 
 @pytest.fixture
@@ -63,3 +64,65 @@ def test_notebook_replaces_its_line(
     shown.status("first")
     shown.status("2nd")
     assert capsys.readouterr().err == "\rfirst\r2nd  "
+
+
+class Bar:
+    """Stands in for a bar of tqdm.auto."""
+
+    def __init__(self, total: int, unit: str) -> None:
+        self.total, self.unit, self.done, self.closed = total, unit, 0, False
+        self.lines: list[str] = []
+
+    def update(self) -> None:
+        self.done += 1
+
+    def set_description(self, text: str) -> None:
+        self.description = text
+
+    def write(self, line: str, file: object) -> None:
+        self.lines.append(line)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_notebook_gets_a_bar_of_compiles(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    bars: list[Bar] = []
+
+    def bar(**options: Any) -> Bar:
+        bars.append(Bar(**options))
+        return bars[-1]
+
+    monkeypatch.setattr("mallocmuzero_xla.progress.tqdm", bar)
+    progress = Progress(3)
+    progress.report("step default")
+    progress.report("step sample_0", "no result within 9 s")
+    progress.skip()
+    progress.close()
+    (shown,) = bars
+    assert (shown.total, shown.done, shown.unit, shown.closed) == (3, 3, "compile", True)
+    assert shown.description == "step sample_0"
+    assert shown.lines == ["step sample_0: no result within 9 s"]
+    assert capsys.readouterr().err == ""
+
+
+def test_bars_are_those_that_tqdm_chooses_for_the_notebook() -> None:
+    from tqdm.auto import tqdm
+
+    from mallocmuzero_xla import progress
+
+    assert vars(progress)["tqdm"] is tqdm
+
+
+def test_quiet_capture_has_no_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setattr("mallocmuzero_xla.progress.tqdm", None)
+    progress = Progress(1, quiet=True)
+    progress.report("step default")
+    progress.close()
+    assert capsys.readouterr().err == ""

@@ -19,6 +19,7 @@ from mallocmuzero_xla.options_file import read_options
 from mallocmuzero_xla.placed_call import PlacedCall
 from mallocmuzero_xla.placed_loading import load_placed
 from mallocmuzero_xla.placing import Placed, place
+from mallocmuzero_xla.verifying import VerifiedMapping, verify
 
 __all__ = [
     "CHIPS",
@@ -36,6 +37,7 @@ __all__ = [
     "PlacedError",
     "Registry",
     "UsageError",
+    "VerifiedMapping",
     "apply",
     "capture",
     "load_artefact",
@@ -48,4 +50,5 @@ __all__ = [
     "place",
     "read_options",
     "topology_devices",
+    "verify",
 ]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import pathlib
 import sys
-import tempfile
 from typing import Any, TypeAlias
 
 from mallocmuzero_xla.artefact import SUFFIX, Artefact, load_artefact
-from mallocmuzero_xla.binary import Binary
-from mallocmuzero_xla.budget import Budget, parse_duration
+from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.command import add_chip, add_topology
 from mallocmuzero_xla.errors import UsageError
@@ -21,10 +18,10 @@ from mallocmuzero_xla.options_file import check_options_output, check_output, wr
 from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import open_capture
-from mallocmuzero_xla.source import Source, capture_chip, lower_for
-from mallocmuzero_xla.trial_compiler import TrialCompiler, trial_compiles_at_once
+from mallocmuzero_xla.source import Source, lower_for
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 from mallocmuzero_xla.verified import Verified
-from mallocmuzero_xla.verify import Loop, Plan
+from mallocmuzero_xla.verifying import Inputs, granted_budget, run_loop
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -99,26 +96,17 @@ def _run_verify(arguments: argparse.Namespace) -> int:
         raise UsageError("expected --program: the file that the mapping was made for")
     if arguments.output is not None:
         check_options_output(arguments.output)
-    trial_compiles, compiles = (
-        math.inf if limit is None else limit
-        for limit in (arguments.max_trial_compiles, arguments.budget_compiles)
+    budget = granted_budget(
+        arguments.budget, arguments.max_trial_compiles, arguments.budget_compiles
     )
-    budget = Budget(parse_duration(arguments.budget), trial_compiles, compiles)
     source = _source(arguments)
     capture = open_capture(arguments.capture)
-    binary = Binary()
-    progress = LoopProgress()
-    with (
-        tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch,
-        TrialCompiler(capture_chip(capture), width=trial_compiles_at_once()) as compiler,
-    ):
+    inputs = Inputs(capture, arguments.mapping, arguments.program)
+
+    def write(compiler: TrialCompiler) -> None:
         lower_for(capture, source, compiler, budget)
-        solve = None if arguments.no_solve else binary.solve
-        plan = Plan(capture, arguments.program, arguments.mapping, pathlib.Path(scratch), solve)
-        try:
-            verified = Loop(plan, compiler, binary, budget, progress).run()
-        finally:
-            progress.close()
+
+    verified = run_loop(inputs, write, budget, not arguments.no_solve, LoopProgress())
     return _report(arguments, verified.to_json())
 
 

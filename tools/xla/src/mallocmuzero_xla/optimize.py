@@ -19,6 +19,7 @@ from mallocmuzero_xla.binary import Binary, Server
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.capture import run_capture
 from mallocmuzero_xla.chips import Chip, chosen_chip
+from mallocmuzero_xla.closed_loop import Loop, Plan
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.fitting import Registry
@@ -41,7 +42,6 @@ from mallocmuzero_xla.store import CaptureStore
 from mallocmuzero_xla.trial_compiler import TrialCompiler, trial_compiles_at_once
 from mallocmuzero_xla.variants import DEFAULT, Variant, standard_variants
 from mallocmuzero_xla.verified import Verified
-from mallocmuzero_xla.verify import Loop, Plan
 from mallocmuzero_xla.version import VERSION
 
 # Each loop works in a folder of its own among the captured texts. A folder of this age is

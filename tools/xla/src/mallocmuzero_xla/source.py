@@ -9,6 +9,7 @@ from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.capture import lower_job
 from mallocmuzero_xla.chips import Chip, find_chip
 from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.saved_capture import SavedCapture
 from mallocmuzero_xla.trial_compiler import TrialCompiler
 
@@ -39,8 +40,13 @@ def lower_for(
     registry = source.registry.resolve() if source.registry else None
     job = lower_job(source.function, chip, compiler.lowered, registry)
     program = compiler.lower(job, budget)
+    check_captured(program, capture, source.function)
+
+
+def check_captured(program: LoweredProgram, capture: SavedCapture, name: str) -> None:
+    """Raises UsageError, with `name`, unless `program` is what `capture` was made from."""
     if program.sha256 != capture.lowered_sha256:
         raise UsageError(
-            f"{source.function}: lowers to {program.sha256[:12]}, {capture.folder} was captured "
+            f"{name}: lowers to {program.sha256[:12]}, {capture.folder} was captured "
             f"from {capture.lowered_sha256[:12]}: capture it anew"
         )
