@@ -28,13 +28,11 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
-// A NumPy array that shows the memory of `values`, which `owner` keeps alive.
+// A read-only NumPy array that shows the memory of `values`, which `owner` keeps alive.
 template <typename T>
 nb::object ViewOf(const std::vector<T>& values, std::vector<size_t> shape, nb::handle owner) {
-  // nanobind has no arrays of const elements that NumPy accepts; writing to the array harms nothing
-  // but the caller's own data, because the batch writes a row before it reads one.
-  T* data = const_cast<T*>(values.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-  return nb::cast(nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner));
+  return nb::cast(
+      nb::ndarray<nb::numpy, const T>(values.data(), shape.size(), shape.data(), owner));
 }
 
 // A NumPy array of its own memory.
@@ -175,7 +173,8 @@ void BindBatch(nb::module_& module) {
           "game"_a, "path"_a);
 }
 
-// The arrays of a batch, by name. They show the batch's memory, which the next call may change.
+// Binds arrays(): the arrays of a batch, by name. They show the batch's memory, which the next call
+// may change.
 void BindArrays(nb::module_& module) {
   module.def("arrays", [](nb::handle_t<PythonBatch> self) {
     const GameBatch& batch = nb::cast<const PythonBatch&>(self).batch();

@@ -70,7 +70,7 @@ absl::Status GameBatch::Step(absl::Span<const int64_t> actions) {
   pool_.Run(games(), [&](uint32_t thread, size_t begin, size_t end) {
     Writers& writers = writers_[thread];
     for (size_t g = begin; g < end; ++g) {
-      if (arrays_.terminated[g] != 0) {
+      if (slots_[g].game.finished()) {
         Start(g, slots_[g].next_program, writers);
       } else {
         Play(g, static_cast<Action>(actions[g]), writers);
@@ -81,7 +81,7 @@ absl::Status GameBatch::Step(absl::Span<const int64_t> actions) {
 }
 
 absl::Status GameBatch::StepGame(size_t index, int64_t action) {
-  if (arrays_.terminated[index] != 0) {
+  if (slots_[index].game.finished()) {
     return absl::FailedPreconditionError("the game is finished: call reset() to start another");
   }
   MMZ_RETURN_IF_ERROR(Check(index, action));

@@ -23,7 +23,7 @@ using SharedProgram = std::shared_ptr<const PlayedProgram>;
 
 enum class ObservationKind : uint8_t { kFull, kBrief };
 
-// What happens to an action that is not legal now.
+// The treatment of an action that is not legal now.
 enum class IllegalAction : uint8_t {
   kNearest,  // the closest legal action is taken (env/solvers/plan.h)
   kError,    // InvalidArgument; nothing changes

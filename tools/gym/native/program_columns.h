@@ -19,10 +19,12 @@ using Column =
               std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string>>>;
 using Columns = std::vector<Column>;
 
-// Fields of simulator/core/program_types.h. The names of fields say what they are; these are not
-// fields there: `cycles` and `fast_cycles` of an instruction are those of one execution with all
-// accesses in HBM and in fast memory, and `default_fast` of an access is 1 if the compiler has it
-// in fast memory, -1 if the program has no default.
+// Most columns are fields of simulator/core/program_types.h. The others are:
+//   cycles, fast_cycles  of one execution of an instruction, with all accesses in HBM and with all
+//   in
+//                        fast memory
+//   default_fast         1 if the default has an access in fast memory, 0 if not, -1 if there is
+//   none
 Columns InstructionColumns(const Program& program);
 Columns AccessColumns(const Program& program);
 Columns BufferColumns(const Program& program);

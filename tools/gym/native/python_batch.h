@@ -1,5 +1,5 @@
-// What Python calls of programs and batches of games: GameBatch with checked arguments and errors
-// as Python exceptions.
+// Programs and batches of games for Python: arguments are checked, and errors are Python
+// exceptions.
 
 #ifndef MALLOCMUZERO_TOOLS_GYM_NATIVE_PYTHON_BATCH_H_
 #define MALLOCMUZERO_TOOLS_GYM_NATIVE_PYTHON_BATCH_H_
@@ -45,7 +45,7 @@ class PythonBatch {
   using Actions = nanobind::ndarray<const int64_t, nanobind::ndim<1>, nanobind::c_contig,
                                     nanobind::device::cpu>;
 
-  // What step_game() returns: reward, terminated, cycles, gain, illegal.
+  // The result of step_game(): reward, terminated, cycles, gain, illegal.
   using Outcome = std::tuple<double, bool, double, double, bool>;
 
   PythonBatch(const std::vector<PythonProgram>& programs, int64_t games,
@@ -61,7 +61,6 @@ class PythonBatch {
   Snapshot TakeSnapshot(int64_t game) const;
   void Restore(int64_t game, const Snapshot& snapshot);
 
-  // Of one game, as Game has it.
   const Game& GameAt(int64_t game) const;
   int64_t ProgramOf(int64_t game) const;
 

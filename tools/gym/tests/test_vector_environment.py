@@ -80,6 +80,7 @@ def test_copies_unless_asked_not_to() -> None:
         assert isinstance(after, np.ndarray)
         assert np.shares_memory(before, after) == (not copy)
         assert np.array_equal(before, kept) == copy
+        assert before.flags.writeable == copy
 
 
 def test_an_observation_outlives_its_environment() -> None:

@@ -94,7 +94,7 @@ class GameBatch:
     def save_mapping(self, game: int, path: str) -> None: ...
 
 class Arrays(TypedDict):
-    """The state of a batch; every call of the batch changes these arrays."""
+    """The state of a batch: read-only, and every call of the batch changes the arrays."""
 
     observations: npt.NDArray[np.float32]
     action_masks: npt.NDArray[np.int8]
