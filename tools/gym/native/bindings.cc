@@ -54,7 +54,7 @@ nb::dict ToDict(Columns columns) {
   nb::dict dict;
   for (Column& column : columns) {
     dict[column.first.c_str()] =
-        std::visit([](auto&& values) { return ToPython(std::move(values)); }, column.second);
+        std::visit([](auto& values) { return ToPython(std::move(values)); }, column.second);
   }
   return dict;
 }

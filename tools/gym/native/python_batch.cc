@@ -13,7 +13,7 @@ namespace {
 
 namespace nb = nanobind;
 
-constexpr int64_t kMostGames = 1 << 20;
+constexpr int64_t kMostGames = 1 << 16;  // some gigabytes
 constexpr int64_t kMostThreads = 1024;
 
 [[noreturn]] void Raise(PyObject* type, const std::string& message) {
