@@ -7,14 +7,26 @@ set(MMZ_PRECOMPILED_WARNINGS ${MALLOCMUZERO_WARNINGS}
 
 # What nearly every file includes, parsed once: a third of the time that it takes to compile.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/headers.cc CONTENT "")
-add_library(mmz_headers OBJECT ${CMAKE_BINARY_DIR}/headers.cc)
-target_compile_options(mmz_headers PRIVATE ${MMZ_PRECOMPILED_WARNINGS})
-target_link_libraries(mmz_headers PRIVATE
-  protobuf::libprotobuf absl::flat_hash_map absl::statusor absl::strings)
-target_precompile_headers(mmz_headers PRIVATE
-  <algorithm> <functional> <memory> <optional> <string> <utility> <vector>
-  <absl/container/flat_hash_map.h> <absl/status/statusor.h> <absl/strings/str_cat.h>
-  <google/protobuf/message.h> <google/protobuf/map.h>)
+foreach(headers mmz_headers mmz_shared_headers)
+  add_library(${headers} OBJECT ${CMAKE_BINARY_DIR}/headers.cc)
+  target_compile_options(${headers} PRIVATE ${MMZ_PRECOMPILED_WARNINGS})
+  target_link_libraries(${headers} PRIVATE
+    protobuf::libprotobuf absl::flat_hash_map absl::statusor absl::strings)
+  target_precompile_headers(${headers} PRIVATE
+    <algorithm> <functional> <memory> <optional> <string> <utility> <vector>
+    <absl/container/flat_hash_map.h> <absl/status/statusor.h> <absl/strings/str_cat.h>
+    <google/protobuf/message.h> <google/protobuf/map.h>)
+endforeach()
+
+# mmz_shareable(TARGET...): compiles static libraries so that a shared library can link them. Python's
+# extension of the game is one. Without semantic interposition, the code is as fast as in an executable.
+function(mmz_shareable)
+  set_target_properties(${ARGN} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  foreach(target ${ARGN})
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  endforeach()
+endfunction()
+mmz_shareable(mmz_shared_headers)
 
 # mmz_batches(RESULT NAME SIZE SOURCES...): files for the target NAME that include SIZE sources each,
 # so that the compiler reads the headers of several sources once. They are like those of CMake's
@@ -46,13 +58,13 @@ function(mmz_batches result name size)
   set(${result} ${batches} PARENT_SCOPE)
 endfunction()
 
-# mmz_library(NAME SOURCES... SEPARATE... DEPENDS... PRECOMPILE...): a static library of this
-# repository. Includes are written from the repository root ("simulator/program.h"). SEPARATE are
+# mmz_library(NAME [SHAREABLE] SOURCES... SEPARATE... DEPENDS... PRECOMPILE...): a static library of
+# this repository. Includes are written from the repository root ("simulator/program.h"). SEPARATE are
 # sources that are not compiled in batches: they have flags of their own, define names that another
 # source has too, or include build_info.h, which each commit changes. PRECOMPILE names headers that
-# most of its files include, instead of the usual ones.
+# most of its files include, instead of the usual ones. SHAREABLE: see mmz_shareable.
 function(mmz_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;SEPARATE;DEPENDS;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "SHAREABLE" "" "SOURCES;SEPARATE;DEPENDS;PRECOMPILE" ${ARGN})
   mmz_batches(batches ${name} 8 ${ARG_SOURCES})
   if(MALLOCMUZERO_BATCHES)
     # GCC takes a class of an included file for one of a header, which must have no local types.
@@ -63,10 +75,15 @@ function(mmz_library name)
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${MMZ_PRECOMPILED_WARNINGS})
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS})
+  set(headers mmz_headers)
+  if(ARG_SHAREABLE)
+    mmz_shareable(${name})
+    set(headers mmz_shared_headers)
+  endif()
   if(ARG_PRECOMPILE)
     target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILE})
   else()
-    target_precompile_headers(${name} REUSE_FROM mmz_headers)
+    target_precompile_headers(${name} REUSE_FROM ${headers})
   endif()
 endfunction()
 

@@ -47,12 +47,25 @@ void WriteRows(std::array<Bins, kTimes + 1>& entries, float* out) {
 
 }  // namespace
 
-void ObservationWriter::Write(const Game& game, absl::Span<float> out) {
-  assert(out.size() == kObservationSize && !game.finished());
+void ObservationWriter::LookAtDecision(const Game& game) {
+  assert(!game.finished());
   assert(&game.rules() == &tables_.rules());
   const Access& access = game.program().accesses()[game.access()];
   now_ = access.instruction;
   buffer_ = access.buffer;
+}
+
+void ObservationWriter::WriteBrief(const Game& game, absl::Span<float> out) {
+  assert(out.size() == kBriefSize);
+  LookAtDecision(game);
+  WriteDecision(game, out.data());
+  WriteAccess(game, game.access(), out.data() + kBriefAccessOffset);
+  WriteProgram(game, out.data() + kBriefProgramOffset);
+}
+
+void ObservationWriter::Write(const Game& game, absl::Span<float> out) {
+  assert(out.size() == kObservationSize);
+  LookAtDecision(game);
   WriteMemory(game, out.data() + kMemoryOffset);
   std::fill_n(out.data() + kCapacityOffset, kTimes, 1.0F);
   WriteBandwidth(game, out.data() + kBandwidthOffset);

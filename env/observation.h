@@ -51,7 +51,11 @@ class ObservationWriter {
   // finished. Allocates nothing.
   void Write(const Game& game, absl::Span<float> out);
 
+  // Writes the brief observation: observation::kBriefSize floats. Otherwise as Write.
+  void WriteBrief(const Game& game, absl::Span<float> out);
+
  private:
+  void LookAtDecision(const Game& game);
   void WriteMemory(const Game& game, float* out);
   void WriteBandwidth(const Game& game, float* out) const;
   void WriteDecision(const Game& game, float* out) const;

@@ -153,6 +153,12 @@ inline constexpr size_t kRecentOffset = kActionsOffset + kLastActions * kActionC
 inline constexpr size_t kProgramOffset = kRecentOffset + kRecent * kRecentFeatures;
 inline constexpr size_t kSize = kProgramOffset + kProgramFeatures;
 
+// A brief observation has only what is about the current access: the blocks "decision", the first
+// row of "accesses", and "program", in this order.
+inline constexpr size_t kBriefAccessOffset = kDecisionFeatures;
+inline constexpr size_t kBriefProgramOffset = kBriefAccessOffset + kAccessFeatures;
+inline constexpr size_t kBriefSize = kBriefProgramOffset + kProgramFeatures;
+
 }  // namespace observation
 
 // Floats in an observation.

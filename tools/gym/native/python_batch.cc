@@ -1,0 +1,139 @@
+#include "tools/gym/native/python_batch.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero::gym {
+namespace {
+
+namespace nb = nanobind;
+
+constexpr int64_t kMostGames = 1 << 16;  // some gigabytes
+constexpr int64_t kMostThreads = 1024;
+
+[[noreturn]] void Raise(PyObject* type, const std::string& message) {
+  PyErr_SetString(type, message.c_str());
+  throw nb::python_error();
+}
+
+void CheckRange(const char* name, int64_t value, int64_t most) {
+  if (value >= 1 && value <= most) return;
+  Raise(PyExc_ValueError, absl::StrCat(name, ": expected 1 to ", most, ", not ", value));
+}
+
+size_t CheckedIndex(const char* name, int64_t index, size_t size) {
+  if (index >= 0 && static_cast<size_t>(index) < size) return static_cast<size_t>(index);
+  Raise(PyExc_IndexError,
+        absl::StrCat(name, " ", index, " does not exist: expected 0 to ", size - 1));
+}
+
+GameBatch MakeBatch(const std::vector<PythonProgram>& programs, int64_t games,
+                    const PythonBatchOptions& options) {
+  if (programs.empty()) Raise(PyExc_ValueError, "expected at least one program");
+  CheckRange("games", games, kMostGames);
+  CheckRange("threads", options.threads, kMostThreads);
+  std::vector<SharedProgram> shared;
+  for (const PythonProgram& program : programs) shared.push_back(program.played);
+  return GameBatch(
+      std::move(shared), static_cast<size_t>(games),
+      {.observation = options.brief ? ObservationKind::kBrief : ObservationKind::kFull,
+       .illegal = options.raise_illegal ? IllegalAction::kError : IllegalAction::kNearest,
+       .threads = static_cast<uint32_t>(options.threads)});
+}
+
+}  // namespace
+
+void RaiseIfError(const absl::Status& status) {
+  if (status.ok()) return;
+  PyObject* type = PyExc_ValueError;
+  if (absl::IsFailedPrecondition(status)) type = PyExc_RuntimeError;
+  if (absl::IsNotFound(status)) type = PyExc_FileNotFoundError;
+  Raise(type, std::string(status.message()));
+}
+
+PythonProgram LoadPythonProgram(const std::string& path) {
+  absl::StatusOr<Program> program = LoadProgram(path);
+  RaiseIfError(program.status());
+  absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
+      PlayedProgram::Create(*std::move(program));
+  if (!played.ok()) {
+    RaiseIfError(
+        absl::Status(played.status().code(), absl::StrCat(path, ": ", played.status().message())));
+  }
+  if ((*played)->decisions() == 0) {
+    Raise(PyExc_ValueError, absl::StrCat(path, ": the program leaves nothing to decide"));
+  }
+  return {.played = *std::move(played), .path = path};
+}
+
+PythonBatch::PythonBatch(const std::vector<PythonProgram>& programs, int64_t games,
+                         const PythonBatchOptions& options)
+    : batch_(MakeBatch(programs, games, options)) {}
+
+void PythonBatch::Reset(int64_t game, int64_t program) {
+  CheckIsIdle();
+  batch_.Reset(CheckedGame(game), CheckedProgram(program));
+}
+
+void PythonBatch::ChooseNext(int64_t game, int64_t program) {
+  CheckIsIdle();
+  batch_.ChooseNext(CheckedGame(game), CheckedProgram(program));
+}
+
+void PythonBatch::Step(const Actions& actions) {
+  if (stepping_.exchange(true)) CheckIsIdle();
+  absl::Status status;
+  {
+    const nb::gil_scoped_release other_threads_run;
+    status = batch_.Step(absl::MakeConstSpan(actions.data(), actions.shape(0)));
+  }
+  stepping_ = false;
+  RaiseIfError(status);
+}
+
+PythonBatch::Outcome PythonBatch::StepGame(int64_t game, int64_t action) {
+  CheckIsIdle();
+  const size_t g = CheckedGame(game);
+  RaiseIfError(batch_.StepGame(g, action));
+  const GameBatch::Arrays& arrays = batch_.arrays();
+  return {arrays.rewards[g], arrays.terminated[g] != 0, arrays.cycles[g], arrays.gains[g],
+          arrays.illegal[g] != 0};
+}
+
+Snapshot PythonBatch::TakeSnapshot(int64_t game) const {
+  CheckIsIdle();
+  return batch_.TakeSnapshot(CheckedGame(game));
+}
+
+void PythonBatch::Restore(int64_t game, const Snapshot& snapshot) {
+  CheckIsIdle();
+  RaiseIfError(batch_.Restore(CheckedGame(game), snapshot));
+}
+
+const Game& PythonBatch::GameAt(int64_t game) const {
+  CheckIsIdle();
+  return batch_.game(CheckedGame(game));
+}
+
+int64_t PythonBatch::ProgramOf(int64_t game) const {
+  return static_cast<int64_t>(batch_.program(CheckedGame(game)));
+}
+
+size_t PythonBatch::CheckedGame(int64_t game) const {
+  return CheckedIndex("game", game, batch_.games());
+}
+
+size_t PythonBatch::CheckedProgram(int64_t program) const {
+  return CheckedIndex("program", program, batch_.programs().size());
+}
+
+void PythonBatch::CheckIsIdle() const {
+  if (stepping_) Raise(PyExc_RuntimeError, "another thread is stepping these games");
+}
+
+}  // namespace mallocmuzero::gym

@@ -1,0 +1,65 @@
+#include "tools/gym/native/worker_pool.h"
+
+#include <algorithm>
+
+namespace mallocmuzero::gym {
+
+WorkerPool::WorkerPool(uint32_t threads) : threads_(std::max(threads, 1U)) {
+  for (uint32_t thread = 1; thread < threads_; ++thread) {
+    workers_.emplace_back([this, thread] { Work(thread); });
+  }
+}
+
+WorkerPool::~WorkerPool() {
+  {
+    const absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void WorkerPool::Run(size_t count, Body body) {
+  if (workers_.empty()) {
+    RunPart(0, count, body);
+    return;
+  }
+  {
+    const absl::MutexLock lock(&mutex_);
+    body_ = &body;
+    count_ = count;
+    running_ = threads_ - 1;
+    ++round_;
+  }
+  RunPart(0, count, body);
+  const absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(
+      +[](uint32_t* running) { return *running == 0; }, &running_));
+}
+
+void WorkerPool::Work(uint32_t thread) {
+  uint64_t done = 0;  // rounds
+  while (true) {
+    const Body* body = nullptr;
+    size_t count = 0;
+    {
+      const absl::MutexLock lock(&mutex_);
+      const auto has_news = [this, &done]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+        return stopped_ || round_ != done;
+      };
+      mutex_.Await(absl::Condition(&has_news));
+      if (stopped_) return;
+      done = round_;
+      body = body_;
+      count = count_;
+    }
+    RunPart(thread, count, *body);
+    const absl::MutexLock lock(&mutex_);
+    --running_;
+  }
+}
+
+void WorkerPool::RunPart(uint32_t thread, size_t count, Body body) const {
+  body(thread, count * thread / threads_, count * (thread + 1) / threads_);
+}
+
+}  // namespace mallocmuzero::gym

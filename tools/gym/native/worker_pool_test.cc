@@ -1,0 +1,40 @@
+#include "tools/gym/native/worker_pool.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mallocmuzero::gym {
+namespace {
+
+using ::testing::Each;
+
+TEST(WorkerPool, VisitsEveryElementOnceInEveryRound) {
+  for (const uint32_t threads : {1U, 2U, 5U}) {
+    WorkerPool pool(threads);
+    for (const size_t count : {size_t{0}, size_t{1}, size_t{3}, size_t{1000}}) {
+      std::vector<int> visits(count);
+      for (int round = 0; round < 20; ++round) {
+        pool.Run(count, [&visits](uint32_t, size_t begin, size_t end) {
+          for (size_t k = begin; k < end; ++k) ++visits[k];
+        });
+      }
+      EXPECT_THAT(visits, Each(20)) << threads << " threads, " << count << " elements";
+    }
+  }
+}
+
+TEST(WorkerPool, GivesEachThreadItsNumber) {
+  WorkerPool pool(3);
+  std::vector<uint32_t> threads(6);
+  pool.Run(threads.size(), [&threads](uint32_t thread, size_t begin, size_t end) {
+    for (size_t k = begin; k < end; ++k) threads[k] = thread;
+  });
+  EXPECT_THAT(threads, ::testing::ElementsAre(0, 0, 1, 1, 2, 2));
+}
+
+}  // namespace
+}  // namespace mallocmuzero::gym

@@ -1,0 +1,155 @@
+"""The environment of many games."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from games import SMALL, random_action
+from gymnasium.vector import SyncVectorEnv
+from mallocmuzero_gym import MallocEnv, MallocVectorEnv
+
+
+def _random_actions(info: dict[str, Any], random: np.random.Generator) -> list[int]:
+    return [random_action(mask, random) if mask.any() else 0 for mask in info["action_mask"]]
+
+
+def _equal(ours: Any, theirs: Any) -> None:
+    if isinstance(ours, dict):
+        assert ours.keys() == theirs.keys()
+        for key in ours:
+            np.testing.assert_array_equal(ours[key], theirs[key])
+    else:
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_plays_as_single_environments_do(flat: bool, threads: int) -> None:
+    games = 5
+    ours = MallocVectorEnv(games, program=SMALL, flat=flat, observation="brief", threads=threads)
+    theirs = SyncVectorEnv(
+        [lambda: MallocEnv(program=SMALL, flat=flat, observation="brief")] * games
+    )
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    random = np.random.default_rng(2)
+    observation, info = ours.reset(seed=11)
+    expected, expected_info = theirs.reset(seed=11)
+    ends = 0
+    for _ in range(400):
+        _equal(observation, expected)
+        for key in ("action_mask", "cycles", "gain", "illegal"):
+            np.testing.assert_array_equal(info[key], expected_info[key])
+        actions = np.array(_random_actions(info, random))
+        observation, *outcome, info = ours.step(actions)
+        expected, *expected_outcome, expected_info = theirs.step(actions)
+        for part, expected_part in zip(outcome, expected_outcome, strict=True):
+            np.testing.assert_array_equal(part, expected_part)
+        ends += int(outcome[1].sum())
+    assert ends > games, "no game ended twice, so nothing started anew"
+
+
+def test_is_what_make_vec_makes() -> None:
+    envs = gymnasium.make_vec("mallocmuzero/Malloc-v0", num_envs=3, program=SMALL[0])
+    assert isinstance(envs, MallocVectorEnv)
+    observation, _ = envs.reset(seed=0)
+    assert observation in envs.observation_space
+    wrapped = gymnasium.wrappers.vector.RecordEpisodeStatistics(envs)
+    wrapped.reset(seed=0)
+    returns: list[float] = []
+    info: dict[str, Any] = {"action_mask": envs.action_masks()}
+    random = np.random.default_rng(0)
+    while not returns:
+        *_, info = wrapped.step(np.array(_random_actions(info, random)))
+        if "episode" in info:
+            returns = info["episode"]["r"][info["_episode"]].tolist()
+    assert all(np.isfinite(returns))
+
+
+def test_copies_unless_asked_not_to() -> None:
+    for copy in (True, False):
+        envs = MallocVectorEnv(2, program=SMALL[0], flat=True, copy=copy)
+        before, info = envs.reset(seed=0)
+        assert isinstance(before, np.ndarray)
+        kept = before.copy()
+        after, *_ = envs.step(_random_actions(info, np.random.default_rng(0)))
+        assert isinstance(after, np.ndarray)
+        assert np.shares_memory(before, after) == (not copy)
+        assert np.array_equal(before, kept) == copy
+        assert before.flags.writeable == copy
+
+
+def test_an_observation_outlives_its_environment() -> None:
+    envs = MallocVectorEnv(2, program=SMALL[0], flat=True, copy=False)
+    observation, _ = envs.reset(seed=0)
+    assert isinstance(observation, np.ndarray)
+    kept = observation.copy()
+    del envs
+    np.testing.assert_array_equal(observation, kept)
+
+
+def test_restores_a_snapshot_of_a_single_environment() -> None:
+    env = MallocEnv(program=SMALL)
+    _, info = env.reset(seed=1)
+    for _ in range(5):
+        *_, info = env.step(random_action(info["action_mask"], np.random.default_rng(0)))
+    envs = MallocVectorEnv(3, program=SMALL)
+    envs.reset(seed=5)
+    envs.restore(1, env.snapshot())
+    assert envs.snapshot(1) == env.snapshot()
+    np.testing.assert_array_equal(envs.observations()[1]["action_mask"][1], info["action_mask"])
+    assert envs.playing(1) is env.program
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [[0], [0, 0, 0], [0, 3], [-1, 0], [0.0, 1.0], ["0", "1"], [[0, 1]], [0, 2**40], None, []],
+)
+def test_refuses_wrong_actions_and_changes_nothing(actions: Any) -> None:
+    envs = MallocVectorEnv(2, program=SMALL[0])
+    envs.reset(seed=0)
+    before = [envs.snapshot(game) for game in range(2)]
+    with pytest.raises(ValueError) as refused:
+        envs.step(actions)
+    assert "\n" not in str(refused.value)
+    assert [envs.snapshot(game) for game in range(2)] == before
+
+
+@pytest.mark.parametrize("games", [0, -1, 2**40])
+def test_refuses_a_wrong_number_of_games(games: int) -> None:
+    with pytest.raises(ValueError, match="games: expected 1 to"):
+        MallocVectorEnv(games, program=SMALL[0])
+
+
+def test_refuses_games_that_do_not_exist() -> None:
+    envs = MallocVectorEnv(2, program=SMALL[0])
+    for game in (-1, 2):
+        with pytest.raises(IndexError, match="does not exist: expected 0 to 1"):
+            envs.snapshot(game)
+
+
+def test_lets_other_threads_of_python_run() -> None:
+    """Threads that step environments of their own play the same games as one thread does."""
+
+    def play(seed: int, cycles: dict[int, Any]) -> None:
+        envs = MallocVectorEnv(4, program=SMALL, observation="brief", threads=2)
+        _, info = envs.reset(seed=seed)
+        random = np.random.default_rng(seed)
+        for _ in range(200):
+            *_, info = envs.step(_random_actions(info, random))
+        cycles[seed] = info["cycles"].tolist()
+
+    alone: dict[int, Any] = {}
+    together: dict[int, Any] = {}
+    for seed in range(3):
+        play(seed, alone)
+    threads = [threading.Thread(target=play, args=(seed, together)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == alone
