@@ -40,10 +40,9 @@ std::optional<CandidateRound> CandidateGames::NextRound(double share, uint32_t g
   if (is_due) due_ -= games;
   due_ = std::min(due_ + share * games, share * games);
   if (!is_due) return std::nullopt;
-  const CandidateRound round = {
-      .network = network_, .candidate = candidate_, .first_program = next_program_};
-  next_program_ += games;
-  return round;
+  const uint64_t first_program = std::exchange(next_program_, next_program_ + games);
+  return CandidateRound{
+      .network = network_, .candidate = candidate_, .first_program = first_program};
 }
 
 void CandidateGames::AddRound(const std::string& sha256, absl::Span<const v1::Trajectory> games) {

@@ -296,6 +296,7 @@ LearnerFigures LearnerRole::Impl::Figures() {
   figures.make_seconds = batches_->make_seconds();
   figures.refused_rows = batches_->refused_rows();
   figures.games_seen = book_->taken();
+  figures.scored_versions = versions_.scored();
   figures.blocked_on = Blocked(figures.training).on;
   return figures;
 }
@@ -304,9 +305,8 @@ void LearnerRole::Impl::Tick() {
   const LearnerFigures figures = Figures();
   metrics_.Update(figures);
   const absl::Time now = absl::Now();
-  const ActorTotals& actors = figures.actors;
-  const std::optional<uint64_t> dropped =
-      versions_.DropIfIdle(actors.actors - actors.reanalysers, actors.games, now);
+  const std::optional<uint64_t> dropped = versions_.DropIfIdle(
+      figures.actors.actors - figures.actors.reanalysers, figures.actors.games, now);
   const absl::MutexLock lock(&mutex_);
   if (dropped.has_value()) warnings_.push_back(NoScoreWarning(*dropped));
   weights_ = figures.program_weights;

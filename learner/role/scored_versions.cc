@@ -80,9 +80,15 @@ std::vector<ScoredVersions::ProgramScore> ScoredVersions::AcceptReport(
                   [&](const auto& score) { return score.games >= options_.least_games; });
   if (is_scored) {
     scored_.push_back(std::move(candidate_));
+    ++scored_count_;
     Clear();
   }
   return changed;
+}
+
+uint64_t ScoredVersions::scored() const {
+  const absl::MutexLock lock(&mutex_);
+  return scored_count_;
 }
 
 std::vector<ScoredVersion> ScoredVersions::TakeScored() {

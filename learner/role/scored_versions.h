@@ -71,6 +71,9 @@ class ScoredVersions {
   // changed.
   std::vector<ProgramScore> AcceptReport(const v1::ActorReport& report);
 
+  // The number of versions that have got their score.
+  uint64_t scored() const;
+
   // Returns the versions that have got their score since the last call.
   std::vector<ScoredVersion> TakeScored();
 
@@ -90,7 +93,8 @@ class ScoredVersions {
   mutable absl::Mutex mutex_;
   ScoredVersion candidate_ ABSL_GUARDED_BY(mutex_);  // without weights: none
   absl::flat_hash_map<std::string, Totals> totals_ ABSL_GUARDED_BY(mutex_);  // by actor
-  std::vector<ScoredVersion> scored_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ScoredVersion> scored_ ABSL_GUARDED_BY(mutex_);  // since the last TakeScored
+  uint64_t scored_count_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // Whether the candidate was named or got a game since the last DropIfIdle, and the time and the
   // number of all games at the latest DropIfIdle for which that was so.

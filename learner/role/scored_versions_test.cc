@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -28,29 +29,26 @@ std::shared_ptr<const PublishedWeights> Weights(uint64_t step) {
   return std::make_shared<const PublishedWeights>(std::move(weights));
 }
 
-// The report of an actor that has evaluated the version of this step.
-class Report {
- public:
-  Report(const std::string& actor, uint64_t step) {
-    report_.set_actor(actor);
-    report_.mutable_candidate_games()->set_sha256(absl::StrCat("sha256 of ", step));
-  }
-
-  Report& Add(const std::string& program, uint32_t games, double mean_return) {
-    auto& added = *report_.mutable_candidate_games()->add_programs();
-    added.set_program_sha256(program);
-    added.set_games(games);
-    added.set_mean_return(mean_return);
-    return *this;
-  }
-
-  operator const v1::ActorReport&() const {
-    return report_;
-  }  // NOLINT(google-explicit-constructor)
-
- private:
-  v1::ActorReport report_;
+// A program's evaluation games in a report.
+struct Played {
+  std::string program;
+  uint32_t games = 0;
+  double mean_return = 0;
 };
+
+// The report of an actor that has evaluated the version of this step.
+v1::ActorReport Report(const std::string& actor, uint64_t step, const std::vector<Played>& all) {
+  v1::ActorReport report;
+  report.set_actor(actor);
+  report.mutable_candidate_games()->set_sha256(absl::StrCat("sha256 of ", step));
+  for (const Played& played : all) {
+    auto& added = *report.mutable_candidate_games()->add_programs();
+    added.set_program_sha256(played.program);
+    added.set_games(played.games);
+    added.set_mean_return(played.mean_return);
+  }
+  return report;
+}
 
 uint64_t CandidateStep(const ScoredVersions& versions) {
   return versions.candidate() == nullptr ? 0 : versions.candidate()->notice.step();
@@ -59,10 +57,10 @@ uint64_t CandidateStep(const ScoredVersions& versions) {
 TEST(ScoredVersions, HaveAScoreOnceEveryProgramHasItsGames) {
   ScoredVersions versions({"p", "q"}, {.least_games = 8});
   versions.Publish(Weights(20));
-  versions.AcceptReport(Report("a", 20).Add("p", 6, 0.5));
-  versions.AcceptReport(Report("b", 20).Add("q", 8, 0.25));
+  versions.AcceptReport(Report("a", 20, {{"p", 6, 0.5}}));
+  versions.AcceptReport(Report("b", 20, {{"q", 8, 0.25}}));
   EXPECT_THAT(versions.TakeScored(), IsEmpty());
-  versions.AcceptReport(Report("b", 20).Add("p", 2, 0.1).Add("q", 8, 0.25));
+  versions.AcceptReport(Report("b", 20, {{"p", 2, 0.1}, {"q", 8, 0.25}}));
   const std::vector<ScoredVersion> scored = versions.TakeScored();
   ASSERT_EQ(scored.size(), 1);
   EXPECT_EQ(scored[0].weights->notice.step(), 20);
@@ -72,6 +70,7 @@ TEST(ScoredVersions, HaveAScoreOnceEveryProgramHasItsGames) {
   EXPECT_EQ(scored[0].scores[1].games, 8);
   EXPECT_DOUBLE_EQ(scored[0].scores[1].mean_return, 0.25);
   EXPECT_THAT(versions.TakeScored(), IsEmpty());
+  EXPECT_EQ(versions.scored(), 1);
 }
 
 TEST(ScoredVersions, TheCandidateStaysUntilItHasItsScore) {
@@ -80,7 +79,7 @@ TEST(ScoredVersions, TheCandidateStaysUntilItHasItsScore) {
   versions.Publish(Weights(20));
   versions.Publish(Weights(40));
   EXPECT_EQ(CandidateStep(versions), 20);
-  versions.AcceptReport(Report("a", 20).Add("p", 2, 0.5));
+  versions.AcceptReport(Report("a", 20, {{"p", 2, 0.5}}));
   EXPECT_EQ(versions.candidate(), nullptr);
   versions.Publish(Weights(60));
   EXPECT_EQ(CandidateStep(versions), 60);
@@ -89,8 +88,8 @@ TEST(ScoredVersions, TheCandidateStaysUntilItHasItsScore) {
 TEST(ScoredVersions, CountOnlyGamesOfTheCandidateAndOfTheirPrograms) {
   ScoredVersions versions({"p"}, {.least_games = 2});
   versions.Publish(Weights(20));
-  EXPECT_THAT(versions.AcceptReport(Report("a", 40).Add("p", 9, 0.5)), IsEmpty());
-  EXPECT_THAT(versions.AcceptReport(Report("a", 20).Add("other", 9, 0.5)), IsEmpty());
+  EXPECT_THAT(versions.AcceptReport(Report("a", 40, {{"p", 9, 0.5}})), IsEmpty());
+  EXPECT_THAT(versions.AcceptReport(Report("a", 20, {{"other", 9, 0.5}})), IsEmpty());
   EXPECT_THAT(versions.AcceptReport(v1::ActorReport()), IsEmpty());
   EXPECT_EQ(CandidateStep(versions), 20);
 }
@@ -98,12 +97,12 @@ TEST(ScoredVersions, CountOnlyGamesOfTheCandidateAndOfTheirPrograms) {
 TEST(ScoredVersions, GamesOfAnEarlierCandidateDoNotCountForTheNext) {
   ScoredVersions versions({"p"}, {.least_games = 4});
   versions.Publish(Weights(20));
-  versions.AcceptReport(Report("a", 20).Add("p", 4, 0.5));
+  versions.AcceptReport(Report("a", 20, {{"p", 4, 0.5}}));
   versions.Publish(Weights(40));
-  versions.AcceptReport(Report("a", 20).Add("p", 6, 0.5));
-  versions.AcceptReport(Report("a", 40).Add("p", 3, 0.5));
+  versions.AcceptReport(Report("a", 20, {{"p", 6, 0.5}}));
+  versions.AcceptReport(Report("a", 40, {{"p", 3, 0.5}}));
   EXPECT_EQ(CandidateStep(versions), 40);
-  versions.AcceptReport(Report("a", 40).Add("p", 4, 0.25));
+  versions.AcceptReport(Report("a", 40, {{"p", 4, 0.25}}));
   const std::vector<ScoredVersion> scored = versions.TakeScored();
   ASSERT_EQ(scored.size(), 2);
   EXPECT_EQ(scored[1].scores[0].games, 4);
@@ -113,8 +112,8 @@ TEST(ScoredVersions, GamesOfAnEarlierCandidateDoNotCountForTheNext) {
 TEST(ScoredVersions, TellWhichScoresHaveChanged) {
   ScoredVersions versions({"p", "q"}, {.least_games = 8});
   versions.Publish(Weights(20));
-  versions.AcceptReport(Report("a", 20).Add("p", 1, 0.5).Add("q", 1, 1));
-  const auto changed = versions.AcceptReport(Report("b", 20).Add("q", 3, 0));
+  versions.AcceptReport(Report("a", 20, {{"p", 1, 0.5}, {"q", 1, 1}}));
+  const auto changed = versions.AcceptReport(Report("b", 20, {{"q", 3, 0}}));
   ASSERT_EQ(changed.size(), 1);
   EXPECT_EQ(changed[0].program, 1);
   EXPECT_EQ(changed[0].score.games, 4);
@@ -132,32 +131,33 @@ TEST(ScoredVersions, LostRepeatedAndLateReportsDoNotChangeAScore) {
     std::map<std::pair<std::string, std::string>, std::vector<double>> played;
     std::map<std::pair<std::string, std::string>, size_t> arrived;
     std::map<size_t, ScoredVersion::Score> told;
-    std::vector<Report> sent;
+    std::vector<v1::ActorReport> sent;
     for (int i = 0; i < 200; ++i) {
       const std::string actor = absl::StrCat("actor ", random() % 4);
       played[{actor, programs[random() % 3]}].push_back(static_cast<double>(random() % 100));
-      Report report(actor, 20);
+      std::vector<Played> all;
       for (const std::string& program : programs) {
         const std::vector<double>& games = played[{actor, program}];
         double sum = 0;
         for (const double value : games) sum += value;
         if (games.empty()) continue;
-        report.Add(program, static_cast<uint32_t>(games.size()),
-                   sum / static_cast<double>(games.size()));
+        all.push_back({.program = program,
+                       .games = static_cast<uint32_t>(games.size()),
+                       .mean_return = sum / static_cast<double>(games.size())});
       }
+      const v1::ActorReport report = Report(actor, 20, all);
       sent.push_back(report);
       if (random() % 3 == 0) continue;  // lost
       for (const std::string& program : programs) {
         arrived[{actor, program}] = played[{actor, program}].size();
       }
-      const Report again = sent[random() % sent.size()];
+      const v1::ActorReport again = sent[random() % sent.size()];
       for (const auto& changed : versions.AcceptReport(report)) {
         told[changed.program] = changed.score;
       }
       // A report that was lost may arrive now; its games then count.
-      const v1::ActorReport& late = again;
-      for (const auto& program : late.candidate_games().programs()) {
-        size_t& count = arrived[{late.actor(), program.program_sha256()}];
+      for (const auto& program : again.candidate_games().programs()) {
+        size_t& count = arrived[{again.actor(), program.program_sha256()}];
         count = std::max<size_t>(count, program.games());
       }
       for (const auto& changed : versions.AcceptReport(again)) {
@@ -211,9 +211,9 @@ TEST_F(IdleCandidate, StaysIfActorsAreAwayOrSlow) {
 TEST_F(IdleCandidate, StaysWhileItGetsGames) {
   versions_.Publish(Weights(20));
   EXPECT_EQ(Drop(0, absl::ZeroDuration()), std::nullopt);
-  versions_.AcceptReport(Report("a", 20).Add("p", 1, 0.5));
+  versions_.AcceptReport(Report("a", 20, {{"p", 1, 0.5}}));
   EXPECT_EQ(Drop(1000, absl::Minutes(9)), std::nullopt);
-  versions_.AcceptReport(Report("a", 20).Add("p", 1, 0.5));  // nothing new
+  versions_.AcceptReport(Report("a", 20, {{"p", 1, 0.5}}));  // nothing new
   EXPECT_EQ(Drop(2000, absl::Minutes(18)), std::nullopt);
   EXPECT_EQ(Drop(2000, absl::Minutes(19)), 20);
 }
@@ -228,7 +228,7 @@ TEST_F(IdleCandidate, IsReportedOnceUntilThereIsAnEvaluationGame) {
   EXPECT_EQ(publish_and_drop(40, absl::Hours(1)), std::nullopt);
   EXPECT_EQ(versions_.candidate(), nullptr);
   versions_.Publish(Weights(60));
-  versions_.AcceptReport(Report("a", 60).Add("p", 4, 0.5));
+  versions_.AcceptReport(Report("a", 60, {{"p", 4, 0.5}}));
   EXPECT_EQ(publish_and_drop(80, absl::Hours(2)), 80);
 }
 
