@@ -50,7 +50,7 @@ struct RoundPlayerOptions {
 // has its own.
 class RoundPlayer {
  public:
-  // What the player uses. Nothing is owned, and all of it must outlive the player.
+  // The objects that the player uses and does not own. They must outlive the player.
   struct Parts {
     ActorState& state;
     CandidateGames& candidate;

@@ -59,7 +59,7 @@ class LearnerRole {
   // The state of the shards that it draws from.
   std::vector<PeerState> peers() const;
 
-  // What an operator should know and no figure says, since the last call: one line each.
+  // The warnings for the operator since the last call, one line each.
   std::vector<std::string> TakeWarnings();
 
   // The number of updates of the run, including those before a restart.

@@ -96,8 +96,8 @@ class ScoredVersions {
   std::vector<ScoredVersion> scored_ ABSL_GUARDED_BY(mutex_);  // since the last TakeScored
   uint64_t scored_count_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  // Whether the candidate was named or got a game since the last DropIfIdle, and the time and the
-  // number of all games at the latest DropIfIdle for which that was so.
+  // Whether the candidate was named or got a game since the last DropIfIdle. The next DropIfIdle
+  // then remembers its time and number of games.
   bool moved_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time idle_since_ ABSL_GUARDED_BY(mutex_);
   double idle_games_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -120,8 +120,8 @@ TEST(ScoredVersions, TellWhichScoresHaveChanged) {
   EXPECT_DOUBLE_EQ(changed[0].score.mean_return, 0.25);
 }
 
-// Actors play at random and send reports of which some are lost, come twice, or come late. Whatever
-// happens to the reports, a score is the mean of the games in the last report of each actor.
+// Actors play at random and send reports, some of which are lost, come twice, or come late. In
+// every case a score is the mean of the games in each actor's report with the most games.
 TEST(ScoredVersions, LostRepeatedAndLateReportsDoNotChangeAScore) {
   for (uint32_t seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);
