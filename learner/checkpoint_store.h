@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_LEARNER_CHECKPOINT_STORE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ struct KeptCheckpoint {
 // A checkpoint to keep.
 struct ScoredCheckpoint {
   v1::CheckpointManifest manifest;
-  std::string bytes;  // the file
+  std::shared_ptr<const std::string> bytes;  // the file
 };
 
 // The most checkpoints to keep.

@@ -22,6 +22,7 @@
 #include "absl/time/time.h"
 #include "actor/role/actor_state.h"
 #include "actor/role/assigned_programs.h"
+#include "actor/role/candidate_games.h"
 #include "actor/role/learner_client.h"
 #include "actor/role/metrics.h"
 #include "actor/role/play_block.h"
@@ -68,6 +69,17 @@ uint64_t RunOf(const std::string& unique_name, uint64_t seed) {
   return run;
 }
 
+// The networks of a checkpoint file that the learner has sent.
+absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> ReadNetwork(const std::string& bytes) {
+  const absl::StatusOr<Checkpoint> checkpoint = ParseCheckpoint(bytes, "the learner's weights");
+  if (!checkpoint.ok()) return checkpoint.status();
+  const absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
+  if (!network.ok()) return network.status();
+  EvaluationOptions options;
+  options.device = HasCuda() ? Device::kCuda : Device::kCpu;
+  return (*network)->Snapshot(options);
+}
+
 }  // namespace
 
 class ActorRole::Impl {
@@ -83,6 +95,7 @@ class ActorRole::Impl {
         run_(RunOf(name_, config.actor().seed())),
         threads_(ThreadCount(reanalyse ? config.reanalyse().threads() : config.actor().threads())),
         state_(config.actor().max_policy_lag()),
+        candidate_(run_),
         metrics_(registry),
         players_left_(static_cast<int>(threads_)) {}
 
@@ -118,7 +131,8 @@ class ActorRole::Impl {
   absl::Status StartSampler();
   LearnerClientHooks Hooks();
   v1::ActorReport Report();
-  absl::Status TakeWeights(uint64_t step, const std::string& bytes);
+  absl::Status TakeWeights(const v1::CheckpointNotice& notice, const std::string& bytes);
+  absl::Status TakeCandidate(const v1::CheckpointNotice& notice, const std::string& bytes);
   void PlayOn(uint32_t thread);
   void Tick();
 
@@ -131,6 +145,7 @@ class ActorRole::Impl {
   const uint64_t run_;
   const uint32_t threads_;
   ActorState state_;
+  CandidateGames candidate_;
   ActorMetrics metrics_;
   std::unique_ptr<ReplayWriter> writer_;
   std::unique_ptr<ReplaySampler> sampler_;
@@ -220,6 +235,7 @@ LearnerClientHooks ActorRole::Impl::Hooks() {
                      const v1::ActorOrders& orders) {
                 if (status.ok()) {
                   state_.SetOrders(orders, absl::Now());
+                  candidate_.SetOrders(orders);
                 } else {
                   state_.PutBackOutcomes(report);
                 }
@@ -232,8 +248,13 @@ LearnerClientHooks ActorRole::Impl::Hooks() {
                 return absl::OkStatus();
               },
           .wants_weights = [this] { return state_.WantsNetwork(); },
-          .weights = [this](uint64_t step,
-                            const std::string& bytes) { return TakeWeights(step, bytes); }};
+          .weights = [this](const v1::CheckpointNotice& notice,
+                            const std::string& bytes) { return TakeWeights(notice, bytes); },
+          .wanted_candidate = [this] { return candidate_.Wanted(); },
+          .candidate_weights =
+              [this](const v1::CheckpointNotice& notice, const std::string& bytes) {
+                return TakeCandidate(notice, bytes);
+              }};
 }
 
 v1::ActorReport ActorRole::Impl::Report() {
@@ -253,19 +274,24 @@ v1::ActorReport ActorRole::Impl::Report() {
   report.set_trouble(writer_->trouble().substr(0, 200));
   report.set_rss_bytes(ResidentBytes());
   state_.TakeOutcomes(report);
+  candidate_.Describe(report);
   return report;
 }
 
-absl::Status ActorRole::Impl::TakeWeights(uint64_t step, const std::string& bytes) {
-  const absl::StatusOr<Checkpoint> checkpoint = ParseCheckpoint(bytes, "the learner's weights");
-  if (!checkpoint.ok()) return checkpoint.status();
-  const absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
+absl::Status ActorRole::Impl::TakeWeights(const v1::CheckpointNotice& notice,
+                                          const std::string& bytes) {
+  absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> network = ReadNetwork(bytes);
   if (!network.ok()) return network.status();
-  EvaluationOptions options;
-  options.device = HasCuda() ? Device::kCuda : Device::kCpu;
-  absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> snapshot = (*network)->Snapshot(options);
-  if (!snapshot.ok()) return snapshot.status();
-  state_.SetNetwork(*std::move(snapshot), step);
+  candidate_.SetNetwork(*network, notice);
+  state_.SetNetwork(*std::move(network), notice.step());
+  return absl::OkStatus();
+}
+
+absl::Status ActorRole::Impl::TakeCandidate(const v1::CheckpointNotice& notice,
+                                            const std::string& bytes) {
+  absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> network = ReadNetwork(bytes);
+  if (!network.ok()) return network.status();
+  candidate_.SetNetwork(*std::move(network), notice);
   return absl::OkStatus();
 }
 
@@ -273,12 +299,13 @@ void ActorRole::Impl::PlayOn(uint32_t thread) {
   const uint32_t games =
       reanalyse_ ? config_.reanalyse().games_in_flight() : config_.actor().games_in_flight();
   // One round of games of each thread may be on its way while the thread plays the next.
-  RoundPlayer player({.thread = thread,
-                      .games = games,
-                      .run = run_,
-                      .spool_bytes = config_.actor().spool_bytes(),
-                      .most_held_back = uint64_t{games} * threads_},
-                     state_, *writer_, sampler_.get());
+  RoundPlayer player(
+      {.thread = thread,
+       .games = games,
+       .run = run_,
+       .spool_bytes = config_.actor().spool_bytes(),
+       .most_held_back = uint64_t{games} * threads_},
+      {.state = state_, .candidate = candidate_, .writer = *writer_, .sampler = sampler_.get()});
   const absl::Status status = player.Run(stop_);
   const absl::MutexLock lock(&mutex_);
   if (!status.ok()) status_ = status;

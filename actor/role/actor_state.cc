@@ -84,26 +84,12 @@ void ActorState::AddOutcome(const std::string& program, uint64_t games, double s
   outcome.sum += sum;
 }
 
-void ActorState::AddEvaluation(const std::string& program, uint64_t step, const Evaluation& added) {
-  if (added.games == 0) return;
-  Evaluation& all = evaluations_[{program, step}];
-  all.games += added.games;
-  all.mean_return += added.games * (added.mean_return - all.mean_return) / all.games;
-  all.latest_return = added.latest_return;
-}
-
-void ActorState::AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> self_play,
-                          absl::Span<const v1::Trajectory> evaluations) {
+void ActorState::AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> self_play) {
   const absl::MutexLock lock(&mutex_);
   figures_.stats.Add(stats);
   for (const v1::Trajectory& game : self_play) {
     const double value = TotalReturn(game).share();
     AddOutcome(game.program_sha256(), 1, value, value);
-  }
-  for (const v1::Trajectory& game : evaluations) {
-    const double value = TotalReturn(game).share();
-    AddEvaluation(game.program_sha256(), game.network_step(),
-                  {.games = 1, .mean_return = value, .latest_return = value});
   }
 }
 
@@ -159,15 +145,6 @@ void ActorState::TakeOutcomes(v1::ActorReport& report) {
     reported.set_best_return(outcome.best);
   }
   outcomes_.clear();
-  for (const auto& [key, evaluation] : evaluations_) {
-    v1::ActorReport::Evaluation& reported = *report.add_evaluations();
-    reported.set_program_sha256(key.first);
-    reported.set_network_step(key.second);
-    reported.set_policy_return(evaluation.latest_return);
-    reported.set_games(evaluation.games);
-    reported.set_mean_return(evaluation.mean_return);
-  }
-  evaluations_.clear();
   for (auto& [program, shown] : shown_) {
     if (shown != Shown::kHandedOver) continue;
     report.add_demonstrated(program);
@@ -180,12 +157,6 @@ void ActorState::PutBackOutcomes(const v1::ActorReport& report) {
   for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
     AddOutcome(outcome.program_sha256(), outcome.games(),
                outcome.mean_return() * static_cast<double>(outcome.games()), outcome.best_return());
-  }
-  for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
-    AddEvaluation(evaluation.program_sha256(), evaluation.network_step(),
-                  {.games = evaluation.games(),
-                   .mean_return = evaluation.mean_return(),
-                   .latest_return = evaluation.policy_return()});
   }
   for (const std::string& program : report.demonstrated()) shown_[program] = Shown::kHandedOver;
 }

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -66,11 +65,9 @@ class ActorState {
   // Returns the inputs of the next round, or nullopt if the thread must wait for the learner.
   std::optional<RoundInputs> NextRound(absl::Time now);
 
-  // Adds a round's figures. The next report tells the learner the returns of self-play games and of
-  // evaluation games. Pass empty spans for stored games that were
-  // searched again.
-  void AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> self_play,
-                absl::Span<const v1::Trajectory> evaluations);
+  // Adds a round's figures. The next report tells the learner the returns of the self-play games.
+  // Pass no games if they are evaluation games, or stored games that were searched again.
+  void AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> self_play);
   void AddSeconds(double waiting, double writing);
 
   // Sets the reason why a thread waits; kNothing if it does not.
@@ -94,8 +91,8 @@ class ActorState {
   uint64_t network_step() const;
   uint64_t policy_lag() const;
 
-  // TakeOutcomes moves the outcomes, evaluations and demonstrations since the last call into a
-  // report. PutBackOutcomes undoes that if the report did not arrive.
+  // TakeOutcomes moves the outcomes and demonstrations since the last call into a report.
+  // PutBackOutcomes undoes that if the report did not arrive.
   void TakeOutcomes(v1::ActorReport& report);
   void PutBackOutcomes(const v1::ActorReport& report);
 
@@ -108,16 +105,8 @@ class ActorState {
   // The state of a program's demonstrations: a thread plays them; the writer has them and the next
   // report will say so; a report has said so.
   enum class Shown : uint8_t { kTaken, kHandedOver, kReported };
-  // The evaluation games of a program with one version of the weights.
-  struct Evaluation {
-    uint32_t games = 0;
-    double mean_return = 0;
-    double latest_return = 0;
-  };
 
   void AddOutcome(const std::string& program, uint64_t games, double sum, double best)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AddEvaluation(const std::string& program, uint64_t step, const Evaluation& added)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t Lag() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return newest_step_ > inputs_.step ? newest_step_ - inputs_.step : 0;
@@ -132,9 +121,7 @@ class ActorState {
   std::string learner_trouble_ ABSL_GUARDED_BY(mutex_);
   PlayFigures figures_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);  // by program
-  std::map<std::pair<std::string, uint64_t>, Evaluation> evaluations_
-      ABSL_GUARDED_BY(mutex_);                                     // by program and step
-  std::map<uint32_t, PlayBlock> blocked_ ABSL_GUARDED_BY(mutex_);  // by thread
+  std::map<uint32_t, PlayBlock> blocked_ ABSL_GUARDED_BY(mutex_);    // by thread
 
   std::vector<uint32_t> undemonstrated_ ABSL_GUARDED_BY(mutex_);  // programs, from the orders
   std::map<std::string, Shown> shown_ ABSL_GUARDED_BY(mutex_);    // by program

@@ -118,7 +118,7 @@ TEST_F(ActorStateTest, ALearnerThatIsAwayIsWaitedForAfterAWhile) {
 }
 
 TEST_F(ActorStateTest, OutcomesThatDidNotArriveAreReportedWithTheNext) {
-  state_.AddRound({}, {GameOf("p", 0.25), GameOf("p", 0.75)}, {});
+  state_.AddRound({}, {GameOf("p", 0.25), GameOf("p", 0.75)});
   v1::ActorReport report;
   state_.TakeOutcomes(report);
   ASSERT_EQ(report.outcomes_size(), 1);
@@ -126,48 +126,12 @@ TEST_F(ActorStateTest, OutcomesThatDidNotArriveAreReportedWithTheNext) {
   EXPECT_DOUBLE_EQ(report.outcomes(0).mean_return(), 0.5);
   EXPECT_DOUBLE_EQ(report.outcomes(0).best_return(), 0.75);
   state_.PutBackOutcomes(report);
-  state_.AddRound({}, {GameOf("p", 2)}, {});
+  state_.AddRound({}, {GameOf("p", 2)});
   v1::ActorReport next;
   state_.TakeOutcomes(next);
   EXPECT_EQ(next.outcomes(0).games(), 3);
   EXPECT_DOUBLE_EQ(next.outcomes(0).mean_return(), 1);
   EXPECT_DOUBLE_EQ(next.outcomes(0).best_return(), 2);
-}
-
-TEST_F(ActorStateTest, ReportsTheEvaluationsOfEachVersionOfTheWeights) {
-  const auto evaluation = [](const std::string& program, uint64_t step, double value) {
-    v1::Trajectory game = GameOf(program, value);
-    game.set_network_step(step);
-    return game;
-  };
-  state_.AddRound({}, {},
-                  {evaluation("p", 4, 0.75), evaluation("p", 4, 0.25), evaluation("q", 4, 0.5)});
-  v1::ActorReport report;
-  state_.TakeOutcomes(report);
-  EXPECT_EQ(report.outcomes_size(), 0);
-  ASSERT_EQ(report.evaluations_size(), 2);
-  EXPECT_EQ(report.evaluations(0).games(), 2);
-  EXPECT_EQ(report.evaluations(0).mean_return(), 0.5);
-  EXPECT_EQ(report.evaluations(0).policy_return(), 0.25);
-  // Before the report is put back, one program gets evaluations by the same and by newer weights.
-  state_.AddRound({}, {}, {evaluation("p", 4, 1)});
-  state_.AddRound({}, {}, {evaluation("p", 6, 0.75)});
-  state_.PutBackOutcomes(report);
-  v1::ActorReport next;
-  state_.TakeOutcomes(next);
-  ASSERT_EQ(next.evaluations_size(), 3);
-  EXPECT_EQ(next.evaluations(0).program_sha256(), "p");
-  EXPECT_EQ(next.evaluations(0).network_step(), 4);
-  EXPECT_EQ(next.evaluations(0).games(), 3);
-  // (0.75 + 0.25 + 1) / 3
-  EXPECT_DOUBLE_EQ(next.evaluations(0).mean_return(), 2.0 / 3);
-  EXPECT_EQ(next.evaluations(1).network_step(), 6);
-  EXPECT_EQ(next.evaluations(1).policy_return(), 0.75);
-  EXPECT_EQ(next.evaluations(2).program_sha256(), "q");
-  EXPECT_EQ(next.evaluations(2).policy_return(), 0.5);
-  v1::ActorReport last;
-  state_.TakeOutcomes(last);
-  EXPECT_EQ(last.evaluations_size(), 0);
 }
 
 TEST_F(ActorStateTest, ShowsEachProgramOnceAndSaysSoUntilTheLearnerKnows) {

@@ -98,6 +98,7 @@ class LearnerClient::Impl {
   absl::Status Assign();
   void WatchAgainAndAgain();
   absl::Status FetchWeights(const v1::CheckpointNotice& notice);
+  absl::Status FetchCandidate();
   absl::Status Fetch(Thread thread, const std::string& sha256, uint64_t bytes, Partial& partial);
   void SetWatch(CheckpointWatch* watch);
   void NoteCall(const absl::Status& status);
@@ -119,7 +120,9 @@ class LearnerClient::Impl {
 
   // Used by the watcher only.
   std::string have_sha256_;
+  std::string lost_candidate_;  // SHA-256 of a candidate that the learner no longer has
   Partial partial_weights_;
+  Partial partial_candidate_;
 
   mutable absl::Mutex mutex_;
   grpc::ClientContext* running_[2] ABSL_GUARDED_BY(mutex_) = {nullptr, nullptr};
@@ -257,6 +260,10 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
         const absl::MutexLock lock(&mutex_);
         figures_.notices += notices - std::exchange(noted, notices);
       }
+      if (const absl::Status status = FetchCandidate(); !status.ok()) {
+        NoteWeights(status);
+        break;
+      }
       if (!wanted.has_value() || !options_.fetch_weights ||
           (hooks_.wants_weights && !hooks_.wants_weights())) {
         continue;
@@ -293,9 +300,26 @@ absl::Status LearnerClient::Impl::FetchWeights(const v1::CheckpointNotice& notic
   }
   MMZ_RETURN_IF_ERROR(status);
   const Partial whole = std::exchange(partial_weights_, {});
-  MMZ_RETURN_IF_ERROR(hooks_.weights(notice.step(), whole.bytes));
+  MMZ_RETURN_IF_ERROR(hooks_.weights(notice, whole.bytes));
   have_sha256_ = notice.sha256();
   return absl::OkStatus();
+}
+
+// Fetches the candidate's weights if they are wanted. OK if the learner no longer has them, because
+// its next orders will name another candidate.
+absl::Status LearnerClient::Impl::FetchCandidate() {
+  if (!hooks_.wanted_candidate) return absl::OkStatus();
+  const std::optional<v1::CheckpointNotice> wanted = hooks_.wanted_candidate();
+  if (!wanted.has_value() || wanted->sha256() == lost_candidate_) return absl::OkStatus();
+  const absl::Status status =
+      Fetch(kWatcher, wanted->sha256(), wanted->bytes(), partial_candidate_);
+  if (absl::IsNotFound(status)) {
+    lost_candidate_ = wanted->sha256();
+    return absl::OkStatus();
+  }
+  MMZ_RETURN_IF_ERROR(status);
+  const Partial whole = std::exchange(partial_candidate_, {});
+  return hooks_.candidate_weights(*wanted, whole.bytes);
 }
 
 // Fetches the rest of a file of `bytes` bytes into `partial`. After an error `partial` keeps what

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -54,7 +55,14 @@ struct LearnerClientHooks {
 
   // Gets newer weights: a checkpoint file whose SHA-256 was verified. After an error the client
   // fetches weights again after a pause.
-  std::function<absl::Status(uint64_t step, const std::string& bytes)> weights;
+  std::function<absl::Status(const v1::CheckpointNotice& notice, const std::string& bytes)> weights;
+
+  // Returns the candidate whose weights to fetch now; nullopt: none. Not set: always none.
+  std::function<std::optional<v1::CheckpointNotice>()> wanted_candidate;
+
+  // Gets the candidate's weights, as `weights` does.
+  std::function<absl::Status(const v1::CheckpointNotice& notice, const std::string& bytes)>
+      candidate_weights;
 };
 
 // Totals since the client was made.

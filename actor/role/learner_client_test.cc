@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -130,12 +131,35 @@ struct Brought {
                   return absl::OkStatus();
                 },
             .weights =
-                [this](uint64_t step, const std::string& bytes) {
+                [this](const v1::CheckpointNotice& notice, const std::string& bytes) {
                   const absl::MutexLock lock(&mutex);
-                  steps.push_back(step);
+                  steps.push_back(notice.step());
                   weights = bytes;
                   return absl::OkStatus();
+                },
+            .wanted_candidate =
+                [this] {
+                  const absl::MutexLock lock(&mutex);
+                  return candidate;
+                },
+            .candidate_weights =
+                [this](const v1::CheckpointNotice& notice, const std::string& bytes) {
+                  const absl::MutexLock lock(&mutex);
+                  EXPECT_EQ(notice.sha256(), candidate->sha256());
+                  candidate_weights = bytes;
+                  candidate.reset();
+                  return absl::OkStatus();
                 }};
+  }
+
+  // Makes the client fetch this file as the weights of a candidate.
+  void WantCandidate(const std::string& file) {
+    v1::CheckpointNotice notice;
+    notice.set_step(7);
+    notice.set_sha256(Sha256(file));
+    notice.set_bytes(file.size());
+    const absl::MutexLock lock(&mutex);
+    candidate = notice;
   }
 
   bool AwaitWeights(const std::string& wanted) {
@@ -157,6 +181,8 @@ struct Brought {
   std::string program ABSL_GUARDED_BY(mutex);
   std::vector<uint64_t> steps ABSL_GUARDED_BY(mutex);
   std::string weights ABSL_GUARDED_BY(mutex);
+  std::optional<v1::CheckpointNotice> candidate ABSL_GUARDED_BY(mutex);  // that is wanted
+  std::string candidate_weights ABSL_GUARDED_BY(mutex);
 };
 
 class LearnerClientTest : public ::testing::Test {
@@ -199,6 +225,40 @@ TEST_F(LearnerClientTest, BringsWeightsAndPrograms) {
   // changed.
   const absl::MutexLock learner_lock(&learner_.mutex);
   EXPECT_EQ(learner_.offsets.size(), 3);
+}
+
+TEST_F(LearnerClientTest, BringsTheWeightsOfACandidateBesideTheNewest) {
+  Serve();
+  const auto client = Connect();
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
+  brought_.WantCandidate("a program");  // a file that this learner has besides the newest weights
+  EXPECT_TRUE(Await([&] {
+    const absl::MutexLock lock(&brought_.mutex);
+    return brought_.candidate_weights == "a program";
+  }));
+  const absl::MutexLock lock(&brought_.mutex);
+  EXPECT_THAT(brought_.steps, ElementsAre(1));
+}
+
+TEST_F(LearnerClientTest, ACandidateThatTheLearnerNoLongerHasIsAskedForOnce) {
+  Serve();
+  const auto client = Connect();
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
+  EXPECT_TRUE(brought_.AwaitVersion(1));
+  brought_.WantCandidate("weights that are gone");
+  const auto fetches = [&] {
+    const absl::MutexLock lock(&learner_.mutex);
+    return learner_.offsets.size();
+  };
+  EXPECT_TRUE(Await([&] { return fetches() == 3; }));
+  {
+    const absl::MutexLock lock(&learner_.mutex);
+    learner_.step = 2;
+    learner_.weights = "weights of step 2";
+  }
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 2"));
+  EXPECT_EQ(fetches(), 4);
+  EXPECT_EQ(client->figures().trouble, "");
 }
 
 TEST_F(LearnerClientTest, AFetchThatIsCutGoesOnWhereItWas) {

@@ -1,6 +1,5 @@
 #include "actor/role/round_player.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,12 +33,12 @@ constexpr absl::Duration kDrawPatience = absl::Milliseconds(500);
 
 }  // namespace
 
-RoundPlayer::RoundPlayer(const RoundPlayerOptions& options, ActorState& state, ReplayWriter& writer,
-                         ReplaySampler* sampler)
+RoundPlayer::RoundPlayer(const RoundPlayerOptions& options, const Parts& parts)
     : options_(options),
-      state_(state),
-      writer_(writer),
-      sampler_(sampler),
+      state_(parts.state),
+      candidate_(parts.candidate),
+      writer_(parts.writer),
+      sampler_(parts.sampler),
       random_(options.run + options.thread) {}
 
 RoundPlayer::~RoundPlayer() = default;
@@ -58,11 +57,12 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
     } else if (writer_.held_back() > options_.most_held_back) {
       block = HeldBackBlock();
     } else {
-      MMZ_RETURN_IF_ERROR(PrepareFor(*inputs));
-      const absl::StatusOr<bool> shown = Demonstrate(stop);
+      const absl::StatusOr<bool> shown = Demonstrate(*inputs->assigned, stop);
       if (!shown.ok()) return shown.status();
       if (*shown) continue;
-      round = sampler_ == nullptr ? NewGames() : StoredGames(block);
+      absl::StatusOr<Round> next = NextRound(*inputs, block);
+      if (!next.ok()) return next.status();
+      round = *std::move(next);
     }
     state_.SetBlocked(options_.thread, block);
     if (round.tasks.empty()) {
@@ -73,6 +73,21 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
     PlayRound(round, stop);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Round> RoundPlayer::NextRound(RoundInputs inputs, PlayBlock& why_none) {
+  if (sampler_ != nullptr) {
+    MMZ_RETURN_IF_ERROR(PrepareFor(inputs));
+    return StoredGames(why_none);
+  }
+  const std::optional<CandidateRound> evaluation =
+      candidate_.NextRound(inputs.assigned->assignment.evaluated_share(), options_.games);
+  if (evaluation.has_value()) {
+    inputs.network = evaluation->network;
+    inputs.step = evaluation->candidate.step();
+  }
+  MMZ_RETURN_IF_ERROR(PrepareFor(inputs));
+  return evaluation.has_value() ? EvaluationGames(*evaluation) : NewGames();
 }
 
 absl::Status RoundPlayer::PrepareFor(const RoundInputs& inputs) {
@@ -91,9 +106,9 @@ absl::Status RoundPlayer::PrepareFor(const RoundInputs& inputs) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> RoundPlayer::Demonstrate(const absl::Notification& stop) {
+absl::StatusOr<bool> RoundPlayer::Demonstrate(const AssignedPrograms& assigned,
+                                              const absl::Notification& stop) {
   if (sampler_ != nullptr) return false;
-  const AssignedPrograms& assigned = *inputs_.assigned;
   const PlayedProgram* program = state_.TakeUndemonstrated(assigned);
   if (program == nullptr) return false;
   state_.SetBlocked(options_.thread, ShowingBlock());
@@ -125,22 +140,20 @@ TaskMaker RoundPlayer::MakeTasks() {
 
 Round RoundPlayer::NewGames() {
   const ProgramSet& programs = inputs_.assigned->programs;
-  const double evaluated_share = inputs_.assigned->assignment.evaluated_share();
-  Round round;
-  for (uint32_t g = 0; g < options_.games; ++g) {
-    if (random_.Unit() < evaluated_share) ++round.evaluations;
-  }
   TaskMaker maker = MakeTasks();
-  for (size_t e = 0; e < round.evaluations; ++e) {
-    // The programs take turns. Other threads and processes start at other programs.
-    const uint64_t turn = options_.run + options_.thread + evaluations_++;
-    maker.AddEvaluation(programs[turn % programs.size()]);
-  }
-  while (maker.tasks().size() < options_.games) {
+  for (uint32_t g = 0; g < options_.games; ++g) {
     maker.AddSelfPlay(programs[DrawProgram(inputs_.program_weights, programs.size(), random_)]);
   }
-  round.tasks = std::move(maker).Take();
-  return round;
+  return {.tasks = std::move(maker).Take()};
+}
+
+Round RoundPlayer::EvaluationGames(const CandidateRound& round) {
+  const ProgramSet& programs = inputs_.assigned->programs;
+  TaskMaker maker = MakeTasks();
+  for (uint32_t g = 0; g < options_.games; ++g) {
+    maker.AddEvaluation(programs[(round.first_program + g) % programs.size()]);
+  }
+  return {.tasks = std::move(maker).Take(), .candidate_sha256 = round.candidate.sha256()};
 }
 
 Round RoundPlayer::StoredGames(PlayBlock& why_none) {
@@ -172,20 +185,10 @@ void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) 
   const std::vector<v1::Trajectory> games =
       play_->Play(round.tasks, inputs_.step, [&stop] { return stop.HasBeenNotified(); });
   const bool is_new = sampler_ == nullptr;
-  if (is_new) {
-    // The games have the order of the tasks, but a stop leaves some out. So the end of the
-    // evaluation games is found by their ids.
-    const auto tasks = absl::MakeConstSpan(round.tasks).first(round.evaluations);
-    const auto self_play = std::find_if_not(games.begin(), games.end(), [&](const auto& game) {
-      return std::any_of(tasks.begin(), tasks.end(),
-                         [&](const GameTask& task) { return task.id == game.id(); });
-    });
-    const auto evaluations = static_cast<size_t>(self_play - games.begin());
-    state_.AddRound(play_->TakeStats(), absl::MakeConstSpan(games).subspan(evaluations),
-                    absl::MakeConstSpan(games).first(evaluations));
-  } else {
-    state_.AddRound(play_->TakeStats(), {}, {});
-  }
+  const bool evaluates = !round.candidate_sha256.empty();
+  if (evaluates) candidate_.AddRound(round.candidate_sha256, games);
+  state_.AddRound(play_->TakeStats(), is_new && !evaluates ? absl::MakeConstSpan(games)
+                                                           : absl::Span<const v1::Trajectory>());
   const absl::Time start = absl::Now();
   for (const v1::Trajectory& game : games) {
     // The result is false only during a stop, or for a game that no shard would accept.

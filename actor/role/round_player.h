@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +14,8 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "actor/role/actor_state.h"
+#include "actor/role/assigned_programs.h"
+#include "actor/role/candidate_games.h"
 #include "actor/role/play_block.h"
 #include "actor/self_play.h"
 #include "actor/task_maker.h"
@@ -27,9 +30,8 @@ namespace mallocmuzero {
 struct Round {
   std::vector<GameTask> tasks;
 
-  // The number of evaluation games, which come first in `tasks`. They measure the policy: they do
-  // not explore and search every decision.
-  size_t evaluations = 0;
+  // SHA-256 of the candidate that all of the games evaluate; empty if they are no evaluation games.
+  std::string candidate_sha256;
 };
 
 // The settings of one thread.
@@ -48,10 +50,16 @@ struct RoundPlayerOptions {
 // has its own.
 class RoundPlayer {
  public:
-  // `state`, `writer` and `sampler` are not owned and must outlive the player. If `sampler` is not
-  // null, the player searches games drawn from it again instead of playing new ones.
-  RoundPlayer(const RoundPlayerOptions& options, ActorState& state, ReplayWriter& writer,
-              ReplaySampler* sampler);
+  // The objects that the player uses and does not own. They must outlive the player.
+  struct Parts {
+    ActorState& state;
+    CandidateGames& candidate;
+    ReplayWriter& writer;
+
+    // Not null: the player searches games drawn from it again instead of playing new ones.
+    ReplaySampler* sampler = nullptr;
+  };
+  RoundPlayer(const RoundPlayerOptions& options, const Parts& parts);
   ~RoundPlayer();
 
   // Plays until `stop` and gives up games in flight then. An error ends it early, such as a lack of
@@ -59,12 +67,16 @@ class RoundPlayer {
   absl::Status Run(const absl::Notification& stop);
 
  private:
-  absl::Status PrepareFor(const RoundInputs& inputs);
   // Plays demonstrations of a program for which the learner wants them. Returns false if there is
   // no such program.
-  absl::StatusOr<bool> Demonstrate(const absl::Notification& stop);
+  absl::StatusOr<bool> Demonstrate(const AssignedPrograms& assigned,
+                                   const absl::Notification& stop);
+  // The next round; without games for the reason in `why_none`.
+  absl::StatusOr<Round> NextRound(RoundInputs inputs, PlayBlock& why_none);
+  absl::Status PrepareFor(const RoundInputs& inputs);
   TaskMaker MakeTasks();
   Round NewGames();
+  Round EvaluationGames(const CandidateRound& round);
   // Draws stored games that were searched with older weights than the current ones, each at most
   // once. If there are none, `why_none` says why.
   Round StoredGames(PlayBlock& why_none);
@@ -72,11 +84,11 @@ class RoundPlayer {
 
   const RoundPlayerOptions options_;
   ActorState& state_;
+  CandidateGames& candidate_;
   ReplayWriter& writer_;
   ReplaySampler* const sampler_;
   Random random_;
-  uint64_t games_ = 0;        // games that were given an id
-  uint64_t evaluations_ = 0;  // evaluation games among them
+  uint64_t games_ = 0;  // games that were given an id
 
   // The inputs of the last round and the player made for them.
   RoundInputs inputs_;

@@ -222,9 +222,9 @@ LearnerClientHooks SyntheticActors::Impl::Hooks(Actor& actor) {
             return actor.wants_weights;
           },
       .weights =
-          [&actor](uint64_t step, const std::string& /*bytes*/) {
+          [&actor](const v1::CheckpointNotice& notice, const std::string& /*bytes*/) {
             const absl::MutexLock lock(&actor.mutex);
-            actor.step = step;
+            actor.step = notice.step();
             actor.wants_weights = false;
             return absl::OkStatus();
           }};

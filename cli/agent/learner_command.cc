@@ -57,7 +57,8 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
              .health = [role] { return role->health(); },
              // It has its run and serves weights as soon as it has started.
              .ready = [role] { return role->status(); },
-             .peers = [role] { return role->peers(); }};
+             .peers = [role] { return role->peers(); },
+             .take_warnings = [role] { return role->TakeWarnings(); }};
        }});
 }
 

@@ -82,6 +82,9 @@ absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
     for (const PeerLog::Line& line : peers.Note(role.peers(), absl::Now())) {
       Log(line.level, name, line.text);
     }
+    for (const std::string& warning : role.take_warnings()) {
+      Log(LogLevel::kWarning, name, warning);
+    }
     const absl::Status status = role.status();
     if (!status.ok()) return status;
   }

@@ -75,6 +75,11 @@ struct RunningRole {
 
   // The roles that it needs, so that the log tells when they go away and come back.
   std::function<std::vector<PeerState>()> peers = [] { return std::vector<PeerState>(); };
+
+  // Lines to log as warnings, since the last call.
+  std::function<std::vector<std::string>()> take_warnings = [] {
+    return std::vector<std::string>();
+  };
 };
 
 struct RoleOptions {

@@ -301,6 +301,18 @@ def play() -> Row:
                 [query(rate("mallocmuzero_replay_updated_priorities_total", JOB), "priorities")],
                 "suffix: /s",
             ),
+            lines(
+                "Scored versions",
+                "Versions of the weights that got a score from evaluation games, in the last hour. "
+                "None for long means that actors do not evaluate.",
+                [
+                    query(
+                        f"sum (increase(mallocmuzero_learner_scored_versions_total{{{JOB}}}[1h]))",
+                        "versions",
+                    )
+                ],
+                "short",
+            ),
         ],
         closed=True,
     )

@@ -23,7 +23,7 @@ constexpr double kLeastRateSeconds = 0.5;
 
 constexpr size_t kMostActors = 100'000;
 constexpr size_t kMostNameBytes = 256;
-constexpr uint32_t kMostEvaluations = 10000;  // games of one program in a report
+constexpr uint32_t kMostEvaluations = 10000;  // an actor's games of one program
 
 // An actor that is silent for longer is forgotten: it has gone or was restarted under another name.
 constexpr absl::Duration kForgetAfter = absl::Minutes(5);
@@ -84,12 +84,12 @@ absl::Status ActorBook::Check(const v1::ActorReport& report) const {
       return Wrong("outcomes", "returns of at most 1e6");
     }
   }
-  for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
-    if (!IsReturn(evaluation.policy_return()) || !IsReturn(evaluation.mean_return())) {
-      return Wrong("evaluations", "returns of at most 1e6");
-    }
+  for (const auto& program : report.candidate_games().programs()) {
+    if (!IsReturn(program.mean_return())) return Wrong("candidate_games", "returns of at most 1e6");
     // One report must not outweigh all games of the other actors in a version's score.
-    if (evaluation.games() > kMostEvaluations) return Wrong("evaluations", "10,000 games or fewer");
+    if (program.games() > kMostEvaluations) {
+      return Wrong("candidate_games", "10,000 games or fewer");
+    }
   }
   return absl::OkStatus();
 }
@@ -129,7 +129,7 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
   actor.report.set_blocked_on(WithoutControls(report.blocked_on()));
   actor.report.set_trouble(WithoutControls(report.trouble()));
   actor.report.clear_outcomes();
-  actor.report.clear_evaluations();
+  actor.report.clear_candidate_games();
   actor.report.clear_demonstrated();
   actor.report.DiscardUnknownFields();
   for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {

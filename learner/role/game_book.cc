@@ -107,16 +107,13 @@ absl::Status GameBook::Accept(const v1::Trajectory& game) {
   return absl::OkStatus();
 }
 
-void GameBook::AcceptReport(const v1::ActorReport& report, uint64_t newest_step, absl::Time now) {
+void GameBook::SetPolicyReturn(size_t program, double policy_return) {
   const absl::MutexLock lock(&mutex_);
-  for (const v1::ActorReport::Evaluation& evaluation : report.evaluations()) {
-    if (programs_.Find(evaluation.program_sha256()) == nullptr) continue;
-    const size_t p = programs_.IndexOf(evaluation.program_sha256());
-    const uint64_t step = evaluation.network_step();
-    if (step < notes_[p].policy_step || step > newest_step) continue;
-    notes_[p].policy_step = step;
-    records_.SetPolicyReturn(p, evaluation.policy_return());
-  }
+  records_.SetPolicyReturn(program, policy_return);
+}
+
+void GameBook::AcceptReport(const v1::ActorReport& report, absl::Time now) {
+  const absl::MutexLock lock(&mutex_);
   for (const std::string& program : report.demonstrated()) {
     if (programs_.Find(program) == nullptr) continue;
     notes_[programs_.IndexOf(program)].demonstration_due = now + kDemonstrationPatience;

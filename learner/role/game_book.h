@@ -49,10 +49,12 @@ class GameBook {
   // program is not in the set; InvalidArgument if it is not a game of the program.
   absl::Status Accept(const v1::Trajectory& game);
 
-  // Takes an actor's report of evaluation games and demonstrations. The evaluation by the newest
-  // weights counts. Evaluations by newer weights than `newest_step` do not count: such weights were
-  // lost when the learner restarted. A reported demonstration is on its way, but not yet taken.
-  void AcceptReport(const v1::ActorReport& report, uint64_t newest_step, absl::Time now);
+  // Takes an actor's report of demonstrations. A reported demonstration is on its way, but not yet
+  // taken.
+  void AcceptReport(const v1::ActorReport& report, absl::Time now);
+
+  // Sets the mean return of a program's evaluation games.
+  void SetPolicyReturn(size_t program, double policy_return);
 
   // Returns the indices of up to `most` programs of which no demonstration was taken and none is on
   // its way. Begins at the `first`-th of them, modulo their number, and wraps around. A
@@ -93,9 +95,8 @@ class GameBook {
  private:
   // Notes on one program, besides its record.
   struct Notes {
-    uint64_t refreshed_games = 0;  // number of games in the baseline in use
-    uint64_t policy_step = 0;      // step of the weights that the record's policy_return is of
-    bool demonstrated = false;     // a demonstration was taken
+    uint64_t refreshed_games = 0;                         // number of games in the baseline in use
+    bool demonstrated = false;                            // a demonstration was taken
     absl::Time demonstration_due = absl::InfinitePast();  // for a reported demonstration
   };
 

@@ -134,23 +134,10 @@ TEST_F(GameBookTest, RemembersTheBestAndGoesOnFromWhatWasSaved) {
             book_->baselines()->at(programs_[0].sha256()).At(0));
 }
 
-TEST_F(GameBookTest, KeepsTheEvaluationByTheNewestWeights) {
-  const std::string program = programs_[0].sha256();
+TEST_F(GameBookTest, KeepsTheReturnOfTheLastEvaluation) {
   EXPECT_FALSE(book_->Describe()[0].has_policy_return());
-  const auto take = [&](const std::string& program, uint64_t step, double value) {
-    v1::ActorReport report;
-    v1::ActorReport::Evaluation& evaluation = *report.add_evaluations();
-    evaluation.set_program_sha256(program);
-    evaluation.set_network_step(step);
-    evaluation.set_policy_return(value);
-    book_->AcceptReport(report, 25, now_);
-  };
-  take(program, 20, 0.5);
-  take(program, 10, 0.25);   // by older weights, from a slow actor
-  take(program, 26, 0.125);  // by weights that were lost with an earlier process of the learner
-  take("another program", 20, 0.75);
-  EXPECT_EQ(book_->Describe()[0].policy_return(), 0.5);
-  take(program, 20, 0.375);
+  book_->SetPolicyReturn(0, 0.5);
+  book_->SetPolicyReturn(0, 0.375);
   EXPECT_EQ(book_->Describe()[0].policy_return(), 0.375);
   v1::TrainState state;
   book_->SaveTo(state);
@@ -183,7 +170,7 @@ TEST_F(GameBookTest, AsksForDemonstrationsAgainThatAnActorHasShownAndThatNeverCa
   v1::ActorReport report;
   report.add_demonstrated(programs_[0].sha256());
   report.add_demonstrated("another program");
-  book_->AcceptReport(report, 0, now_);
+  book_->AcceptReport(report, now_);
   const absl::Time due = now_ + kDemonstrationPatience;
   EXPECT_THAT(book_->Undemonstrated(0, 9, due - absl::Seconds(1)), IsEmpty());
   EXPECT_THAT(book_->Undemonstrated(0, 9, due), ElementsAre(0));

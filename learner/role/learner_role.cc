@@ -20,7 +20,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "env/program_files.h"
 #include "learner/curriculum.h"
 #include "learner/role/actor_book.h"
 #include "learner/role/batch_source.h"
@@ -61,7 +60,7 @@ class LearnerRole::Impl {
         registry_(registry),
         programs_(std::move(programs)),
         actors_(Fingerprints(programs_)),
-        versions_(Fingerprints(programs_)),
+        versions_(Fingerprints(programs_), CandidateOptions(config_)),
         metrics_(registry),
         started_(absl::Now()),
         weights_(ProgramWeights(std::vector<ProgramStanding>(programs_.size()))) {}
@@ -84,6 +83,10 @@ class LearnerRole::Impl {
   absl::Status health() const { return DiskHealth(training_->figures(), absl::Now()); }
   uint64_t step() const { return training_->figures().step; }
   std::vector<PeerState> peers() const { return sampler_->peers(); }
+  std::vector<std::string> TakeWarnings() {
+    const absl::MutexLock lock(&mutex_);
+    return std::exchange(warnings_, {});
+  }
 
  private:
   absl::Status StartTraining();
@@ -126,6 +129,7 @@ class LearnerRole::Impl {
   std::vector<double> weights_ ABSL_GUARDED_BY(mutex_);  // the share of games of each program
   uint64_t reports_ ABSL_GUARDED_BY(mutex_) = 0;
   LearnerRates rates_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::Status LearnerRole::Impl::Start() {
@@ -166,8 +170,8 @@ absl::Status LearnerRole::Impl::StartTraining() {
   TrainingHooks hooks = {
       .publish =
           [this](uint64_t step, std::string bytes) {
-            if (config_.learner().scored_checkpoints() > 0) versions_.Publish(step, bytes);
-            service_->Publish(step, std::move(bytes));
+            auto weights = service_->Publish(step, std::move(bytes));
+            if (config_.learner().evaluated_share() > 0) versions_.Publish(std::move(weights));
           },
       .prioritize = [this](auto drawn, auto errors) { sampler_->UpdatePriorities(drawn, errors); },
       .played =
@@ -210,7 +214,8 @@ absl::Status LearnerRole::Impl::StartTraining() {
 
 absl::Status LearnerRole::Impl::StartServing() {
   service_ = std::make_unique<LearnerService>(
-      security_, [this](const v1::ActorReport& report) { return AcceptReport(report); });
+      security_, [this](const v1::ActorReport& report) { return AcceptReport(report); },
+      [this] { return versions_.candidate(); });
   status_service_ = std::make_unique<RoleStatusService>(security_, [this] { return Describe(); });
   absl::StatusOr<RoleAssignment> assignment = MakeAssignment(config_.learner(), programs_);
   if (!assignment.ok()) return assignment.status();
@@ -291,6 +296,7 @@ LearnerFigures LearnerRole::Impl::Figures() {
   figures.make_seconds = batches_->make_seconds();
   figures.refused_rows = batches_->refused_rows();
   figures.games_seen = book_->taken();
+  figures.scored_versions = versions_.scored();
   figures.blocked_on = Blocked(figures.training).on;
   return figures;
 }
@@ -299,7 +305,10 @@ void LearnerRole::Impl::Tick() {
   const LearnerFigures figures = Figures();
   metrics_.Update(figures);
   const absl::Time now = absl::Now();
+  const std::optional<uint64_t> dropped = versions_.DropIfIdle(
+      figures.actors.actors - figures.actors.reanalysers, figures.actors.games, now);
   const absl::MutexLock lock(&mutex_);
+  if (dropped.has_value()) warnings_.push_back(NoScoreWarning(*dropped));
   weights_ = figures.program_weights;
   rates_.Add(figures.training, figures.actors, now);
 }
@@ -307,8 +316,10 @@ void LearnerRole::Impl::Tick() {
 absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::AcceptReport(const v1::ActorReport& report) {
   const absl::Time now = absl::Now();
   MMZ_RETURN_IF_ERROR(actors_.Report(report, now));
-  book_->AcceptReport(report, service_->published_step(), now);
-  versions_.AcceptReport(report);
+  book_->AcceptReport(report, now);
+  for (const ScoredVersions::ProgramScore& changed : versions_.AcceptReport(report)) {
+    book_->SetPolicyReturn(changed.program, changed.score.mean_return);
+  }
   v1::ActorOrders orders;
   const absl::MutexLock lock(&mutex_);
   if (config_.learner().demonstration_seconds() > 0) {
@@ -365,18 +376,10 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
 absl::StatusOr<std::unique_ptr<LearnerRole>> LearnerRole::Start(
     v1::ClusterConfig config, uint32_t rank, std::shared_ptr<const Security> security,
     prometheus::Registry& registry) {
-  if (config.learner().listen_address().empty()) {
-    config.mutable_learner()->set_listen_address(config.learner().address());
-  }
-  MMZ_RETURN_IF_ERROR(TakeNetworkOfCheckpoint(*config.mutable_learner()));
+  MMZ_RETURN_IF_ERROR(CompleteLearnerConfig(*config.mutable_learner()));
   MMZ_RETURN_IF_ERROR(CheckLearnerConfig(config, rank, *security));
-  const std::vector<std::string> workloads(config.learner().workloads().begin(),
-                                           config.learner().workloads().end());
-  absl::StatusOr<ProgramSet> programs = LoadPrograms(workloads);
-  if (!programs.ok()) {
-    return absl::Status(programs.status().code(),
-                        absl::StrCat("learner.workloads: ", programs.status().message()));
-  }
+  absl::StatusOr<ProgramSet> programs = LoadWorkloads(config.learner());
+  if (!programs.ok()) return programs.status();
   auto impl = std::make_unique<Impl>(std::move(config), rank, std::move(security), registry,
                                      *std::move(programs));
   MMZ_RETURN_IF_ERROR(impl->Start());
@@ -391,5 +394,6 @@ absl::Status LearnerRole::health() const { return impl_->health(); }
 const std::string& LearnerRole::address() const { return impl_->address(); }
 uint64_t LearnerRole::step() const { return impl_->step(); }
 std::vector<PeerState> LearnerRole::peers() const { return impl_->peers(); }
+std::vector<std::string> LearnerRole::TakeWarnings() { return impl_->TakeWarnings(); }
 
 }  // namespace mallocmuzero

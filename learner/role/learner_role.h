@@ -59,6 +59,9 @@ class LearnerRole {
   // The state of the shards that it draws from.
   std::vector<PeerState> peers() const;
 
+  // The warnings for the operator since the last call, one line each.
+  std::vector<std::string> TakeWarnings();
+
   // The number of updates of the run, including those before a restart.
   uint64_t step() const;
 

@@ -26,7 +26,7 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grp
 }
 
 grpc::Status Superseded() {
-  return {grpc::StatusCode::NOT_FOUND, "no such file; if it was weights, newer ones are here"};
+  return {grpc::StatusCode::NOT_FOUND, "no such file; if it was weights, there are newer ones"};
 }
 
 grpc::Status Ending() { return {grpc::StatusCode::UNAVAILABLE, "the learner is stopping"}; }
@@ -53,11 +53,11 @@ class LearnerService::Watcher final : public grpc::ServerWriteReactor<v1::Checkp
   // Sends the newest notice unless a write is under way or it was sent already.
   void Offer() {
     service_->mutex_.AssertHeld();
-    if (writing_ || finished_ || service_->weights_ == nullptr ||
-        service_->newest_.sha256() == sent_sha256_) {
+    if (writing_ || finished_ || service_->newest_ == nullptr ||
+        service_->newest_->notice.sha256() == sent_sha256_) {
       return;
     }
-    notice_ = service_->newest_;
+    notice_ = service_->newest_->notice;
     sent_sha256_ = notice_.sha256();
     writing_ = true;
     StartWrite(&notice_);
@@ -137,7 +137,7 @@ class LearnerService::Sender final : public grpc::ServerWriteReactor<v1::FetchRe
       Finish(grpc::Status::OK);
       return;
     }
-    if (const grpc::Status status = service_->MaySend(file_.version, size); !status.ok()) {
+    if (const grpc::Status status = service_->MaySend(file_.number, size); !status.ok()) {
       Finish(status);
       return;
     }
@@ -165,9 +165,10 @@ class Refusal final : public grpc::ServerWriteReactor<Response> {
 }  // namespace
 
 LearnerService::LearnerService(std::shared_ptr<const Security> security, Reported reported,
-                               uint64_t most_held_bytes)
+                               Candidate candidate, uint64_t most_held_bytes)
     : security_(std::move(security)),
       reported_(std::move(reported)),
+      candidate_(std::move(candidate)),
       most_held_bytes_(most_held_bytes) {}
 
 LearnerService::~LearnerService() = default;
@@ -179,18 +180,19 @@ void LearnerService::SetAssignment(v1::Assignment assignment, Files programs) {
   programs_ = std::move(programs);
 }
 
-void LearnerService::Publish(uint64_t step, std::string bytes) {
-  v1::CheckpointNotice notice;
-  notice.set_step(step);
-  notice.set_sha256(Sha256(bytes));
-  notice.set_bytes(bytes.size());
-  auto weights = std::make_shared<const std::string>(std::move(bytes));
+std::shared_ptr<const PublishedWeights> LearnerService::Publish(uint64_t step, std::string bytes) {
+  auto weights = std::make_shared<PublishedWeights>();
+  weights->notice.set_step(step);
+  weights->notice.set_sha256(Sha256(bytes));
+  weights->notice.set_bytes(bytes.size());
+  weights->bytes = std::make_shared<const std::string>(std::move(bytes));
+  const std::shared_ptr<const PublishedWeights> candidate = candidate_();
   const absl::MutexLock lock(&mutex_);
-  newest_ = std::move(notice);
-  weights_ = std::move(weights);
-  ++version_;
-  EndNewestTransfers();
+  weights->number = newest_ == nullptr ? 1 : newest_->number + 1;
+  newest_ = weights;
+  EndNewestTransfers(candidate == nullptr ? 0 : candidate->number);
   for (Watcher* watcher : watchers_) watcher->Offer();
+  return weights;
 }
 
 void LearnerService::EndStreams() {
@@ -201,7 +203,7 @@ void LearnerService::EndStreams() {
 
 uint64_t LearnerService::published_step() const {
   const absl::MutexLock lock(&mutex_);
-  return newest_.step();
+  return newest_ == nullptr ? 0 : newest_->notice.step();
 }
 
 size_t LearnerService::watchers() const {
@@ -228,15 +230,17 @@ grpc::ServerWriteReactor<v1::CheckpointNotice>* LearnerService::WatchCheckpoint(
 
 absl::StatusOr<LearnerService::Fetched> LearnerService::Find(
     const v1::FetchRequest& request) const {
+  const std::shared_ptr<const PublishedWeights> candidate = candidate_();
   const absl::MutexLock lock(&mutex_);
   Fetched fetched;
-  if (weights_ != nullptr && request.sha256() == newest_.sha256()) {
-    fetched = {.bytes = weights_, .version = version_};
-  } else if (const auto found = programs_.find(request.sha256()); found != programs_.end()) {
+  if (const auto found = programs_.find(request.sha256()); found != programs_.end()) {
     fetched.bytes = found->second;
-  } else {
-    return FromGrpc(Superseded());
   }
+  for (const auto& weights : {newest_, candidate}) {
+    if (weights == nullptr || weights->notice.sha256() != request.sha256()) continue;
+    fetched = {.bytes = weights->bytes, .number = weights->number};
+  }
+  if (fetched.bytes == nullptr) return FromGrpc(Superseded());
   if (request.offset() > fetched.bytes->size()) {
     return absl::OutOfRangeError("fetch.offset: behind the end of the file");
   }
@@ -244,35 +248,35 @@ absl::StatusOr<LearnerService::Fetched> LearnerService::Find(
 }
 
 void LearnerService::BeginTransfer(const Fetched& file) {
-  if (file.version == 0) return;
+  if (file.number == 0) return;
   const absl::MutexLock lock(&mutex_);
-  Sent& sent = sent_[file.version];
+  Sent& sent = sent_[file.number];
   sent.bytes = file.bytes->size();
   ++sent.transfers;
 }
 
 void LearnerService::EndTransfer(const Fetched& file) {
-  if (file.version == 0) return;
+  if (file.number == 0) return;
   const absl::MutexLock lock(&mutex_);
-  const auto sent = sent_.find(file.version);
+  const auto sent = sent_.find(file.number);
   if (--sent->second.transfers == 0) sent_.erase(sent);
 }
 
 // The transfers of the oldest version always go on, so that every slow actor gets weights in the
-// end.
-void LearnerService::EndNewestTransfers() {
+// end. The newest weights and the candidate are held anyway.
+void LearnerService::EndNewestTransfers(uint64_t candidate) {
   uint64_t held = 0;
-  for (auto& [version, sent] : sent_) {
-    if (version == version_ || sent.ended) continue;
+  for (auto& [number, sent] : sent_) {
+    if (number == newest_->number || number == candidate || sent.ended) continue;
     sent.ended = held > 0 && held + sent.bytes > most_held_bytes_;
     if (!sent.ended) held += sent.bytes;
   }
 }
 
-grpc::Status LearnerService::MaySend(uint64_t version, size_t bytes) {
+grpc::Status LearnerService::MaySend(uint64_t number, size_t bytes) {
   const absl::MutexLock lock(&mutex_);
   if (ended_) return Ending();
-  if (version > 0 && sent_[version].ended) return Superseded();
+  if (number > 0 && sent_[number].ended) return Superseded();
   fetched_bytes_ += bytes;
   return grpc::Status::OK;
 }
@@ -306,9 +310,12 @@ grpc::ServerUnaryReactor* LearnerService::Report(grpc::CallbackServerContext* co
   absl::StatusOr<v1::ActorOrders> orders = reported_(*request);
   if (!orders.ok()) return Answer(context, ToGrpc(orders.status()));
   *response = *std::move(orders);
+  if (const auto candidate = candidate_(); candidate != nullptr) {
+    *response->mutable_candidate() = candidate->notice;
+  }
   {
     const absl::MutexLock lock(&mutex_);
-    response->set_step(newest_.step());
+    if (newest_ != nullptr) response->set_step(newest_->notice.step());
     response->set_assignment_version(assignment_.version());
   }
   return Answer(context, grpc::Status::OK);

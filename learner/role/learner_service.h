@@ -14,23 +14,28 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "learner/role/scored_versions.h"
 #include "mallocmuzero/v1/learner.grpc.pb.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
 
-// Serves the weights and the assignment that were set last. Has no threads of its own, so a
-// thousand watchers take only memory. Thread-safe.
+// Serves the newest weights, the candidate, and the assignment that was set last. Has no threads of
+// its own, so a thousand watchers take only memory. Thread-safe.
 class LearnerService final : public v1::Learner::CallbackService {
  public:
-  // Takes a report and returns orders, to which the service adds the step and the assignment's
-  // version. Called from gRPC's threads, so it must not block for long. Its errors go to the actor.
+  // Takes a report and returns orders, to which the service adds the step, the candidate and the
+  // assignment's version. Called from gRPC's threads, so it must not block for long. Its errors go
+  // to the actor.
   using Reported = std::function<absl::StatusOr<v1::ActorOrders>(const v1::ActorReport&)>;
+
+  // Returns the version that actors evaluate; null if there is none. Must not block.
+  using Candidate = std::function<std::shared_ptr<const PublishedWeights>()>;
 
   // Superseded weights that transfers still need may take `most_held_bytes`. Beyond that, the
   // transfers of the newest superseded weights end, so that the oldest transfers always finish.
-  LearnerService(std::shared_ptr<const Security> security, Reported reported,
+  LearnerService(std::shared_ptr<const Security> security, Reported reported, Candidate candidate,
                  uint64_t most_held_bytes = kMostHeldBytes);
   static constexpr uint64_t kMostHeldBytes = uint64_t{1} << 30;
 
@@ -42,8 +47,9 @@ class LearnerService final : public v1::Learner::CallbackService {
   using Files = absl::flat_hash_map<std::string, std::shared_ptr<const std::string>>;
   void SetAssignment(v1::Assignment assignment, Files programs);
 
-  // Sets the newest weights, as the bytes of a checkpoint file, and notifies all watchers.
-  void Publish(uint64_t step, std::string bytes);
+  // Sets the newest weights, as the bytes of a checkpoint file, notifies all watchers, and returns
+  // the weights.
+  std::shared_ptr<const PublishedWeights> Publish(uint64_t step, std::string bytes);
 
   // Ends all streams, and later ones at once, with UNAVAILABLE. Call before the server shuts down.
   void EndStreams();
@@ -69,32 +75,31 @@ class LearnerService final : public v1::Learner::CallbackService {
   class Watcher;
   class Sender;
 
-  // The file that a Fetch sends. `version` is that of the weights; 0 for a program.
+  // The file that a Fetch sends. `number` is that of the weights; 0 for a program.
   struct Fetched {
     std::shared_ptr<const std::string> bytes;
-    uint64_t version = 0;
+    uint64_t number = 0;
   };
   absl::StatusOr<Fetched> Find(const v1::FetchRequest& request) const;
 
   // OK if a transfer of this version may send its next `bytes` bytes, which are counted.
   // UNAVAILABLE once streams end, NOT_FOUND if the version is too far behind the newest.
-  grpc::Status MaySend(uint64_t version, size_t bytes);
+  grpc::Status MaySend(uint64_t number, size_t bytes);
   void BeginTransfer(const Fetched& file);
   void EndTransfer(const Fetched& file);
-  void EndNewestTransfers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndNewestTransfers(uint64_t candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<const Security> security_;
   const Reported reported_;
+  const Candidate candidate_;
   const uint64_t most_held_bytes_;
 
   mutable absl::Mutex mutex_;
   v1::Assignment assignment_ ABSL_GUARDED_BY(mutex_);
   Files programs_ ABSL_GUARDED_BY(mutex_);
-  v1::CheckpointNotice newest_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<const std::string> weights_ ABSL_GUARDED_BY(mutex_);
-  uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;  // the number of weights published
+  std::shared_ptr<const PublishedWeights> newest_ ABSL_GUARDED_BY(mutex_);  // null: none yet
 
-  // The weights that are being sent, by version.
+  // The weights that are being sent, by their number.
   struct Sent {
     uint64_t bytes = 0;
     size_t transfers = 0;

@@ -70,13 +70,15 @@ class LearnerServiceTest : public ::testing::Test {
   }
 
   std::shared_ptr<const Security> security_ = std::make_shared<Security>();
+  std::shared_ptr<const PublishedWeights> candidate_;  // set before the calls that read it
   LearnerService service_{security_,
                           [](const v1::ActorReport& report) -> absl::StatusOr<v1::ActorOrders> {
                             if (report.actor().empty()) return absl::InvalidArgumentError("actor");
                             v1::ActorOrders orders;
                             orders.add_program_weights(1);
                             return orders;
-                          }};
+                          },
+                          [this] { return candidate_; }};
   RoleStatusService status_{security_, [] {
                               v1::RoleStatus status;
                               status.set_name("learner");
@@ -153,6 +155,32 @@ TEST_F(LearnerServiceTest, WeightsThatWereSupersededAreNotFound) {
   EXPECT_EQ(Fetch(Sha256("two"), 0).first, "two");
 }
 
+TEST_F(LearnerServiceTest, TheCandidateIsServedBesideTheNewestWeights) {
+  candidate_ = service_.Publish(1, "one");
+  service_.Publish(2, "two");
+  service_.Publish(3, "three");
+  EXPECT_EQ(Fetch(Sha256("one"), 0).first, "one");
+  EXPECT_EQ(Fetch(Sha256("two"), 0).second.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(Fetch(Sha256("three"), 0).first, "three");
+  v1::ActorReport report;
+  report.set_actor("a");
+  v1::ActorOrders orders;
+  ASSERT_TRUE(stub_->Report(Context().get(), report, &orders).ok());
+  EXPECT_EQ(orders.step(), 3);
+  EXPECT_EQ(orders.candidate().step(), 1);
+  EXPECT_EQ(orders.candidate().sha256(), Sha256("one"));
+  EXPECT_EQ(orders.candidate().bytes(), 3);
+}
+
+TEST_F(LearnerServiceTest, WithoutACandidateTheOrdersNameNone) {
+  service_.Publish(1, "one");
+  v1::ActorReport report;
+  report.set_actor("a");
+  v1::ActorOrders orders;
+  ASSERT_TRUE(stub_->Report(Context().get(), report, &orders).ok());
+  EXPECT_FALSE(orders.has_candidate());
+}
+
 TEST_F(LearnerServiceTest, ATransferThatHasBegunEndsHoweverManyVersionsFollow) {
   const grpc::Status status = FetchInterrupted([&] {
     for (uint64_t v = 2; v < 100; ++v) service_.Publish(v, std::string(1, static_cast<char>(v)));
@@ -163,7 +191,8 @@ TEST_F(LearnerServiceTest, ATransferThatHasBegunEndsHoweverManyVersionsFollow) {
 TEST_F(LearnerServiceTest, OfTransfersThatHoldTooMuchTheNewestEnd) {
   constexpr size_t kBytes = 48 << 20;
   LearnerService service(
-      security_, [](const v1::ActorReport&) { return v1::ActorOrders(); }, 2 * kBytes);
+      security_, [](const v1::ActorReport&) { return v1::ActorOrders(); }, [] { return nullptr; },
+      2 * kBytes);
   const auto server =
       *RpcServer::Start({.address = "127.0.0.1:0", .security = security_, .services = {&service}});
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
@@ -201,7 +230,9 @@ TEST_F(LearnerServiceTest, AssignmentsThatDifferHaveOtherVersionsInEveryLife) {
   EXPECT_EQ(got.programs(0).name(), "a");
   EXPECT_EQ(Fetch("sha of a", 6).first, "of a");
   const auto version_of_next_life = [&](const v1::Assignment& next) {
-    LearnerService service(security_, [](const v1::ActorReport&) { return v1::ActorOrders(); });
+    LearnerService service(
+        security_, [](const v1::ActorReport&) { return v1::ActorOrders(); },
+        [] { return nullptr; });
     service.SetAssignment(next, {});
     const auto server = *RpcServer::Start(
         {.address = "127.0.0.1:0", .security = security_, .services = {&service}});

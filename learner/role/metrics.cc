@@ -86,6 +86,9 @@ struct LearnerMetrics::Families {
       {LearnerBlock::On::kReplay, &blocked_family.Add({{"on", "replay"}})},
       {LearnerBlock::On::kGames, &blocked_family.Add({{"on", "games"}})},
       {LearnerBlock::On::kBatches, &blocked_family.Add({{"on", "batches"}})}};
+  Counter& scored_versions =
+      MakeCounter(registry, "mallocmuzero_learner_scored_versions_total",
+                  "Versions of the weights that have got a score from evaluation games.");
   Gauge& watchers =
       MakeGauge(registry, "mallocmuzero_learner_watchers", "Actors that wait for newer weights.");
   Counter& fetched_bytes = MakeCounter(registry, "mallocmuzero_learner_fetched_bytes_total",
@@ -163,6 +166,7 @@ void LearnerMetrics::Update(const LearnerFigures& figures) {
   }
   Raise(f.failed_saves, static_cast<double>(training.failed_saves));
   for (const auto& [on, gauge] : f.blocked_on) gauge->Set(on == figures.blocked_on ? 1 : 0);
+  Raise(f.scored_versions, static_cast<double>(figures.scored_versions));
   f.watchers.Set(static_cast<double>(figures.watchers));
   Raise(f.fetched_bytes, static_cast<double>(figures.fetched_bytes));
   f.players.Set(figures.actors.actors - figures.actors.reanalysers);

@@ -30,6 +30,7 @@ struct LearnerFigures {
   double draw_seconds = 0;
   double make_seconds = 0;
   uint64_t refused_rows = 0;
+  uint64_t scored_versions = 0;
   uint64_t games_seen = 0;
   LearnerBlock::On blocked_on = LearnerBlock::On::kNothing;
 };

@@ -58,6 +58,28 @@ TEST_F(ScoredCheckpoints, AVersionThatActorsHaveEvaluatedIsKept) {
   EXPECT_TRUE(LoadCheckpoint(folder_ + "/run/checkpoints/latest").ok());
 }
 
+TEST_F(ScoredCheckpoints, VersionsGetScoresHoweverFastTheyFollowEachOther) {
+  config_.mutable_learner()->set_evaluated_share(0.25F);
+  config_.mutable_learner()->set_publish_updates(1);
+  config_.mutable_learner()->set_scored_checkpoints(100);
+  config_.mutable_learner()->set_scored_checkpoint_bytes(1 << 30);
+  config_.mutable_actor()->set_max_policy_lag(20);  // a candidate may be older
+  StartShard();
+  StartLearner();
+  const std::unique_ptr<ActorRole> actors[] = {StartActor(0), StartActor(1)};
+  const auto directory = RunDirectory::Open(folder_ + "/run");
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  EXPECT_TRUE(Await([&] { return ListCheckpoints(*directory).size() >= 2; }));
+  EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
+  for (const KeptCheckpoint& kept : ListCheckpoints(*directory)) {
+    EXPECT_EQ(LoadCheckpoint(kept.path())->step, kept.manifest.step());
+    ASSERT_EQ(kept.manifest.scores_size(), 2);
+    for (const v1::CheckpointManifest::Score& score : kept.manifest.scores()) {
+      EXPECT_GE(score.games(), 8);
+    }
+  }
+}
+
 TEST_F(ScoredCheckpoints, NoneAreKeptIfTheRunWantsNone) {
   config_.mutable_learner()->set_evaluated_share(0.5F);
   config_.mutable_learner()->set_publish_updates(1'000'000);

@@ -20,6 +20,7 @@
 #include "base/message_file.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "env/program_files.h"
 #include "env/program_rules.h"
 #include "learner/check_field.h"
 #include "learner/learner.h"
@@ -56,21 +57,22 @@ v1::TrainConfig MakeTrainConfig(const v1::LearnerRole& learner) {
 v1::CheckpointManifest MakeManifest(const v1::LearnerRole& learner, const ProgramSet& programs,
                                     const ScoredVersion& version) {
   v1::CheckpointManifest manifest;
-  manifest.set_step(version.step);
+  manifest.set_step(version.weights->notice.step());
   double sum = 0;
   for (size_t p = 0; p < programs.size(); ++p) {
     v1::CheckpointManifest::Score& score = *manifest.add_scores();
     score.set_program(programs[p].name());
     score.set_chip(programs[p].program().hardware().name());
     score.set_program_sha256(absl::BytesToHexString(programs[p].sha256()));
-    score.set_games(version.scores[p].games);
+    score.set_games(static_cast<uint32_t>(version.scores[p].games));
     score.set_mean_return(version.scores[p].mean_return);
     sum += version.scores[p].mean_return;
   }
   manifest.set_score(sum / static_cast<double>(programs.size()));
   *manifest.mutable_config() = MakeTrainConfig(learner);
   manifest.set_rules_version(kGameRulesVersion);
-  const absl::StatusOr<Checkpoint> checkpoint = ParseCheckpoint(version.bytes, "published weights");
+  const absl::StatusOr<Checkpoint> checkpoint =
+      ParseCheckpoint(*version.weights->bytes, "published weights");
   if (checkpoint.ok()) manifest.set_git_commit(checkpoint->git_commit);
   return manifest;
 }
@@ -98,7 +100,8 @@ absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
   return security.CheckListenAddress(learner.rendezvous_address());
 }
 
-absl::Status TakeNetworkOfCheckpoint(v1::LearnerRole& learner) {
+absl::Status CompleteLearnerConfig(v1::LearnerRole& learner) {
+  if (learner.listen_address().empty()) learner.set_listen_address(learner.address());
   if (learner.from().empty()) return absl::OkStatus();
   absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(learner.from());
   if (!checkpoint.ok()) {
@@ -176,19 +179,40 @@ absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner) {
   return directory;
 }
 
+absl::StatusOr<ProgramSet> LoadWorkloads(const v1::LearnerRole& learner) {
+  const std::vector<std::string> workloads(learner.workloads().begin(), learner.workloads().end());
+  absl::StatusOr<ProgramSet> programs = LoadPrograms(workloads);
+  if (programs.ok()) return programs;
+  return absl::Status(programs.status().code(),
+                      absl::StrCat("learner.workloads: ", programs.status().message()));
+}
+
 std::vector<std::string> Fingerprints(const ProgramSet& programs) {
   std::vector<std::string> all;
   for (size_t p = 0; p < programs.size(); ++p) all.push_back(programs[p].sha256());
   return all;
 }
 
+ScoredVersionsOptions CandidateOptions(const v1::ClusterConfig& config) {
+  ScoredVersionsOptions options;
+  // An actor plays a round of evaluation games once in 1 / evaluated_share rounds. If all actors
+  // have left out several of them, they cannot evaluate this candidate.
+  options.patience_games =
+      4.0 * config.actor().games_in_flight() / config.learner().evaluated_share();
+  return options;
+}
+
+std::string NoScoreWarning(uint64_t step) {
+  return absl::StrCat("no actor evaluates the weights of step ", step,
+                      ", so they get no score; do the actors run an older release?");
+}
+
 std::vector<ScoredCheckpoint> DescribeScored(const v1::LearnerRole& learner,
                                              const ProgramSet& programs,
-                                             std::vector<ScoredVersion> versions) {
+                                             const std::vector<ScoredVersion>& versions) {
   std::vector<ScoredCheckpoint> all;
-  for (ScoredVersion& version : versions) {
-    v1::CheckpointManifest manifest = MakeManifest(learner, programs, version);
-    all.push_back({std::move(manifest), std::move(version.bytes)});
+  for (const ScoredVersion& version : versions) {
+    all.push_back({MakeManifest(learner, programs, version), version.weights->bytes});
   }
   return all;
 }

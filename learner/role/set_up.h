@@ -24,9 +24,9 @@ namespace mallocmuzero {
 absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
                                 const Security& security);
 
-// If `from` names a checkpoint whose networks are trained further, replaces `network` by the
-// checkpoint's sizes. Errors name the field and the file.
-absl::Status TakeNetworkOfCheckpoint(v1::LearnerRole& learner);
+// Fills in fields that follow from others: `listen_address` is `address` if it is empty, and
+// `network` has the sizes of the checkpoint that `from` names. Errors name the field and the file.
+absl::Status CompleteLearnerConfig(v1::LearnerRole& learner);
 
 // The largest number of best games of a program that a shard keeps.
 uint32_t MostBestGames(const v1::ClusterConfig& config);
@@ -43,14 +43,23 @@ absl::Status CheckThatNoLearnerServes(const v1::LearnerRole& learner, const Secu
 // other networks or another value target.
 absl::StatusOr<RunDirectory> OpenRunDirectory(const v1::LearnerRole& learner);
 
+// The programs of learner.workloads. Errors name the field and the file.
+absl::StatusOr<ProgramSet> LoadWorkloads(const v1::LearnerRole& learner);
+
 // The SHA-256 of all programs.
 std::vector<std::string> Fingerprints(const ProgramSet& programs);
+
+// The patience with a candidate. Without evaluated_share there must be no candidate.
+ScoredVersionsOptions CandidateOptions(const v1::ClusterConfig& config);
+
+// The warning that the candidate of this step was dropped.
+std::string NoScoreWarning(uint64_t step);
 
 // The checkpoints to keep of versions of the weights, with manifests that lack only the fields that
 // KeepCheckpoint fills in.
 std::vector<ScoredCheckpoint> DescribeScored(const v1::LearnerRole& learner,
                                              const ProgramSet& programs,
-                                             std::vector<ScoredVersion> versions);
+                                             const std::vector<ScoredVersion>& versions);
 
 // The assignment for actors and the program files that it names.
 struct RoleAssignment {

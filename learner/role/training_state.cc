@@ -137,14 +137,16 @@ absl::Status Training::SaveAtEnd() {
 }
 
 void Training::KeepScored() {
+  // Versions are taken even if none is kept, so that they do not pile up.
+  const std::vector<ScoredCheckpoint> all = hooks_.scored();
   if (config_.scored_checkpoints() == 0) return;
-  for (const ScoredCheckpoint& scored : hooks_.scored()) {
+  for (const ScoredCheckpoint& scored : all) {
     const absl::Time start = absl::Now();
     NoteSavingSince(start);
     absl::Status status = hooks_.may_write();
     if (status.ok()) {
       status = KeepCheckpoint(
-          *directory_, scored.manifest, scored.bytes,
+          *directory_, scored.manifest, *scored.bytes,
           {.number = config_.scored_checkpoints(), .bytes = config_.scored_checkpoint_bytes()});
     }
     NoteSavingSince(absl::InfiniteFuture());

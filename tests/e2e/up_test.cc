@@ -96,6 +96,17 @@ TEST_F(Up, StartsAgainWhatIsKilled) {
   EXPECT_EQ(up.Wait().exit_code, 0);
 }
 
+// The games that actors have played, by the output of `status`.
+double GamesOf(const json& status) {
+  double games = 0;
+  for (const json& role : status.value("roles", json::array())) {
+    for (const json& actor : role.value("peers", json::array())) {
+      games += actor["figures"].value("games", 0.0);
+    }
+  }
+  return games;
+}
+
 // Expects that the line is a LogRecord, and returns its role.
 std::string RoleOfJsonLine(const std::string& line) {
   const json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -121,6 +132,31 @@ TEST_F(Up, LogsOneJsonObjectALine) {
       RunMallocmuzero({"replay", "--config", config_, "--log-format", "json", "--shard", "none"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(json::parse(wrong.err).value("message", ""), HasSubstr("--shard"));
+}
+
+// A round of 32 evaluation games is due once in 3,200 games, and the actor has one program.
+TEST_F(Up, KeepsAScoredCheckpointWithinAFewThousandGamesByDefault) {
+  constexpr double kMostGames = 3200;
+  const std::string config = folder_.Write(
+      "defaults.textproto",
+      absl::StrCat("learner { workloads: 'p.program' address: '127.0.0.1:", FreePort(),
+                   "' }\nreplay { name: 'a' address: '127.0.0.1:", FreePort(), "' }\n"));
+  RunningMallocmuzero up({"up", "--config", config, "--status-every", "500ms"});
+  ASSERT_TRUE(up.WaitForLine("3 of 3 processes, 0 restarts; step"));
+  json kept = json::array();
+  double games = 0;
+  while (kept.empty() && games < kMostGames) {
+    ASSERT_TRUE(up.WaitForLine("3 of 3 processes, 0 restarts; step"));
+    const RunResult status = RunMallocmuzero({"status", "--config", config, "--json"});
+    games = GamesOf(json::parse(status.out));
+    const RunResult list = RunMallocmuzero({"checkpoints", "--run", folder_.Path("run"), "--json"});
+    kept = json::parse(list.out).value("checkpoints", json::array());
+  }
+  ASSERT_FALSE(kept.empty()) << games << " games";
+  EXPECT_GE(kept[0]["manifest"]["scores"][0]["games"], 8);
+  EXPECT_TRUE(std::filesystem::exists(folder_.Path("run/checkpoints/best/checkpoint")));
+  up.Signal(SIGTERM);
+  EXPECT_EQ(up.Wait().exit_code, 0);
 }
 
 TEST_F(Up, StopsByItselfAndLeavesNoProcess) {
