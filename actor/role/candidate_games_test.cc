@@ -22,13 +22,13 @@ v1::CheckpointNotice Notice(uint64_t step) {
   return notice;
 }
 
-v1::ActorOrders Orders(std::optional<uint64_t> candidate) {
+v1::ActorOrders OrdersNaming(std::optional<uint64_t> candidate) {
   v1::ActorOrders orders;
   if (candidate.has_value()) *orders.mutable_candidate() = Notice(*candidate);
   return orders;
 }
 
-v1::Trajectory GameOf(const std::string& program, double value) {
+v1::Trajectory EvaluationGame(const std::string& program, double value) {
   v1::Trajectory game;
   game.set_program_sha256(program);
   game.set_initial_return(value);
@@ -61,7 +61,7 @@ class CandidateGamesTest : public ::testing::Test {
 TEST_F(CandidateGamesTest, EvaluatesWithTheCandidatesWeightsOnceItHasThem) {
   games_.SetNetwork(SomeNetwork(), Notice(40));  // newer than the candidate
   EXPECT_EQ(games_.NextRound(0.01, kGames), std::nullopt);
-  games_.SetOrders(Orders(20));
+  games_.SetOrders(OrdersNaming(20));
   EXPECT_EQ(games_.NextRound(0.01, kGames), std::nullopt);
   ASSERT_TRUE(games_.Wanted().has_value());
   EXPECT_EQ(games_.Wanted()->step(), 20);
@@ -76,25 +76,25 @@ TEST_F(CandidateGamesTest, EvaluatesWithTheCandidatesWeightsOnceItHasThem) {
 TEST_F(CandidateGamesTest, FetchesNoWeightsThatItHas) {
   games_.SetNetwork(network_, Notice(20));
   EXPECT_EQ(games_.NextRound(0.01, kGames), std::nullopt);
-  games_.SetOrders(Orders(20));
+  games_.SetOrders(OrdersNaming(20));
   EXPECT_EQ(games_.Wanted(), std::nullopt);
   EXPECT_TRUE(games_.NextRound(0.01, kGames).has_value());
 }
 
 TEST_F(CandidateGamesTest, FetchesWeightsOnlyForARoundThatIsDue) {
-  games_.SetOrders(Orders(20));
+  games_.SetOrders(OrdersNaming(20));
   EXPECT_EQ(games_.Wanted(), std::nullopt);
   games_.NextRound(0.01, kGames);
   EXPECT_TRUE(games_.Wanted().has_value());
   games_.SetNetwork(network_, Notice(20));
   games_.NextRound(0.01, kGames);
-  games_.SetOrders(Orders(60));
+  games_.SetOrders(OrdersNaming(60));
   EXPECT_EQ(games_.Wanted(), std::nullopt);
 }
 
 // The first evaluation comes after one round. Later ones are a round in 1 / share rounds.
 TEST_F(CandidateGamesTest, EvaluatesTheGivenShareOfGames) {
-  games_.SetOrders(Orders(20));
+  games_.SetOrders(OrdersNaming(20));
   games_.SetNetwork(network_, Notice(20));
   EXPECT_EQ(GamesUntilEvaluation(0.01), kGames);
   for (int i = 0; i < 5; ++i) {
@@ -104,7 +104,7 @@ TEST_F(CandidateGamesTest, EvaluatesTheGivenShareOfGames) {
 }
 
 TEST_F(CandidateGamesTest, ShareZeroEvaluatesNeverAndShareOneAlways) {
-  games_.SetOrders(Orders(20));
+  games_.SetOrders(OrdersNaming(20));
   games_.SetNetwork(network_, Notice(20));
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(games_.NextRound(0, kGames), std::nullopt);
   EXPECT_EQ(games_.NextRound(1, kGames), std::nullopt);
@@ -113,14 +113,14 @@ TEST_F(CandidateGamesTest, ShareZeroEvaluatesNeverAndShareOneAlways) {
 
 TEST_F(CandidateGamesTest, RoundsThatHadNoCandidateAreNotMadeUpFor) {
   for (int i = 0; i < 10'000; ++i) games_.NextRound(0.01, kGames);
-  games_.SetOrders(Orders(20));
+  games_.SetOrders(OrdersNaming(20));
   games_.SetNetwork(network_, Notice(20));
   EXPECT_EQ(GamesUntilEvaluation(0.01), 0);
   EXPECT_GT(GamesUntilEvaluation(0.01), 3000);
 }
 
 TEST_F(CandidateGamesTest, TheProgramsTakeTurnsOverAllRounds) {
-  games_.SetOrders(Orders(20));
+  games_.SetOrders(OrdersNaming(20));
   games_.SetNetwork(network_, Notice(20));
   games_.NextRound(1, 5);
   EXPECT_EQ(games_.NextRound(1, 5)->first_program, 7);
@@ -128,9 +128,10 @@ TEST_F(CandidateGamesTest, TheProgramsTakeTurnsOverAllRounds) {
 }
 
 TEST_F(CandidateGamesTest, ReportsTheSameTotalsUntilThereAreMore) {
-  games_.SetOrders(Orders(20));
+  games_.SetOrders(OrdersNaming(20));
   EXPECT_EQ(Described().programs_size(), 0);
-  games_.AddRound("sha256 of 20", {GameOf("p", 0.75), GameOf("p", 0.25), GameOf("q", 0.5)});
+  games_.AddRound("sha256 of 20",
+                  {EvaluationGame("p", 0.75), EvaluationGame("p", 0.25), EvaluationGame("q", 0.5)});
   for (int i = 0; i < 2; ++i) {
     const v1::ActorReport::CandidateGames described = Described();
     EXPECT_EQ(described.sha256(), "sha256 of 20");
@@ -140,19 +141,19 @@ TEST_F(CandidateGamesTest, ReportsTheSameTotalsUntilThereAreMore) {
     EXPECT_DOUBLE_EQ(described.programs(0).mean_return(), 0.5);
     EXPECT_EQ(described.programs(1).games(), 1);
   }
-  games_.SetOrders(Orders(20));  // the same candidate again
-  games_.AddRound("sha256 of 20", {GameOf("p", 2)});
+  games_.SetOrders(OrdersNaming(20));  // the same candidate again
+  games_.AddRound("sha256 of 20", {EvaluationGame("p", 2)});
   EXPECT_EQ(Described().programs(0).games(), 3);
   EXPECT_DOUBLE_EQ(Described().programs(0).mean_return(), 1);
 }
 
 TEST_F(CandidateGamesTest, ANewCandidateStartsWithoutGamesAndWeights) {
-  games_.SetOrders(Orders(20));
+  games_.SetOrders(OrdersNaming(20));
   games_.SetNetwork(network_, Notice(20));
-  games_.AddRound("sha256 of 20", {GameOf("p", 0.75)});
-  games_.SetOrders(Orders(60));
+  games_.AddRound("sha256 of 20", {EvaluationGame("p", 0.75)});
+  games_.SetOrders(OrdersNaming(60));
   EXPECT_EQ(Described().programs_size(), 0);
-  games_.AddRound("sha256 of 20", {GameOf("p", 0.75)});  // a round that began before
+  games_.AddRound("sha256 of 20", {EvaluationGame("p", 0.75)});  // a round that began before
   EXPECT_EQ(Described().programs_size(), 0);
   games_.NextRound(1, kGames);
   EXPECT_EQ(games_.NextRound(1, kGames), std::nullopt);
@@ -161,10 +162,10 @@ TEST_F(CandidateGamesTest, ANewCandidateStartsWithoutGamesAndWeights) {
 
 // So it is under a learner of an earlier release, and between two candidates.
 TEST_F(CandidateGamesTest, OrdersWithoutACandidateEndTheEvaluation) {
-  games_.SetOrders(Orders(20));
+  games_.SetOrders(OrdersNaming(20));
   games_.SetNetwork(network_, Notice(20));
-  games_.AddRound("sha256 of 20", {GameOf("p", 0.75)});
-  games_.SetOrders(Orders(std::nullopt));
+  games_.AddRound("sha256 of 20", {EvaluationGame("p", 0.75)});
+  games_.SetOrders(OrdersNaming(std::nullopt));
   EXPECT_EQ(Described().programs_size(), 0);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(games_.NextRound(1, kGames), std::nullopt);
   EXPECT_EQ(games_.Wanted(), std::nullopt);

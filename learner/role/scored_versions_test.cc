@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-const absl::Time kStart = absl::FromUnixSeconds(1'000'000);
+const absl::Time kIdleStart = absl::FromUnixSeconds(1'000'000);
 
 std::shared_ptr<const PublishedWeights> Weights(uint64_t step) {
   PublishedWeights weights;
@@ -181,7 +181,7 @@ TEST(ScoredVersions, LostRepeatedAndLateReportsDoNotChangeAScore) {
 class IdleCandidate : public ::testing::Test {
  protected:
   std::optional<uint64_t> Drop(double games, absl::Duration after, uint32_t actors = 2) {
-    return versions_.DropIfIdle(actors, games, kStart + after);
+    return versions_.DropIfIdle(actors, games, kIdleStart + after);
   }
 
   ScoredVersions versions_{
