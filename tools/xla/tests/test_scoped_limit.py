@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from conftest import World, lower_to
 
-from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.limit_search import Default, LimitSearch
+from mallocmuzero_xla.joint_search import JointSearch
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
 from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes, with_options
+from mallocmuzero_xla.strategy import Candidate
 from mallocmuzero_xla.verified import Verified
 
 MakeWorld = Callable[..., World]
@@ -209,14 +209,14 @@ def test_interrupted_among_the_limits_leaves_the_best_of_them(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
-    compile_under = LimitSearch._compile
+    compile_under = JointSearch._compile
 
-    def interrupted(self: LimitSearch, options: dict[str, str], budget: Budget) -> Default:
-        if options.get(OPTION) == "32768":
+    def interrupted(self: JointSearch, candidate: Candidate) -> tuple[float, float]:
+        if candidate.limit == 32768:
             raise KeyboardInterrupt
-        return compile_under(self, options, budget)
+        return compile_under(self, candidate)
 
-    monkeypatch.setattr(LimitSearch, "_compile", interrupted)
+    monkeypatch.setattr(JointSearch, "_compile", interrupted)
     result = run()
     assert result.compiler_options == {OPTION: "24576"}
     assert (result.default_cycles, result.optimized_cycles) == (1000, 900)

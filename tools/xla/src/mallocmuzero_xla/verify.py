@@ -7,7 +7,7 @@ import json
 import math
 import pathlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
@@ -75,7 +75,10 @@ class Plan:
 
 
 class Loop:
-    """One run of the closed loop; call `run` once."""
+    """One run of the closed loop: call `run` once, or `advance` for each round.
+
+    `result` is the best so far.
+    """
 
     def __init__(
         self,
@@ -98,39 +101,58 @@ class Loop:
         self._surprises: dict[str, str] = {}
         self._compiled: set[str] = set()
         self._best_predicted: float | None = None
+        self.result = self._start()
+        self._steps = self._rounds(self.result)
 
     def run(self) -> Verified:
         """Runs until nothing helps, the budget ends or Ctrl-C comes; returns the best so far.
 
         Raises CaptureError for a failure before the first whole compile.
         """
+        try:
+            while self.advance():
+                pass
+        except KeyboardInterrupt:
+            self.result.interrupted = True
+        return self.result
+
+    def advance(self) -> bool:
+        """Runs one round, which improves `result` or not; returns whether another may help.
+
+        Raises CaptureError for a failure before the first whole compile.
+        """
+        result = self.result
+        try:
+            next(self._steps)
+        except StopIteration:
+            return False
+        except BudgetSpentError:
+            result.out_of_budget = True
+            self._progress.note("the budget is spent")
+            return False
+        except CaptureError as error:
+            if not result.rounds:
+                raise
+            self._progress.note(f"ends here: {error}")
+            return False
+        finally:
+            result.trial_compiles = self._compiler.trial_compiles
+            result.compiles = self._compiler.compiles
+            result.best_predicted_cycles = self._best_predicted
+            result.seconds = self._budget.elapsed()
+        return True
+
+    def _start(self) -> Verified:
         capture = self._plan.capture
         default = capture.read(DEFAULT)
         cycles = self._binary.module_cycles(default, capture.chip)
         result = Verified(default_cycles=cycles, optimized_cycles=cycles, predicted_cycles=cycles)
         result.followed_share = self._followed_share(default)
         result.compile_seconds = capture.compile_seconds
-        try:
-            self._rounds(result)
-        except BudgetSpentError:
-            result.out_of_budget = True
-            self._progress.note("the budget is spent")
-        except KeyboardInterrupt:
-            result.interrupted = True
-        except CaptureError as error:
-            if not result.rounds:
-                raise
-            self._progress.note(f"ends here: {error}")
-        result.trial_compiles, result.compiles = (
-            self._compiler.trial_compiles,
-            self._compiler.compiles,
-        )
-        result.best_predicted_cycles = self._best_predicted
-        result.seconds = self._budget.elapsed()
         return result
 
-    def _rounds(self, result: Verified) -> None:
-        """Searches, compiles and refits until a compile brings nothing new."""
+    def _rounds(self, result: Verified) -> Iterator[None]:
+        """Searches, compiles and refits until a compile brings nothing new; yields each time."""
         items = self._items(*self._wanted)
         moves = self._items(*self._wanted, "uses")
         for everything in (_EVERYTHING_FAST, _NOTHING_FAST):
@@ -157,6 +179,7 @@ class Loop:
             elif finished or not (compiled or self._compiler.trial_compiles > trial_compiles):
                 result.out_of_budget = not finished
                 return
+            yield
 
     def _learn(self, items: list[Item]) -> list[Item]:
         """Refits the latency table; returns a new mapping's items, or `items` without a solver."""
