@@ -191,7 +191,7 @@ def test_a_setting_that_helped_under_one_limit_is_compiled_under_a_better_one() 
         compiled(905.0, 16, SETTINGS[0]),
         compiled(800.0, 24),
     ]
-    steps = []
+    steps: list[Step] = []
     while not steps or steps[-1].candidate != Candidate(24 * 1024, SETTINGS[:1]):
         (step,) = next_steps(fixed, record, 1e6, 1e6, COSTS)
         steps.append(step)

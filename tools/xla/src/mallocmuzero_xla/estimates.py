@@ -63,15 +63,20 @@ class Estimates:
         # None for instructions that have no estimate, such as bitcasts.
         self._cycles: dict[str, dict[_Memories, int | None]] = {}
 
-    def learn(self, text: str) -> int:
-        """Remembers the estimates of a whole compile; returns how many contradict earlier ones."""
-        contradictions = 0
+    def learn(self, text: str) -> None:
+        """Remembers the estimates of a whole compile."""
         for found in _instructions(text):
-            estimate = _ESTIMATE.search(found.line)
-            cycles = int(estimate.group(1)) if estimate else None
-            known = self._cycles.setdefault(found.digest, {})
-            contradictions += known.setdefault(found.memories, cycles) != cycles
-        return contradictions
+            self._cycles.setdefault(found.digest, {}).setdefault(found.memories, _estimate(found))
+
+    def compare(self, text: str) -> tuple[int, int]:
+        """Returns how many estimates of a whole compile are known, and how many of them differ."""
+        known = differ = 0
+        for found in _instructions(text):
+            cycles = self._cycles.get(found.digest, {}).get(found.memories)
+            if cycles is not None:
+                known += 1
+                differ += cycles != _estimate(found)
+        return known, differ
 
     def fill(self, text: str) -> Filled:
         """Returns the text of a trial compile with estimates."""
@@ -84,6 +89,11 @@ class Estimates:
             if cycles is not None:
                 lines[found.number] = _with_estimate(found.line, cycles)
         return Filled("\n".join(lines), tuple(guessed))
+
+
+def _estimate(found: _Found) -> int | None:
+    match = _ESTIMATE.search(found.line)
+    return int(match.group(1)) if match else None
 
 
 def _nearest(memories: _Memories, known: dict[_Memories, int | None]) -> _Memories:
@@ -114,9 +124,11 @@ class _Module:
         every = (line for lines in self._lines.values() for _, line in lines)
         calls = (found for line in every for found in _CALLED.findall(line))
         fused = {name for kind, name in calls if kind in _FUSED}
-        for name in self._lines.keys() - fused:
+        for name, lines in self._lines.items():
+            if name in fused:
+                continue
             shapes: dict[str, str] = {}
-            for number, line in self._lines[name]:
+            for number, line in lines:
                 found, shape, rest = _parts(line)
                 shapes[found] = shape
                 if not _CALLERS.match(rest):

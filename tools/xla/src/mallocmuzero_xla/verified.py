@@ -17,7 +17,7 @@ class Round:
 
 # Values for records that lack these fields. `out_of_budget` is True there: a record without a trial
 # compile then counts as undecided.
-_NEWER_FIELDS = {
+_NEWER_FIELDS: dict[str, Any] = {
     "limit_cycles": None,
     "out_of_budget": True,
     "best_predicted_cycles": None,

@@ -18,6 +18,7 @@ from mallocmuzero_xla.errors import (
     CompileError,
     WorkerLostError,
 )
+from mallocmuzero_xla.estimates import Estimates
 from mallocmuzero_xla.overrides import Item, options_of
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import SavedCapture
@@ -101,6 +102,9 @@ class Loop:
         self._surprises: dict[str, str] = {}
         self._compiled: set[str] = set()
         self._best_predicted: float | None = None
+        self._estimates = Estimates()
+        for text in plan.capture.texts().values():
+            self._estimates.learn(text)
         self.result = self._start()
         self._steps = self._rounds(self.result)
 
@@ -196,13 +200,15 @@ class Loop:
         return [Item.from_json(entry) for entry in fields]
 
     def _compile_best(self, search: OverrideSearch, result: Verified) -> bool:
-        """Compiles the best list that the compiler accepts; False if it was compiled before."""
+        """Compiles the best list that the compiler accepts; False if its cycles are known."""
         for trial in search.ranked():
             options = options_of(trial.items)
             key = json.dumps(options)
             if not options or key in self._compiled:
                 return False
             self._compiled.add(key)
+            if self._known_to_lose(options, result):
+                return False  # the other lists promise less
             # Without grace the end of the budget would waste the trial compiles that chose this
             # list.
             grace = max(_LEAST_GRACE, self._reserve())
@@ -214,6 +220,16 @@ class Loop:
             self._weigh(trial, text, result)
             return True
         return False
+
+    def _known_to_lose(self, options: dict[str, str], result: Verified) -> bool:
+        """Whether earlier compiles have all estimates of a list that is no better than the best."""
+        # The search has made this trial compile, so its text is at hand.
+        text = self._compiler.compile_trial(options, self._budget)
+        filled = self._estimates.fill(text)
+        if filled.guessed:
+            return False
+        cycles = self._binary.module_cycles(filled.text, self._plan.capture.chip)
+        return cycles >= result.optimized_cycles
 
     def _judge(self, default: float) -> Judge:
         """Returns a function that prices overrides by a trial compile, within this round's time."""
@@ -250,6 +266,7 @@ class Loop:
 
     def _weigh(self, trial: Trial, text: str, result: Verified) -> None:
         """Keeps the compiled program if it is the fastest so far, and its text if it surprises."""
+        self._estimates.learn(text)
         cycles = self._binary.module_cycles(text, self._plan.capture.chip)
         result.rounds.append(Round(trial.cycles, cycles, len(trial.items)))
         self._progress.note(
