@@ -101,13 +101,11 @@ def optimize(
         fn: a function, or the result of jax.jit.
         args: pytrees of arrays or jax.ShapeDtypeStruct; their values do not matter.
         chip: one of mallocmuzero_xla.CHIPS; this machine's own by default, where it has one.
-        budget: time to take, such as "90s", "5m", "1h". At most 35 % go to compiles under other
-            limits of scoped memory; a fifth to samples, of which slow compiles allow fewer;
-            three twentieths, and at most a minute, to the search for a mapping; the rest to trial
-            compiles and whole compiles. The required compiles may take the whole budget. `report`
-            then has no trial compiles and no rounds, only the compiled texts are cached, and
-            another call continues from them. A compile that runs when the time is up gets some
-            more.
+        budget: time to take, such as "90s", "5m", "1h". Each step goes where the last gain came
+            from: to limits of scoped memory, settings, or overrides of single tensors. A short
+            budget, such as "1m", has no overrides. The default's compile may take the whole
+            budget. `report` then has no further steps, only the compiled texts are cached, and
+            another call continues from them. A last compile may end a tenth of the budget late.
         samples: the largest number of random placements to compile.
         topology: libtpu's name of a topology other than the chip's own.
         cache_dir: a folder in place of the one that MALLOCMUZERO_CACHE names.
