@@ -37,7 +37,8 @@ def check(entry: corpus.Entry) -> dict[str, Any]:
     """Returns how many instructions have an estimate in two compiles, and how many differ."""
     binary = Binary()
     chip = find_chip(entry.chip)
-    estimates, found = Estimates(), []
+    estimates = Estimates()
+    found: list[dict[str, Any]] = []
     started = time.monotonic()
     with TrialCompiler(chip) as compiler:
         compiler.lower(lower_job(entry.name, chip, compiler.lowered, entry.registry), Budget())
