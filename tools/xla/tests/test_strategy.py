@@ -260,7 +260,21 @@ def test_two_steps_at_once_are_different_and_fit_together() -> None:
 
 
 def test_overrides_come_alone() -> None:
-    fixed = space(memory=0, settings=())
     record = [compiled(1000.0)]
+    fixed = space(memory=0, settings=())
     (step,) = next_steps(fixed, record, 1000.0, 1000.0, COSTS, 2)
     assert step.kind == Kind.PREPARE
+    # A trial is worth more a second. There is room for a second step, but overrides need it all.
+    one_setting = space(memory=0, settings=SETTINGS[:1])
+    (step,) = next_steps(one_setting, record, 1000.0, 1000.0, COSTS, 2)
+    assert step.kind == Kind.TRIAL
+
+
+def test_promises_that_do_not_come_true_count_less() -> None:
+    promises = [tried(930.0, 16, kind) for kind in SETTINGS[:2]]
+    record = [compiled(1000.0), *promises, *(tried(1001.0, 16, kind) for kind in SETTINGS[2:8])]
+    (step,) = following(record)
+    assert step.candidate == Candidate(OWN, SETTINGS[:1])
+    # Half of 7 % is more than the 3 % that a limit promises; a quarter is less.
+    (step,) = following([*record, compiled(1001.0, 16, SETTINGS[0])])
+    assert step.why == "a higher limit of scoped memory"
