@@ -19,6 +19,7 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.joint_search import JointSearch, Scope
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.override_rounds import Resources
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
 from mallocmuzero_xla.trial_compiler import TrialCompiler
@@ -31,10 +32,10 @@ def try_limits(entry: corpus.Entry, seconds: float) -> dict[str, Any]:
     with TrialCompiler(chip) as compiler, tempfile.TemporaryDirectory() as scratch:
         lower_for(capture, Source(entry.name, entry.registry), compiler, Budget())
         program = LoweredProgram.read(compiler.lowered)
-        budget, scope = Budget(seconds), Scope(settings=False, overrides=False)
-        search = JointSearch(
-            program, chip, pathlib.Path(scratch), Binary(), budget, LoopProgress(), scope
+        resources = Resources(
+            chip, pathlib.Path(scratch), Binary(), Budget(seconds), LoopProgress()
         )
+        search = JointSearch(program, resources, Scope(settings=False, overrides=False))
         default = search.run().default_cycles
         cycles = {
             each.step.candidate.limit: each.cycles

@@ -5,22 +5,19 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import math
-import pathlib
 import statistics
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.errors import BudgetSpentError, CaptureError, UsageError
 from mallocmuzero_xla.estimates import Estimates
 from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.override_rounds import OverrideRounds
+from mallocmuzero_xla.override_rounds import OverrideRounds, Resources
 from mallocmuzero_xla.overrides import Item
 from mallocmuzero_xla.planning import advice, prepare_seconds, round_seconds, suggested_budget
-from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.scoped_limit import OPTION, limit_in_force, with_options
 from mallocmuzero_xla.settings import assignment_settings
 from mallocmuzero_xla.store import CaptureStore
@@ -65,25 +62,16 @@ class Scope:
 
 
 class JointSearch:
-    """One search; call `run` once, then `close`. Or use `record` after `run`."""
+    """One search; call `run` once. `record` has the steps in order."""
 
-    def __init__(
-        self,
-        program: LoweredProgram,
-        chip: Chip,
-        captures: pathlib.Path,
-        binary: Binary,
-        budget: Budget,
-        progress: LoopProgress,
-        scope: Scope,
-    ) -> None:
-        """The texts are kept below `captures`, in one folder for each limit."""
+    def __init__(self, program: LoweredProgram, resources: Resources, scope: Scope) -> None:
+        chip = resources.chip
         self._program = program
+        self._resources = resources
         self._chip = chip
-        self._captures = captures
-        self._binary = binary
-        self._budget = budget
-        self._progress = progress
+        self._binary = resources.binary
+        self._budget = resources.budget
+        self._progress = resources.progress
         self._variants = scope.variants
         set_limit = limit_in_force(program.base_options)
         settings = assignment_settings(chip, program.base_options) if scope.settings else []
@@ -101,6 +89,7 @@ class JointSearch:
         )
         self._program.write(self._compiler.lowered)
         self._estimates: dict[int, Estimates] = {}
+        self._estimating = threading.Lock()  # guards _estimates
         self._rounds: dict[Candidate, OverrideRounds] = {}
         self._default_error: str | None = None
         self._errors: dict[Candidate, CaptureError] = {}
@@ -222,7 +211,9 @@ class JointSearch:
         store, variant = None, Variant(DEFAULT)
         if not candidate.settings:
             program = with_options(self._program, options)
-            store = CaptureStore(self._captures / program.sha256, program.function, self._chip)
+            store = CaptureStore(
+                self._resources.captures / program.sha256, program.function, self._chip
+            )
             store.begin(program)
         if store is not None and store.has(variant):
             text, seconds = store.read(variant), store.seconds(variant)
@@ -232,7 +223,8 @@ class JointSearch:
             seconds = time.monotonic() - started
             if store is not None:
                 store.add_text(variant, text, seconds)
-        self._estimates.setdefault(candidate.limit, Estimates()).learn(text)
+        with self._estimating:
+            self._estimates.setdefault(candidate.limit, Estimates()).learn(text)
         cycles = self._binary.module_cycles(text, self._chip.name)
         if default and default.cycles:
             gain = 1 - cycles / default.cycles
@@ -242,14 +234,13 @@ class JointSearch:
     def _predict(self, candidate: Candidate) -> float:
         """Returns the cycles by a trial compile and the estimates of whole compiles."""
         text = self._compiler.compile_trial(self._options(candidate), self._budget)
-        filled = self._estimates[candidate.limit].fill(text)
+        with self._estimating:
+            filled = self._estimates[candidate.limit].fill(text)
         return self._binary.module_cycles(filled.text, self._chip.name)
 
     def _prepare(self, candidate: Candidate) -> float:
         program = with_options(self._program, self._options(candidate))
-        rounds = OverrideRounds(
-            program, self._chip, self._captures, self._binary, self._budget, self._progress
-        )
+        rounds = OverrideRounds(program, self._resources)
         self._rounds[candidate] = rounds
         rounds.prepare(self._variants)
         return rounds.result.default_cycles if rounds.result else math.inf

@@ -19,6 +19,7 @@ from mallocmuzero_xla.joint_search import JointSearch, Scope
 from mallocmuzero_xla.lowering import LoweredProgram, lower
 from mallocmuzero_xla.options_cache import CachedOptions, OptionsCache, cache_folder
 from mallocmuzero_xla.outcome import describe
+from mallocmuzero_xla.override_rounds import Resources
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.variants import Variant, standard_variants
 from mallocmuzero_xla.verified import Verified
@@ -226,13 +227,7 @@ class _Run:
         )
 
     def _search(self, variants: list[Variant], scoped_limit: bool) -> Verified:
-        scope = Scope(variants, limits=scoped_limit)
-        return JointSearch(
-            self._program,
-            self._chip,
-            self._captures,
-            self._binary,
-            self._budget,
-            self._progress,
-            scope,
-        ).run()
+        resources = Resources(
+            self._chip, self._captures, self._binary, self._budget, self._progress
+        )
+        return JointSearch(self._program, resources, Scope(variants, limits=scoped_limit)).run()

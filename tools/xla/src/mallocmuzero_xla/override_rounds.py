@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import pathlib
 import shutil
@@ -38,25 +39,32 @@ _ABANDONED_SECONDS = 86400.0
 _SLOWEST_SAMPLE = 2.0
 
 
+@dataclasses.dataclass(frozen=True)
+class Resources:
+    """What a search works with.
+
+    Attributes:
+        chip: the chip that the program is compiled for.
+        captures: folder of the captured texts; each program and limit has a folder in it.
+        binary: prices texts and searches for mappings.
+        budget: of the whole search.
+        progress: shows what happens.
+    """
+
+    chip: Chip
+    captures: pathlib.Path
+    binary: Binary
+    budget: Budget
+    progress: LoopProgress
+
+
 class OverrideRounds:
     """The closed loop of a program; call `prepare`, then `advance`, and `close` at the end."""
 
-    def __init__(
-        self,
-        program: LoweredProgram,
-        chip: Chip,
-        captures: pathlib.Path,
-        binary: Binary,
-        budget: Budget,
-        progress: LoopProgress,
-    ) -> None:
-        """The texts are kept in the program's folder below `captures`."""
+    def __init__(self, program: LoweredProgram, resources: Resources) -> None:
         self._program = program
-        self._chip = chip
-        self._folder = captures / program.sha256
-        self._binary = binary
-        self._budget = budget
-        self._progress = progress
+        self._resources = resources
+        self._folder = resources.captures / program.sha256
         self._stack = contextlib.ExitStack()
         self._loop: Loop | None = None
 
@@ -65,12 +73,11 @@ class OverrideRounds:
 
         Raises CaptureError if the program does not compile with everything in HBM.
         """
-        compiler = self._stack.enter_context(
-            TrialCompiler(self._chip, width=trial_compiles_at_once())
-        )
+        chip = self._resources.chip
+        compiler = self._stack.enter_context(TrialCompiler(chip, width=trial_compiles_at_once()))
         self._program.write(compiler.lowered)
-        store = CaptureStore(self._folder, self._program.function, self._chip)
-        self._capture(Subject(store, self._chip, compiler.lowered), variants)
+        store = CaptureStore(self._folder, self._program.function, chip)
+        self._capture(Subject(store, chip, compiler.lowered), variants)
         capture = open_capture(self._folder)
         _sweep(self._folder)
         scratch = pathlib.Path(
@@ -79,7 +86,8 @@ class OverrideRounds:
             )
         )
         plan = self._plan(capture, scratch)
-        self._loop = Loop(plan, compiler, self._binary, self._budget, self._progress)
+        means = self._resources
+        self._loop = Loop(plan, compiler, means.binary, means.budget, means.progress)
 
     def advance(self) -> bool:
         """Runs one round; returns whether another may help. Raises as Loop.advance does."""
@@ -105,19 +113,19 @@ class OverrideRounds:
     def _plan(self, capture: SavedCapture, scratch: pathlib.Path) -> Plan:
         program, mapping = scratch / "imported.program", scratch / "first.mapping"
         capture.import_to(program)
-        seconds = solve_seconds(self._budget)
-        self._progress.note(f"searching for a mapping for {max(1.0, seconds):.0f} s")
-        self._binary.solve(program, mapping, seconds)
-        return Plan(capture, program, mapping, scratch, solve=self._binary.solve)
+        seconds = solve_seconds(self._resources.budget)
+        self._resources.progress.note(f"searching for a mapping for {max(1.0, seconds):.0f} s")
+        self._resources.binary.solve(program, mapping, seconds)
+        return Plan(capture, program, mapping, scratch, solve=self._resources.binary.solve)
 
     def _capture(self, subject: Subject, variants: Sequence[Variant]) -> None:
         """Makes the required compiles, and samples as far as the budget allows."""
-        quiet, jobs = self._progress.quiet, compiles_at_once()
+        quiet, jobs = self._resources.progress.quiet, compiles_at_once()
         required = [item for item in variants if item.required]
         samples = [item for item in variants if not item.required]
         run_capture(subject, required, Limits(jobs=jobs), quiet)
         compile_seconds = open_capture(self._folder).compile_seconds
-        left = sample_seconds(self._budget, compile_seconds)
+        left = sample_seconds(self._resources.budget, compile_seconds)
         count = int(left / compile_seconds)
         if not count:
             return
