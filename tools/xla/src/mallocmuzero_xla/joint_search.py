@@ -129,11 +129,19 @@ class JointSearch:
             if self._default() is None:
                 raise
             self._interrupted = True
+            self._record_cut_rounds()
         finally:
             # Threads that still run after Ctrl-C end with the compile processes.
             pool.shutdown(wait=False, cancel_futures=True)
         if self._default() is None:
             raise self._errors[self.record[0].step.candidate]
+
+    def _record_cut_rounds(self) -> None:
+        """Records what rounds had found that Ctrl-C cut short."""
+        for candidate, rounds in self._rounds.items():
+            if rounds.result is not None and rounds.result.rounds:
+                step = Step(Kind.OVERRIDES, candidate, "interrupted")
+                self.record.append(Outcome(step, 0.0, rounds.result.optimized_cycles, True))
 
     def _next(self, width: int) -> list[Step]:
         left, whole = self._budget.remaining(), self._budget.seconds
