@@ -249,6 +249,25 @@ def test_overrides_go_on_while_they_gain_and_give_way_when_they_do_not() -> None
     assert rounds not in following(ended)
 
 
+def test_overrides_come_before_steps_that_exclude_them_and_are_worth_less() -> None:
+    # A lower limit promises 3 % in 10 s, overrides 6 % in 39 s. Of 44 s a limit leaves too little.
+    record = [compiled(1000.0), *(tried(1001.0, 16, kind) for kind in SETTINGS[:8])]
+    record.append(compiled(1001.0, 24))
+    assert following(record, remaining=1000.0)[0].kind == Kind.COMPILE
+    (step,) = next_steps(space(), record, 34.0, 100.0, COSTS)
+    assert step.kind == Kind.PREPARE
+    (step,) = next_steps(space(), record, 20.0, 100.0, COSTS)
+    assert step.kind == Kind.COMPILE
+
+
+def test_a_limit_must_make_up_what_its_side_is_behind() -> None:
+    # 12 MiB gained 2 %, but 24 MiB gained 10 %: the next lower limit is hardly worth a compile.
+    record = [compiled(1000.0), compiled(900.0, 24), compiled(980.0, 12)]
+    limits_only = space(settings=(), overrides=False)
+    (step,) = next_steps(limits_only, record, 1e6, 1e6, COSTS)
+    assert step.candidate == Candidate(32 * 1024)
+
+
 def test_two_steps_at_once_are_different_and_fit_together() -> None:
     steps = following([compiled(1000.0)], width=2)
     assert len(set(steps)) == 2

@@ -12,8 +12,8 @@ from mallocmuzero_xla.budget import Budget
 
 # Largest shares of the budget for compiles of samples and for the first search for a mapping.
 _SAMPLE_SHARE = 0.2
-_SOLVE_SHARE = 0.15
-_SOLVE_SECONDS = 60.0
+_SOLVE_SHARE = 0.05
+_SOLVE_SECONDS = 20.0
 
 # Largest shares of the time that is left when the step begins.
 _SAMPLE_SHARE_LEFT = 0.3

@@ -30,7 +30,7 @@ _TOLERANCE = 0.002
 # on the train split.
 _LIMIT_GAIN = 0.03
 _SETTINGS_GAIN = 0.02
-_OVERRIDES_GAIN = 0.04
+_OVERRIDES_GAIN = 0.06
 
 # A further step of a kind is expected to gain this share of what the last one gained.
 _DECAY = 0.5
@@ -47,6 +47,9 @@ _LIMITS_WITH_OVERRIDES = 2
 
 # Settings and overrides come only under limits whose cycles are within this share of the best.
 _NEAR = 0.03
+
+# Overrides are for budgets that leave time for limits and settings: they may take this share.
+_LARGEST_SHARE = 0.6
 
 # A step may end after the budget by this share of the budget.
 OVERTIME = 0.1
@@ -142,6 +145,10 @@ class _Arm:
     def rate(self) -> float:
         return self.gain / max(self.cost, 1e-9)
 
+    @property
+    def prepares(self) -> bool:
+        return self.steps[0].kind == Kind.PREPARE
+
 
 def next_steps(
     space: Space,
@@ -164,7 +171,8 @@ def next_steps(
         return []
     room = remaining + OVERTIME * budget
     arms = [arm for arm in _arms(seen, remaining, costs) if arm.cost <= room]
-    arms.sort(key=lambda arm: -arm.rate)
+    arms = [arm for arm in arms if not arm.prepares or arm.cost <= _LARGEST_SHARE * budget]
+    arms = _with_room_for_overrides(sorted(arms, key=lambda arm: -arm.rate), room)
     steps: list[Step] = []
     cost = 0.0
     for arm in arms:
@@ -180,6 +188,24 @@ def next_steps(
         if alone or len(steps) >= width:
             break
     return steps
+
+
+def _with_room_for_overrides(arms: list[_Arm], room: float) -> list[_Arm]:
+    """Returns arms by rate, but overrides first if they are worth more than what excludes them.
+
+    Overrides need a large part of the budget. A cheap step that leaves too little for them has the
+    larger gain a second, but not always the larger gain.
+    """
+    overrides = next((arm for arm in arms if arm.prepares), None)
+    if overrides is None or arms[0] is overrides or room - arms[0].cost >= overrides.cost:
+        return arms
+    gain, left = 0.0, room
+    for arm in arms:
+        if arm is not overrides and arm.cost <= left:
+            gain += arm.gain
+            left -= arm.cost
+    others = [arm for arm in arms if arm is not overrides]
+    return [overrides, *others] if overrides.gain > gain else arms
 
 
 def best(record: Sequence[Outcome]) -> Outcome | None:
@@ -292,7 +318,9 @@ def _next_outwards(seen: _Seen, limits: Sequence[int]) -> tuple[int | None, floa
             continue  # refused; the next may still compile
         if cycles > (1 + _TOLERANCE) * last:
             return None, 0.0
-        gain = max(_LEAST_GAIN, _DECAY * (1 - cycles / last)) if math.isfinite(last) else gain
+        if math.isfinite(last):
+            # The next limit must make up what this one is behind the best.
+            gain = max(_LEAST_GAIN, _DECAY * (1 - cycles / last) - (cycles / seen.best - 1))
         last = cycles
     return None, 0.0
 
@@ -362,7 +390,7 @@ def _override_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm
         if not prepared:
             gain = _OVERRIDES_GAIN * _DECAY**rank
             step = Step(Kind.PREPARE, candidate, "the compiles that overrides need")
-            yield _Arm((step,), gain, costs.prepare + cost)
+            yield _Arm((step,), gain, costs.prepare + least)
         else:
             gains = seen.gains(Kind.OVERRIDES)
             gain = max(_LEAST_GAIN, _DECAY * gains[-1]) if rounds and gains else _OVERRIDES_GAIN
