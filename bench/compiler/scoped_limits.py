@@ -17,8 +17,9 @@ from typing import Any
 import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.limit_search import LimitSearch
+from mallocmuzero_xla.joint_search import JointSearch, Scope
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.override_rounds import Resources
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
 from mallocmuzero_xla.trial_compiler import TrialCompiler
@@ -31,11 +32,17 @@ def try_limits(entry: corpus.Entry, seconds: float) -> dict[str, Any]:
     with TrialCompiler(chip) as compiler, tempfile.TemporaryDirectory() as scratch:
         lower_for(capture, Source(entry.name, entry.registry), compiler, Budget())
         program = LoweredProgram.read(compiler.lowered)
-        search = LimitSearch(
-            program, pathlib.Path(scratch), compiler, chip, Binary(), LoopProgress()
+        resources = Resources(
+            chip, pathlib.Path(scratch), Binary(), Budget(seconds), LoopProgress()
         )
-        default = search.run(seconds).default
-        return {"default_cycles": default.cycles, "cycles": search.cycles_by_limit()}
+        search = JointSearch(program, resources, Scope(settings=False, overrides=False))
+        default = search.run().default_cycles
+        cycles = {
+            each.step.candidate.limit: each.cycles
+            for each in search.record
+            if each.cycles is not None
+        }
+        return {"default_cycles": default, "cycles": cycles}
 
 
 def table(records: list[dict[str, Any]]) -> str:

@@ -88,17 +88,17 @@ def test_damaged_text_of_a_sample_that_is_not_asked_for_is_as_none(
     assert run(samples=0).compiler_options == OPTIONS
 
 
-def test_a_fifth_of_the_budget_buys_samples(world: World) -> None:
+def test_at_most_a_fifth_of_the_budget_buys_samples(world: World) -> None:
     # The fake compiler reports 0.5 s a compile. Everything in HBM and the default come first.
     run(samples=8, budget="15s")
-    assert [line for line in world.log() if line == "compile"] == ["compile"] * (2 + 6)
+    assert 2 < world.log().count("compile") <= 2 + 6
 
 
-def test_budget_that_ends_with_what_must_be_compiled_gives_no_verdict_and_no_entry(
+def test_budget_that_ends_with_the_default_gives_no_verdict_and_no_entry(
     world: World, cache: pathlib.Path
 ) -> None:
     result = run(budget="0.01s")
-    assert world.log() == ["compile", "compile"]
+    assert world.log() == ["compile"]
     assert result.report["out_of_budget"]
     assert Verified.from_json(result.report).undecided
     assert not (cache / "options").exists()

@@ -7,7 +7,8 @@ import pytest
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.planning import (
     advice,
-    limit_seconds,
+    prepare_seconds,
+    round_seconds,
     sample_seconds,
     solve_seconds,
     suggested_budget,
@@ -26,29 +27,29 @@ class Spent(Budget):
 
 
 def test_large_budget_is_shared_by_its_shares() -> None:
-    # 1000 s give 35 % to limits, 20 % to samples and 60 s to a mapping.
-    assert limit_seconds(Spent(1000.0, 10.0), 10.0) == pytest.approx(350.0)
+    # 1000 s give 20 % to samples and 20 s to a mapping.
     assert sample_seconds(Spent(1000.0, 20.0), 10.0) == pytest.approx(200.0)
-    assert solve_seconds(Spent(1000.0, 220.0)) == 60.0
+    assert solve_seconds(Spent(1000.0, 220.0)) == 20.0
 
 
 def test_slow_compiles_leave_out_samples_before_trial_compiles_and_a_compile() -> None:
     # 240 s, of which two compiles of 80 s have taken 160: 80 are left for trial compiles and a
     # compile.
     assert sample_seconds(Spent(240.0, 160.0), 80.0) == 0.0
-    # A quarter of what is left, not 15 % of 240 s.
-    assert solve_seconds(Spent(240.0, 160.0)) == pytest.approx(20.0)
+    # 5 % of 240 s, and a quarter of what is left if that is less.
+    assert solve_seconds(Spent(240.0, 160.0)) == pytest.approx(12.0)
+    assert solve_seconds(Spent(240.0, 200.0)) == pytest.approx(10.0)
 
 
 def test_one_sample_is_compiled_late_where_there_is_room_for_it() -> None:
-    # 360 of 600 s are spent: the share of samples ended at 330 s, and 240 - 100 - 20 s are left.
+    # 240 s are left, and 240 - 100 - 20 s after a compile and trial compiles; three tenths are 72.
     assert sample_seconds(Spent(600.0, 360.0), 100.0) == pytest.approx(100.0)
 
 
-def test_limits_leave_room_for_the_compiles_that_follow() -> None:
-    # 50 of 120 s are spent: 70 - 2 * 30 s are left, half of which limits may take.
-    assert limit_seconds(Spent(120.0, 50.0), 30.0) == pytest.approx(5.0)
-    assert limit_seconds(Spent(120.0, 100.0), 100.0) == 0.0
+def test_overrides_need_two_compiles_a_mapping_and_a_round() -> None:
+    # 200 of 300 s are left: 2 * 20 s, 15 s for a mapping, and four tenths of 200 s.
+    assert prepare_seconds(Spent(300.0, 100.0), 20.0) == pytest.approx(55.0)
+    assert round_seconds(Spent(300.0, 100.0)) == pytest.approx(80.0)
 
 
 @pytest.mark.parametrize(("seconds", "limits", "minutes"), [(0.5, False, 1), (100.0, False, 10)])

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from conftest import World, lower_to
 
-from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.limit_search import Default, LimitSearch
+from mallocmuzero_xla.joint_search import JointSearch
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
 from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes, with_options
+from mallocmuzero_xla.strategy import Candidate
 from mallocmuzero_xla.verified import Verified
 
 MakeWorld = Callable[..., World]
@@ -58,8 +58,13 @@ def test_a_better_limit_is_part_of_the_options(make_world: MakeWorld) -> None:
     assert result.compiler_options == {OPTION: "24576", **OVERRIDES}
     assert (result.default_cycles, result.optimized_cycles) == (1000, 860)
     assert result.report["limit_cycles"] == 900
-    # 16, 24, 32, 20 and 28 MiB, and one list of overrides.
-    assert result.report["compiles"] == 6
+    steps = result.report["tried"]
+    assert steps[0]["why"] == "the default, which all gains are relative to"
+    gained = [step for step in steps if step["gain"] > 0]
+    assert [(step["step"], step["limit_kib"], round(step["gain"], 3)) for step in gained] == [
+        ("compile", 24576, 0.1),
+        ("overrides", 24576, round(40 / 900, 3)),
+    ]
     words = describe(Verified.from_json(result.report))
     assert "14.00% less" in words
     assert "scoped memory up to 24 MiB (by itself 10.00% less), 1 overrides" in words
@@ -74,7 +79,8 @@ def test_a_better_limit_is_enough(make_world: MakeWorld) -> None:
 
 def test_the_chips_own_limit_is_no_option(make_world: MakeWorld, cache: pathlib.Path) -> None:
     world = make_world(
-        promised={"a": 40}, cycles={"a": -40, "limit_12288": 5, "limit_24576": 5, "limit_20480": 5}
+        promised={"a": 40},
+        cycles={"a": -40, "limit_12288": 50, "limit_24576": 50, "limit_20480": 50},
     )
     assert run().compiler_options == OVERRIDES
     assert limits_tried(cache) == {16, 24, 12, 20}
@@ -95,7 +101,7 @@ def test_limits_are_tried_while_they_help_and_then_beside_the_best(
         },
     )
     assert run().compiler_options[OPTION] == str(28 * 1024)
-    assert limits_tried(cache) == {16, 24, 32, 48, 28, 36}
+    assert limits_tried(cache) == {16, 24, 32, 48, 12, 8, 4, 28, 36}
 
 
 def test_program_whose_default_does_not_compile_gets_options_under_which_it_does(
@@ -130,7 +136,7 @@ def test_a_limit_that_does_not_compile_is_passed_over(
     )
     result = optimize(lambda: None, chip="tpu_v5e", budget="60s", samples=1)
     assert result.compiler_options[OPTION] == str(32 * 1024)
-    assert limits_tried(cache) == {16, 24, 32, 48, 28, 36}
+    assert limits_tried(cache) == {16, 24, 32, 48, 12, 8, 4, 28, 36}
     assert "scoped memory up to 24 MiB: JaxRuntimeError" in capsys.readouterr().err
 
 
@@ -209,14 +215,14 @@ def test_interrupted_among_the_limits_leaves_the_best_of_them(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
-    compile_under = LimitSearch._compile
+    compile_under = JointSearch._compile
 
-    def interrupted(self: LimitSearch, options: dict[str, str], budget: Budget) -> Default:
-        if options.get(OPTION) == "32768":
+    def interrupted(self: JointSearch, candidate: Candidate) -> tuple[float, float]:
+        if candidate.limit == 32768:
             raise KeyboardInterrupt
-        return compile_under(self, options, budget)
+        return compile_under(self, candidate)
 
-    monkeypatch.setattr(LimitSearch, "_compile", interrupted)
+    monkeypatch.setattr(JointSearch, "_compile", interrupted)
     result = run()
     assert result.compiler_options == {OPTION: "24576"}
     assert (result.default_cycles, result.optimized_cycles) == (1000, 900)

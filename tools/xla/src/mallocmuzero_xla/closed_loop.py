@@ -7,7 +7,7 @@ import json
 import math
 import pathlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
@@ -18,6 +18,7 @@ from mallocmuzero_xla.errors import (
     CompileError,
     WorkerLostError,
 )
+from mallocmuzero_xla.estimates import Estimates
 from mallocmuzero_xla.overrides import Item, options_of
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import SavedCapture
@@ -45,8 +46,8 @@ _SETTINGS_SHARE = 0.3
 # The next round starts from this many of the best lists of overrides.
 _REMEMBERED = 40
 
-# Share of the time left that finding another mapping may take.
-_SOLVE_SHARE = 0.15
+# Share of the time left that finding another mapping may take: local search converges in seconds.
+_SOLVE_SHARE = 0.05
 
 # Mappings by the names that the binary gives them.
 _DEFAULT_MAPPING, _EVERYTHING_FAST, _NOTHING_FAST = "default", "all_fast", "all_hbm"
@@ -75,7 +76,10 @@ class Plan:
 
 
 class Loop:
-    """One run of the closed loop; call `run` once."""
+    """One run of the closed loop: call `run` once, or `advance` for each round.
+
+    `result` is the best so far.
+    """
 
     def __init__(
         self,
@@ -98,39 +102,61 @@ class Loop:
         self._surprises: dict[str, str] = {}
         self._compiled: set[str] = set()
         self._best_predicted: float | None = None
+        self._estimates = Estimates()
+        for text in plan.capture.texts().values():
+            self._estimates.learn(text)
+        self.result = self._start()
+        self._steps = self._rounds(self.result)
 
     def run(self) -> Verified:
         """Runs until nothing helps, the budget ends or Ctrl-C comes; returns the best so far.
 
         Raises CaptureError for a failure before the first whole compile.
         """
+        try:
+            while self.advance():
+                pass
+        except KeyboardInterrupt:
+            self.result.interrupted = True
+        return self.result
+
+    def advance(self) -> bool:
+        """Runs one round, which improves `result` or not; returns whether another may help.
+
+        Raises CaptureError for a failure before the first whole compile.
+        """
+        result = self.result
+        try:
+            next(self._steps)
+        except StopIteration:
+            return False
+        except BudgetSpentError:
+            result.out_of_budget = True
+            self._progress.note("the budget is spent")
+            return False
+        except CaptureError as error:
+            if not result.rounds:
+                raise
+            self._progress.note(f"ends here: {error}")
+            return False
+        finally:
+            result.trial_compiles = self._compiler.trial_compiles
+            result.compiles = self._compiler.compiles
+            result.best_predicted_cycles = self._best_predicted
+            result.seconds = self._budget.elapsed()
+        return True
+
+    def _start(self) -> Verified:
         capture = self._plan.capture
         default = capture.read(DEFAULT)
         cycles = self._binary.module_cycles(default, capture.chip)
         result = Verified(default_cycles=cycles, optimized_cycles=cycles, predicted_cycles=cycles)
         result.followed_share = self._followed_share(default)
         result.compile_seconds = capture.compile_seconds
-        try:
-            self._rounds(result)
-        except BudgetSpentError:
-            result.out_of_budget = True
-            self._progress.note("the budget is spent")
-        except KeyboardInterrupt:
-            result.interrupted = True
-        except CaptureError as error:
-            if not result.rounds:
-                raise
-            self._progress.note(f"ends here: {error}")
-        result.trial_compiles, result.compiles = (
-            self._compiler.trial_compiles,
-            self._compiler.compiles,
-        )
-        result.best_predicted_cycles = self._best_predicted
-        result.seconds = self._budget.elapsed()
         return result
 
-    def _rounds(self, result: Verified) -> None:
-        """Searches, compiles and refits until a compile brings nothing new."""
+    def _rounds(self, result: Verified) -> Iterator[None]:
+        """Searches, compiles and refits until a compile brings nothing new; yields each time."""
         items = self._items(*self._wanted)
         moves = self._items(*self._wanted, "uses")
         for everything in (_EVERYTHING_FAST, _NOTHING_FAST):
@@ -157,6 +183,7 @@ class Loop:
             elif finished or not (compiled or self._compiler.trial_compiles > trial_compiles):
                 result.out_of_budget = not finished
                 return
+            yield
 
     def _learn(self, items: list[Item]) -> list[Item]:
         """Refits the latency table; returns a new mapping's items, or `items` without a solver."""
@@ -173,13 +200,15 @@ class Loop:
         return [Item.from_json(entry) for entry in fields]
 
     def _compile_best(self, search: OverrideSearch, result: Verified) -> bool:
-        """Compiles the best list that the compiler accepts; False if it was compiled before."""
+        """Compiles the best list that the compiler accepts; False if its cycles are known."""
         for trial in search.ranked():
             options = options_of(trial.items)
             key = json.dumps(options)
             if not options or key in self._compiled:
                 return False
             self._compiled.add(key)
+            if self._known_to_lose(options, result):
+                return False  # the other lists promise less
             # Without grace the end of the budget would waste the trial compiles that chose this
             # list.
             grace = max(_LEAST_GRACE, self._reserve())
@@ -191,6 +220,16 @@ class Loop:
             self._weigh(trial, text, result)
             return True
         return False
+
+    def _known_to_lose(self, options: dict[str, str], result: Verified) -> bool:
+        """Whether earlier compiles have all estimates of a list that is no better than the best."""
+        # The search has made this trial compile, so its text is at hand.
+        text = self._compiler.compile_trial(options, self._budget)
+        filled = self._estimates.fill(text)
+        if filled.guessed:
+            return False
+        cycles = self._binary.module_cycles(filled.text, self._plan.capture.chip)
+        return cycles >= result.optimized_cycles
 
     def _judge(self, default: float) -> Judge:
         """Returns a function that prices overrides by a trial compile, within this round's time."""
@@ -227,6 +266,7 @@ class Loop:
 
     def _weigh(self, trial: Trial, text: str, result: Verified) -> None:
         """Keeps the compiled program if it is the fastest so far, and its text if it surprises."""
+        self._estimates.learn(text)
         cycles = self._binary.module_cycles(text, self._plan.capture.chip)
         result.rounds.append(Round(trial.cycles, cycles, len(trial.items)))
         self._progress.note(

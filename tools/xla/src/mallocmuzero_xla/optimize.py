@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import hashlib
 import os
 import pathlib
-import shutil
-import tempfile
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,40 +12,19 @@ from mallocmuzero_xla.applying import AppliedFunction
 from mallocmuzero_xla.artefact import Artefact
 from mallocmuzero_xla.binary import Binary, Server
 from mallocmuzero_xla.budget import Budget, parse_duration
-from mallocmuzero_xla.capture import run_capture
 from mallocmuzero_xla.chips import Chip, chosen_chip
 from mallocmuzero_xla.closed_loop import Loop, Plan
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
-from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.fitting import Registry
-from mallocmuzero_xla.limit_search import LimitSearch, Tuned, limit_alone
+from mallocmuzero_xla.joint_search import JointSearch, Scope
 from mallocmuzero_xla.lowering import LoweredProgram, lower
 from mallocmuzero_xla.options_cache import CachedOptions, OptionsCache, cache_folder
 from mallocmuzero_xla.outcome import describe
-from mallocmuzero_xla.planning import (
-    advice,
-    limit_seconds,
-    sample_seconds,
-    solve_seconds,
-    suggested_budget,
-)
+from mallocmuzero_xla.override_rounds import Resources
 from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.runner import Limits, Subject
-from mallocmuzero_xla.saved_capture import open_capture
-from mallocmuzero_xla.scoped_limit import limit_in_force, with_options
-from mallocmuzero_xla.store import CaptureStore
-from mallocmuzero_xla.trial_compiler import TrialCompiler, trial_compiles_at_once
-from mallocmuzero_xla.variants import DEFAULT, Variant, standard_variants
+from mallocmuzero_xla.variants import Variant, standard_variants
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.version import VERSION
-
-# Each loop works in a folder of its own among the captured texts. A folder of this age is
-# abandoned.
-_LOOP_PREFIX = "loop-"
-_ABANDONED_SECONDS = 86400.0
-
-# A sample may take this many times as long as the compiles before it, even late in the budget.
-_SLOWEST_SAMPLE = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,13 +103,11 @@ def optimize(
         fn: a function, or the result of jax.jit.
         args: pytrees of arrays or jax.ShapeDtypeStruct; their values do not matter.
         chip: one of mallocmuzero_xla.CHIPS; this machine's own by default, where it has one.
-        budget: time to take, such as "90s", "5m", "1h". At most 35 % go to compiles under other
-            limits of scoped memory; a fifth to samples, of which slow compiles allow fewer;
-            three twentieths, and at most a minute, to the search for a mapping; the rest to trial
-            compiles and whole compiles. The required compiles may take the whole budget. `report`
-            then has no trial compiles and no rounds, only the compiled texts are cached, and
-            another call continues from them. A compile that runs when the time is up gets some
-            more.
+        budget: time to take, such as "90s", "5m", "1h". Each step goes where the last gain came
+            from: to limits of scoped memory, settings, or overrides of single tensors. A short
+            budget, such as "1m", has no overrides. The default's compile may take the whole
+            budget. `report` then has no further steps, only the compiled texts are cached, and
+            another call continues from them. A last compile may end a tenth of the budget late.
         samples: the largest number of random placements to compile.
         topology: libtpu's name of a topology other than the chip's own.
         cache_dir: a folder in place of the one that MALLOCMUZERO_CACHE names.
@@ -207,7 +179,6 @@ class _Run:
         self._cache = cache
         self._captures = cache / "captures" / chip.name
         self._progress = progress
-        self._quiet = progress.quiet
 
     def optimize(self, variants: list[Variant], scoped_limit: bool) -> Optimized:
         """Returns the cached result if its budget was at least this one; otherwise searches."""
@@ -217,11 +188,7 @@ class _Run:
         cached = None if cached is not None and cached.verified.undecided else cached
         if cached is not None and cached.budget_seconds >= self._budget.seconds:
             return self._optimized(cached.verified, from_cache=True)
-        is_set = limit_in_force(self._program.base_options) is not None
-        if scoped_limit and not is_set and self._chip.shared_vmem_kib is not None:
-            verified = self._play_under(self._tune(), variants)
-        else:
-            verified = self._play(self._program, variants)
+        verified = self._search(variants, scoped_limit)
         self._progress.close()
         best, earlier = verified, cached.verified if cached is not None else None
         # If neither has options, the report is about the later search.
@@ -260,116 +227,8 @@ class _Run:
             from_cache=from_cache,
         )
 
-    def _tune(self) -> Tuned:
-        with TrialCompiler(self._chip) as compiler:
-            self._program.write(compiler.lowered)
-            search = LimitSearch(
-                self._program, self._captures, compiler, self._chip, self._binary, self._progress
-            )
-            default = search.compile_default()
-            self._advise(default.seconds, limits=True)
-            return search.run(limit_seconds(self._budget, default.seconds))
-
-    def _advise(self, compile_seconds: float, limits: bool) -> None:
-        if self._budget.seconds < suggested_budget(compile_seconds, limits):
-            self._progress.note(advice(compile_seconds, limits))
-
-    def _play_under(self, tuned: Tuned, variants: list[Variant]) -> Verified:
-        """Searches under the best limit, or under the chip's own if that capture fails.
-
-        After Ctrl-C before the first result, the options hold only the limit.
-        """
-        best = tuned.best
-        verified = Verified(best.cycles, best.cycles, best.cycles, interrupted=tuned.interrupted)
-        verified.compile_seconds = tuned.default.seconds
-        verified.seconds = self._budget.elapsed()
-        try:
-            if not self._budget.remaining():
-                verified.out_of_budget = True
-            elif not tuned.interrupted:
-                verified = self._play(with_options(self._program, best.options), variants)
-            verified.options = {**best.options, **verified.options}
-        except KeyboardInterrupt:
-            verified = limit_alone(best, dataclasses.replace(verified, interrupted=True))
-        except CaptureError as error:
-            if best.options == tuned.default.options:
-                raise
-            self._progress.note(f"on with the first limit of scoped memory that works: {error}")
-            first = tuned.default.options
-            verified = self._play(with_options(self._program, first), variants)
-            verified.options = {**first, **verified.options}
-            if best.cycles < verified.optimized_cycles:
-                verified = limit_alone(best, verified)
-        verified.default_cycles = tuned.default.cycles
-        verified.default_error = tuned.default_error
-        verified.limit_cycles = best.cycles
-        verified.compiles += tuned.compiles
-        return verified
-
-    def _play(self, program: LoweredProgram, variants: list[Variant]) -> Verified:
-        """Captures a program and runs the closed loop on it."""
-        folder = self._captures / program.sha256
-        with TrialCompiler(self._chip, width=trial_compiles_at_once()) as compiler:
-            program.write(compiler.lowered)
-            store = CaptureStore(folder, program.function, self._chip)
-            self._capture(Subject(store, self._chip, compiler.lowered), variants)
-            if not self._budget.remaining():
-                return self._without_trial_compile(folder)
-            return self._search(folder, compiler)
-
-    def _without_trial_compile(self, folder: pathlib.Path) -> Verified:
-        """Returns the report for a budget that the required compiles use up."""
-        capture = open_capture(folder)
-        cycles = self._binary.module_cycles(capture.read(DEFAULT), self._chip.name)
-        verified = Verified(cycles, cycles, cycles, out_of_budget=True)
-        verified.compile_seconds = capture.compile_seconds
-        verified.seconds = self._budget.elapsed()
-        return verified
-
-    def _capture(self, subject: Subject, variants: list[Variant]) -> None:
-        """Makes the required compiles, and samples as far as the budget allows."""
-        required = [item for item in variants if item.required]
-        samples = [item for item in variants if not item.required]
-        run_capture(subject, required, Limits(), self._quiet)
-        compile_seconds = open_capture(subject.store.folder).compile_seconds
-        if self._chip.shared_vmem_kib is None:
-            self._advise(compile_seconds, limits=False)
-        left = sample_seconds(self._budget, compile_seconds)
-        count = int(left / compile_seconds)
-        if not count:
-            return
-        timeout = min(Limits.timeout, max(_SLOWEST_SAMPLE * compile_seconds, left))
-        limits = Limits(timeout=timeout, retries=1)
-        run_capture(subject, required + samples[:count], limits, self._quiet)
-
-    def _search(self, folder: pathlib.Path, compiler: TrialCompiler) -> Verified:
-        """Runs the loop in a folder of its own, which no process with the same function shares."""
-        capture = open_capture(folder)
-        _sweep(folder)
-        with tempfile.TemporaryDirectory(prefix=_LOOP_PREFIX, dir=folder) as name:
-            scratch = pathlib.Path(name)
-            program, mapping = scratch / "imported.program", scratch / "first.mapping"
-            capture.import_to(program)
-            seconds = solve_seconds(self._budget)
-            self._progress.note(f"searching for a mapping for {max(1.0, seconds):.0f} s")
-            self._binary.solve(program, mapping, seconds)
-            plan = Plan(capture, program, mapping, scratch, solve=self._binary.solve)
-            verified = Loop(plan, compiler, self._binary, self._budget, self._progress).run()
-            for kind in ("program", "mapping"):
-                path = getattr(verified, kind)
-                setattr(verified, kind, str(_kept(pathlib.Path(path), folder)) if path else None)
-            return verified
-
-
-def _sweep(folder: pathlib.Path) -> None:
-    """Removes folders of killed loops, which are older than any running loop."""
-    for path in folder.glob(f"{_LOOP_PREFIX}*"):
-        with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
-                shutil.rmtree(path)
-
-
-def _kept(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
-    """Moves a file of a loop's into `folder`, named by its content; returns where it is."""
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-    return path.replace(folder / f"{digest}{path.suffix}")
+    def _search(self, variants: list[Variant], scoped_limit: bool) -> Verified:
+        resources = Resources(
+            self._chip, self._captures, self._binary, self._budget, self._progress
+        )
+        return JointSearch(self._program, resources, Scope(variants, limits=scoped_limit)).run()

@@ -26,12 +26,13 @@ def describe(verified: Verified, from_cache: bool = False) -> str:
         took += "; budget spent before any placement was tried"
     settings = len(verified.options.keys() - {TENSOR_OVERRIDES, SORT_OVERRIDES, OPTION})
     ended = "interrupted; the best so far: " if verified.interrupted else ""
+    followed = f", {verified.followed_share:.1%} of the accessed bytes where the mapping wants them"
+    followed = followed if verified.mapping is not None else ""
     return (
         f"{ended}{default}, optimized {verified.optimized_cycles / 1e6:,.3f} "
         f"({verified.gain:.2%} less; "
         f"predicted {verified.predicted_cycles / 1e6:,.3f}), {_limit(verified)}"
-        f"{len(verified.kept) - settings} overrides, {settings} settings, "
-        f"{verified.followed_share:.1%} of the accessed bytes where the mapping wants them ({took})"
+        f"{len(verified.kept) - settings} overrides, {settings} settings{followed} ({took})"
     )
 
 

@@ -10,20 +10,22 @@ import math
 
 from mallocmuzero_xla.budget import Budget
 
-# Largest shares of the budget: compiles under other limits of scoped memory, compiles of samples,
-# and the first search for a mapping. Trial compiles and whole compiles of candidates get the rest.
-_LIMIT_SHARE = 0.35
+# Largest shares of the budget for compiles of samples and for the first search for a mapping.
 _SAMPLE_SHARE = 0.2
-_SOLVE_SHARE = 0.15
-_SOLVE_SECONDS = 60.0
+_SOLVE_SHARE = 0.05
+_SOLVE_SECONDS = 20.0
 
 # Largest shares of the time that is left when the step begins.
-_LIMIT_SHARE_LEFT = 0.5
+_SAMPLE_SHARE_LEFT = 0.3
 _SOLVE_SHARE_LEFT = 0.25
+_ROUND_SHARE_LEFT = 0.4
 
 # Time kept for trial compiles before samples are compiled: a share of the time left, and a maximum.
 _TRIAL_SHARE_LEFT = 0.5
 _TRIAL_SECONDS = 20.0
+
+# Overrides need a compile with everything in HBM, and one sample.
+_COMPILES_BEFORE_OVERRIDES = 2
 
 # A budget should have room for this many compiles: the default, everything in HBM, a sample, the
 # time of two for trial compiles and solvers, and the best list. Other limits of scoped memory need
@@ -32,20 +34,22 @@ _COMPILES = 6
 _COMPILES_OF_LIMITS = 2
 
 
-def limit_seconds(budget: Budget, compile_seconds: float) -> float:
-    """Returns the time for compiles under other limits of scoped memory."""
-    # Two compiles are still to come: everything in HBM, and the best list.
-    room = budget.remaining() - 2 * compile_seconds
-    return max(0.0, min(_LIMIT_SHARE * budget.seconds, _LIMIT_SHARE_LEFT * room))
-
-
 def sample_seconds(budget: Budget, compile_seconds: float) -> float:
     """Returns the time for samples: enough for one sample wherever the budget has room for it."""
     left = budget.remaining()
     room = left - compile_seconds - min(_TRIAL_SECONDS, _TRIAL_SHARE_LEFT * left)
-    late = (_LIMIT_SHARE + _SAMPLE_SHARE) * budget.seconds - budget.elapsed()
-    share = max(compile_seconds, min(_SAMPLE_SHARE * budget.seconds, late))
-    return max(0.0, min(share, room))
+    share = min(_SAMPLE_SHARE * budget.seconds, _SAMPLE_SHARE_LEFT * left)
+    return max(0.0, min(max(compile_seconds, share), room))
+
+
+def prepare_seconds(budget: Budget, compile_seconds: float) -> float:
+    """Returns the least time for all that overrides need before their first round."""
+    return _COMPILES_BEFORE_OVERRIDES * compile_seconds + solve_seconds(budget)
+
+
+def round_seconds(budget: Budget) -> float:
+    """Returns the time that a round of overrides is expected to take."""
+    return _ROUND_SHARE_LEFT * budget.remaining()
 
 
 def solve_seconds(budget: Budget) -> float:

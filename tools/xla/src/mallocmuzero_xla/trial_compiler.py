@@ -26,10 +26,29 @@ _TMPFS = pathlib.Path("/dev/shm")
 # from each other.
 _MOST_TRIALS_AT_ONCE = 8
 
+# A whole compile uses several cores for parts of its time, and up to this much memory.
+_MOST_COMPILES_AT_ONCE = 2
+_COMPILE_MEBIBYTES = 4096
+
 
 def trial_compiles_at_once() -> int:
     """Returns how many trial compiles run at once: one for each core, up to a maximum."""
     return min(_MOST_TRIALS_AT_ONCE, len(os.sched_getaffinity(0)))
+
+
+def compiles_at_once() -> int:
+    """Returns how many whole compiles run at once: two where cores and memory allow."""
+    cores = len(os.sched_getaffinity(0))
+    return max(1, min(_MOST_COMPILES_AT_ONCE, cores, _available_mebibytes() // _COMPILE_MEBIBYTES))
+
+
+def _available_mebibytes() -> int:
+    try:
+        lines = pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        fields = dict(line.split(":") for line in lines)
+        return int(fields["MemAvailable"].split()[0]) // 1024
+    except (OSError, KeyError, ValueError):
+        return _COMPILE_MEBIBYTES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,12 +64,17 @@ class TrialCompiler:
     """Compiles one program in child processes and counts the compiles.
 
     A second trial compile with the same options returns the result of the first: the compiler is
-    deterministic. Several threads may call `compile_trial`; every other method is for one thread.
+    deterministic. Several threads may call `compile_trial` and `compile`; every other method is for
+    one thread.
     Close it, or use it as a context manager.
     """
 
-    def __init__(self, chip: Chip, timeout: float = 600.0, width: int = 1) -> None:
-        """`timeout` limits one compile, in seconds; `width` trial compiles may run at once.
+    def __init__(
+        self, chip: Chip, timeout: float = 600.0, width: int = 1, compile_width: int = 1
+    ) -> None:
+        """`timeout` limits one compile, in seconds.
+
+        `width` trial compiles and `compile_width` whole compiles may run at once.
 
         The caller writes the program to the file `lowered` before the first compile.
         """
@@ -68,12 +92,13 @@ class TrialCompiler:
             )
             for number in range(width)
         ]
-        # Last in, first out: a further process starts only when the earlier ones are busy.
-        self._idle: queue.LifoQueue[_Lane] = queue.LifoQueue()
-        for lane in reversed(self._lanes):
-            self._idle.put(lane)
-        self._compiling = _Lane(Worker(), self._path("compiled.hlo.zst"), self._path("dump"))
-        self._lock = threading.Lock()  # guards _seen, trial_compiles, and those of the budget
+        self._idle = _idle(self._lanes)
+        self._compiling = [
+            _Lane(Worker(), self._path(f"compiled_{number}.hlo.zst"), self._path("dump"))
+            for number in range(compile_width)
+        ]
+        self._idle_compiling = _idle(self._compiling)
+        self._lock = threading.Lock()  # guards _seen, the counts, and those of the budget
         self._seen: dict[str, str | CompileError | WorkerLostError] = {}
         self.trial_compiles = 0
         self.compiles = 0
@@ -93,7 +118,7 @@ class TrialCompiler:
 
     def close(self) -> None:
         """Ends the processes and removes temporary files."""
-        for lane in (*self._lanes, self._compiling):
+        for lane in (*self._lanes, *self._compiling):
             lane.worker.close()
         self._scratch.cleanup()
 
@@ -104,7 +129,7 @@ class TrialCompiler:
 
     def lower(self, job: dict[str, Any], budget: Budget) -> LoweredProgram:
         """Runs a job of capture.lower_job, which writes `lowered`, and returns the program."""
-        self._compiling.worker.run(job, min(budget.remaining(), self._timeout))
+        self._compiling[0].worker.run(job, min(budget.remaining(), self._timeout))
         return LoweredProgram.read(self.lowered)
 
     def compile_trial(self, options: dict[str, str], budget: Budget) -> str:
@@ -137,11 +162,19 @@ class TrialCompiler:
 
         A compile that starts within the budget may end `grace` seconds after it.
         """
-        budget.spend_compile()
-        self.compiles += 1
-        self.last_compile = self._run(self._compiling, "compile", options, budget, grace)
-        self.slowest_compile = max(self.slowest_compile, self.last_compile)
-        return read_text(self._compiling.output)
+        with self._lock:
+            budget.spend_compile()
+            self.compiles += 1
+        lane = self._idle_compiling.get()
+        try:
+            seconds = self._run(lane, "compile", options, budget, grace)
+            text = read_text(lane.output)
+        finally:
+            self._idle_compiling.put(lane)
+        with self._lock:
+            self.last_compile = seconds
+            self.slowest_compile = max(self.slowest_compile, seconds)
+        return text
 
     def _compile_trial(self, options: dict[str, str], budget: Budget) -> str:
         lane = self._idle.get()
@@ -176,3 +209,11 @@ class TrialCompiler:
 
     def _path(self, name: str) -> pathlib.Path:
         return pathlib.Path(self._scratch.name) / name
+
+
+def _idle(lanes: list[_Lane]) -> queue.LifoQueue[_Lane]:
+    """Returns the lanes, last in, first out: a process starts only when the others are busy."""
+    idle: queue.LifoQueue[_Lane] = queue.LifoQueue()
+    for lane in reversed(lanes):
+        idle.put(lane)
+    return idle

@@ -17,12 +17,13 @@ class Round:
 
 # Values for records that lack these fields. `out_of_budget` is True there: a record without a trial
 # compile then counts as undecided.
-_NEWER_FIELDS = {
+_NEWER_FIELDS: dict[str, Any] = {
     "limit_cycles": None,
     "out_of_budget": True,
     "best_predicted_cycles": None,
     "compile_seconds": None,
     "default_error": None,
+    "tried": [],
 }
 
 
@@ -53,6 +54,8 @@ class Verified:
         compile_seconds: duration of the default's compile.
         default_error: why the compiler's default does not compile; None if it does. The cycles of
             the default are then those under the first other limit of scoped memory that works.
+        tried: the steps of the search in order: `step`, `limit_kib`, `settings`, `why`, `seconds`,
+            `cycles` (None if it failed) and `gain` over the best before it.
         limit_cycles: cycles of the default under the best limit of scoped memory; None if only
             the chip's own limit was tried.
     """
@@ -76,6 +79,7 @@ class Verified:
     best_predicted_cycles: float | None = None
     compile_seconds: float | None = None
     default_error: str | None = None
+    tried: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     @property
     def gain(self) -> float:

@@ -1,0 +1,398 @@
+"""Decides what a search compiles next, from what it has seen and the time that is left.
+
+A search has four kinds of steps. A *compile* makes the program under a limit of scoped memory and
+settings, and shows its cycles. A *trial* predicts the cycles of settings for a tenth of that time.
+*Overrides* are rounds of the search for single tensors under one limit; *prepare* makes the
+compiles that they need. Each step that could come next has an expected gain and a cost. The step
+with the largest gain a second comes next, so time goes where the last gain came from.
+
+Nothing here compiles, reads a clock or keeps state: the record of the steps is the state.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+# Limits to try, as multiples of the chip's own: outwards on both sides, then finer beside the best.
+_ABOVE = (Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4))
+_BELOW = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
+_FINER = Fraction(1, 4)
+
+# A limit that is slower than the one before it by more than this share dominates those beyond.
+_TOLERANCE = 0.002
+
+# Expected gains before a step of the kind has been seen, as shares of the default's cycles, with
+# those of the steps that may follow from it. bench/compiler/replay_strategy.py compares such values
+# on the train split.
+_LIMIT_GAIN = 0.03
+_SETTINGS_GAIN = 0.02
+_OVERRIDES_GAIN = 0.06
+
+# A further step of a kind is expected to gain this share of what the last one gained.
+_DECAY = 0.5
+_LEAST_GAIN = 0.001
+
+# A prediction by a trial is expected to come true by this share.
+_TRUST = 0.5
+
+# Settings are tried under the best limit first; each next limit gets half as many.
+_SETTINGS_ALONE = 8
+_LIMITS_WITH_SETTINGS = 3
+
+_LIMITS_WITH_OVERRIDES = 2
+
+# Settings and overrides come only under limits whose cycles are within this share of the best.
+_NEAR = 0.03
+
+# Overrides are for budgets that leave time for limits and settings: they may take this share.
+_LARGEST_SHARE = 0.6
+
+# A step may end after the budget by this share of the budget.
+OVERTIME = 0.1
+
+# A round of overrides needs the time of this many trials and one compile.
+_LEAST_TRIALS = 4
+
+
+class Kind(enum.StrEnum):
+    """The kinds of steps."""
+
+    COMPILE = "compile"
+    TRIAL = "trial"
+    PREPARE = "prepare"
+    OVERRIDES = "overrides"
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A limit of scoped memory in KiB, and settings as kinds (settings.py)."""
+
+    limit: int
+    settings: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """Something to do, and why, in words for the report."""
+
+    kind: Kind
+    candidate: Candidate
+    why: str = dataclasses.field(compare=False, default="")
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """A step that was done.
+
+    Attributes:
+        step: the step.
+        seconds: its cost.
+        cycles: compiled cycles, or predicted cycles of a trial; None if the step failed.
+        finished: of overrides: whether another round could not help.
+    """
+
+    step: Step
+    seconds: float
+    cycles: float | None
+    finished: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Space:
+    """What may be tried.
+
+    Attributes:
+        own: the limit of the program as it is, in KiB.
+        memory: limits must be below this, in KiB; 0 if the limit is fixed.
+        settings: kinds of settings, the most helpful first.
+        overrides: whether to search for overrides.
+    """
+
+    own: int
+    memory: int = 0
+    settings: tuple[str, ...] = ()
+    overrides: bool = True
+
+    def limits(self, shares: Sequence[Fraction]) -> list[int]:
+        """Returns the limits at these multiples of the program's own that leave room."""
+        limits = (int(self.own * share) for share in shares)
+        return [limit for limit in limits if 0 < limit < self.memory]
+
+
+@dataclasses.dataclass(frozen=True)
+class Costs:
+    """Expected seconds of a compile, of a trial, of preparing overrides, and of a round of them."""
+
+    compile: float
+    trial: float
+    prepare: float
+    overrides: float
+
+
+@dataclasses.dataclass(frozen=True)
+class _Arm:
+    """Steps that belong together, with their expected gain and cost."""
+
+    steps: tuple[Step, ...]
+    gain: float
+    cost: float
+
+    @property
+    def rate(self) -> float:
+        return self.gain / max(self.cost, 1e-9)
+
+    @property
+    def prepares(self) -> bool:
+        return self.steps[0].kind == Kind.PREPARE
+
+
+def next_steps(
+    space: Space,
+    record: Sequence[Outcome],
+    remaining: float,
+    budget: float,
+    costs: Costs,
+    width: int = 1,
+) -> list[Step]:
+    """Returns up to `width` steps to do at once; none if nothing helps or fits.
+
+    The default comes first, and if it fails, other limits until one compiles: these have no time
+    limit. Any other step is expected to end within the budget and a tenth of it. `prepare` and
+    `overrides` use all cores, so they come alone.
+    """
+    seen = _Seen(space, record)
+    if seen.default is None:
+        return _first(space, seen)
+    if remaining <= 0:
+        return []
+    room = remaining + OVERTIME * budget
+    arms = [arm for arm in _arms(seen, remaining, costs) if arm.cost <= room]
+    arms = [arm for arm in arms if not arm.prepares or arm.cost <= _LARGEST_SHARE * budget]
+    arms = _with_room_for_overrides(sorted(arms, key=lambda arm: -arm.rate), room)
+    steps: list[Step] = []
+    cost = 0.0
+    for arm in arms:
+        alone = arm.steps[0].kind in (Kind.PREPARE, Kind.OVERRIDES)
+        if alone and steps:
+            continue
+        for step in arm.steps[: width - len(steps)]:
+            each = arm.cost / len(arm.steps)
+            # Steps at once share the cores: together they take at most the sum of their times.
+            if not steps or cost + each <= room:
+                steps.append(step)
+                cost += each
+        if alone or len(steps) >= width:
+            break
+    return steps
+
+
+def _with_room_for_overrides(arms: list[_Arm], room: float) -> list[_Arm]:
+    """Returns arms by rate, but overrides first if they are worth more than what excludes them.
+
+    Overrides need a large part of the budget. A cheap step that leaves too little for them has the
+    larger gain a second, but not always the larger gain.
+    """
+    overrides = next((arm for arm in arms if arm.prepares), None)
+    if overrides is None or arms[0] is overrides or room - arms[0].cost >= overrides.cost:
+        return arms
+    gain, left = 0.0, room
+    for arm in arms:
+        if arm is not overrides and arm.cost <= left:
+            gain += arm.gain
+            left -= arm.cost
+    others = [arm for arm in arms if arm is not overrides]
+    return [overrides, *others] if overrides.gain > gain else arms
+
+
+def best(record: Sequence[Outcome]) -> Outcome | None:
+    """Returns the compile or round of overrides with the fewest cycles; the first among equals."""
+    compiled = [each for each in record if _measures(each)]
+    return min(compiled, key=lambda each: each.cycles or math.inf, default=None)
+
+
+def _measures(outcome: Outcome) -> bool:
+    return outcome.cycles is not None and outcome.step.kind in (Kind.COMPILE, Kind.OVERRIDES)
+
+
+def _first(space: Space, seen: _Seen) -> list[Step]:
+    own = Candidate(space.own)
+    if not seen.tried(Kind.COMPILE, own):
+        return [Step(Kind.COMPILE, own, "the default, which all gains are relative to")]
+    for limit in space.limits((*_ABOVE, *_BELOW)):
+        other = Candidate(limit)
+        if not seen.tried(Kind.COMPILE, other):
+            return [Step(Kind.COMPILE, other, "the default does not compile")]
+    return []
+
+
+class _Seen:
+    """The record, by what the decisions need."""
+
+    def __init__(self, space: Space, record: Sequence[Outcome]) -> None:
+        self.space = space
+        self.record = record
+        self._compiled = {
+            each.step.candidate: each.cycles
+            for each in record
+            if each.step.kind == Kind.COMPILE and each.cycles is not None
+        }
+        plain = [cycles for each, cycles in self._compiled.items() if not each.settings]
+        self.default = plain[0] if plain else None
+        found = best(record)
+        self.best = found.cycles if found is not None and found.cycles is not None else math.inf
+
+    def tried(self, kind: Kind, candidate: Candidate) -> bool:
+        return any(
+            each.step.kind == kind and each.step.candidate == candidate for each in self.record
+        )
+
+    def cycles(self, candidate: Candidate) -> float:
+        """Returns the compiled cycles; infinite if it was not compiled or failed."""
+        return self._compiled.get(candidate, math.inf)
+
+    def limits(self) -> list[int]:
+        """Returns the limits that compile, the fastest first."""
+        plain = [each.limit for each in self._compiled if not each.settings]
+        return sorted(plain, key=lambda limit: self.cycles(Candidate(limit)))
+
+    def near_best(self) -> list[int]:
+        """Returns the limits that are worth more than the compile that they had."""
+        limits = self.limits()
+        most = (1 + _NEAR) * min((self.cycles(Candidate(each)) for each in limits), default=0.0)
+        return [each for each in limits if self.cycles(Candidate(each)) <= most]
+
+    def gains(self, kind: Kind) -> list[float]:
+        """Returns what each step of a kind gained over the best before it, in order."""
+        so_far, gains = math.inf, []
+        for each in self.record:
+            cycles = each.cycles if each.cycles is not None else math.inf
+            if each.step.kind == kind:
+                share = 1 - cycles / so_far if math.isfinite(so_far) else 0.0
+                gains.append(max(0.0, share))
+            if _measures(each):
+                so_far = min(so_far, cycles)
+        return gains
+
+
+def _arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
+    yield from _limit_arms(seen, costs)
+    yield from _settings_arms(seen, costs)
+    yield from _promotions(seen, costs)
+    yield from _override_arms(seen, remaining, costs)
+
+
+def _limit_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
+    """Yields the next limit outwards on each side, or those beside the best limit."""
+    space = seen.space
+    outer = []
+    for side, name in ((_ABOVE, "higher"), (_BELOW, "lower")):
+        limit, gain = _next_outwards(seen, space.limits(side))
+        if limit is not None:
+            step = Step(Kind.COMPILE, Candidate(limit), f"a {name} limit of scoped memory")
+            outer.append(_Arm((step,), gain, costs.compile))
+    yield from outer
+    if outer or not seen.limits():
+        return
+    found, finer = seen.limits()[0], int(space.own * _FINER)
+    gain = max(_LEAST_GAIN, _DECAY * (1 - seen.cycles(Candidate(found)) / (seen.default or 1.0)))
+    for limit in (found - finer, found + finer):
+        candidate = Candidate(limit)
+        if 0 < limit < space.memory and not seen.tried(Kind.COMPILE, candidate):
+            why = "a limit of scoped memory beside the best"
+            yield _Arm((Step(Kind.COMPILE, candidate, why),), gain * _DECAY, costs.compile)
+
+
+def _next_outwards(seen: _Seen, limits: Sequence[int]) -> tuple[int | None, float]:
+    """Returns the next limit and its expected gain; None if a slower limit dominates it."""
+    last, gain = seen.cycles(Candidate(seen.space.own)), _LIMIT_GAIN
+    for limit in limits:
+        candidate = Candidate(limit)
+        if not seen.tried(Kind.COMPILE, candidate):
+            return limit, gain
+        cycles = seen.cycles(candidate)
+        if math.isinf(cycles):
+            continue  # refused; the next may still compile
+        if cycles > (1 + _TOLERANCE) * last:
+            return None, 0.0
+        if math.isfinite(last):
+            # The next limit must make up what this one is behind the best.
+            gain = max(_LEAST_GAIN, _DECAY * (1 - cycles / last) - (cycles / seen.best - 1))
+        last = cycles
+    return None, 0.0
+
+
+def _settings_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
+    """Yields trials of settings under the best limits, fewer under each next limit."""
+    for rank, limit in enumerate(seen.near_best()[:_LIMITS_WITH_SETTINGS]):
+        count = _SETTINGS_ALONE >> rank
+        candidates = [Candidate(limit, (kind,)) for kind in seen.space.settings[:count]]
+        why = "a setting of the assignment" if rank == 0 else "a setting under another good limit"
+        steps = [
+            Step(Kind.TRIAL, candidate, why)
+            for candidate in candidates
+            if not seen.tried(Kind.TRIAL, candidate)
+        ]
+        if steps:
+            gain = _SETTINGS_GAIN * _DECAY**rank * len(steps) / _SETTINGS_ALONE
+            yield _Arm(tuple(steps), gain, costs.trial * len(steps))
+
+
+def _promotions(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
+    """Yields compiles of the candidates that promise to beat the best."""
+    promised: dict[Candidate, float] = {}
+    for each in seen.record:
+        if each.step.kind == Kind.TRIAL and each.cycles is not None:
+            promised[each.step.candidate] = each.cycles
+    # What a setting saves under one limit it may save under the best.
+    for limit in seen.limits()[:1]:
+        under = seen.cycles(Candidate(limit))
+        for candidate, cycles in list(promised.items()):
+            before = seen.cycles(Candidate(candidate.limit))
+            there = Candidate(limit, candidate.settings)
+            if math.isfinite(before) and not seen.tried(Kind.TRIAL, there):
+                promised.setdefault(there, under * (1 - _DECAY * (1 - cycles / before)))
+    failures = 0
+    for each in seen.record:
+        if each.step.kind == Kind.COMPILE and each.step.candidate.settings:
+            failures = 0 if each.cycles is not None and each.cycles <= seen.best else failures + 1
+    for candidate, cycles in promised.items():
+        gain = 1 - cycles / seen.best
+        if gain > _LEAST_GAIN and not seen.tried(Kind.COMPILE, candidate):
+            why = f"its trial promises {gain:.1%}"
+            step = Step(Kind.COMPILE, candidate, why)
+            yield _Arm((step,), gain * _TRUST * _DECAY**failures, costs.compile)
+
+
+def _override_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
+    """Yields rounds of overrides under the best limits, after the compiles that they need."""
+    if not seen.space.overrides:
+        return
+    for rank, limit in enumerate(seen.near_best()[:_LIMITS_WITH_OVERRIDES]):
+        candidate = Candidate(limit)
+        rounds = [
+            each
+            for each in seen.record
+            if each.step.kind == Kind.OVERRIDES and each.step.candidate == candidate
+        ]
+        prepared = [
+            each
+            for each in seen.record
+            if each.step.kind == Kind.PREPARE and each.step.candidate == candidate
+        ]
+        if (rounds and rounds[-1].finished) or any(each.cycles is None for each in prepared):
+            continue
+        least = _LEAST_TRIALS * costs.trial + costs.compile
+        cost = min(max(costs.overrides, least), max(remaining, least))
+        if not prepared:
+            gain = _OVERRIDES_GAIN * _DECAY**rank
+            step = Step(Kind.PREPARE, candidate, "the compiles that overrides need")
+            yield _Arm((step,), gain, costs.prepare + least)
+        else:
+            gains = seen.gains(Kind.OVERRIDES)
+            gain = max(_LEAST_GAIN, _DECAY * gains[-1]) if rounds and gains else _OVERRIDES_GAIN
+            step = Step(Kind.OVERRIDES, candidate, "overrides of single tensors")
+            yield _Arm((step,), gain, cost)
