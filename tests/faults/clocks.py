@@ -42,6 +42,8 @@ class Clock:
 class ClockJump(Fault):
     """The clock is set forwards or back, by minutes or days, and set right after some seconds."""
 
+    lets_start = True
+
     def __init__(self, role: Role, clock: Clock, rand: random.Random) -> None:
         self._clock = clock
         self._ahead = rand.choice([-1, 1]) * rand.choice(JUMPS)

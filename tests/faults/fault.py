@@ -14,6 +14,8 @@ class Fault(abc.ABC):
     # Names that no other active fault may touch meanwhile, besides the victim. Both learner
     # processes save together, so the end of one takes a minute while the other does not answer.
     touches: frozenset[str] = frozenset()
+    # A victim that ends by itself during the fault starts again at once.
+    lets_start: bool = False
 
     @abc.abstractmethod
     def begin(self) -> None: ...

@@ -23,10 +23,17 @@ from roles import Role
 LONG_RUN_SECONDS = 240.0
 
 
-class Faults:
-    """Draws faults of all kinds."""
+def name_of(make: Callable[[], Fault]) -> str:
+    """Returns the name of a kind on the command line."""
+    return make.__name__.strip("_").replace("_", "-")
 
-    def __init__(self, cluster: Cluster, disks: SmallDisks, seconds: float, seed: int) -> None:
+
+class Faults:
+    """Draws faults of all kinds, or of those that are named."""
+
+    def __init__(
+        self, cluster: Cluster, disks: SmallDisks, seconds: float, seed: int, named: list[str]
+    ) -> None:
         self._cluster = cluster
         self._disks = disks
         self._random = random.Random(seed)
@@ -61,6 +68,8 @@ class Faults:
             self._leave_out(weights, "no compiler for clocks", self._set_clock)
         if not can_unshare():
             self._leave_out(weights, "no right to unshare", self._run_as_first)
+        if named:
+            weights = {make: weight for make, weight in weights.items() if name_of(make) in named}
         self._weights = weights
         # Every kind comes once before one comes again.
         self._first = list(weights)

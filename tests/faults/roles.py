@@ -19,6 +19,9 @@ LEARNER_STOP_SECONDS = 75.0
 # room.
 NO_ROOM = ("No space left on device", "File too large")
 
+# The message of a process that ends because its clock was set back.
+SET_BACK = "the clock was set back"
+
 
 class Role:
     """A process that is restarted again and again, with one log file."""
@@ -43,6 +46,7 @@ class Role:
         self._log_begin = 0  # offset of the latest start in the log, bytes
         self.unexpected: list[str] = []
         self.ends_without_room = 0
+        self.ends_after_set_back = 0
         self.rss: list[tuple[float, int]] = []  # (time, bytes)
         # Processor time up to the latest sample of all processes together.
         self.cpu_seconds = 0.0
@@ -109,6 +113,8 @@ class Role:
             return False
         if not self._expected_end and any(words in self.tail() for words in NO_ROOM):
             self.ends_without_room += 1
+        elif not self._expected_end and SET_BACK in self.tail():
+            self.ends_after_set_back += 1
         elif not self._expected_end:
             self.unexpected.append(f"{self.name} ended by itself with code {code}: {self.tail()}")
         self._process = None
