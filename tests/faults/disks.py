@@ -49,6 +49,7 @@ class FullDisk(Fault):
     def end(self) -> None:
         self._filler.unlink(missing_ok=True)
         sent = self._bytes_sent() - self._sent
+        self._cluster.sent_to_full_disks.append(sent)
         if sent > MOST_SENT:
             self._role.unexpected.append(
                 f"{self._role.name}: players sent {sent} bytes while its disk was full"

@@ -320,6 +320,7 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
         "rates_without_faults": run.calm_rates,
         "starts": {role.name: role.starts for role in cluster.roles},
         "ends_for_a_full_disk": sum(role.ends_without_room for role in cluster.roles),
+        "most_bytes_sent_to_a_full_disk": max(cluster.sent_to_full_disks, default=0),
         "ends_for_a_clock_set_back": sum(role.ends_after_set_back for role in cluster.roles),
         "rss": memory,
         "failures": failures,

@@ -101,6 +101,8 @@ class Cluster:
         self._actors_to_shards = to_shards[:SHARDS]
         self._learner_to_shards = to_shards[SHARDS:]
         self._actors_to_learner = network.add(proxy_ports[-1], self._learner_port)
+        # Bytes that players have sent to a shard during each time that its disk was full.
+        self.sent_to_full_disks: list[int] = []
         self.proxies: list[Proxy] = [*to_shards, self._actors_to_learner]
         self._write_configs()
         self.shards = [

@@ -26,7 +26,7 @@ class Sample:
     """Totals at one time."""
 
     at: float  # time, seconds
-    updates: float  # of the learner, those before a restart counted
+    updates: float  # the most that the learner has made, those before a restart counted
     cpu_seconds: float  # of all learner processes
 
 
@@ -35,17 +35,13 @@ class UpdateMeter:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._step: float | None = None
         self._samples: list[Sample] = [Sample(0.0, 0.0, 0.0)]
 
     def sample(self, now: float) -> None:
         last = self._samples[-1]
-        updates = last.updates
-        step = self._cluster.updates()
-        if step is not None:
-            # A learner that has started again repeats the updates since its last checkpoint.
-            updates += max(0.0, step - (step if self._step is None else self._step))
-            self._step = step
+        # A learner that has started again repeats the updates since its last checkpoint, which do
+        # not count a second time.
+        updates = max(last.updates, self._cluster.updates() or 0.0)
         cpu_seconds = sum(role.cpu_seconds for role in self._cluster.learners)
         self._samples.append(Sample(now, updates, cpu_seconds))
 

@@ -11,7 +11,8 @@ commands of the document.
   4. With --other-rules, an actor of a release with other rules starts, and then a learner. Both
      must be refused with one line that names both versions.
 
-Prints a JSON report; exit code 1 if a check fails, 77 if there is no right to make machines.
+Needs tests/faults in PYTHONPATH. Prints a JSON report; exit code 1 if a check fails, 77 if there is
+no right to make machines.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from collections.abc import Callable
 from typing import Any
 
 from document import ROOT, blocks_of
+from faults import import_program
 from machines import Machine, Machines, be_alone, can_make_machines
 
 # Exit code of a test that ctest counts as skipped.
@@ -231,7 +233,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--release", type=pathlib.Path, default=ROOT / "build/bin")
     parser.add_argument("--new-release", type=pathlib.Path, help="default: the same release")
     parser.add_argument("--other-rules", type=pathlib.Path, help="a release with other rules")
-    parser.add_argument("--program", type=pathlib.Path, required=True, help="a program to train on")
     return parser.parse_args()
 
 
@@ -243,7 +244,8 @@ def main() -> int:
     be_alone()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="mallocmuzero-walks-"))
     print(f"ten_machines: logs in {folder}", file=sys.stderr)
-    walk = Walk(folder, arguments.release.resolve(), arguments.program.resolve())
+    release = arguments.release.resolve()
+    walk = Walk(folder, release, import_program(release / "mallocmuzero", folder))
     report: dict[str, Any] = {}
     try:
         report |= start_all(walk)
