@@ -16,8 +16,8 @@ from roles import Role
 
 # Bytes that all players may send to a shard while its disk is full. They have at most two rounds
 # of games each that wait, and those of a shard that was away before. A player that sent its games
-# again and again would exceed this within a second.
-MOST_SENT = 4 << 20
+# again and again would exceed this within seconds.
+MOST_SENT = 256 << 10
 
 
 class FullDisk(Fault):

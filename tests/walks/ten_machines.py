@@ -9,7 +9,8 @@ commands of the document.
   2. The machine of a shard is lost and comes back.
   3. Every role gets the new release, one after the other. No acknowledged game may be lost.
   4. With --other-rules, an actor of a release with other rules starts, and then a learner. Both
-     must be refused with one line that names both versions.
+     must be refused with one line that names both versions. Then all roles get that release and
+     begin a new run with the networks of the old one.
 
 Needs tests/faults in PYTHONPATH. Prints a JSON report; exit code 1 if a check fails, 77 if there is
 no right to make machines.
@@ -226,6 +227,22 @@ def change_rules(walk: Walk, release: pathlib.Path) -> dict[str, Any]:
     return found
 
 
+def begin_again(walk: Walk, release: pathlib.Path) -> dict[str, Any]:
+    """Gives all roles the release with other rules, as the document says."""
+    for name in reversed(list(walk.commands)):
+        walk.machines[name].stop()
+    for name in SHARDS:
+        walk.machines[name].run(f"cd /var/lib/mallocmuzero; mv {name} {name}.old")
+    walk.machines["learner"].run("cd /var/lib/mallocmuzero; mv run run.old")
+    networks = "/var/lib/mallocmuzero/run.old/checkpoints/latest"
+    walk.commands["learner"].append(f"--set=learner.from={networks}")
+    for name, machine in walk.machines.all.items():
+        machine.run("rm -rf /var/lib/mallocmuzero/audit")
+        walk.install(machine, release)
+        walk.start(name)
+    return {"healthy_with_new_rules_seconds": walk.learns_on("a new run with other rules")}
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -254,6 +271,8 @@ def main() -> int:
         if arguments.other_rules:
             report |= change_rules(walk, arguments.other_rules.resolve())
         report["acknowledged"], report["lost"] = walk.lost()
+        if arguments.other_rules:
+            report |= begin_again(walk, arguments.other_rules.resolve())
     except (TimeoutError, RuntimeError) as error:
         report["failure"] = str(error)
     print(json.dumps(report, indent=2))
