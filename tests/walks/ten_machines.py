@@ -250,6 +250,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--release", type=pathlib.Path, default=ROOT / "build/bin")
     parser.add_argument("--new-release", type=pathlib.Path, help="default: the same release")
     parser.add_argument("--other-rules", type=pathlib.Path, help="a release with other rules")
+    parser.add_argument(
+        "--steps",
+        type=lambda text: text.split(","),
+        default=["loss", "upgrade"],
+        help="the steps 2 and 3 to do; default: loss,upgrade",
+    )
     return parser.parse_args()
 
 
@@ -266,8 +272,10 @@ def main() -> int:
     report: dict[str, Any] = {}
     try:
         report |= start_all(walk)
-        report |= lose_a_machine(walk)
-        report |= upgrade(walk, (arguments.new_release or arguments.release).resolve())
+        if "loss" in arguments.steps:
+            report |= lose_a_machine(walk)
+        if "upgrade" in arguments.steps:
+            report |= upgrade(walk, (arguments.new_release or arguments.release).resolve())
         if arguments.other_rules:
             report |= change_rules(walk, arguments.other_rules.resolve())
         report["acknowledged"], report["lost"] = walk.lost()
