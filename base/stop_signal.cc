@@ -9,7 +9,7 @@
 #include <csignal>
 #include <cstdint>
 
-#include "absl/time/clock.h"
+#include "base/steady_clock.h"
 
 namespace mallocmuzero {
 namespace {
@@ -54,15 +54,15 @@ StopSignal::~StopSignal() {
 }
 
 bool StopSignal::Wait(absl::Duration timeout) const {
-  const absl::Time end = absl::Now() + timeout;
+  const absl::Time end = SteadyNow() + timeout;
   while (true) {
-    const absl::Duration left = std::clamp(end - absl::Now(), absl::ZeroDuration(), absl::Hours(1));
+    const absl::Duration left = std::clamp(end - SteadyNow(), absl::ZeroDuration(), absl::Hours(1));
     pollfd entry = {.fd = fd_, .events = POLLIN};
     // Rounded up, so that poll does not spin through the last millisecond.
     const auto milliseconds =
         static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))));
     if (poll(&entry, 1, milliseconds) > 0) return true;
-    if (absl::Now() >= end) return false;
+    if (SteadyNow() >= end) return false;
   }
 }
 

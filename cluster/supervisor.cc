@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/log_file.h"
+#include "base/steady_clock.h"
 
 namespace mallocmuzero {
 namespace {
@@ -70,7 +70,7 @@ int Supervisor::HighestStage() const {
 
 absl::Status Supervisor::Run(int stop_fd, absl::Time deadline) {
   stage_deadline_ = absl::InfinitePast();
-  while (!stop_asked_ && hopeless_.empty() && absl::Now() < deadline) {
+  while (!stop_asked_ && hopeless_.empty() && SteadyNow() < deadline) {
     StartNextStage();
     StartDue();
     Poll(stop_fd, deadline, /*stopping=*/false);
@@ -88,7 +88,7 @@ void Supervisor::StartNextStage() {
     if (slot->process.stage > stage_) continue;
     ready = ready && slot->child != nullptr && slot->child->ready();
   }
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   if (!ready && now < stage_deadline_) return;
   if (!ready && stage_ >= 0) {
     options_.on_event(LogLevel::kWarning, "not all processes are ready; starts the next stage");
@@ -102,18 +102,18 @@ void Supervisor::StartNextStage() {
 
 void Supervisor::StartDue() {
   for (auto& slot : slots_) {
-    if (slot->child == nullptr && slot->next_start <= absl::Now()) Launch(*slot);
+    if (slot->child == nullptr && slot->next_start <= SteadyNow()) Launch(*slot);
   }
 }
 
 void Supervisor::Launch(Slot& slot) {
   absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(slot.process.command);
   slot.next_start = absl::InfiniteFuture();
-  slot.started = absl::Now();
+  slot.started = SteadyNow();
   if (slot.starts++ > 0) ++restarts_;
   if (!child.ok()) {
     const absl::Duration delay = slot.backoff.Next();
-    slot.next_start = absl::Now() + delay;
+    slot.next_start = SteadyNow() + delay;
     options_.on_event(LogLevel::kError,
                       absl::StrCat(slot.process.name, ": cannot start (", child.status().message(),
                                    "); tries again in ", absl::FormatDuration(delay)));
@@ -143,7 +143,7 @@ void Supervisor::Poll(int stop_fd, absl::Time deadline, bool stopping) {
     entries.push_back({.fd = child == nullptr ? -1 : child->exit_fd(), .events = POLLIN});
     entries.push_back({.fd = child == nullptr ? -1 : child->ready_fd(), .events = POLLIN});
   }
-  const absl::Duration wait = std::clamp(std::min(deadline, NextEvent()) - absl::Now(),
+  const absl::Duration wait = std::clamp(std::min(deadline, NextEvent()) - SteadyNow(),
                                          absl::ZeroDuration(), absl::Seconds(60));
   // Rounded up, so that the loop does not spin during the last millisecond.
   const auto milliseconds =
@@ -189,7 +189,7 @@ void Supervisor::NoteEnd(Slot& slot, bool stopping) {
     before = slot.partial.size();
   }
   const int exit_code = slot.child->exit_code();
-  const bool settled = absl::Now() - slot.started >= options_.settled;
+  const bool settled = SteadyNow() - slot.started >= options_.settled;
   slot.was_ready = slot.was_ready || slot.child->ready();
   slot.child.reset();
   slot.partial.clear();
@@ -207,7 +207,7 @@ void Supervisor::NoteEnd(Slot& slot, bool stopping) {
     return;
   }
   const absl::Duration delay = slot.backoff.Next();
-  slot.next_start = absl::Now() + delay;
+  slot.next_start = SteadyNow() + delay;
   options_.on_event(LogLevel::kWarning,
                     absl::StrCat(slot.process.name, ": ", how, "; starts again in ",
                                  absl::FormatDuration(absl::Trunc(delay, absl::Milliseconds(1)))));
@@ -232,8 +232,8 @@ void Supervisor::StopStage(int stage) {
   for (const auto& slot : slots_) {
     if (slot->process.stage == stage) grace = std::max(grace, slot->process.grace);
   }
-  const absl::Time deadline = absl::Now() + grace;
-  while (any() && absl::Now() < deadline) Poll(-1, deadline, /*stopping=*/true);
+  const absl::Time deadline = SteadyNow() + grace;
+  while (any() && SteadyNow() < deadline) Poll(-1, deadline, /*stopping=*/true);
   if (!any()) return;
   options_.on_event(LogLevel::kWarning, "not all processes have stopped in time; kills the others");
   signal_all(SIGKILL);

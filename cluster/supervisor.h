@@ -76,8 +76,8 @@ class Supervisor {
   Supervisor& operator=(const Supervisor&) = delete;
 
   // Starts all processes, stage by stage, and restarts those that end. Blocks until `stop_fd` is
-  // readable or `deadline` has come, then stops all, stage by stage. FailedPrecondition, also after
-  // stopping all, if a process has made its most_hopeless_exits.
+  // readable or `deadline` (by SteadyNow) has come, then stops all, stage by stage.
+  // FailedPrecondition, also after stopping all, if a process has made its most_hopeless_exits.
   absl::Status Run(int stop_fd, absl::Time deadline);
 
   // The number of running processes, and the number of starts beyond the first of each process. May

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
+#include "base/steady_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -60,7 +60,7 @@ class SupervisorTest : public testing::Test {
   absl::Status RunAll() {
     absl::StatusOr<std::unique_ptr<Supervisor>> supervisor = Supervisor::Create(options_);
     if (!supervisor.ok()) return supervisor.status();
-    const absl::Status status = (*supervisor)->Run(stop_fd_, absl::Now() + absl::Seconds(30));
+    const absl::Status status = (*supervisor)->Run(stop_fd_, SteadyNow() + absl::Seconds(30));
     restarts_ = (*supervisor)->restarts();
     EXPECT_EQ((*supervisor)->running(), 0);
     return status;

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/log.h"
+#include "base/steady_clock.h"
 #include "base/stop_signal.h"
 #include "cluster/config_overrides.h"
 #include "cluster/peer_log.h"
@@ -31,6 +32,14 @@ constexpr absl::Duration kGrace = absl::Seconds(5);
 
 // The time between two checks of whether a role can go on.
 constexpr absl::Duration kCheckInterval = absl::Seconds(1);
+
+// Waits and deadlines of a process follow the wall clock, also those in gRPC. If the clock is set
+// back by more than this, the process ends, because they would last as much longer.
+constexpr absl::Duration kMostSetBack = absl::Seconds(10);
+
+// The time to end after the clock was set back. A wait that nothing interrupts must not keep the
+// process. A learner that has several processes may need a minute to save.
+constexpr unsigned kSecondsToEnd = 75;
 
 constexpr uint32_t kLastPort = 65535;
 
@@ -78,7 +87,17 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
 absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
                         const RunningRole& role) {
   PeerLog peers;
+  ClockWatch clock(absl::Now(), SteadyNow());
   while (!signal.Wait(kCheckInterval)) {
+    const absl::Duration set_back = clock.NoteSetBack(absl::Now(), SteadyNow());
+    if (set_back > kMostSetBack) {
+      // SIGALRM ends the process.
+      alarm(kSecondsToEnd);
+      return absl::AbortedError(absl::StrFormat(
+          "the clock was set back by %.0f s; the process must start again, because all that it "
+          "waits for would take as much longer",
+          absl::ToDoubleSeconds(set_back)));
+    }
     for (const PeerLog::Line& line : peers.Note(role.peers(), absl::Now())) {
       Log(line.level, name, line.text);
     }

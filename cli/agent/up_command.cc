@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "base/message_json.h"
+#include "base/steady_clock.h"
 #include "base/stop_signal.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/run_role.h"
@@ -163,7 +163,7 @@ absl::StatusOr<ExitCode> RunUp(const UpFlags& flags) {
   if (!flags.duration.empty()) {
     const absl::StatusOr<absl::Duration> duration = ParseDuration("--for", flags.duration);
     if (!duration.ok()) return duration.status();
-    deadline = absl::Now() + *duration;
+    deadline = SteadyNow() + *duration;
   }
   const absl::StatusOr<absl::Duration> interval =
       ParseDuration("--status-every", flags.status_interval);

@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "learner/checkpoint_store.h"
 #include "learner/role/training.h"
 #include "learner/run_checkpoint.h"
@@ -46,7 +47,7 @@ Training::Training(const v1::LearnerRole& config, uint32_t rank, GameBook& book,
       book_(book),
       directory_(std::move(directory)),
       hooks_(std::move(hooks)),
-      began_(absl::Now()),
+      began_(SteadyNow()),
       save_due_(began_ + std::min(kFirstSave, absl::Seconds(config.checkpoint_seconds()))),
       metrics_due_(began_) {}
 
@@ -70,7 +71,7 @@ Checkpoint Training::Capture() const {
   state.set_update(learner_->step());
   state.set_games(state.games() + static_cast<uint64_t>(played.games));
   state.set_decisions(state.decisions() + static_cast<uint64_t>(played.decisions));
-  state.set_seconds(state.seconds() + absl::ToDoubleSeconds(absl::Now() - began_));
+  state.set_seconds(state.seconds() + absl::ToDoubleSeconds(SteadyNow() - began_));
   book_.SaveTo(state);
   Checkpoint checkpoint = MakeCheckpoint(*network_);
   checkpoint.optimizer = learner_->ExportOptimizer();
@@ -174,7 +175,7 @@ absl::Status Training::AppendMetrics() {
   const TrainingFigures now = figures();
   v1::TrainMetrics metrics;
   metrics.set_iteration(static_cast<uint32_t>(state_.iteration()));
-  metrics.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - began_));
+  metrics.set_seconds(state_.seconds() + absl::ToDoubleSeconds(SteadyNow() - began_));
   metrics.set_games(static_cast<double>(state_.games()) + played.games);
   metrics.set_decisions(static_cast<double>(state_.decisions()) + played.decisions);
   metrics.set_updates(static_cast<double>(now.step));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import secrets
 import subprocess
@@ -13,10 +14,15 @@ NOTICED_SECONDS = 4.0
 
 
 class Credentials:
-    """A certificate authority, one certificate for all roles, and the files of both tokens."""
+    """A certificate authority, one certificate for all roles, and the files of both tokens.
 
-    def __init__(self, folder: pathlib.Path) -> None:
+    `environment` is added to the environment of openssl, whose clock decides from when on a
+    certificate is valid.
+    """
+
+    def __init__(self, folder: pathlib.Path, environment: dict[str, str]) -> None:
         folder.mkdir()
+        self._environment = environment
         self.folder = folder
         self.ca = folder / "ca.pem"
         self.certificate = folder / "certificate.pem"
@@ -75,7 +81,12 @@ class Credentials:
             "-nodes",
         ]
         options = new_key if command == "req" else []
-        subprocess.run(["openssl", command, *options, *arguments], check=True, capture_output=True)
+        subprocess.run(
+            ["openssl", command, *options, *arguments],
+            check=True,
+            capture_output=True,
+            env=os.environ | self._environment,
+        )
 
 
 class NewCertificate(Fault):

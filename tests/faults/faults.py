@@ -1,10 +1,11 @@
 """Injects faults into a cluster on the loopback and checks that it loses nothing.
 
-Runs 1 learner, 2 durable replay shards, 4 actors and a reanalyser as processes with proxies between
-them, with mutual TLS and a token. Every few seconds it causes a fault (injectors.py). At the end it
-repairs everything and kills the shards once more. Every trajectory that a shard has acknowledged
-must then be stored or evicted, and none stored twice. At last it cuts the power of the shard of
-DURABLE, which may lose games but must start. Prints a JSON report; exit code 1 if a check fails.
+Runs 2 processes of a learner, 2 durable replay shards, 4 actors and a reanalyser with proxies
+between them, with mutual TLS and a token. Every few seconds it causes a fault (injectors.py). At
+the end it repairs everything and kills the shards once more. Every trajectory that a shard has
+acknowledged must then be stored or evicted, and none stored twice. At last it cuts the power of the
+shard of DURABLE, which may lose games but must start. Prints a JSON report; exit code 1 if a check
+fails.
 """
 
 from __future__ import annotations
@@ -15,24 +16,25 @@ import dataclasses
 import json
 import pathlib
 import shutil
-import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
+from disks import SmallDisks
 from fault import Fault
-from injectors import LONG_RUN_SECONDS, Faults, SmallDisks, temporary_folder
+from injectors import LONG_RUN_SECONDS, Faults
 from loopback_cluster import SHARDS, Cluster, shard_of
-from roles import Role
+from measures import BLOCK_SECONDS, UpdateMeter, rss_report
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Size of a shard's disk: several times its bound on stored games.
+# Size of the disk of a shard and of the learner: several times what they store.
 DISK_MEBIBYTES = 256
 
-# Time for the cluster to be healthy and to learn again after the last fault.
+# Time for the cluster to be healthy and to learn again after the last fault, on an idle machine.
 RECOVERY_SECONDS = 90.0
 
 # Time in which the shard of DURABLE takes games before each of its power cuts, and the number of
@@ -40,12 +42,6 @@ RECOVERY_SECONDS = 90.0
 PLAY_SECONDS = 3.0
 CUTS = 1
 CUTS_OF_LONG_RUNS = 5
-
-# RSS is flat if its maximum in the last third is at most this much above that of the middle third.
-RSS_GROWTH = 1.25
-RSS_SLACK_BYTES = 32 << 20
-# Shorter runs do not show growth.
-RSS_SECONDS = 600.0
 
 TICK_SECONDS = 0.1
 
@@ -61,13 +57,65 @@ class Pending:
 class Run:
     """One run: the cluster, the faults, and the observations."""
 
-    def __init__(self, cluster: Cluster, faults: Faults, interval: float) -> None:
+    def __init__(
+        self, cluster: Cluster, faults: Faults, interval: float, recovery_seconds: float
+    ) -> None:
         self._cluster = cluster
         self._faults = faults
         self._interval = interval
+        self.recovery_seconds = recovery_seconds
         self._pending: list[Pending] = []
         self.survived: collections.Counter[str] = collections.Counter()
         self.steps: list[float] = []
+        self.failures: list[str] = []
+        self._meter = UpdateMeter(cluster)
+        # Rates of updates in spans with faults, and in spans without before and after them.
+        self.hurt_rates: list[dict[str, float]] = []
+        self.calm_rates: list[dict[str, float]] = []
+
+    def hurt_in_blocks(self, seconds: float, calm_seconds: float) -> None:
+        """Causes faults for `seconds`; leaves the cluster alone before, between and after blocks.
+
+        The cluster must be healthy and learning again after each block.
+        """
+        self._calm(calm_seconds)
+        while seconds > 0:
+            begin = time.monotonic()
+            block = min(seconds, BLOCK_SECONDS)
+            self.hurt(block)
+            seconds -= block
+            self._note_rates("with faults", self.hurt_rates, begin)
+            if calm_seconds <= 0:
+                continue
+            try:
+                self.recover()
+                self._calm(calm_seconds)
+            except TimeoutError as error:
+                # The run goes on, since its other checks are worth as much.
+                self.failures.append(str(error))
+
+    def _calm(self, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        begin = time.monotonic()
+        self.wait_until("time passes", seconds + 60, lambda: time.monotonic() > begin + seconds)
+        self._note_rates("without faults", self.calm_rates, begin)
+
+    def _note_rates(self, what: str, to: list[dict[str, float]], begin: float) -> None:
+        rates = self._meter.rates(begin, time.monotonic())
+        print(f"{what}: {rates}", file=sys.stderr)
+        to.append(rates)
+
+    def recover(self) -> float:
+        """Waits until the cluster is healthy and learns; returns the seconds."""
+        begin = time.monotonic()
+        self.wait_until(
+            "every role is healthy",
+            self.recovery_seconds,
+            lambda: bool(self._cluster.status().get("healthy")),
+        )
+        self.learns_on()
+        return time.monotonic() - begin
 
     def hurt(self, seconds: float) -> None:
         """Begins and ends faults until the time is over; then ends the active ones."""
@@ -86,15 +134,17 @@ class Run:
         self._end_due(float("inf"))
 
     def watch(self, now: float) -> None:
-        """Samples RSS; notes and restarts processes that ended by themselves."""
-        hurt = {pending.fault.victim for pending in self._pending}
+        """Takes samples; notes and restarts processes that ended by themselves."""
+        hurt = {p.fault.victim for p in self._pending if not p.fault.lets_start}
         for role in self._cluster.roles:
-            role.sample_rss(now)
+            role.sample(now)
             if role.name not in hurt and role.is_wanted and role.note_end():
                 role.start()
+        self._meter.sample(now)
 
     def _begin_one(self, now: float) -> None:
-        fault = self._faults.draw({pending.fault.victim for pending in self._pending})
+        busy = {name for pending in self._pending for name in pending.fault.all_touched()}
+        fault = self._faults.draw(busy)
         if fault is None:
             return
         print(f"{fault.kind}: {fault.victim} for {fault.seconds:.1f} s", file=sys.stderr)
@@ -132,36 +182,18 @@ class Run:
             # The learner may have gone back to its last checkpoint meanwhile.
             return step > min(first)
 
-        self.wait_until("the learner's step has advanced", RECOVERY_SECONDS, has_advanced)
+        self.wait_until("the learner's step has advanced", self.recovery_seconds, has_advanced)
 
     def takes_games(self, seconds: float) -> None:
         """Waits for an acknowledgement, and then for some seconds more."""
         before = len(self._cluster.acknowledged())
         self.wait_until(
-            "games arrive", RECOVERY_SECONDS, lambda: len(self._cluster.acknowledged()) > before
+            "games arrive",
+            self.recovery_seconds,
+            lambda: len(self._cluster.acknowledged()) > before,
         )
         end = time.monotonic() + seconds
-        self.wait_until("time passes", RECOVERY_SECONDS, lambda: time.monotonic() > end)
-
-
-def rss_report(role: Role, seconds: float) -> dict[str, Any]:
-    """Returns figures of a role's memory, MiB."""
-    if not role.rss:
-        return {}
-    begin, end = role.rss[0][0], role.rss[-1][0]
-    third = (end - begin) / 3
-    middle = [rss for at, rss in role.rss if begin + third <= at < begin + 2 * third]
-    last = [rss for at, rss in role.rss if at >= begin + 2 * third]
-    report: dict[str, Any] = {
-        "median_mib": round(statistics.median(rss for _, rss in role.rss) / 2**20, 1),
-        "highest_mib": round(max(rss for _, rss in role.rss) / 2**20, 1),
-    }
-    if middle and last:
-        report["highest_middle_third_mib"] = round(max(middle) / 2**20, 1)
-        report["highest_last_third_mib"] = round(max(last) / 2**20, 1)
-        if seconds >= RSS_SECONDS:
-            report["flat"] = max(last) <= RSS_GROWTH * max(middle) + RSS_SLACK_BYTES
-    return report
+        self.wait_until("time passes", self.recovery_seconds, lambda: time.monotonic() > end)
 
 
 def audit(cluster: Cluster) -> dict[str, Any]:
@@ -200,24 +232,15 @@ def import_program(binary: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     return program
 
 
-def recover(cluster: Cluster, run: Run) -> dict[str, Any]:
-    """Checks, after all faults, that the cluster is healthy and learns."""
-    begin = time.monotonic()
-    run.wait_until(
-        "every role is healthy", RECOVERY_SECONDS, lambda: bool(cluster.status().get("healthy"))
-    )
-    run.learns_on()
-    return {"recovered_seconds": round(time.monotonic() - begin, 1)}
-
-
 def audit_shards(cluster: Cluster, run: Run) -> dict[str, Any]:
     """Ends play, kills the shards once more, since only their disks count, and audits."""
     stop_seconds = [player.stop() for player in cluster.players]
-    cluster.learner.stop()
+    for learner in cluster.learners:
+        learner.stop()
     for shard in cluster.shards:
         shard.kill()
         shard.start()
-    run.wait_until("the shards are back", RECOVERY_SECONDS, cluster.shards_answer)
+    run.wait_until("the shards are back", run.recovery_seconds, cluster.shards_answer)
     return {"actor_stop_seconds": round(max(stop_seconds), 1), **audit(cluster)}
 
 
@@ -228,7 +251,7 @@ def cut_unsynced_shard(
 
     The shard must start again each time. Losses are allowed there and nowhere else.
     """
-    for role in [cluster.learner, *cluster.actors]:
+    for role in [*cluster.learners, *cluster.actors]:
         role.start()
     for _ in range(CUTS_OF_LONG_RUNS if seconds >= LONG_RUN_SECONDS else CUTS):
         run.takes_games(PLAY_SECONDS)
@@ -236,7 +259,7 @@ def cut_unsynced_shard(
         cut.begin()
         cut.end()
         run.survived["power cut of a shard of DURABLE"] += 1
-        run.wait_until("the shards are back", RECOVERY_SECONDS, cluster.shards_answer)
+        run.wait_until("the shards are back", run.recovery_seconds, cluster.shards_answer)
     found = audit_shards(cluster, run)
     unsynced = cluster.shards.index(cluster.unsynced_shard)
     return {
@@ -251,17 +274,17 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
     """Runs everything; returns the report."""
     binary: pathlib.Path = arguments.binary
     cluster = Cluster(binary, folder, import_program(binary, folder))
-    disks = SmallDisks(cluster.data, DISK_MEBIBYTES)
-    faults = Faults(cluster, disks, arguments.seconds, arguments.seed)
-    run = Run(cluster, faults, arguments.interval)
+    disks = SmallDisks([*cluster.data, cluster.run_dir], DISK_MEBIBYTES)
+    faults = Faults(cluster, disks, arguments.seconds, arguments.seed, arguments.kinds)
+    run = Run(cluster, faults, arguments.interval, arguments.recovery_seconds)
     failures: list[str] = []
     found: dict[str, Any] = {}
     try:
         cluster.start()
         run.learns_on()
-        run.hurt(arguments.seconds)
+        run.hurt_in_blocks(arguments.seconds, arguments.calm_seconds)
         try:
-            found |= recover(cluster, run)
+            found["recovered_seconds"] = round(run.recover(), 1)
         finally:
             found |= audit_shards(cluster, run)
         if faults.can_cut_power:
@@ -272,6 +295,7 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
         for role in reversed(cluster.roles):
             role.stop()
         disks.unmount()
+    failures += run.failures
     failures += [text for role in cluster.roles for text in role.unexpected]
     for when in ("", "_after_power_cuts"):
         if lost := found.get(f"lost{when}"):
@@ -292,8 +316,12 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
         "faults_survived_by_kind": dict(sorted(run.survived.items())),
         **found,
         "learner_step": {"first": run.steps[0], "last": run.steps[-1]} if run.steps else {},
+        "rates_with_faults": run.hurt_rates,
+        "rates_without_faults": run.calm_rates,
         "starts": {role.name: role.starts for role in cluster.roles},
         "ends_for_a_full_disk": sum(role.ends_without_room for role in cluster.roles),
+        "most_bytes_sent_to_a_full_disk": max(cluster.sent_to_full_disks, default=0),
+        "ends_for_a_clock_set_back": sum(role.ends_after_set_back for role in cluster.roles),
         "rss": memory,
         "failures": failures,
     }
@@ -304,6 +332,24 @@ def parse_arguments() -> argparse.Namespace:
         prog="scripts/faults", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=60, help="time with faults; default: 60")
+    parser.add_argument(
+        "--calm-seconds",
+        type=float,
+        default=0,
+        help="time without faults before, between and after each ten minutes; default: 0",
+    )
+    parser.add_argument(
+        "--recovery-seconds",
+        type=float,
+        default=RECOVERY_SECONDS,
+        help="time to be healthy and to learn again; more on a busy machine; default: 90",
+    )
+    parser.add_argument(
+        "--kinds",
+        type=lambda text: text.split(","),
+        default=[],
+        help="only these faults, such as kill,set-clock; default: all",
+    )
     parser.add_argument("--interval", type=float, default=2, help="seconds between two; default: 2")
     parser.add_argument("--seed", type=int, default=0, help="of what goes wrong; default: 0")
     parser.add_argument(
@@ -321,7 +367,7 @@ def main() -> int:
     if not arguments.binary.is_file():
         print(f"faults: no {arguments.binary}; build it or give --binary", file=sys.stderr)
         return 2
-    folder = temporary_folder()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="mallocmuzero-faults-"))
     print(f"faults: logs in {folder}", file=sys.stderr)
     report = torment(arguments, folder)
     print(json.dumps(report, indent=2))

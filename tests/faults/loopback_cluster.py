@@ -1,4 +1,4 @@
-"""One learner, two durable shards, four actors and a reanalyser on the loopback.
+"""Two learner processes, two durable shards, four actors and a reanalyser on the loopback.
 
 There are proxies between them, and all calls use mutual TLS and a token.
 """
@@ -7,22 +7,37 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
+import shutil
 import socket
 import subprocess
+import urllib.error
+import urllib.request
 from typing import Any
 
+from clocks import DAY, SOURCE, Clock
 from credentials import Credentials
+from preload import compile_library
 from proxy import Network, Proxy
-from roles import Role
+from roles import LEARNER_STOP_SECONDS, STOP_SECONDS, Role
 
 # A power cut must lose no game that a shard of DURABLE_SYNC has acknowledged. A shard of DURABLE
 # makes no such promise: it must only open again.
 MODES = ["DURABLE_SYNC", "DURABLE"]
 SHARDS = len(MODES)
 ACTORS = 4
+LEARNERS = 2
+
+# A learner that does not send its metrics within this time is not waited for.
+METRICS_SECONDS = 0.3
 
 # Small bounds, so that games are evicted within a minute, and short games.
 MOST_POSITIONS = 20_000
+
+# Clocks go wrong by at most three days. Certificates must be valid before that, and a shard must
+# remember evicted ids for longer.
+CERTIFICATES_SINCE = -10 * DAY
+REMEMBER_SECONDS = int(10 * DAY)
 LEARNER_SETTINGS = """
   publish_updates: 10
   checkpoint_seconds: 5
@@ -52,6 +67,12 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
+def compile_clock_library(folder: pathlib.Path) -> pathlib.Path | None:
+    """Returns None if there is no compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    return compile_library(SOURCE, folder, compiler) if compiler else None
+
+
 class Cluster:
     """All processes and the proxies between them.
 
@@ -65,31 +86,40 @@ class Cluster:
         self._program = program
         self.audit = folder / "audit"
         self.run_dir = folder / "run"
-        self.credentials = Credentials(folder / "credentials")
+        self.clock_library = compile_clock_library(folder)
+        self.credentials = Credentials(folder / "credentials", self._early_clock())
         self.data = [folder / "shards" / str(i) for i in range(SHARDS)]
-        ports = free_ports(SHARDS + 1 + 2 * SHARDS + 1)
+        ports = free_ports(SHARDS + 3 + 2 * SHARDS + 1)
         self._shard_ports = ports[:SHARDS]
-        self._learner_port = ports[SHARDS]
+        self._learner_port, self._meeting_port, self._metrics_port = ports[SHARDS : SHARDS + 3]
         network = Network()
         self.network = network
-        proxy_ports = ports[SHARDS + 1 :]
+        proxy_ports = ports[SHARDS + 3 :]
         to_shards = [
             network.add(proxy_ports[i], self._shard_ports[i % SHARDS]) for i in range(2 * SHARDS)
         ]
         self._actors_to_shards = to_shards[:SHARDS]
         self._learner_to_shards = to_shards[SHARDS:]
         self._actors_to_learner = network.add(proxy_ports[-1], self._learner_port)
+        # Bytes that players have sent to a shard during each time that its disk was full.
+        self.sent_to_full_disks: list[int] = []
         self.proxies: list[Proxy] = [*to_shards, self._actors_to_learner]
         self._write_configs()
         self.shards = [
             self._role(f"shard-{i}", "replay", "--shard", f"shard-{i}") for i in range(SHARDS)
         ]
         self.synced_shard, self.unsynced_shard = self.shards
-        self.learner = self._role("learner", "learner")
+        self.learners = [
+            self._role(f"learner-{i}", "learner", "--rank", str(i)) for i in range(LEARNERS)
+        ]
+        # The process that serves actors and writes the run.
+        self.learner = self.learners[0]
+        metrics_address = f"127.0.0.1:{self._metrics_port}"
+        self.learner.add_environment({"MALLOCMUZERO_SET_learner__metrics_address": metrics_address})
         self.actors = [self._role(f"actor-{i}", "actor", "--index", str(i)) for i in range(ACTORS)]
         self.reanalyser = self._role("reanalyser", "actor", "--reanalyse")
         self.players = [*self.actors, self.reanalyser]
-        self.roles = [*self.shards, self.learner, *self.players]
+        self.roles = [*self.shards, *self.learners, *self.players]
 
     def config(self, kind: str) -> pathlib.Path:
         return self.folder / f"{kind}.textproto"
@@ -97,19 +127,39 @@ class Cluster:
     def _role(self, name: str, *arguments: str) -> Role:
         kind = {"replay": "direct", "learner": "learner", "actor": "actor"}[arguments[0]]
         command = [str(self.binary), arguments[0], "--config", str(self.config(kind))]
-        return Role(name, [*command, *arguments[1:]], self.folder)
+        stop_seconds = LEARNER_STOP_SECONDS if arguments[0] == "learner" else STOP_SECONDS
+        return Role(name, [*command, *arguments[1:]], self.folder, stop_seconds)
+
+    def _early_clock(self) -> dict[str, str]:
+        """Returns the environment of a process in the past."""
+        if self.clock_library is None:
+            return {}
+        clock = Clock(self.clock_library, self.folder / "openssl.clock")
+        clock.set_ahead(CERTIFICATES_SINCE)
+        return clock.environment()
+
+    def group_of(self, role: Role) -> frozenset[str]:
+        """Returns the names of the processes that make updates together with this one."""
+        return frozenset(r.name for r in self.learners) if role in self.learners else frozenset()
+
+    def player_proxy(self, shard: Role) -> Proxy:
+        """Returns the proxy between all players and a shard."""
+        return self._actors_to_shards[self.shards.index(shard)]
 
     def _write_configs(self) -> None:
         def write(kind: str, shard_ports: list[int], learner_port: int) -> None:
             text = self.credentials.config()
             text += f"learner {{\n  address: '127.0.0.1:{learner_port}'\n"
             text += (
-                f"  run_dir: '{self.run_dir}'\n  workloads: '{self._program}'{LEARNER_SETTINGS}}}\n"
+                f"  run_dir: '{self.run_dir}'\n  workloads: '{self._program}'{LEARNER_SETTINGS}"
+                f"  processes: {LEARNERS}\n"
+                f"  rendezvous_address: '127.0.0.1:{self._meeting_port}'\n}}\n"
             )
             for i, port in enumerate(shard_ports):
                 text += f"replay {{\n  name: 'shard-{i}'\n  address: '127.0.0.1:{port}'\n"
                 text += f"  mode: {MODES[i]}\n  data_dir: '{self.data[i]}'\n"
                 text += f"  max_positions: {MOST_POSITIONS}\n"
+                text += f"  remember_evicted_seconds: {REMEMBER_SECONDS}\n"
                 text += "  rate_limit { samples_per_insert: 0.2 min_positions: 500"
                 text += " error_buffer: 5000 }\n}\n"
             text += f"actor {{ count: {ACTORS} {ACTOR_SETTINGS} audit_dir: 'audit' }}\n"
@@ -147,6 +197,17 @@ class Cluster:
             if role.get("role") == "LEARNER" and not role.get("error"):
                 return float(role.get("figures", {}).get("step", 0))
         return None
+
+    def updates(self) -> float | None:
+        """Returns the learner's updates by its metrics, which cost less than `status`."""
+        url = f"http://127.0.0.1:{self._metrics_port}/metrics"
+        try:
+            with urllib.request.urlopen(url, timeout=METRICS_SECONDS) as answer:
+                text = answer.read().decode()
+        except (OSError, urllib.error.URLError):
+            return None
+        found = re.search(r"^mallocmuzero_learner_step ([0-9.e+]+)$", text, re.MULTILINE)
+        return float(found.group(1)) if found else None
 
     def trouble_of(self, name: str) -> str | None:
         """Returns what keeps a shard or the learner from work; None if it does not answer."""

@@ -11,7 +11,9 @@ import subprocess
 from fault import Fault
 from roles import Role
 
-WRAPPER = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+# The time since boot differs from that of other processes by an hour, as on another machine.
+WRAPPER = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "--time"]
+WRAPPER += ["--monotonic", "3600", "--boottime", "3600"]
 
 
 def can_unshare() -> bool:
@@ -37,9 +39,10 @@ class FirstProcess(Fault):
 
     kind = "SIGTERM as PID 1"
 
-    def __init__(self, role: Role, rand: random.Random) -> None:
+    def __init__(self, role: Role, group: frozenset[str], rand: random.Random) -> None:
         self._role = role
         self.victim = role.name
+        self.touches = group
         self.seconds = rand.uniform(2, 6)
 
     def begin(self) -> None:

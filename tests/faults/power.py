@@ -11,11 +11,11 @@ import os
 import pathlib
 import random
 import shutil
-import subprocess
 import time
 
 from fault import Fault
 from loopback_cluster import Cluster
+from preload import compile_library, environment_of
 from roles import Role
 
 SOURCE = pathlib.Path(__file__).with_name("power_cut.c")
@@ -29,9 +29,7 @@ class Library:
     """power_cut.c, compiled."""
 
     def __init__(self, folder: pathlib.Path, compiler: str) -> None:
-        self.path = folder / "power_cut.so"
-        flags = ["-std=gnu17", "-O2", "-shared", "-fPIC"]
-        subprocess.run([compiler, *flags, "-o", self.path, SOURCE], check=True)
+        self.path = compile_library(SOURCE, folder, compiler)
         self._key_of = ctypes.CDLL(str(self.path)).FaultsKeyOf
         self._key_of.restype = ctypes.c_bool
 
@@ -72,13 +70,10 @@ class Disk:
 
     def environment(self) -> dict[str, str]:
         """Returns the environment variables of a process that uses this disk."""
-        return {
-            "LD_PRELOAD": str(self._library.path),
+        return environment_of(self._library.path) | {
             "FAULTS_FOLDER": str(self.folder),
             "FAULTS_SYNCED": str(self._record),
             "FAULTS_HANG": str(self._hang),
-            # AddressSanitizer accepts no library that is loaded before its own.
-            "ASAN_OPTIONS": "verify_asan_link_order=0",
         }
 
     def hang(self) -> None:

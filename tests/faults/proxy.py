@@ -32,6 +32,7 @@ class Proxy:
         self.port = port
         self._target_port = target_port
         self._link = Link.PASS
+        self.bytes_sent = 0  # to the target
         self._changed = asyncio.Event()
         self._connections: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -59,13 +60,17 @@ class Proxy:
             return
         self._connections |= {writer, onward}
         try:
-            await asyncio.gather(self._pump(reader, onward), self._pump(onward_reader, writer))
+            await asyncio.gather(
+                self._pump(reader, onward, True), self._pump(onward_reader, writer, False)
+            )
         finally:
             self._connections -= {writer, onward}
             for end in (writer, onward):
                 end.transport.abort()
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_onward: bool
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(CHUNK_BYTES):
                 while self._link is Link.BLACK_HOLE:
@@ -73,6 +78,7 @@ class Proxy:
                 if self._link is Link.SLOW:
                     await asyncio.sleep(SLOW_DELAY_SECONDS + len(data) / SLOW_BYTES_PER_SECOND)
                 writer.write(data)
+                self.bytes_sent += len(data) if is_onward else 0
                 await writer.drain()
         # The end of one direction ends both: gRPC does not half-close connections.
         writer.transport.abort()

@@ -12,18 +12,30 @@ from collections.abc import Sequence
 
 # A role has five seconds to stop; the rest is a margin for a busy machine.
 STOP_SECONDS = 10.0
+# The time of a learner that has several processes: it finishes an update with the others first.
+LEARNER_STOP_SECONDS = 75.0
 
 # The message of a process that cannot start on a full disk. It must be restarted until there is
 # room.
 NO_ROOM = ("No space left on device", "File too large")
 
+# The message of a process that ends because its clock was set back.
+SET_BACK = "the clock was set back"
+
 
 class Role:
     """A process that is restarted again and again, with one log file."""
 
-    def __init__(self, name: str, command: list[str], folder: pathlib.Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        folder: pathlib.Path,
+        stop_seconds: float = STOP_SECONDS,
+    ) -> None:
         self.name = name
-        self.environment: dict[str, str] = {}  # added to that of this process
+        self._environment: dict[str, str] = {}  # added to that of this process
+        self._stop_seconds = stop_seconds
         self._command = command
         self._is_wrapped = False  # it is the child of the process that was started
         self._log = folder / f"{name}.log"
@@ -34,7 +46,18 @@ class Role:
         self._log_begin = 0  # offset of the latest start in the log, bytes
         self.unexpected: list[str] = []
         self.ends_without_room = 0
+        self.ends_after_set_back = 0
         self.rss: list[tuple[float, int]] = []  # (time, bytes)
+        # Processor time up to the latest sample of all processes together.
+        self.cpu_seconds = 0.0
+        self._sampled: tuple[int, float] = (0, 0.0)  # process, its processor time at the sample
+
+    def add_environment(self, more: dict[str, str]) -> None:
+        """Adds variables for later starts. Libraries to preload add up."""
+        libraries = [e["LD_PRELOAD"] for e in (self._environment, more) if "LD_PRELOAD" in e]
+        self._environment |= more
+        if libraries:
+            self._environment["LD_PRELOAD"] = ":".join(libraries)
 
     def start(self, wrapper: Sequence[str] = ()) -> None:
         """Starts it; by `wrapper` if that is given, which must have it as its only child."""
@@ -48,7 +71,7 @@ class Role:
             # as it does on a full disk, instead of ending the process.
             self._process = subprocess.Popen(
                 [*wrapper, *self._command],
-                env=os.environ | self.environment,
+                env=os.environ | self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -90,6 +113,8 @@ class Role:
             return False
         if not self._expected_end and any(words in self.tail() for words in NO_ROOM):
             self.ends_without_room += 1
+        elif not self._expected_end and SET_BACK in self.tail():
+            self.ends_after_set_back += 1
         elif not self._expected_end:
             self.unexpected.append(f"{self.name} ended by itself with code {code}: {self.tail()}")
         self._process = None
@@ -115,12 +140,12 @@ class Role:
         self.signal(signal.SIGTERM)
         assert self._process is not None
         try:
-            code = self._process.wait(STOP_SECONDS)
+            code = self._process.wait(self._stop_seconds)
             # Before its first line the process is still being loaded and has no handler.
             if code != 0 and not (code == -signal.SIGTERM and self._is_loading()):
                 self.unexpected.append(f"{self.name} stopped with code {code}: {self.tail()}")
         except subprocess.TimeoutExpired:
-            self.unexpected.append(f"{self.name} did not stop within {STOP_SECONDS:.0f} s")
+            self.unexpected.append(f"{self.name} did not stop within {self._stop_seconds:.0f} s")
             self.kill()
         return time.monotonic() - begin
 
@@ -129,13 +154,21 @@ class Role:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
-    def sample_rss(self, now: float) -> None:
+    def sample(self, now: float) -> None:
+        """Notes memory and processor time."""
         if not self.runs():
             return
         try:
-            status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+            pid = self.pid
+            status = pathlib.Path(f"/proc/{pid}/status").read_text()
+            figures = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             return
+        # utime and stime, by proc(5).
+        cpu_seconds = (int(figures[11]) + int(figures[12])) / os.sysconf("SC_CLK_TCK")
+        sampled_pid, sampled = self._sampled
+        self.cpu_seconds += cpu_seconds - (sampled if pid == sampled_pid else 0.0)
+        self._sampled = (pid, cpu_seconds)
         for line in status.splitlines():
             if line.startswith("VmRSS:"):
                 self.rss.append((now, int(line.split()[1]) * 1024))

@@ -1,0 +1,107 @@
+"""Full disks: small file systems that are filled up, and limits of file sizes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import random
+import resource
+import shutil
+import subprocess
+
+from fault import Fault
+from loopback_cluster import Cluster
+from roles import Role
+
+# Bytes that all players may send to a shard while its disk is full. They have at most two rounds
+# of games each that wait, and those of a shard that was away before. A player that sent its games
+# again and again would exceed this within seconds.
+MOST_SENT = 256 << 10
+
+
+class FullDisk(Fault):
+    """The disk of a shard or of the learner is full: its file system is filled up."""
+
+    def __init__(
+        self, cluster: Cluster, role: Role, folder: pathlib.Path, rand: random.Random
+    ) -> None:
+        self._cluster = cluster
+        self._role = role
+        self._filler = folder / "filler"
+        self._sent = 0
+        is_shard = role in cluster.shards
+        self.kind = f"full disk of {'a shard' if is_shard else 'the learner'}"
+        self.victim = role.name
+        # The learner notices it at its next checkpoint.
+        self.seconds = rand.uniform(2, 6) if is_shard else rand.uniform(6, 12)
+
+    def begin(self) -> None:
+        self._sent = self._bytes_sent()
+        block = b"\0" * (1 << 20)
+        with contextlib.suppress(OSError), self._filler.open("wb", buffering=0) as file:
+            while file.write(block) == len(block):
+                pass
+            # Fill the rest, which is smaller than a block.
+            while file.write(b"\0" * 512):
+                pass
+
+    def end(self) -> None:
+        self._filler.unlink(missing_ok=True)
+        sent = self._bytes_sent() - self._sent
+        self._cluster.sent_to_full_disks.append(sent)
+        if sent > MOST_SENT:
+            self._role.unexpected.append(
+                f"{self._role.name}: players sent {sent} bytes while its disk was full"
+            )
+
+    def _bytes_sent(self) -> int:
+        """Returns the bytes that players have sent to the shard."""
+        if self._role not in self._cluster.shards:
+            return 0
+        return self._cluster.player_proxy(self._role).bytes_sent
+
+
+class FileSizeLimit(Fault):
+    """A full disk without a file system of its own: no file of the process may grow."""
+
+    kind = "file size limit"
+
+    def __init__(self, role: Role, rand: random.Random) -> None:
+        self._role = role
+        self.victim = role.name
+        self.seconds = rand.uniform(2, 6)
+
+    def begin(self) -> None:
+        self._set(1024)
+
+    def end(self) -> None:
+        self._set(resource.RLIM_INFINITY)
+
+    def _set(self, limit: int) -> None:
+        if not self._role.runs():
+            return
+        with contextlib.suppress(OSError, ValueError):
+            _, hard = resource.prlimit(self._role.pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(self._role.pid, resource.RLIMIT_FSIZE, (limit, hard))
+
+
+class SmallDisks:
+    """Mounts a file system on each folder, if that is permitted."""
+
+    def __init__(self, folders: list[pathlib.Path], mebibytes: int) -> None:
+        self._mounted: list[pathlib.Path] = []
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.geteuid() != 0 or shutil.which("mount") is None:
+                continue
+            command = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(folder)]
+            if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+                self._mounted.append(folder)
+
+    def has(self, folder: pathlib.Path) -> bool:
+        return folder in self._mounted
+
+    def unmount(self) -> None:
+        for folder in self._mounted:
+            subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)

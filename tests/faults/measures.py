@@ -1,0 +1,89 @@
+"""What a run measures: memory of the roles, updates and processor time of the learner."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import statistics
+from typing import Any
+
+from loopback_cluster import Cluster
+from roles import Role
+
+# The span of time for which rates are reported, seconds.
+BLOCK_SECONDS = 600.0
+
+# Memory at the end is at most this much above the memory at half time. Both are the 90th percentile
+# of the samples of a sixth of the run, since a process that has just started uses less.
+RSS_RATIO = 1.05
+RSS_PERCENTILE = 90
+# Shorter runs do not show growth: caches still fill.
+RSS_SECONDS = 1800.0
+
+
+@dataclasses.dataclass
+class Sample:
+    """Totals at one time."""
+
+    at: float  # time, seconds
+    updates: float  # the most that the learner has made, those before a restart counted
+    cpu_seconds: float  # of all learner processes
+
+
+class UpdateMeter:
+    """Counts the updates of the learner and the processor time of its processes."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._samples: list[Sample] = [Sample(0.0, 0.0, 0.0)]
+
+    def sample(self, now: float) -> None:
+        last = self._samples[-1]
+        # A learner that has started again repeats the updates since its last checkpoint, which do
+        # not count a second time.
+        updates = max(last.updates, self._cluster.updates() or 0.0)
+        cpu_seconds = sum(role.cpu_seconds for role in self._cluster.learners)
+        self._samples.append(Sample(now, updates, cpu_seconds))
+
+    def rates(self, begin: float, end: float) -> dict[str, float]:
+        """Returns the updates of a span of time, by time and by processor time."""
+        inside = [s for s in self._samples if begin <= s.at <= end]
+        if len(inside) < 2:
+            return {}
+        first, last = inside[0], inside[-1]
+        updates = last.updates - first.updates
+        return {
+            "seconds": round(last.at - first.at, 1),
+            "updates": updates,
+            "updates_per_second": round(updates / (last.at - first.at), 2),
+            "updates_per_cpu_second": round(
+                updates / max(1e-9, last.cpu_seconds - first.cpu_seconds), 2
+            ),
+            "load_average_15_minutes": round(os.getloadavg()[2], 1),
+        }
+
+
+def percentile(values: list[int]) -> float:
+    ordered = sorted(values)
+    return float(ordered[min(len(ordered) - 1, len(ordered) * RSS_PERCENTILE // 100)])
+
+
+def rss_report(role: Role, seconds: float) -> dict[str, Any]:
+    """Returns figures of a role's memory, MiB."""
+    if not role.rss:
+        return {}
+    begin, end = role.rss[0][0], role.rss[-1][0]
+    sixth = (end - begin) / 6
+    half_time = [rss for at, rss in role.rss if begin + 2.5 * sixth <= at < begin + 3.5 * sixth]
+    last = [rss for at, rss in role.rss if at >= begin + 5 * sixth]
+    report: dict[str, Any] = {
+        "median_mib": round(statistics.median(rss for _, rss in role.rss) / 2**20, 1),
+        "highest_mib": round(max(rss for _, rss in role.rss) / 2**20, 1),
+    }
+    if half_time and last:
+        report["half_time_mib"] = round(percentile(half_time) / 2**20, 1)
+        report["end_mib"] = round(percentile(last) / 2**20, 1)
+        report["ratio"] = round(percentile(last) / percentile(half_time), 3)
+        if seconds >= RSS_SECONDS:
+            report["flat"] = percentile(last) <= RSS_RATIO * percentile(half_time)
+    return report

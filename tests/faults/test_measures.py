@@ -1,0 +1,50 @@
+"""Tests of measures.py."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import cast
+
+import pytest
+from loopback_cluster import Cluster
+from measures import UpdateMeter, rss_report
+from roles import Role
+
+
+class FakeCluster:
+    """A cluster whose learner has made the updates of a list, one entry a look."""
+
+    def __init__(self, updates: list[float | None], role: Role) -> None:
+        self._updates = updates
+        self.learners = [role]
+
+    def updates(self) -> float | None:
+        return self._updates.pop(0)
+
+
+def test_updates_that_a_restarted_learner_repeats_count_once(tmp_path: pathlib.Path) -> None:
+    role = Role("learner", [], tmp_path)
+    # It is away, starts with 0 until it has read its checkpoint, and repeats 20 updates.
+    cluster = FakeCluster([100.0, 200.0, None, 0.0, 180.0, 260.0], role)
+    meter = UpdateMeter(cast(Cluster, cluster))
+    for second in range(6):
+        meter.sample(10.0 + second)
+        role.cpu_seconds += 0.5
+    rates = meter.rates(10.0, 15.0)
+    # 100 to 260 in 5 s, with 5 x 0.5 s of the processor.
+    assert rates["updates"] == 160
+    assert rates["updates_per_second"] == 32
+    assert rates["updates_per_cpu_second"] == 64
+
+
+@pytest.mark.parametrize(("end_mib", "is_flat"), [(104, True), (106, False)])
+def test_memory_is_flat_if_its_end_is_near_half_time(
+    tmp_path: pathlib.Path, end_mib: int, is_flat: bool
+) -> None:
+    role = Role("shard", [], tmp_path)
+    # 100 MiB until the last sixth of an hour.
+    role.rss = [(at, (100 if at < 3000 else end_mib) << 20) for at in range(3601)]
+    report = rss_report(role, 3600)
+    assert report["half_time_mib"] == 100
+    assert report["ratio"] == end_mib / 100
+    assert report["flat"] is is_flat
