@@ -13,12 +13,12 @@
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/id_set.h"
-#include "replay/service/item.h"
 #include "replay/service/item_database.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/testing/disk_faults.h"
 #include "replay/service/testing/durable_storage_fixture.h"
 #include "replay/service/testing/items.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {

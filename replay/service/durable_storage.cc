@@ -26,10 +26,11 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "replay/service/durable_storage_impl.h"
-#include "replay/service/item.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
+#include "replay/service/slot.h"
 #include "replay/service/storage.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {

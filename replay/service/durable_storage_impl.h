@@ -19,12 +19,13 @@
 #include "absl/types/span.h"
 #include "replay/service/disk_watch.h"
 #include "replay/service/durable_storage.h"
-#include "replay/service/item.h"
 #include "replay/service/item_cache.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
+#include "replay/service/slot.h"
 #include "replay/service/slot_array.h"
 #include "replay/service/storage.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 

@@ -26,12 +26,12 @@
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/crc32c.h"
-#include "replay/service/item.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/storage.h"
 #include "replay/service/testing/durable_storage_fixture.h"
 #include "replay/service/testing/items.h"
+#include "replay/wire/crc32c.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {

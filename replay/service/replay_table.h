@@ -24,11 +24,12 @@
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/best_games.h"
 #include "replay/service/id_set.h"
-#include "replay/service/item.h"
 #include "replay/service/rate_limiter.h"
 #include "replay/service/selector.h"
+#include "replay/service/slot.h"
 #include "replay/service/slot_array.h"
 #include "replay/service/storage.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 

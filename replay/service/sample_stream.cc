@@ -14,7 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/replay_table.h"
-#include "replay/service/wire.h"
+#include "replay/wire/wire.h"
 #include "rpc/protocol.h"
 #include "rpc/status.h"
 

@@ -19,8 +19,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
+#include "replay/service/slot.h"
 #include "replay/service/slot_array.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 

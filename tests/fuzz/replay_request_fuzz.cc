@@ -21,11 +21,11 @@
 #include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/shard_config.h"
 #include "replay/service/storage.h"
-#include "replay/service/wire.h"
+#include "replay/wire/item.h"
+#include "replay/wire/wire.h"
 
 namespace mallocmuzero {
 namespace {

@@ -1,4 +1,4 @@
-#include "replay/service/wire.h"
+#include "replay/wire/wire.h"
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -14,8 +14,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/crc32c.h"
 #include "replay/service/testing/items.h"
+#include "replay/wire/crc32c.h"
 
 namespace mallocmuzero {
 namespace {

@@ -1,7 +1,7 @@
 // Reads and writes the large messages of the replay without protobuf's copies of their payloads.
 
-#ifndef MALLOCMUZERO_REPLAY_SERVICE_WIRE_H_
-#define MALLOCMUZERO_REPLAY_SERVICE_WIRE_H_
+#ifndef MALLOCMUZERO_REPLAY_WIRE_WIRE_H_
+#define MALLOCMUZERO_REPLAY_WIRE_WIRE_H_
 
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 
@@ -56,4 +56,4 @@ class SampleResponseWriter {
 
 }  // namespace mallocmuzero
 
-#endif  // MALLOCMUZERO_REPLAY_SERVICE_WIRE_H_
+#endif  // MALLOCMUZERO_REPLAY_WIRE_WIRE_H_

@@ -1,4 +1,4 @@
-#include "replay/service/wire.h"
+#include "replay/wire/wire.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
@@ -21,8 +21,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/crc32c.h"
-#include "replay/service/item.h"
+#include "replay/wire/crc32c.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {
