@@ -51,6 +51,28 @@ TEST(ReadInsertRequest, GivesTheItemsHoweverTheBytesAreCut) {
   }
 }
 
+TEST(InsertRequestWriter, WritesWhatAShardReads) {
+  std::vector<v1::ReplayItem> items;
+  InsertRequestWriter writer;
+  for (uint64_t i = 0; i < 3; ++i) {
+    v1::ReplayItem fields = items.emplace_back(MakeReplayItem(i, 3, 0.5, 1000 * i + 1));
+    fields.clear_payload();
+    writer.AddItem(WriteItem(fields, items.back().payload()));
+  }
+  grpc::ByteBuffer buffer = writer.Finish(/*replace=*/true);
+  const absl::StatusOr<InsertMessage> message = ReadInsertRequest(buffer);
+  ASSERT_TRUE(message.ok()) << message.status();
+  EXPECT_TRUE(message->replace);
+  ASSERT_EQ(message->items.size(), 3);
+  v1::InsertRequest request;
+  ASSERT_TRUE(grpc::SerializationTraits<v1::InsertRequest>::Deserialize(&buffer, &request).ok());
+  EXPECT_TRUE(request.replace());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(ViewOf(message->items[i].wire), items[i].SerializeAsString());
+    EXPECT_EQ(request.items(i).SerializeAsString(), items[i].SerializeAsString());
+  }
+}
+
 TEST(ReadInsertRequest, RefusesBadItemsAndTakesTheOthers) {
   std::vector<std::string> fields;
   v1::InsertRequest request;
