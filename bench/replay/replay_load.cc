@@ -101,10 +101,12 @@ v1::ReplayShard ShardOf(const ReplayLoadOptions& options) {
   config.set_address("127.0.0.1:0");
   config.set_mode(options.mode);
   config.set_data_dir(options.data_dir);
+  config.set_eviction(v1::ReplayShard::OLDEST_FIRST);
   config.set_max_positions(options.items);
   config.set_max_bytes(uint64_t{1} << 40);
   config.set_priority_exponent(0.6);
   config.set_remember_evicted_seconds(60);
+  config.set_remember_evicted_bytes(uint64_t{1} << 30);
   return config;
 }
 

@@ -4,8 +4,10 @@
 #define MALLOCMUZERO_REPLAY_SERVICE_RATE_LIMITER_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "base/check_field.h"
 #include "mallocmuzero/v1/replay.pb.h"
 
 namespace mallocmuzero {
@@ -14,8 +16,11 @@ namespace mallocmuzero {
 // insert or both, so it cannot deadlock. Not thread-safe.
 class RateLimiter {
  public:
-  // InvalidArgument, which names the field and its valid values, for a limit that would block for
-  // ever or whose min_positions exceeds `max_positions`.
+  // The wrong fields of a limit: it would block for ever, or its min_positions exceeds
+  // `max_positions`.
+  static std::vector<WrongField> Wrong(const v1::RateLimit& limit, uint64_t max_positions);
+
+  // The first of them as InvalidArgument, which names the field.
   static absl::Status Check(const v1::RateLimit& limit, uint64_t max_positions);
 
   // `limit` must have passed Check. `inserted` and `drawn` are the counts of earlier runs.

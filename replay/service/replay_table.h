@@ -44,7 +44,7 @@ struct TableInsert {
 // Thread-safe, except that only one thread at a time may call Insert or Flush.
 class ReplayTable {
  public:
-  // `config` must come from CompleteShardConfig. Takes over the items of earlier runs from
+  // `config` must be complete, as CheckShardConfig says. Takes over the items of earlier runs from
   // `storage`. If the bounds are tighter than they were, the items that leave first are evicted.
   // Returns the errors of the storage.
   static absl::StatusOr<std::unique_ptr<ReplayTable>> Open(const v1::ReplayShard& config,
