@@ -107,6 +107,8 @@ v1::ReplayShard ShardOf(const ReplayLoadOptions& options) {
   config.set_priority_exponent(0.6);
   config.set_remember_evicted_seconds(60);
   config.set_remember_evicted_bytes(uint64_t{1} << 30);
+  config.set_copies(1);
+  config.set_copy_bytes(uint64_t{1} << 30);
   return config;
 }
 

@@ -28,6 +28,7 @@
 #include "replay/service/durable_storage_impl.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
+#include "replay/service/shard_copies.h"
 #include "replay/service/slot.h"
 #include "replay/service/storage.h"
 #include "replay/wire/item.h"
@@ -247,33 +248,40 @@ std::string DurableStorageImpl::trouble() const {
 }
 
 absl::Status DurableStorageImpl::CopyInto(const std::string& folder) {
-  MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(folder, "/segments")));
+  const std::string segment_folder = absl::StrCat(folder, "/segments");
+  MMZ_RETURN_IF_ERROR(MakeFolder(segment_folder));
   segments_->Pin();
   const absl::Cleanup unpin = [this] { segments_->Unpin(); };
   // The records are copied first. Every segment that they name is then linked, because no segment
   // is removed while the log is pinned.
   MMZ_RETURN_IF_ERROR(database_->CopyTo(absl::StrCat(folder, "/database")));
-  return segments_->LinkInto(absl::StrCat(folder, "/segments"));
+  MMZ_RETURN_IF_ERROR(segments_->LinkInto(segment_folder));
+  MMZ_RETURN_IF_ERROR(SyncFolder(segment_folder));
+  return SyncFolder(folder);
 }
 
-absl::StatusOr<std::string> DurableStorageImpl::Checkpoint() {
-  std::string path =
-      absl::StrCat(options_.folder, ".checkpoint-",
-                   absl::FormatTime("%Y%m%dT%H%M%E6SZ", absl::Now(), absl::UTCTimeZone()));
+absl::StatusOr<ShardCopy> DurableStorageImpl::Checkpoint() {
+  const absl::MutexLock lock(&copy_mutex_);
+  const std::string path = NewCopyPath(options_.folder);
   // An incomplete copy would open as a shard that has lost items, so only a complete one gets the
   // final name.
-  const std::string unfinished = absl::StrCat(path, ".tmp");
+  const std::string unfinished = UnfinishedCopyPath(path);
   absl::Status status = CopyInto(unfinished);
   std::error_code error;
   if (status.ok()) std::filesystem::rename(unfinished, path, error);
   if (error) status = absl::UnavailableError(absl::StrCat(path, ": ", error.message()));
-  if (status.ok()) return path;
+  if (status.ok()) {
+    return ShardCopy{.path = path, .removed = RemoveOldCopies(options_.folder, options_.copies)};
+  }
   std::filesystem::remove_all(unfinished, error);
   return status;
 }
 
-absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(
-    const DurableStorageOptions& options) {
+absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(DurableStorageOptions options) {
+  // The names of copies are made from the folder's name, which a slash at its end would hide.
+  std::filesystem::path folder = std::filesystem::path(options.folder).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  options.folder = folder.string();
   const std::string segment_folder = absl::StrCat(options.folder, "/segments");
   MMZ_RETURN_IF_ERROR(MakeFolder(segment_folder));
   // The database is opened first, because its lock keeps other processes out of the folder.
@@ -283,6 +291,7 @@ absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(
     return absl::Status(database.status().code(),
                         absl::StrCat(options.folder, ": ", database.status().message()));
   }
+  RemoveUnfinishedCopies(options.folder);
   const uint64_t segment_bytes =
       options.segment_bytes > 0
           ? options.segment_bytes

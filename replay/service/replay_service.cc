@@ -270,9 +270,12 @@ grpc::ServerUnaryReactor* ReplayService::Checkpoint(grpc::CallbackServerContext*
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   Run([this, reactor, response] {
-    const absl::StatusOr<std::string> path = table_.Checkpoint();
-    if (path.ok()) response->set_path(*path);
-    reactor->Finish(ToGrpc(path.status()));
+    const absl::StatusOr<ShardCopy> copy = table_.Checkpoint();
+    if (copy.ok()) {
+      response->set_path(copy->path);
+      response->mutable_removed()->Assign(copy->removed.begin(), copy->removed.end());
+    }
+    reactor->Finish(ToGrpc(copy.status()));
   });
   return reactor;
 }

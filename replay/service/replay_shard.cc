@@ -54,7 +54,8 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenStorage(const v1::ReplayShard& conf
        .sync = config.mode() == v1::ReplayShard::DURABLE_SYNC,
        .cache_bytes = config.cache_bytes(),
        .max_bytes = config.max_bytes(),
-       .most_evicted_ids = config.remember_evicted_bytes() / IdSet::kBytesOfEvicted});
+       .most_evicted_ids = config.remember_evicted_bytes() / IdSet::kBytesOfEvicted,
+       .copies = {.copies = config.copies(), .bytes = config.copy_bytes()}});
 }
 
 class StatusService final : public v1::Status::CallbackService {

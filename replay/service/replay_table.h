@@ -98,7 +98,7 @@ class ReplayTable {
 
   // Makes a consistent copy and returns its path; see Storage::Checkpoint. May wait for the disk;
   // inserts go on meanwhile.
-  absl::StatusOr<std::string> Checkpoint() { return storage_->Checkpoint(); }
+  absl::StatusOr<ShardCopy> Checkpoint() { return storage_->Checkpoint(); }
 
   // Facts that Open found and an operator should know, a line each.
   const std::vector<std::string>& notes() const { return notes_; }

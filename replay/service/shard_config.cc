@@ -23,7 +23,9 @@ absl::Span<const FieldRange> ShardRanges() {
       {"priority_exponent", 0, 1},
       // At least a minute, because an actor that was cut off sends its unacknowledged games again.
       {"remember_evicted_seconds", 60, 366 * 86400.0},
-      {"remember_evicted_bytes", kMebibyte, kHuge}};
+      {"remember_evicted_bytes", kMebibyte, kHuge},
+      {"copies", 1, 100000},
+      {"copy_bytes", kMebibyte, kHuge}};
   return kRanges;
 }
 

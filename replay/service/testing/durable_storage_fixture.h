@@ -62,6 +62,7 @@ class DurableStorageTest : public ::testing::Test {
          .max_bytes = config.max_bytes(),
          .segment_bytes = 1 << 16,
          .most_evicted_ids = config.remember_evicted_bytes() / IdSet::kBytesOfEvicted,
+         .copies = {.copies = config.copies(), .bytes = config.copy_bytes()},
          .reserved_bytes = 0});
     if (!storage.ok()) {
       ADD_FAILURE() << storage.status();

@@ -20,6 +20,8 @@ inline v1::ReplayShard ValidShard() {
   config.set_priority_exponent(1);
   config.set_remember_evicted_seconds(3600);
   config.set_remember_evicted_bytes(uint64_t{1} << 30);
+  config.set_copies(3);
+  config.set_copy_bytes(uint64_t{1} << 30);
   return config;
 }
 
