@@ -181,6 +181,22 @@ TEST_F(RecoveryTest, AFailedReplacementLeavesTheStoredGame) {
   ExpectReadable(*table);
 }
 
+TEST_F(RecoveryTest, WhatIsAcknowledgedInANewFolderSurvivesAPowerCut) {
+  v1::ReplayShard config = Config();
+  config.set_mode(v1::ReplayShard::DURABLE_SYNC);
+  std::filesystem::create_directory(folder_);
+  disk_faults::SyncAll(folder_);
+  const std::string copy = folder_ + ".power_cut";
+  const auto table = Open(config, folder_ + "/new/shard");
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 1)}), absl::OkStatus());
+  disk_faults::CopyAfterPowerCut(folder_, copy);
+  const auto after = Open(config, copy + "/new/shard");
+  ASSERT_NE(after, nullptr);
+  EXPECT_EQ(StoredIds(*after), IdsOf(0, 1));
+  ExpectReadable(*after);
+  std::filesystem::remove_all(copy);
+}
+
 TEST_F(RecoveryTest, WhatIsAcknowledgedInDurableSyncSurvivesAPowerCut) {
   v1::ReplayShard config = Config();
   config.set_mode(v1::ReplayShard::DURABLE_SYNC);

@@ -1,7 +1,9 @@
 #include "replay/service/durable_storage.h"
 
 #include <grpcpp/support/slice.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -52,6 +54,24 @@ absl::Status MakeFolder(const std::string& folder) {
   // A full disk is a passing condition: the shard may find room when it is started again.
   if (error == std::errc::no_space_on_device) return absl::ResourceExhaustedError(message);
   return absl::InvalidArgumentError(message);
+}
+
+// Makes the names of a data folder, of what it contains and of the folders above it survive a power
+// cut. Leaves out folders on other disks, and folders that only other users may read.
+absl::Status SyncNames(const std::string& folder) {
+  MMZ_RETURN_IF_ERROR(SyncFolder(folder));
+  struct stat data {};
+  struct stat above {};
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::canonical(folder, error);
+  if (error || stat(path.c_str(), &data) != 0) return absl::OkStatus();
+  while (path.has_relative_path()) {
+    path = path.parent_path();
+    if (stat(path.c_str(), &above) != 0 || above.st_dev != data.st_dev) break;
+    if (access(path.c_str(), R_OK) != 0) continue;
+    MMZ_RETURN_IF_ERROR(SyncFolder(path.string()));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -291,6 +311,7 @@ absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(DurableStorageOpti
     return absl::Status(database.status().code(),
                         absl::StrCat(options.folder, ": ", database.status().message()));
   }
+  MMZ_RETURN_IF_ERROR(SyncNames(options.folder));
   RemoveUnfinishedCopies(options.folder);
   const uint64_t segment_bytes =
       options.segment_bytes > 0
