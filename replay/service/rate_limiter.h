@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_RATE_LIMITER_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_RATE_LIMITER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -37,9 +38,10 @@ class RateLimiter {
   // is no bound.
   uint64_t MayDraw(uint64_t stored) const;
 
-  // Count positions that were inserted, and draws that were made.
+  // Count positions that were inserted, draws that were made, and draws that no client got.
   void CountInserted(uint64_t positions) { inserted_ += positions; }
-  void CountDrawn(uint64_t positions) { drawn_ += positions; }
+  void CountDrawn(uint64_t draws) { drawn_ += draws; }
+  void CountUndelivered(uint64_t draws) { drawn_ -= std::min(draws, drawn_); }
 
   uint64_t inserted() const { return inserted_; }
   uint64_t drawn() const { return drawn_; }

@@ -77,6 +77,9 @@ class ReplayTable {
   // `unlimited` ignores), if there is nothing to draw, or once the items have about `max_bytes`.
   Draws Draw(v1::Selection selection, uint32_t count, size_t max_bytes, bool unlimited);
 
+  // Takes draws that no client got off the rate limiter's count.
+  void CountUndelivered(uint64_t draws);
+
   // Tells that the bytes of a drawn item are damaged. The item leaves with the next Flush.
   void MarkLost(const LostItem& item);
 

@@ -76,6 +76,11 @@ ReplayTable::Draws ReplayTable::Draw(v1::Selection selection, uint32_t count, si
   return draws;
 }
 
+void ReplayTable::CountUndelivered(uint64_t draws) {
+  const absl::MutexLock lock(&mutex_);
+  limiter_.CountUndelivered(draws);
+}
+
 void ReplayTable::MarkLost(const LostItem& item) {
   const absl::MutexLock lock(&mutex_);
   Record& record = records_[item.slot];
