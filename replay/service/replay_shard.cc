@@ -212,15 +212,18 @@ class ReplayShard::Impl {
 
 absl::StatusOr<std::unique_ptr<ReplayShard>> ReplayShard::Start(
     const v1::ReplayShard& config, const std::shared_ptr<const Security>& security,
-    prometheus::Registry* registry) {
+    prometheus::Registry* registry, std::unique_ptr<Storage> storage) {
   MMZ_RETURN_IF_ERROR(CheckShardConfig(config));
   // Checked before the data is opened, so that a mistake in the address is reported even if another
   // process has the data open.
   MMZ_RETURN_IF_ERROR(security->CheckListenAddress(ListenAddress(config)));
-  absl::StatusOr<std::unique_ptr<Storage>> storage = OpenStorage(config);
-  if (!storage.ok()) return storage.status();
+  if (storage == nullptr) {
+    absl::StatusOr<std::unique_ptr<Storage>> opened = OpenStorage(config);
+    if (!opened.ok()) return opened.status();
+    storage = *std::move(opened);
+  }
   absl::StatusOr<std::unique_ptr<ReplayTable>> table =
-      ReplayTable::Open(config, *std::move(storage));
+      ReplayTable::Open(config, std::move(storage));
   if (!table.ok()) return table.status();
   std::unique_ptr<ReplayShard> shard(
       new ReplayShard(std::make_unique<Impl>(config, *std::move(table), security, registry)));

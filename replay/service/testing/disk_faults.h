@@ -20,8 +20,8 @@ void Release();
 // Marks all files and folders in the folder as synced: they survive a power cut.
 void SyncAll(const std::string& folder);
 
-// Copies the folder as a power cut leaves it: each file ends where its last sync has ended, and
-// each folder has only the files and folders that it had at its last sync. Removals are durable.
+// Copies the folder as a power cut leaves it. Each file ends where its last sync has ended. Each
+// folder has only the files and folders that it had at its last sync. Removals are durable.
 void CopyAfterPowerCut(const std::string& folder, const std::string& copy);
 
 }  // namespace mallocmuzero::disk_faults
