@@ -289,7 +289,7 @@ TEST_F(ClusterConfig, LimitersThatWouldBlockForEverAreRefused) {
               ElementsAre(HasSubstr("error_buffer: nan"), HasSubstr("min_positions: 501")));
   EXPECT_THAT(Mistakes(shard("min_positions: 5 samples_per_insert: 0 error_buffer: 0")), IsEmpty());
   EXPECT_THAT(Mistakes(shard("min_positions: 5 samples_per_insert: nan")),
-              ElementsAre(HasSubstr("samples_per_insert: nan given")));
+              ElementsAre(HasSubstr("samples_per_insert: nan, must be")));
 }
 
 TEST_F(ClusterConfig, SectionsMustFitEachOther) {

@@ -1,9 +1,8 @@
 #include "cluster/config_checks.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,19 +13,19 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "actor/self_play.h"
+#include "base/check_field.h"
 #include "base/thread_count.h"
 #include "cluster/address_checks.h"
 #include "learner/learner.h"
-#include "model/network_config.h"
+#include "learner/learner_checks.h"
 #include "replay/client/replay_writer.h"
-#include "replay/service/rate_limiter.h"
+#include "replay/service/shard_config.h"
 #include "rpc/host_port.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
 namespace {
 
-constexpr double kHuge = std::numeric_limits<double>::max();
 constexpr double kMebibyte = 1 << 20;
 
 bool IsName(absl::string_view name) {
@@ -39,6 +38,19 @@ bool IsName(absl::string_view name) {
 
 std::string MessageOf(const absl::Status& status) {
   return std::string(status.message().data(), status.message().size());
+}
+
+// Adds the wrong fields of a section's message.
+void ComplainOf(const std::vector<WrongField>& wrong, const ConfigSection& section) {
+  for (const WrongField& field : wrong) {
+    const size_t dot = field.field.find('.');
+    if (dot == std::string::npos) {
+      section.Complain(field.field, field.message);
+    } else {
+      section.Nested(field.field.substr(0, dot))
+          .Complain(field.field.substr(dot + 1), field.message);
+    }
+  }
 }
 
 // Checks section after section. Remembers names and folders of earlier sections, which later ones
@@ -56,8 +68,6 @@ class Checker {
   void CheckActors();
 
  private:
-  void CheckRateLimit(const v1::ReplayShard& shard, const ConfigSection& section);
-  void CheckOptions(const ConfigSection& learner);
   void CheckSearch(const ConfigSection& learner);
   void CheckName(const std::string& name, const ConfigSection& section);
 
@@ -138,30 +148,14 @@ void Checker::CheckShard(int index) {
   CheckName(shard.name(), section);
   addresses_.CheckListen(shard.address(), shard.listen_address(), section);
   addresses_.CheckMetrics(shard.metrics_address(), 1, shard.address(), section);
-  CheckRanges(section, {{"max_positions", 1, 4294967296.0},
-                        {"max_bytes", kMebibyte, kHuge},
-                        {"best_games", 0, 1 << 20},
-                        {"priority_exponent", 0, 1},
-                        // At least a minute, because an actor that was cut off sends its
-                        // unacknowledged games again.
-                        {"remember_evicted_seconds", 60, 366 * 86400.0},
-                        {"remember_evicted_bytes", kMebibyte, kHuge}});
-  if (shard.mode() == v1::ReplayShard::MODE_UNSPECIFIED) {
-    section.Complain("mode", "MEMORY, DURABLE or DURABLE_SYNC expected");
-  }
-  if (shard.eviction() == v1::ReplayShard::EVICTION_UNSPECIFIED) {
-    section.Complain("eviction", "OLDEST_FIRST or LEAST_VALUED_FIRST expected");
-  }
-  CheckRateLimit(shard, section);
+  CheckRanges(section, ShardRanges());
+  ComplainOf(WrongShardFields(shard), section);
   if (config_.learner().options().best_share() > 0 && shard.best_games() == 0) {
     section.Complain("best_games",
                      "0 given, 1 or more expected: learner.options.best_share of every batch is "
                      "drawn from them");
   }
-  if (shard.mode() == v1::ReplayShard::MEMORY) return;
-  if (shard.data_dir().empty()) {
-    return section.Complain("data_dir", "empty; the folder of a durable shard expected");
-  }
+  if (shard.mode() == v1::ReplayShard::MEMORY || shard.data_dir().empty()) return;
   for (const auto& [folder, field] : folders_) {
     if (folder == shard.data_dir()) {
       return section.Complain("data_dir", absl::StrCat(folder, " is also ", field,
@@ -169,37 +163,6 @@ void Checker::CheckShard(int index) {
     }
   }
   folders_.emplace_back(shard.data_dir(), section.PathOf("data_dir"));
-}
-
-void Checker::CheckRateLimit(const v1::ReplayShard& shard, const ConfigSection& section) {
-  const ConfigSection limiter = section.Nested("rate_limit");
-  CheckRanges(limiter, {{"samples_per_insert", 0, 1e6}});
-  // RateLimiter::Check reports only the first mistake, so the fields are checked one at a time.
-  v1::RateLimit without_minimum = shard.rate_limit();
-  without_minimum.set_min_positions(0);
-  v1::RateLimit without_buffer = shard.rate_limit();
-  without_buffer.set_samples_per_insert(0);
-  const std::pair<const char*, const v1::RateLimit*> limits[] = {
-      {"error_buffer", &without_minimum}, {"min_positions", &without_buffer}};
-  for (const auto& [field, limit] : limits) {
-    const absl::Status status = RateLimiter::Check(*limit, shard.max_positions());
-    const std::string prefix = absl::StrCat("rate_limit.", field, ": ");
-    const std::string message = MessageOf(status);
-    // Mistakes of other fields are reported elsewhere.
-    if (absl::StartsWith(message, prefix)) limiter.Complain(field, message.substr(prefix.size()));
-  }
-}
-
-void Checker::CheckOptions(const ConfigSection& learner) {
-  const ConfigSection options = learner.Nested("options");
-  CheckRanges(options, LearnerOptionRanges());
-  const v1::LearnerOptions& given = config_.learner().options();
-  if (given.consistency_weight() > 0 && given.unroll_steps() == 0) {
-    options.Complain("consistency_weight", "0 expected, as unroll_steps is 0");
-  }
-  if (IsRanked(given) && (given.ranked_quantile() == 0 || given.ranked_quantile() == 1)) {
-    options.Complain("ranked_quantile", "a share above 0 and below 1 expected");
-  }
 }
 
 void Checker::CheckSearch(const ConfigSection& learner) {
@@ -219,33 +182,12 @@ void Checker::CheckLearner(bool programs) {
   addresses_.CheckListen(learner.address(), learner.listen_address(), section);
   addresses_.CheckMetrics(learner.metrics_address(), learner.processes(), learner.address(),
                           section);
-  CheckRanges(section, {{"explored_decisions", 0, 1e6},
-                        {"searched_share", 0, 1},
-                        {"evaluated_share", 0, 1},
-                        {"demonstration_seconds", 0, 86400},
-                        {"importance_exponent", 0, 1},
-                        {"publish_updates", 1, 1e9},
-                        {"checkpoint_seconds", 1, 86400},
-                        {"processes", 1, 1024},
-                        {"prefetched_batches", 1, 1024},
-                        {"scored_checkpoints", 0, 100000},
-                        {"scored_checkpoint_bytes", kMebibyte, kHuge},
-                        {"threads", 1, kMostThreads}});
-  CheckOptions(section);
+  CheckRanges(section, LearnerRoleRanges());
+  CheckRanges(section.Nested("options"), LearnerOptionRanges());
+  ComplainOf(WrongLearnerFields(learner), section);
   CheckSearch(section);
-  absl::Status network = ValidateNetworkConfig(learner.network());
-  if (network.ok()) network = CheckPlayable(learner.network());
-  if (!network.ok()) section.Complain("network", MessageOf(network));
-  const absl::Status values = CheckValueTarget(learner.options(), learner.network());
-  if (!values.ok()) section.Complain(MessageOf(values));
   CheckFrom(section, programs);
-  if (learner.run_dir().empty()) section.Complain("run_dir", "empty; a folder expected");
   if (learner.processes() > 1) CheckProcesses(section);
-  if (learner.devices_size() > 0 &&
-      learner.devices_size() != static_cast<int>(learner.processes())) {
-    section.Complain("devices", absl::StrCat(learner.devices_size(), " given, one for each of ",
-                                             learner.processes(), " processes expected"));
-  }
   if (learner.workloads().empty() && !section.GivenOrUnreadable("workloads") && programs) {
     section.Complain("workloads", "missing; a program or a folder of programs expected");
   }
@@ -256,15 +198,9 @@ void Checker::CheckLearner(bool programs) {
   }
 }
 
-// Checks the fields of a learner with several processes.
+// Checks where the processes of a learner meet.
 void Checker::CheckProcesses(const ConfigSection& section) {
   const v1::LearnerRole& learner = config_.learner();
-  const uint32_t batch = learner.options().batch_size();
-  if (batch % learner.processes() != 0) {
-    section.Nested("options").Complain(
-        "batch_size", absl::StrCat(batch, " given, a multiple of learner.processes (",
-                                   learner.processes(), ") expected"));
-  }
   constexpr char kField[] = "rendezvous_address";
   const std::string& address = learner.rendezvous_address();
   if (!ParseHostPort(address).has_value()) {

@@ -74,6 +74,8 @@ v1::ReplayShard DefaultReplayShard(const std::string& name, const v1::LearnerOpt
   shard.set_remember_evicted_seconds(24 * 3600);
   shard.set_remember_evicted_bytes(1024 * kBytesPerMebibyte);
   shard.set_cache_bytes(64 * kBytesPerMebibyte);
+  shard.set_copies(3);
+  shard.set_copy_bytes(1024 * kBytesPerMebibyte);
   return shard;
 }
 

@@ -13,8 +13,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/check_field.h"
 #include "cluster/config_mistakes.h"
-#include "learner/check_field.h"
 
 namespace mallocmuzero {
 

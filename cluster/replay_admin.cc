@@ -66,14 +66,14 @@ absl::Status ReplayAdmin::Drain(bool draining) const {
   return Error(FromGrpc(stub_->replay->Drain(&context, request, &response)));
 }
 
-absl::StatusOr<std::string> ReplayAdmin::Checkpoint() const {
+absl::StatusOr<v1::CheckpointResponse> ReplayAdmin::Checkpoint() const {
   grpc::ClientContext context;
   PrepareAdminCall(context, *security_, kLongTimeout);
   v1::CheckpointResponse response;
   const absl::Status status =
       FromGrpc(stub_->replay->Checkpoint(&context, v1::CheckpointRequest(), &response));
   if (!status.ok()) return Error(status);
-  return response.path();
+  return response;
 }
 
 }  // namespace mallocmuzero

@@ -37,9 +37,9 @@ class ReplayAdmin {
   // Makes the shard refuse inserts, or take them again, until its next start.
   absl::Status Drain(bool draining) const;
 
-  // Makes a copy of a durable shard and returns its folder on the shard's machine.
-  // FailedPrecondition for a shard in mode MEMORY.
-  absl::StatusOr<std::string> Checkpoint() const;
+  // Makes a copy of a durable shard. Returns its folder on the shard's machine, and the folders of
+  // older copies that the shard has removed. FailedPrecondition for a shard in mode MEMORY.
+  absl::StatusOr<v1::CheckpointResponse> Checkpoint() const;
 
  private:
   struct Stub;

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/check_field.h"
 #include "learner/batch_maker.h"
-#include "learner/check_field.h"
 #include "mallocmuzero/v1/network.pb.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "model/network.h"
@@ -26,7 +26,10 @@ class DataParallel;  // learner/data_parallel.h
 // The allowed ranges of the numeric fields of LearnerOptions.
 absl::Span<const FieldRange> LearnerOptionRanges();
 
-// InvalidArgument, naming the field, if an option is out of range.
+// The options with wrong values, besides those out of range.
+std::vector<WrongField> WrongLearnerOptions(const v1::LearnerOptions& options);
+
+// The first wrong option as InvalidArgument, which names it as "learner.FIELD".
 absl::Status CheckLearnerOptions(const v1::LearnerOptions& options);
 
 // The learning rate of the update that follows `step` updates. It rises over warmup_updates and

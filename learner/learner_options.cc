@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/check_field.h"
 #include "base/status_macros.h"
-#include "learner/check_field.h"
 #include "learner/learner.h"
 
 namespace mallocmuzero {
@@ -25,20 +24,23 @@ absl::Span<const FieldRange> LearnerOptionRanges() {
   return kRanges;
 }
 
-absl::Status CheckLearnerOptions(const v1::LearnerOptions& options) {
-  for (const FieldRange& range : LearnerOptionRanges()) {
-    const std::string wrong = WrongRange(options, range);
-    if (!wrong.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("learner.", range.field, ": ", wrong));
-    }
+std::vector<WrongField> WrongLearnerOptions(const v1::LearnerOptions& options) {
+  std::vector<WrongField> wrong;
+  if (options.consistency_weight() > 0 && options.unroll_steps() == 0) {
+    wrong.push_back({"consistency_weight", "0 expected, as unroll_steps is 0"});
   }
-  MMZ_RETURN_IF_ERROR(CheckField(options.consistency_weight() == 0 || options.unroll_steps() > 0,
-                                 "learner.consistency_weight", "0, as learner.unroll_steps is 0,"));
-  MMZ_RETURN_IF_ERROR(CheckField(v1::LearnerOptions::ValueTarget_IsValid(options.value_target()),
-                                 "learner.value_target", "RELATIVE or RANKED"));
-  return CheckField(
-      !IsRanked(options) || (options.ranked_quantile() > 0 && options.ranked_quantile() < 1),
-      "learner.ranked_quantile", "a share above 0 and below 1");
+  if (!v1::LearnerOptions::ValueTarget_IsValid(options.value_target())) {
+    wrong.push_back({"value_target", "RELATIVE or RANKED expected"});
+  }
+  if (IsRanked(options) && (options.ranked_quantile() == 0 || options.ranked_quantile() == 1)) {
+    wrong.push_back({"ranked_quantile", "a share above 0 and below 1 expected"});
+  }
+  return wrong;
+}
+
+absl::Status CheckLearnerOptions(const v1::LearnerOptions& options) {
+  MMZ_RETURN_IF_ERROR(FirstWrong(OutOfRange(options, LearnerOptionRanges()), "learner."));
+  return FirstWrong(WrongLearnerOptions(options), "learner.");
 }
 
 double LearningRate(const v1::LearnerOptions& options, uint64_t step) {

@@ -314,7 +314,7 @@ TEST(Learner, NamesAnOptionThatIsOutOfRange) {
   options = Consistent();
   options.set_unroll_steps(0);
   EXPECT_THAT(CheckLearnerOptions(options).message(),
-              HasSubstr("learner.consistency_weight: 0, as learner.unroll_steps is 0"));
+              HasSubstr("learner.consistency_weight: 0 expected, as unroll_steps is 0"));
 }
 
 }  // namespace

@@ -6,12 +6,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/check_field.h"
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "base/thread_count.h"
 #include "cluster/config_mistakes.h"
 #include "cluster/config_text.h"
-#include "learner/check_field.h"
 #include "model/network.h"
 #include "rpc/protocol.h"
 #include "train/train_config.h"

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "actor/self_play.h"
+#include "base/check_field.h"
 #include "base/status_macros.h"
-#include "learner/check_field.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
 

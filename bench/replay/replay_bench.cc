@@ -47,6 +47,7 @@ absl::StatusOr<v1::ReplayBenchReport> BenchReplay(const ReplayBenchOptions& opti
                                                              .clients = options.clients,
                                                              .items = items,
                                                              .seconds = options.seconds,
+                                                             .open_storage = options.open_storage,
                                                              .stop = options.stop});
   if (!load.ok()) return load.status();
   v1::ReplayBenchReport report;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "bench/replay/replay_load.h"
 #include "mallocmuzero/v1/bench.pb.h"
 
 namespace mallocmuzero::bench {
@@ -22,7 +23,8 @@ struct ReplayBenchOptions {
   std::string mode = kMemoryMode;  // one of the three above
   uint64_t items = 0;              // that the shard holds; 0: 800 MB of them, 100,000 if small
   double seconds = 5;              // of inserts, and of samples
-  std::string data_dir;  // for items of durable modes; empty: the system's for temporary files
+  std::string data_dir;      // for items of durable modes; empty: the system's for temporary files
+  OpenStorage open_storage;  // null: the storage of the mode
   std::function<bool()> stop = [] { return false; };  // asked often; true: as soon as possible
 };
 

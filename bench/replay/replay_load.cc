@@ -35,6 +35,7 @@
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "metrics/process_usage.h"
 #include "replay/service/replay_shard.h"
+#include "replay/service/storage.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero::bench {
@@ -101,17 +102,30 @@ v1::ReplayShard ShardOf(const ReplayLoadOptions& options) {
   config.set_address("127.0.0.1:0");
   config.set_mode(options.mode);
   config.set_data_dir(options.data_dir);
+  config.set_eviction(v1::ReplayShard::OLDEST_FIRST);
   config.set_max_positions(options.items);
   config.set_max_bytes(uint64_t{1} << 40);
   config.set_priority_exponent(0.6);
   config.set_remember_evicted_seconds(60);
+  config.set_remember_evicted_bytes(uint64_t{1} << 30);
+  config.set_copies(1);
+  config.set_copy_bytes(uint64_t{1} << 30);
   return config;
 }
 
 // The body of the server process: says its port, then serves until it is told to end.
 int RunServer(int socket, const ReplayLoadOptions& options) {
-  absl::StatusOr<std::unique_ptr<ReplayShard>> shard =
-      ReplayShard::Start(ShardOf(options), std::make_shared<Security>(), nullptr);
+  std::unique_ptr<Storage> storage;  // null: the shard's own
+  if (options.open_storage) {
+    absl::StatusOr<std::unique_ptr<Storage>> opened = options.open_storage(options.data_dir);
+    if (!opened.ok()) {
+      std::fprintf(stderr, "%s\n", opened.status().ToString().c_str());
+      return 1;
+    }
+    storage = *std::move(opened);
+  }
+  absl::StatusOr<std::unique_ptr<ReplayShard>> shard = ReplayShard::Start(
+      ShardOf(options), std::make_shared<Security>(), nullptr, std::move(storage));
   if (!shard.ok()) {
     std::fprintf(stderr, "%s\n", shard.status().ToString().c_str());
     return 1;

@@ -6,20 +6,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "mallocmuzero/v1/cluster.pb.h"
+#include "replay/service/storage.h"
 
 namespace mallocmuzero::bench {
+
+// Opens a storage in a folder that does not exist.
+using OpenStorage =
+    std::function<absl::StatusOr<std::unique_ptr<Storage>>(const std::string& folder)>;
 
 struct ReplayLoadOptions {
   v1::ReplayShard::Mode mode = v1::ReplayShard::MEMORY;
   std::string data_dir;   // of durable modes: empty or not there; deleted in the end
   size_t item_bytes = 0;  // of the payload, random
   uint32_t clients = 0;
-  uint64_t items = 0;  // that the shard holds, and has before it is measured
-  double seconds = 0;  // of each of the two measurements, after one of warming up
+  uint64_t items = 0;        // that the shard holds, and has before it is measured
+  double seconds = 0;        // of each of the two measurements, after one of warming up
+  OpenStorage open_storage;  // null: the storage of the mode
   std::function<bool()> stop = [] { return false; };  // asked often; true: as soon as possible
 };
 

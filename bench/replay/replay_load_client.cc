@@ -13,11 +13,11 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/client/item_codec.h"
 #include "replay/client/item_sampler.h"
 #include "replay/client/item_writer.h"
 #include "replay/client/metrics.h"
 #include "replay/client/replay_sampler.h"
+#include "replay/wire/wire.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero::bench {
@@ -59,7 +59,7 @@ class InsertClient {
     std::string id(16, '\0');
     std::memcpy(id.data(), &next_, sizeof(next_));
     fields_.set_id(id);
-    SpooledItem item{.wire = EncodeItem(fields_, payloads_[next_++ % kPayloads])};
+    SpooledItem item{.wire = WriteItem(fields_, payloads_[next_++ % kPayloads])};
     {
       const absl::MutexLock lock(&mutex_);
       begun_.push_back(absl::Now());

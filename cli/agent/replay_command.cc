@@ -86,9 +86,14 @@ absl::Status Administer(const v1::ReplayShard& shard, const ReplayFlags& flags,
     });
   }
   if (flags.checkpoint) {
-    const absl::StatusOr<std::string> path = admin.Checkpoint();
-    if (path.ok()) std::puts(absl::StrCat(shard.name(), ": ", *path).c_str());
-    return path.status();
+    const absl::StatusOr<v1::CheckpointResponse> copy = admin.Checkpoint();
+    if (!copy.ok()) return copy.status();
+    std::puts(absl::StrCat(shard.name(), ": ", copy->path()).c_str());
+    // Scripts read the path from stdout.
+    for (const std::string& path : copy->removed()) {
+      Log(LogLevel::kInfo, shard.name(), absl::StrCat("removed the copy ", path));
+    }
+    return absl::OkStatus();
   }
   if (!flags.drain.empty()) return admin.Drain(flags.drain == "on");
   v1::RateLimit limit;

@@ -55,12 +55,8 @@ BatchShape BatchSource::Shape() const {
 }
 
 BatchSource::BatchSource(const BatchSourceOptions& options, const ProgramSet& programs,
-                         GameBook& book, DrawPositions draw, std::function<uint64_t()> positions)
-    : options_(options),
-      programs_(programs),
-      book_(book),
-      draw_(std::move(draw)),
-      positions_(std::move(positions)) {
+                         GameBook& book, PositionSource replay)
+    : options_(options), programs_(programs), book_(book), replay_(std::move(replay)) {
   for (uint32_t t = 0; t < std::max(1U, options_.threads); ++t) {
     threads_.emplace_back([this] { Work(); });
   }
@@ -98,17 +94,18 @@ std::optional<PreparedBatch> BatchSource::Next(absl::Duration timeout) {
 bool BatchSource::DrawRows(v1::Selection selection, size_t count,
                            std::vector<SampledPosition>& drawn) {
   drawn.clear();
-  bool refused = false;
+  bool pause = false;
+  std::vector<SampledPosition> refused;
   absl::flat_hash_map<const v1::Trajectory*, absl::Status> judged;
   while (drawn.size() < count) {
-    // Refused games will be drawn again, so pause after a refusal.
-    if (!Pause(refused ? kRefusedPause : absl::ZeroDuration())) return false;
-    refused = false;
+    // Refused games may be drawn again, so pause after a refusal.
+    if (!Pause(pause ? kRefusedPause : absl::ZeroDuration())) return false;
+    refused.clear();
     absl::StatusOr<std::vector<SampledPosition>> more =
-        draw_(selection, count - drawn.size(), kPatience);
+        replay_.draw(selection, count - drawn.size(), kPatience);
     if (!more.ok()) {
       // A stopped sampler returns at once, so pause too.
-      refused = absl::IsCancelled(more.status());
+      pause = absl::IsCancelled(more.status());
       continue;
     }
     for (SampledPosition& row : *more) {
@@ -120,7 +117,7 @@ bool BatchSource::DrawRows(v1::Selection selection, size_t count,
         drawn.push_back(std::move(row));
         continue;
       }
-      refused = true;
+      refused.push_back(std::move(row));
       const absl::MutexLock lock(&mutex_);
       ++refused_rows_;
       last_refusal_ = found->second.ok() ? "a position behind the end of its game"
@@ -128,6 +125,8 @@ bool BatchSource::DrawRows(v1::Selection selection, size_t count,
     }
     // Other games may get the addresses of games that were freed, so forget the verdicts.
     judged.clear();
+    pause = !refused.empty();
+    if (pause) replay_.refuse(refused);
   }
   return true;
 }
@@ -177,7 +176,7 @@ bool BatchSource::MakeBlock() {
       MakeBatches(BatchMaker(programs_, *baselines, options_.learner, 1), shape, kBatchesInBlock,
                   {.drawn = ToDrawnPositions(prioritized, book_),
                    .imitated = ToDrawnPositions(imitated, book_),
-                   .positions = static_cast<double>(positions_())},
+                   .positions = static_cast<double>(replay_.positions())},
                   std::make_shared<UnrollBatch>());
   {
     const absl::MutexLock lock(&mutex_);

@@ -50,18 +50,28 @@ struct PreparedBatch {
   std::vector<SampledPosition> prioritized;
 };
 
-// The source of positions; see ReplaySampler::Draw.
+// Draws positions; see ReplaySampler::Draw.
 using DrawPositions = std::function<absl::StatusOr<std::vector<SampledPosition>>(
     v1::Selection selection, size_t count, absl::Duration timeout)>;
+
+// The replay as a batch source uses it. Its functions are called from the source's threads.
+struct PositionSource {
+  DrawPositions draw;  // may block up to its timeout
+
+  // Returns the N of the importance weights.
+  std::function<uint64_t()> positions;
+
+  // Takes positions that cannot be learned from, so that they are hardly drawn again. Draws count
+  // for the rate limiter whether or not the learner uses them.
+  std::function<void(absl::Span<const SampledPosition>)> refuse;
+};
 
 // Owns options.threads threads. Thread-safe.
 class BatchSource {
  public:
-  // Starts the threads. `programs` and `book` must outlive the source. `draw` and `positions` are
-  // called from the threads; `draw` may block up to its timeout, and `positions` returns the N of
-  // the importance weights.
+  // Starts the threads. `programs` and `book` must outlive the source.
   BatchSource(const BatchSourceOptions& options, const ProgramSet& programs, GameBook& book,
-              DrawPositions draw, std::function<uint64_t()> positions);
+              PositionSource replay);
 
   // Blocks until the threads have ended, up to about half a second, the timeout of a draw.
   ~BatchSource();
@@ -98,8 +108,7 @@ class BatchSource {
   const BatchSourceOptions options_;
   const ProgramSet& programs_;
   GameBook& book_;
-  const DrawPositions draw_;
-  const std::function<uint64_t()> positions_;
+  const PositionSource replay_;
 
   // The game with the highest return that was drawn with selection BEST.
   struct BestGame {

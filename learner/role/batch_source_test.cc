@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "actor/game_recorder.h"
 #include "env/game.h"
 #include "env/players.h"
@@ -76,14 +78,26 @@ class BatchSourceTest : public ::testing::Test {
   }
 
   std::unique_ptr<BatchSource> Start(DrawPositions draw) {
-    return std::make_unique<BatchSource>(options_, programs_, *book_, std::move(draw),
-                                         [] { return kPositions; });
+    return std::make_unique<BatchSource>(
+        options_, programs_, *book_,
+        PositionSource{.draw = std::move(draw),
+                       .positions = [] { return kPositions; },
+                       .refuse =
+                           [this](absl::Span<const SampledPosition> rows) {
+                             for (const SampledPosition& row : rows) {
+                               if (row.trajectory == game_ && row.position < 1000)
+                                 ++wrongly_refused_;
+                             }
+                             refused_ += rows.size();
+                           }});
   }
 
   ProgramSet programs_;
   std::unique_ptr<GameBook> book_;
   BatchSourceOptions options_;
   std::shared_ptr<v1::Trajectory> game_;
+  std::atomic<size_t> refused_ = 0;          // positions
+  std::atomic<size_t> wrongly_refused_ = 0;  // of these, positions of a valid game
 };
 
 TEST_F(BatchSourceTest, BatchesHaveDrawnRowsFirstAndImitatedOnesBehind) {
@@ -212,6 +226,8 @@ TEST_F(BatchSourceTest, LeavesOutGamesThatAreNotOfTheRun) {
   EXPECT_FALSE(source->Next(absl::Milliseconds(200)).has_value());
   EXPECT_GT(source->refused_rows(), 0);
   EXPECT_THAT(source->last_refusal(), HasSubstr("rules_version"));
+  EXPECT_GT(refused_, 0);
+  EXPECT_EQ(wrongly_refused_, 0);
 }
 
 TEST_F(BatchSourceTest, ARefusalThatIsOverIsNoReasonAnyMore) {

@@ -205,10 +205,15 @@ absl::Status LearnerRole::Impl::StartTraining() {
                          .threads = learner.threads(),
                          .best_games = MostBestGames(config_)},
       programs_, *book_,
-      [this](v1::Selection selection, size_t count, absl::Duration timeout) {
-        return sampler_->Draw(selection, count, timeout);
-      },
-      [this] { return sampler_->positions(); });
+      PositionSource{.draw =
+                         [this](v1::Selection selection, size_t count, absl::Duration timeout) {
+                           return sampler_->Draw(selection, count, timeout);
+                         },
+                     .positions = [this] { return sampler_->positions(); },
+                     .refuse =
+                         [this](absl::Span<const SampledPosition> refused) {
+                           sampler_->UpdatePriorities(refused, std::vector<double>(refused.size()));
+                         }});
   return absl::OkStatus();
 }
 

@@ -16,14 +16,15 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/check_field.h"
 #include "base/compression.h"
 #include "base/message_file.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "env/program_files.h"
 #include "env/program_rules.h"
-#include "learner/check_field.h"
 #include "learner/learner.h"
+#include "learner/learner_checks.h"
 #include "mallocmuzero/v1/replay.grpc.pb.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "model/checkpoint.h"
@@ -82,21 +83,13 @@ v1::CheckpointManifest MakeManifest(const v1::LearnerRole& learner, const Progra
 absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
                                 const Security& security) {
   const v1::LearnerRole& learner = config.learner();
-  MMZ_RETURN_IF_ERROR(CheckLearnerOptions(learner.options()));
-  MMZ_RETURN_IF_ERROR(CheckValueTarget(learner.options(), learner.network()));
-  MMZ_RETURN_IF_ERROR(CheckField(!learner.run_dir().empty(), "learner.run_dir", "a folder"));
+  MMZ_RETURN_IF_ERROR(CheckLearnerRole(learner));
   MMZ_RETURN_IF_ERROR(
       CheckField(learner.workloads_size() > 0, "learner.workloads", "a program or a folder"));
-  MMZ_RETURN_IF_ERROR(
-      CheckField(learner.publish_updates() >= 1, "learner.publish_updates", "1 or more"));
-  MMZ_RETURN_IF_ERROR(
-      CheckField(learner.checkpoint_seconds() >= 1, "learner.checkpoint_seconds", "1 or more"));
   MMZ_RETURN_IF_ERROR(CheckField(config.replay_size() > 0, "learner.replay", "one shard or more"));
   MMZ_RETURN_IF_ERROR(CheckField(rank < learner.processes(), "learner.processes",
                                  absl::StrCat("more than ", rank)));
   if (learner.processes() == 1) return absl::OkStatus();
-  MMZ_RETURN_IF_ERROR(CheckField(learner.options().batch_size() % learner.processes() == 0,
-                                 "learner.options.batch_size", "a multiple of learner.processes"));
   return security.CheckListenAddress(learner.rendezvous_address());
 }
 

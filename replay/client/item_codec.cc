@@ -1,13 +1,11 @@
 #include "replay/client/item_codec.h"
 
-#include <google/protobuf/io/coded_stream.h>
 #include <grpcpp/support/slice.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -15,15 +13,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "base/compression.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/wire/item.h"
+#include "replay/wire/wire.h"
 
 namespace mallocmuzero {
 namespace {
-
-using google::protobuf::io::CodedOutputStream;
 
 // A higher level makes games only 2% smaller and takes three times as long.
 constexpr int kCompressionLevel = 3;
@@ -54,28 +51,13 @@ std::string Compress(const std::string& bytes) {
 
 }  // namespace
 
-grpc::Slice EncodeItem(const v1::ReplayItem& fields, absl::string_view payload) {
-  constexpr uint32_t kPayloadTag = v1::ReplayItem::kPayloadFieldNumber << 3 | 2;
-  const size_t fields_bytes = fields.ByteSizeLong();
-  const auto payload_bytes = static_cast<uint32_t>(payload.size());
-  grpc::Slice wire(fields_bytes + CodedOutputStream::VarintSize32(kPayloadTag) +
-                   CodedOutputStream::VarintSize32(payload_bytes) + payload.size());
-  // Writing is safe: no other slice shares these bytes yet.
-  uint8_t* out = const_cast<uint8_t*>(wire.begin());
-  out = fields.SerializeWithCachedSizesToArray(out);
-  out = CodedOutputStream::WriteTagToArray(kPayloadTag, out);
-  out = CodedOutputStream::WriteVarint32ToArray(payload_bytes, out);
-  std::memcpy(out, payload.data(), payload.size());
-  return wire;
-}
-
 absl::StatusOr<grpc::Slice> EncodeTrajectory(const v1::Trajectory& trajectory) {
-  if (trajectory.id().size() != 16 || trajectory.program_sha256().size() != 32 ||
-      trajectory.actions().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("trajectory: an id of ", trajectory.id().size(),
-                     " bytes, a program_sha256 of ", trajectory.program_sha256().size(), ", and ",
-                     trajectory.actions().size(), " decisions; must be 16, 32 and at least 1"));
+  if (trajectory.id().size() != kItemIdBytes ||
+      trajectory.program_sha256().size() != kProgramIdBytes || trajectory.actions().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "trajectory: an id of ", trajectory.id().size(), " bytes, a program_sha256 of ",
+        trajectory.program_sha256().size(), ", and ", trajectory.actions().size(),
+        " decisions; must be ", kItemIdBytes, ", ", kProgramIdBytes, " and at least 1"));
   }
   v1::ReplayItem fields;
   fields.set_id(trajectory.id());
@@ -86,7 +68,7 @@ absl::StatusOr<grpc::Slice> EncodeTrajectory(const v1::Trajectory& trajectory) {
   const std::string bytes = trajectory.SerializeAsString();
   const std::string frame = Compress(bytes);
   fields.set_encoding(frame.empty() ? v1::ReplayItem::TRAJECTORY : v1::ReplayItem::TRAJECTORY_ZSTD);
-  return EncodeItem(fields, frame.empty() ? bytes : frame);
+  return WriteItem(fields, frame.empty() ? bytes : frame);
 }
 
 absl::StatusOr<v1::Trajectory> DecodeTrajectory(const v1::ReplayItem& item) {

@@ -6,14 +6,10 @@
 #include <grpcpp/support/slice.h>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 
 namespace mallocmuzero {
-
-// Serializes a ReplayItem with the fields of `fields`, whose payload must be empty, and `payload`.
-grpc::Slice EncodeItem(const v1::ReplayItem& fields, absl::string_view payload);
 
 // Serializes a trajectory as a ReplayItem, compressed by zstd if that makes it smaller.
 // InvalidArgument names the field if no shard would accept the trajectory.

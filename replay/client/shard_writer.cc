@@ -1,6 +1,5 @@
 #include "replay/client/shard_writer.h"
 
-#include <google/protobuf/io/coded_stream.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
@@ -26,6 +25,7 @@
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/client/shard_address.h"
+#include "replay/wire/wire.h"
 #include "rpc/channel.h"
 #include "rpc/protocol.h"
 #include "rpc/security.h"
@@ -34,34 +34,10 @@
 namespace mallocmuzero {
 namespace {
 
-using google::protobuf::io::CodedOutputStream;
-
 constexpr char kInsertMethod[] = "/mallocmuzero.v1.Replay/Insert";
 
 // The most requests without an answer: the shard stores one, receives one, and one is ready.
 constexpr size_t kMaxRequests = 3;
-
-// Makes an InsertRequest of items[begin, end) without copying their bytes. All must have the same
-// `replace`.
-grpc::ByteBuffer MakeRequest(const std::deque<SpooledItem>& items, size_t begin, size_t end) {
-  constexpr uint32_t kItemsTag = v1::InsertRequest::kItemsFieldNumber << 3 | 2;
-  constexpr uint32_t kReplaceTag = v1::InsertRequest::kReplaceFieldNumber << 3;
-  std::vector<grpc::Slice> slices;
-  slices.reserve(2 * (end - begin) + 1);
-  uint8_t head[12];
-  for (size_t i = begin; i < end; ++i) {
-    uint8_t* out = CodedOutputStream::WriteTagToArray(kItemsTag, head);
-    out = CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(items[i].wire.size()), out);
-    slices.emplace_back(head, out - head);
-    slices.push_back(items[i].wire);
-  }
-  if (items[begin].replace) {
-    uint8_t* out = CodedOutputStream::WriteTagToArray(kReplaceTag, head);
-    *out++ = 1;
-    slices.emplace_back(head, out - head);
-  }
-  return grpc::ByteBuffer(slices.data(), slices.size());
-}
 
 }  // namespace
 
@@ -226,13 +202,16 @@ absl::Status ShardWriter::RunStream() {
 }
 
 void ShardWriter::Send(Call& call) {
+  const bool replace = items_[sent_].replace;
+  InsertRequestWriter request;
   size_t end = sent_;
   size_t bytes = 0;
-  while (end < items_.size() && items_[end].replace == items_[sent_].replace &&
+  while (end < items_.size() && items_[end].replace == replace &&
          (end == sent_ || bytes + items_[end].wire.size() <= kMessageBytes)) {
-    bytes += items_[end++].wire.size();
+    bytes += items_[end].wire.size();
+    request.AddItem(items_[end++].wire);
   }
-  call.request = MakeRequest(items_, sent_, end);
+  call.request = request.Finish(replace);
   call.writing = true;
   requests_.push_back(end - sent_);
   sent_ = end;

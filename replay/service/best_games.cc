@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "replay/service/item.h"
 #include "replay/service/selector.h"
+#include "replay/service/slot.h"
 
 namespace mallocmuzero {
 

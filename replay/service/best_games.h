@@ -12,8 +12,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "replay/service/item.h"
 #include "replay/service/selector.h"
+#include "replay/service/slot.h"
 
 namespace mallocmuzero {
 

@@ -13,11 +13,11 @@
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/testing/disk_faults.h"
 #include "replay/service/testing/durable_storage_fixture.h"
 #include "replay/service/testing/items.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {

@@ -13,11 +13,12 @@
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "replay/service/durable_storage_impl.h"
-#include "replay/service/item.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
+#include "replay/service/slot.h"
 #include "replay/service/storage.h"
-#include "replay/service/wire.h"
+#include "replay/wire/item.h"
+#include "replay/wire/wire.h"
 
 namespace mallocmuzero {
 

@@ -13,12 +13,12 @@
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/id_set.h"
-#include "replay/service/item.h"
 #include "replay/service/item_database.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/testing/disk_faults.h"
 #include "replay/service/testing/durable_storage_fixture.h"
 #include "replay/service/testing/items.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {
@@ -179,6 +179,22 @@ TEST_F(RecoveryTest, AFailedReplacementLeavesTheStoredGame) {
   const auto table = Open(config);
   EXPECT_EQ(StoredIds(*table), IdsOf(0, 40));
   ExpectReadable(*table);
+}
+
+TEST_F(RecoveryTest, WhatIsAcknowledgedInANewFolderSurvivesAPowerCut) {
+  v1::ReplayShard config = Config();
+  config.set_mode(v1::ReplayShard::DURABLE_SYNC);
+  std::filesystem::create_directory(folder_);
+  disk_faults::SyncAll(folder_);
+  const std::string copy = folder_ + ".power_cut";
+  const auto table = Open(config, folder_ + "/new/shard");
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 1)}), absl::OkStatus());
+  disk_faults::CopyAfterPowerCut(folder_, copy);
+  const auto after = Open(config, copy + "/new/shard");
+  ASSERT_NE(after, nullptr);
+  EXPECT_EQ(StoredIds(*after), IdsOf(0, 1));
+  ExpectReadable(*after);
+  std::filesystem::remove_all(copy);
 }
 
 TEST_F(RecoveryTest, WhatIsAcknowledgedInDurableSyncSurvivesAPowerCut) {

@@ -1,7 +1,9 @@
 #include "replay/service/durable_storage.h"
 
 #include <grpcpp/support/slice.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -26,10 +28,12 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "replay/service/durable_storage_impl.h"
-#include "replay/service/item.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
+#include "replay/service/shard_copies.h"
+#include "replay/service/slot.h"
 #include "replay/service/storage.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {
@@ -50,6 +54,24 @@ absl::Status MakeFolder(const std::string& folder) {
   // A full disk is a passing condition: the shard may find room when it is started again.
   if (error == std::errc::no_space_on_device) return absl::ResourceExhaustedError(message);
   return absl::InvalidArgumentError(message);
+}
+
+// Makes the names of a data folder, of what it contains and of the folders above it survive a power
+// cut. Leaves out folders on other disks, and folders that only other users may read.
+absl::Status SyncNames(const std::string& folder) {
+  MMZ_RETURN_IF_ERROR(SyncFolder(folder));
+  struct stat data {};
+  struct stat above {};
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::canonical(folder, error);
+  if (error || stat(path.c_str(), &data) != 0) return absl::OkStatus();
+  while (path.has_relative_path()) {
+    path = path.parent_path();
+    if (stat(path.c_str(), &above) != 0 || above.st_dev != data.st_dev) break;
+    if (access(path.c_str(), R_OK) != 0) continue;
+    MMZ_RETURN_IF_ERROR(SyncFolder(path.string()));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -246,33 +268,40 @@ std::string DurableStorageImpl::trouble() const {
 }
 
 absl::Status DurableStorageImpl::CopyInto(const std::string& folder) {
-  MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(folder, "/segments")));
+  const std::string segment_folder = absl::StrCat(folder, "/segments");
+  MMZ_RETURN_IF_ERROR(MakeFolder(segment_folder));
   segments_->Pin();
   const absl::Cleanup unpin = [this] { segments_->Unpin(); };
   // The records are copied first. Every segment that they name is then linked, because no segment
   // is removed while the log is pinned.
   MMZ_RETURN_IF_ERROR(database_->CopyTo(absl::StrCat(folder, "/database")));
-  return segments_->LinkInto(absl::StrCat(folder, "/segments"));
+  MMZ_RETURN_IF_ERROR(segments_->LinkInto(segment_folder));
+  MMZ_RETURN_IF_ERROR(SyncFolder(segment_folder));
+  return SyncFolder(folder);
 }
 
-absl::StatusOr<std::string> DurableStorageImpl::Checkpoint() {
-  std::string path =
-      absl::StrCat(options_.folder, ".checkpoint-",
-                   absl::FormatTime("%Y%m%dT%H%M%E6SZ", absl::Now(), absl::UTCTimeZone()));
+absl::StatusOr<ShardCopy> DurableStorageImpl::Checkpoint() {
+  const absl::MutexLock lock(&copy_mutex_);
+  const std::string path = NewCopyPath(options_.folder);
   // An incomplete copy would open as a shard that has lost items, so only a complete one gets the
   // final name.
-  const std::string unfinished = absl::StrCat(path, ".tmp");
+  const std::string unfinished = UnfinishedCopyPath(path);
   absl::Status status = CopyInto(unfinished);
   std::error_code error;
   if (status.ok()) std::filesystem::rename(unfinished, path, error);
   if (error) status = absl::UnavailableError(absl::StrCat(path, ": ", error.message()));
-  if (status.ok()) return path;
+  if (status.ok()) {
+    return ShardCopy{.path = path, .removed = RemoveOldCopies(options_.folder, options_.copies)};
+  }
   std::filesystem::remove_all(unfinished, error);
   return status;
 }
 
-absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(
-    const DurableStorageOptions& options) {
+absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(DurableStorageOptions options) {
+  // The names of copies are made from the folder's name, which a slash at its end would hide.
+  std::filesystem::path folder = std::filesystem::path(options.folder).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  options.folder = folder.string();
   const std::string segment_folder = absl::StrCat(options.folder, "/segments");
   MMZ_RETURN_IF_ERROR(MakeFolder(segment_folder));
   // The database is opened first, because its lock keeps other processes out of the folder.
@@ -282,6 +311,8 @@ absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(
     return absl::Status(database.status().code(),
                         absl::StrCat(options.folder, ": ", database.status().message()));
   }
+  MMZ_RETURN_IF_ERROR(SyncNames(options.folder));
+  RemoveUnfinishedCopies(options.folder);
   const uint64_t segment_bytes =
       options.segment_bytes > 0
           ? options.segment_bytes

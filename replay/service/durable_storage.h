@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "replay/service/shard_copies.h"
 #include "replay/service/storage.h"
 
 namespace mallocmuzero {
@@ -22,6 +23,9 @@ struct DurableStorageOptions {
 
   // The most ids of evicted items that are read at the start; the latest are read.
   uint64_t most_evicted_ids = UINT64_MAX;
+
+  // Older copies are removed when a new one is made.
+  CopyLimits copies;
 
   // How long the disk may take for a write or a read until the storage says that it hangs.
   absl::Duration patience = absl::Seconds(5);
@@ -39,7 +43,7 @@ class DurableStorage {
   // Opens or makes the data folder. InvalidArgument if the folder has another format's data, cannot
   // be made, or is open in another process; ResourceExhausted if the disk is full; DataLoss if the
   // database is damaged. Messages name the folder.
-  static absl::StatusOr<std::unique_ptr<Storage>> Open(const DurableStorageOptions& options);
+  static absl::StatusOr<std::unique_ptr<Storage>> Open(DurableStorageOptions options);
 };
 
 }  // namespace mallocmuzero

@@ -19,12 +19,13 @@
 #include "absl/types/span.h"
 #include "replay/service/disk_watch.h"
 #include "replay/service/durable_storage.h"
-#include "replay/service/item.h"
 #include "replay/service/item_cache.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
+#include "replay/service/slot.h"
 #include "replay/service/slot_array.h"
 #include "replay/service/storage.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 
@@ -48,7 +49,7 @@ class DurableStorageImpl final : public Storage {
   std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
   uint64_t bytes_on_disk() const override { return bytes_on_disk_; }
   uint64_t bytes_in_memory() const override;
-  absl::StatusOr<std::string> Checkpoint() override;
+  absl::StatusOr<ShardCopy> Checkpoint() override;
   std::string trouble() const override;
   std::string hang() const override { return watch_->trouble(); }
 
@@ -86,6 +87,7 @@ class DurableStorageImpl final : public Storage {
   const std::unique_ptr<ItemDatabase> database_;
   const std::unique_ptr<SegmentLog> segments_;
 
+  absl::Mutex copy_mutex_;  // held while a copy is made
   const std::shared_ptr<DiskWatch> watch_;
   std::atomic<uint64_t> bytes_on_disk_ = 0;
 

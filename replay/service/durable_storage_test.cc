@@ -26,12 +26,12 @@
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/crc32c.h"
-#include "replay/service/item.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/storage.h"
 #include "replay/service/testing/durable_storage_fixture.h"
 #include "replay/service/testing/items.h"
+#include "replay/wire/crc32c.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {
@@ -205,14 +205,14 @@ TEST_F(DurableStorageTest, ACheckpointIsWhatWasThereThen) {
   for (uint64_t i = 0; i < 50; ++i) {
     ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0, 4000)}), absl::OkStatus());
   }
-  const absl::StatusOr<std::string> checkpoint = table->Checkpoint();
+  const absl::StatusOr<ShardCopy> checkpoint = table->Checkpoint();
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   // After this all items of the copy have left the original.
   for (uint64_t i = 50; i < 150; ++i) {
     ASSERT_EQ(Insert(*table, {MakeItem(i, 1, 0, 4000)}), absl::OkStatus());
   }
   ASSERT_EQ(table->Flush(), absl::OkStatus());
-  const auto copy = Open(config, *checkpoint);
+  const auto copy = Open(config, checkpoint->path);
   EXPECT_EQ(StoredIds(*copy), IdsOf(0, 50));
   for (const ReplayTable::Drawn& drawn : copy->Draw(v1::UNIFORM, 300, 1 << 20, false).items) {
     EXPECT_TRUE(drawn.bytes.Load().ok());

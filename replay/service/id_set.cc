@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "replay/service/item.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 

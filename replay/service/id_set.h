@@ -11,7 +11,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
-#include "replay/service/item.h"
+#include "replay/service/slot.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 

@@ -14,10 +14,10 @@
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "replay/service/metrics.h"
 #include "replay/service/replay_table.h"
-#include "replay/service/shard_config.h"
 #include "replay/service/storage.h"
 #include "replay/service/testing/durable_storage_fixture.h"
 #include "replay/service/testing/items.h"
+#include "replay/service/testing/valid_shard.h"
 #include "rpc/testing/await.h"
 
 namespace mallocmuzero {
@@ -70,12 +70,11 @@ TEST_F(FullDisk, HoldsTheGameAndItsStreamUntilThereIsRoom) {
 class HeldBack : public ::testing::Test {
  protected:
   HeldBack() {
-    v1::ReplayShard config;
-    config.set_mode(v1::ReplayShard::MEMORY);
+    v1::ReplayShard config = ValidShard();
     config.mutable_rate_limit()->set_samples_per_insert(1);
     config.mutable_rate_limit()->set_min_positions(1);
     config.mutable_rate_limit()->set_error_buffer(4);
-    table_ = *ReplayTable::Open(*CompleteShardConfig(config), std::make_unique<MemoryStorage>());
+    table_ = *ReplayTable::Open(config, std::make_unique<MemoryStorage>());
     queue_.emplace(*table_, metrics_, [] {});
     for (uint64_t i = 0; table_->MayInsert(0); ++i) queue_->Add(MakeJob(i));
   }

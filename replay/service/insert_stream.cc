@@ -15,8 +15,8 @@
 #include "absl/synchronization/mutex.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/insert_queue.h"
-#include "replay/service/item.h"
-#include "replay/service/wire.h"
+#include "replay/wire/item.h"
+#include "replay/wire/wire.h"
 #include "rpc/status.h"
 
 namespace mallocmuzero {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "replay/service/item.h"
+#include "replay/service/slot.h"
 
 namespace mallocmuzero {
 

@@ -27,10 +27,10 @@
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
 #include "replay/service/item_record.h"
 #include "replay/service/segment_log.h"
 #include "replay/service/storage.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 

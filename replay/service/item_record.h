@@ -7,9 +7,9 @@
 
 #include <string>
 
-#include "replay/service/item.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 

@@ -42,7 +42,7 @@ uint64_t MemoryStorage::bytes_in_memory() const {
   return bytes_;
 }
 
-absl::StatusOr<std::string> MemoryStorage::Checkpoint() {
+absl::StatusOr<ShardCopy> MemoryStorage::Checkpoint() {
   return absl::FailedPreconditionError(
       "mode: MEMORY keeps nothing on disk, must be DURABLE or DURABLE_SYNC for a checkpoint");
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -11,30 +12,38 @@
 namespace mallocmuzero {
 namespace {
 
+constexpr double kMostSamples = 1e6;  // per insert
+
 // The largest value of a limit: larger counts would lose precision as double.
 constexpr double kMost = 1e12;
 
 }  // namespace
 
-absl::Status RateLimiter::Check(const v1::RateLimit& limit, uint64_t max_positions) {
+std::vector<WrongField> RateLimiter::Wrong(const v1::RateLimit& limit, uint64_t max_positions) {
+  std::vector<WrongField> wrong;
   // The negated conditions also refuse NaN.
-  if (!(limit.samples_per_insert() >= 0 && limit.samples_per_insert() <= kMost)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rate_limit.samples_per_insert: ", limit.samples_per_insert(),
-                     ", must be 0 (no limit) to ", kMost));
+  if (!(limit.samples_per_insert() >= 0 && limit.samples_per_insert() <= kMostSamples)) {
+    wrong.push_back(
+        {"samples_per_insert",
+         absl::StrCat(limit.samples_per_insert(), ", must be 0 (no limit) to ", kMostSamples)});
   }
   if (limit.min_positions() > max_positions) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rate_limit.min_positions: ", limit.min_positions(),
-                     ", but no more than max_positions (", max_positions, ") are ever stored"));
+    wrong.push_back(
+        {"min_positions", absl::StrCat(limit.min_positions(), ", but no more than max_positions (",
+                                       max_positions, ") are ever stored")});
   }
   if (limit.samples_per_insert() > 0 &&
       !(limit.error_buffer() >= 1 && limit.error_buffer() <= kMost)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rate_limit.error_buffer: ", limit.error_buffer(), ", must be 1 to ", kMost,
-                     " with samples_per_insert: draws and inserts would wait for each other"));
+    wrong.push_back(
+        {"error_buffer", absl::StrCat(limit.error_buffer(), ", must be 1 to ", kMost,
+                                      " with samples_per_insert: draws and inserts would wait for "
+                                      "each other")});
   }
-  return absl::OkStatus();
+  return wrong;
+}
+
+absl::Status RateLimiter::Check(const v1::RateLimit& limit, uint64_t max_positions) {
+  return FirstWrong(Wrong(limit, max_positions), "rate_limit.");
 }
 
 RateLimiter::RateLimiter(const v1::RateLimit& limit, uint64_t inserted, uint64_t drawn)

@@ -3,9 +3,12 @@
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_RATE_LIMITER_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_RATE_LIMITER_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "base/check_field.h"
 #include "mallocmuzero/v1/replay.pb.h"
 
 namespace mallocmuzero {
@@ -14,8 +17,11 @@ namespace mallocmuzero {
 // insert or both, so it cannot deadlock. Not thread-safe.
 class RateLimiter {
  public:
-  // InvalidArgument, which names the field and its valid values, for a limit that would block for
-  // ever or whose min_positions exceeds `max_positions`.
+  // The wrong fields of a limit: it would block for ever, or its min_positions exceeds
+  // `max_positions`.
+  static std::vector<WrongField> Wrong(const v1::RateLimit& limit, uint64_t max_positions);
+
+  // The first of them as InvalidArgument, which names the field.
   static absl::Status Check(const v1::RateLimit& limit, uint64_t max_positions);
 
   // `limit` must have passed Check. `inserted` and `drawn` are the counts of earlier runs.
@@ -32,9 +38,10 @@ class RateLimiter {
   // is no bound.
   uint64_t MayDraw(uint64_t stored) const;
 
-  // Count positions that were inserted, and draws that were made.
+  // Count positions that were inserted, draws that were made, and draws that no client got.
   void CountInserted(uint64_t positions) { inserted_ += positions; }
-  void CountDrawn(uint64_t positions) { drawn_ += positions; }
+  void CountDrawn(uint64_t draws) { drawn_ += draws; }
+  void CountUndelivered(uint64_t draws) { drawn_ -= std::min(draws, drawn_); }
 
   uint64_t inserted() const { return inserted_; }
   uint64_t drawn() const { return drawn_; }

@@ -20,11 +20,11 @@
 #include "absl/synchronization/mutex.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/insert_stream.h"
-#include "replay/service/item.h"
 #include "replay/service/replay_block.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/sample_stream.h"
 #include "replay/service/stream.h"
+#include "replay/wire/item.h"
 #include "rpc/protocol.h"
 #include "rpc/security.h"
 #include "rpc/status.h"
@@ -270,9 +270,12 @@ grpc::ServerUnaryReactor* ReplayService::Checkpoint(grpc::CallbackServerContext*
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   Run([this, reactor, response] {
-    const absl::StatusOr<std::string> path = table_.Checkpoint();
-    if (path.ok()) response->set_path(*path);
-    reactor->Finish(ToGrpc(path.status()));
+    const absl::StatusOr<ShardCopy> copy = table_.Checkpoint();
+    if (copy.ok()) {
+      response->set_path(copy->path);
+      response->mutable_removed()->Assign(copy->removed.begin(), copy->removed.end());
+    }
+    reactor->Finish(ToGrpc(copy.status()));
   });
   return reactor;
 }

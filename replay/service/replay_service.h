@@ -90,6 +90,7 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
   void Run(std::function<void()> work) override;
   void Wait(const std::shared_ptr<SampleStream>& stream) override;
   void OnDrawn() override { inserts_.Wake(); }
+  void OnUndelivered() override { OnInserted(); }
   void OnInserted();
 
   // Adds a stream to one of the two lists. UNAVAILABLE if the service is stopping.

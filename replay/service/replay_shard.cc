@@ -20,6 +20,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
@@ -42,6 +43,10 @@ namespace {
 // The seconds over which rates are measured.
 constexpr size_t kRateSeconds = 5;
 
+const std::string& ListenAddress(const v1::ReplayShard& config) {
+  return config.listen_address().empty() ? config.address() : config.listen_address();
+}
+
 absl::StatusOr<std::unique_ptr<Storage>> OpenStorage(const v1::ReplayShard& config) {
   if (config.mode() == v1::ReplayShard::MEMORY) return std::make_unique<MemoryStorage>();
   return DurableStorage::Open(
@@ -49,7 +54,8 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenStorage(const v1::ReplayShard& conf
        .sync = config.mode() == v1::ReplayShard::DURABLE_SYNC,
        .cache_bytes = config.cache_bytes(),
        .max_bytes = config.max_bytes(),
-       .most_evicted_ids = config.remember_evicted_bytes() / IdSet::kBytesOfEvicted});
+       .most_evicted_ids = config.remember_evicted_bytes() / IdSet::kBytesOfEvicted,
+       .copies = {.copies = config.copies(), .bytes = config.copy_bytes()}});
 }
 
 class StatusService final : public v1::Status::CallbackService {
@@ -90,7 +96,7 @@ class ReplayShard::Impl {
   absl::Status Listen(const ReplayShard& shard) {
     status_service_ = std::make_unique<StatusService>(shard, security_);
     absl::StatusOr<std::unique_ptr<RpcServer>> server =
-        RpcServer::Start({.address = config_.listen_address(),
+        RpcServer::Start({.address = ListenAddress(config_),
                           .security = security_,
                           .services = {service_.get(), status_service_.get()},
                           .registry = registry_});
@@ -206,22 +212,21 @@ class ReplayShard::Impl {
 
 absl::StatusOr<std::unique_ptr<ReplayShard>> ReplayShard::Start(
     const v1::ReplayShard& config, const std::shared_ptr<const Security>& security,
-    prometheus::Registry* registry) {
-  absl::StatusOr<v1::ReplayShard> complete = CompleteShardConfig(config);
-  if (!complete.ok()) return complete.status();
+    prometheus::Registry* registry, std::unique_ptr<Storage> storage) {
+  MMZ_RETURN_IF_ERROR(CheckShardConfig(config));
   // Checked before the data is opened, so that a mistake in the address is reported even if another
   // process has the data open.
-  if (absl::Status status = security->CheckListenAddress(complete->listen_address());
-      !status.ok()) {
-    return status;
+  MMZ_RETURN_IF_ERROR(security->CheckListenAddress(ListenAddress(config)));
+  if (storage == nullptr) {
+    absl::StatusOr<std::unique_ptr<Storage>> opened = OpenStorage(config);
+    if (!opened.ok()) return opened.status();
+    storage = *std::move(opened);
   }
-  absl::StatusOr<std::unique_ptr<Storage>> storage = OpenStorage(*complete);
-  if (!storage.ok()) return storage.status();
   absl::StatusOr<std::unique_ptr<ReplayTable>> table =
-      ReplayTable::Open(*complete, *std::move(storage));
+      ReplayTable::Open(config, std::move(storage));
   if (!table.ok()) return table.status();
-  std::unique_ptr<ReplayShard> shard(new ReplayShard(
-      std::make_unique<Impl>(*std::move(complete), *std::move(table), security, registry)));
+  std::unique_ptr<ReplayShard> shard(
+      new ReplayShard(std::make_unique<Impl>(config, *std::move(table), security, registry)));
   if (absl::Status status = shard->impl_->Listen(*shard); !status.ok()) return status;
   return shard;
 }

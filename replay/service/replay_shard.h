@@ -15,23 +15,24 @@
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/status.pb.h"
+#include "replay/service/storage.h"
 
 namespace mallocmuzero {
 
 class Security;
 
-// Serves the services Replay and Status. Fields that `config` leaves out have the defaults of
-// replay/service/shard_config.h. Thread-safe.
+// Serves the services Replay and Status. Thread-safe.
 class ReplayShard {
  public:
   // Opens the data of a durable shard and listens on config.address; port 0 takes any free port.
-  // InvalidArgument names the field of `config` that is not valid, such as a rate limit that would
-  // block for ever. Also returns the errors of DurableStorage::Open and RpcServer::Start.
-  // `registry`, which may be null, gets the metrics of replay/service/metrics.h; it is not owned
-  // and must outlive the shard.
+  // InvalidArgument names the field of `config` that is not set or not valid, such as a rate limit
+  // that would block for ever. Also returns the errors of DurableStorage::Open and
+  // RpcServer::Start. `registry`, which may be null, gets the metrics of replay/service/metrics.h;
+  // it is not owned and must outlive the shard. `storage` keeps the items; null: the storage of
+  // config.mode.
   static absl::StatusOr<std::unique_ptr<ReplayShard>> Start(
       const v1::ReplayShard& config, const std::shared_ptr<const Security>& security,
-      prometheus::Registry* registry);
+      prometheus::Registry* registry, std::unique_ptr<Storage> storage = nullptr);
 
   // Calls Stop without grace. In durable modes every acknowledged item is on disk.
   ~ReplayShard();

@@ -370,11 +370,14 @@ TEST(ReplayShard, ADamagedGameDoesNotKeepItsStreamFromOthers) {
   ASSERT_TRUE(sampler.ok());
   EXPECT_FALSE((*sampler)->Draw(v1::BEST, 1, absl::Milliseconds(100)).ok());
   // The only best game is damaged, and no better one arrives.
+  const uint64_t drawn = shard->Stats().drawn_positions();
   const absl::Time start = absl::Now();
   while (shard->Stats().items() > 0) {
     ASSERT_LT(absl::Now() - start, kLong);
     (void)(*sampler)->Draw(v1::BEST, 1, absl::Milliseconds(100));
   }
+  // Draws that no client got do not count for the rate limiter.
+  EXPECT_TRUE(Await([&] { return shard->Stats().drawn_positions() == drawn; }));
   const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
   ASSERT_TRUE((*writer)->Write(MakeTrajectory(2, 5)));
   EXPECT_TRUE((*sampler)->Draw(v1::BEST, 10, kLong).ok());

@@ -21,9 +21,10 @@
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
 #include "replay/service/rate_limiter.h"
+#include "replay/service/slot.h"
 #include "replay/service/storage.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {

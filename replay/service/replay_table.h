@@ -24,11 +24,12 @@
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/best_games.h"
 #include "replay/service/id_set.h"
-#include "replay/service/item.h"
 #include "replay/service/rate_limiter.h"
 #include "replay/service/selector.h"
+#include "replay/service/slot.h"
 #include "replay/service/slot_array.h"
 #include "replay/service/storage.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 
@@ -43,7 +44,7 @@ struct TableInsert {
 // Thread-safe, except that only one thread at a time may call Insert or Flush.
 class ReplayTable {
  public:
-  // `config` must come from CompleteShardConfig. Takes over the items of earlier runs from
+  // `config` must be complete, as CheckShardConfig says. Takes over the items of earlier runs from
   // `storage`. If the bounds are tighter than they were, the items that leave first are evicted.
   // Returns the errors of the storage.
   static absl::StatusOr<std::unique_ptr<ReplayTable>> Open(const v1::ReplayShard& config,
@@ -76,6 +77,9 @@ class ReplayTable {
   // `unlimited` ignores), if there is nothing to draw, or once the items have about `max_bytes`.
   Draws Draw(v1::Selection selection, uint32_t count, size_t max_bytes, bool unlimited);
 
+  // Takes draws that no client got off the rate limiter's count.
+  void CountUndelivered(uint64_t draws);
+
   // Tells that the bytes of a drawn item are damaged. The item leaves with the next Flush.
   void MarkLost(const LostItem& item);
 
@@ -97,7 +101,7 @@ class ReplayTable {
 
   // Makes a consistent copy and returns its path; see Storage::Checkpoint. May wait for the disk;
   // inserts go on meanwhile.
-  absl::StatusOr<std::string> Checkpoint() { return storage_->Checkpoint(); }
+  absl::StatusOr<ShardCopy> Checkpoint() { return storage_->Checkpoint(); }
 
   // Facts that Open found and an operator should know, a line each.
   const std::vector<std::string>& notes() const { return notes_; }

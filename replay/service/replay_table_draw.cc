@@ -15,10 +15,11 @@
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
 #include "replay/service/rate_limiter.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/selector.h"
+#include "replay/service/slot.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 
@@ -73,6 +74,11 @@ ReplayTable::Draws ReplayTable::Draw(v1::Selection selection, uint32_t count, si
   for (size_t i = 0; i < slots.size(); ++i) draws.items[i].bytes = std::move(stored[i]);
   if (!unlimited) limiter_.CountDrawn(draws.count);
   return draws;
+}
+
+void ReplayTable::CountUndelivered(uint64_t draws) {
+  const absl::MutexLock lock(&mutex_);
+  limiter_.CountUndelivered(draws);
 }
 
 void ReplayTable::MarkLost(const LostItem& item) {

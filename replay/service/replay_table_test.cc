@@ -17,18 +17,19 @@
 #include "replay/service/shard_config.h"
 #include "replay/service/storage.h"
 #include "replay/service/testing/items.h"
+#include "replay/service/testing/valid_shard.h"
 
 namespace mallocmuzero {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 v1::ReplayShard Config(uint64_t max_positions) {
-  v1::ReplayShard config;
+  v1::ReplayShard config = ValidShard();
   config.set_max_positions(max_positions);
-  config.set_priority_exponent(1);
-  return *CompleteShardConfig(config);
+  return config;
 }
 
 std::unique_ptr<ReplayTable> Open(const v1::ReplayShard& config) {
@@ -203,10 +204,16 @@ TEST(IdSet, AnIdThatIsBackIsNotForgotten) {
 
 TEST(ShardConfig, NamesTheFieldThatCannotBe) {
   const auto message = [](const v1::ReplayShard& config) {
-    return std::string(CompleteShardConfig(config).status().message());
+    return std::string(CheckShardConfig(config).message());
   };
-  v1::ReplayShard config;
+  v1::ReplayShard config = ValidShard();
   EXPECT_THAT(message(config), IsEmpty());
+  config.set_max_bytes(0);
+  EXPECT_THAT(message(config), StartsWith("max_bytes: 0 given"));
+  config = ValidShard();
+  config.clear_eviction();
+  EXPECT_THAT(message(config), StartsWith("eviction"));
+  config = ValidShard();
   config.set_mode(v1::ReplayShard::DURABLE);
   EXPECT_THAT(message(config), HasSubstr("data_dir"));
   config.set_data_dir("data");

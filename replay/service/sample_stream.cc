@@ -14,7 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/replay_table.h"
-#include "replay/service/wire.h"
+#include "replay/wire/wire.h"
 #include "rpc/protocol.h"
 #include "rpc/status.h"
 
@@ -90,8 +90,13 @@ void SampleStream::Produce(const v1::SampleRequest& asked) {
   const ReplayTable::Draws draws =
       table.Draw(asked.selection(), asked.draws(), kMessageBytes, asked.unlimited());
   if (draws.count > 0) {
-    Send(draws);
-    if (!asked.unlimited()) host_.OnDrawn();
+    const uint32_t undelivered = Send(draws);
+    if (asked.unlimited()) return;
+    if (undelivered > 0) {
+      table.CountUndelivered(undelivered);
+      host_.OnUndelivered();
+    }
+    host_.OnDrawn();
     return;
   }
   {
@@ -105,10 +110,11 @@ void SampleStream::Produce(const v1::SampleRequest& asked) {
 
 // Sends the draws whose items can be read. The others still count as asked for, so the client gets
 // as many later. Damaged items are marked to leave, so that a stream that can draw nothing else
-// does not fail for ever.
-void SampleStream::Send(const ReplayTable::Draws& draws) {
+// does not fail for ever. Returns the number of draws that were not sent.
+uint32_t SampleStream::Send(const ReplayTable::Draws& draws) {
   SampleResponseWriter writer;
   uint32_t sent = 0;
+  uint32_t unreadable = 0;
   absl::Status status;
   for (const ReplayTable::Drawn& drawn : draws.items) {
     absl::StatusOr<grpc::Slice> bytes = drawn.bytes.Load();
@@ -116,12 +122,16 @@ void SampleStream::Send(const ReplayTable::Draws& draws) {
       host_.metrics().unreadable_items().Increment();
       if (absl::IsDataLoss(bytes.status())) host_.table().MarkLost(drawn.source);
       status = bytes.status();
+      unreadable += drawn.draws.size();
       continue;
     }
     writer.AddItem(*bytes, drawn.draws);
     sent += drawn.draws.size();
   }
-  if (sent == 0) return Close(ToGrpc(status));
+  if (sent == 0) {
+    Close(ToGrpc(status));
+    return unreadable;
+  }
   host_.metrics().sampled_bytes().Increment(static_cast<double>(writer.bytes()));
   const absl::MutexLock lock(&mutex_);
   answer_ = writer.Finish(draws.answer);
@@ -129,6 +139,7 @@ void SampleStream::Send(const ReplayTable::Draws& draws) {
   asked_.front().set_draws(asked_.front().draws() - sent);
   if (asked_.front().draws() == 0) asked_.pop_front();
   if (!closing_) Write(&answer_);
+  return unreadable;
 }
 
 void SampleStream::OnWriteDone(bool ok) {

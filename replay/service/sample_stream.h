@@ -37,6 +37,9 @@ class SampleHost {
 
   // Called after draws that count for the rate limiter, so that waiting inserts are tried again.
   virtual void OnDrawn() = 0;
+
+  // Called after draws were taken off the rate limiter's count, so that waiting streams are served.
+  virtual void OnUndelivered() = 0;
 };
 
 // Reads requests for draws and answers them as the table admits draws.
@@ -61,7 +64,7 @@ class SampleStream final : public Stream {
   }
   absl::Status Take();
   void Produce(const v1::SampleRequest& asked);
-  void Send(const ReplayTable::Draws& draws);
+  uint32_t Send(const ReplayTable::Draws& draws);
   void CloseIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SampleHost& host_;

@@ -27,8 +27,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "replay/service/crc32c.h"
-#include "replay/service/item.h"
+#include "replay/wire/crc32c.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {

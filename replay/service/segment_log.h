@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
-#include "replay/service/item.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 

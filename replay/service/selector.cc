@@ -10,7 +10,7 @@
 
 #include "absl/types/span.h"
 #include "replay/priority.h"
-#include "replay/service/item.h"
+#include "replay/service/slot.h"
 
 namespace mallocmuzero {
 namespace {

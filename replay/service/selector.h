@@ -10,7 +10,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "replay/service/item.h"
+#include "replay/service/slot.h"
 #include "replay/service/slot_array.h"
 #include "replay/sum_tree.h"
 

@@ -1,44 +1,54 @@
 #include "replay/service/shard_config.h"
 
+#include <limits>
+#include <vector>
+
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/check_field.h"
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "replay/service/rate_limiter.h"
 
 namespace mallocmuzero {
-namespace {
 
-constexpr double kMaxExponent = 4;
+absl::Span<const FieldRange> ShardRanges() {
+  constexpr double kMebibyte = 1 << 20;
+  constexpr double kHuge = std::numeric_limits<double>::max();
+  static constexpr FieldRange kRanges[] = {
+      {"max_positions", 1, 4294967296.0},
+      {"max_bytes", kMebibyte, kHuge},
+      {"best_games", 0, 1 << 20},
+      {"priority_exponent", 0, 1},
+      // At least a minute, because an actor that was cut off sends its unacknowledged games again.
+      {"remember_evicted_seconds", 60, 366 * 86400.0},
+      {"remember_evicted_bytes", kMebibyte, kHuge},
+      {"copies", 1, 100000},
+      {"copy_bytes", kMebibyte, kHuge}};
+  return kRanges;
+}
 
-}  // namespace
-
-absl::StatusOr<v1::ReplayShard> CompleteShardConfig(v1::ReplayShard config) {
-  if (config.mode() == v1::ReplayShard::MODE_UNSPECIFIED) config.set_mode(v1::ReplayShard::MEMORY);
+std::vector<WrongField> WrongShardFields(const v1::ReplayShard& config) {
+  std::vector<WrongField> wrong;
+  if (config.mode() == v1::ReplayShard::MODE_UNSPECIFIED) {
+    wrong.push_back({"mode", "MEMORY, DURABLE or DURABLE_SYNC expected"});
+  }
   if (config.eviction() == v1::ReplayShard::EVICTION_UNSPECIFIED) {
-    config.set_eviction(v1::ReplayShard::OLDEST_FIRST);
+    wrong.push_back({"eviction", "OLDEST_FIRST or LEAST_VALUED_FIRST expected"});
   }
-  if (config.max_positions() == 0) config.set_max_positions(kDefaultMaxPositions);
-  if (config.max_bytes() == 0) config.set_max_bytes(kDefaultMaxBytes);
-  if (config.remember_evicted_seconds() == 0) {
-    config.set_remember_evicted_seconds(kDefaultRememberEvictedSeconds);
+  for (const WrongField& field : RateLimiter::Wrong(config.rate_limit(), config.max_positions())) {
+    wrong.push_back({absl::StrCat("rate_limit.", field.field), field.message});
   }
-  if (config.remember_evicted_bytes() == 0) {
-    config.set_remember_evicted_bytes(kDefaultRememberEvictedBytes);
-  }
-  if (config.listen_address().empty()) config.set_listen_address(config.address());
   if (config.mode() != v1::ReplayShard::MEMORY && config.data_dir().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("data_dir: empty, must name a folder in mode ",
-                                                   v1::ReplayShard::Mode_Name(config.mode())));
+    wrong.push_back({"data_dir", "empty; the folder of a durable shard expected"});
   }
-  // The negated condition also refuses NaN.
-  if (!(config.priority_exponent() >= 0 && config.priority_exponent() <= kMaxExponent)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "priority_exponent: ", config.priority_exponent(), ", must be 0 to ", kMaxExponent));
-  }
-  MMZ_RETURN_IF_ERROR(RateLimiter::Check(config.rate_limit(), config.max_positions()));
-  return config;
+  return wrong;
+}
+
+absl::Status CheckShardConfig(const v1::ReplayShard& config) {
+  MMZ_RETURN_IF_ERROR(FirstWrong(OutOfRange(config, ShardRanges()), ""));
+  return FirstWrong(WrongShardFields(config), "");
 }
 
 }  // namespace mallocmuzero

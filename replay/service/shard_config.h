@@ -1,24 +1,26 @@
-// Defaults and checks of a shard's configuration.
+// Checks of a shard's configuration.
 
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_SHARD_CONFIG_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_SHARD_CONFIG_H_
 
-#include <cstdint>
+#include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "base/check_field.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 
 namespace mallocmuzero {
 
-inline constexpr uint64_t kDefaultMaxPositions = 1'000'000;
-inline constexpr uint64_t kDefaultMaxBytes = uint64_t{1} << 30;
-inline constexpr uint32_t kDefaultRememberEvictedSeconds = 3600;
-inline constexpr uint64_t kDefaultRememberEvictedBytes = uint64_t{1} << 30;
+// The allowed ranges of the numeric fields of a shard.
+absl::Span<const FieldRange> ShardRanges();
 
-// Returns the configuration with defaults for the fields that it leaves out: the values above, mode
-// MEMORY and eviction OLDEST_FIRST. cache_bytes stays as it is; 0 means no cache. InvalidArgument
-// names the field and its valid values.
-absl::StatusOr<v1::ReplayShard> CompleteShardConfig(v1::ReplayShard config);
+// The fields of a shard with wrong values, besides those out of range.
+std::vector<WrongField> WrongShardFields(const v1::ReplayShard& config);
+
+// The first wrong field as InvalidArgument. A shard has no defaults, so every field with a range
+// must be set; cluster/config_defaults.h has the defaults of a cluster.
+absl::Status CheckShardConfig(const v1::ReplayShard& config);
 
 }  // namespace mallocmuzero
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "replay/service/item.h"
+#include "replay/service/slot.h"
 
 namespace mallocmuzero {
 

@@ -19,8 +19,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
+#include "replay/service/slot.h"
 #include "replay/service/slot_array.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 
@@ -97,6 +98,12 @@ struct LostItem {
   uint64_t serial = 0;
 };
 
+// A copy of a shard's data that was just made.
+struct ShardCopy {
+  std::string path;
+  std::vector<std::string> removed;  // older copies that were removed for it
+};
+
 // The bytes of an item, in memory or to be read from the disk. Stays valid after the item has left.
 class StoredBytes {
  public:
@@ -158,9 +165,10 @@ class Storage {
   // The bytes of items that are held in memory.
   virtual uint64_t bytes_in_memory() const = 0;
 
-  // Makes a consistent copy in a new folder and returns the folder's path. On an error no copy is
-  // left. FailedPrecondition for a storage in memory. Thread-safe; inserts go on meanwhile.
-  virtual absl::StatusOr<std::string> Checkpoint() = 0;
+  // Makes a consistent copy in a new folder, and removes older copies that are too many. On an
+  // error no copy is made or removed. FailedPrecondition for a storage in memory. Thread-safe;
+  // inserts go on meanwhile.
+  virtual absl::StatusOr<ShardCopy> Checkpoint() = 0;
 
   // Why the last Commit or Tidy failed, or the text of hang(); empty if nothing is wrong.
   virtual std::string trouble() const = 0;
@@ -183,7 +191,7 @@ class MemoryStorage final : public Storage {
   std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
   uint64_t bytes_on_disk() const override { return 0; }
   uint64_t bytes_in_memory() const override;
-  absl::StatusOr<std::string> Checkpoint() override;
+  absl::StatusOr<ShardCopy> Checkpoint() override;
   std::string trouble() const override { return {}; }
   std::string hang() const override { return {}; }
 

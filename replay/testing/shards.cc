@@ -18,18 +18,17 @@
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/client/shard_address.h"
 #include "replay/service/replay_shard.h"
+#include "replay/service/testing/valid_shard.h"
 #include "rpc/channel.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
 
 v1::ReplayShard ShardConfig(const std::string& name, uint64_t max_positions) {
-  v1::ReplayShard config;
+  v1::ReplayShard config = ValidShard();
   config.set_name(name);
   config.set_address("127.0.0.1:0");
-  config.set_mode(v1::ReplayShard::MEMORY);
   config.set_max_positions(max_positions);
-  config.set_priority_exponent(1);
   config.set_best_games(2);
   return config;
 }

@@ -21,11 +21,11 @@
 #include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
 #include "replay/service/replay_table.h"
-#include "replay/service/shard_config.h"
 #include "replay/service/storage.h"
-#include "replay/service/wire.h"
+#include "replay/service/testing/valid_shard.h"
+#include "replay/wire/item.h"
+#include "replay/wire/wire.h"
 
 namespace mallocmuzero {
 namespace {
@@ -41,13 +41,13 @@ void CheckError(const absl::Status& status) {
 }
 
 std::unique_ptr<ReplayTable> MakeTable() {
-  v1::ReplayShard config;
+  v1::ReplayShard config = ValidShard();
   config.set_max_positions(kMaxPositions);
   config.set_max_bytes(10000);
   config.set_best_games(2);
   config.set_priority_exponent(0.6);
   config.set_eviction(v1::ReplayShard::LEAST_VALUED_FIRST);
-  return *ReplayTable::Open(*CompleteShardConfig(config), std::make_unique<MemoryStorage>());
+  return *ReplayTable::Open(config, std::make_unique<MemoryStorage>());
 }
 
 void CheckTable(ReplayTable& table) {

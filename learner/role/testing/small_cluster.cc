@@ -9,6 +9,7 @@
 #include "env/testing/random_program_set.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "model/network_config.h"
+#include "replay/service/testing/valid_shard.h"
 #include "rpc/channel.h"
 #include "rpc/testing/await.h"
 
@@ -45,9 +46,9 @@ SmallCluster::SmallCluster()
 
 void SmallCluster::Configure() {
   v1::ReplayShard& shard = *config_.add_replay();
+  shard = ValidShard();
   shard.set_name("replay-0");
   shard.set_address("127.0.0.1:0");
-  shard.set_mode(v1::ReplayShard::MEMORY);
   shard.set_best_games(1);
   shard.set_priority_exponent(0.6);
   shard.mutable_rate_limit()->set_min_positions(64);
@@ -73,6 +74,7 @@ void SmallCluster::Configure() {
   learner.set_processes(1);
   learner.set_prefetched_batches(2);
   learner.set_threads(1);
+  learner.set_scored_checkpoint_bytes(uint64_t{1} << 30);
   v1::ActorRole& actor = *config_.mutable_actor();
   actor.set_threads(1);
   actor.set_games_in_flight(4);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -28,7 +29,10 @@ using Inode = std::pair<dev_t, ino_t>;
 struct State {
   absl::Mutex mutex;
   std::map<Inode, off_t> synced ABSL_GUARDED_BY(mutex);  // bytes that survive a power cut
-  std::string failing ABSL_GUARDED_BY(mutex);            // folder; empty: none
+
+  // Names of the files and folders in each folder that survive a power cut.
+  std::map<Inode, std::set<std::string>> entries ABSL_GUARDED_BY(mutex);
+  std::string failing ABSL_GUARDED_BY(mutex);  // folder; empty: none
   int fails ABSL_GUARDED_BY(mutex) = 0;
   std::string hanging ABSL_GUARDED_BY(mutex);  // folder; empty: none
 };
@@ -55,10 +59,18 @@ void WaitWhileHanging(int file) {
   disk.mutex.Await(absl::Condition(&released));
 }
 
+std::set<std::string> EntriesOf(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
 int Sync(int file, int call) {
   WaitWhileHanging(file);
   struct stat before = {};
-  const bool known = fstat(file, &before) == 0 && S_ISREG(before.st_mode);
+  const bool found = fstat(file, &before) == 0;
   if (const auto result = static_cast<int>(syscall(call, file)); result != 0) return result;
   State& disk = Disk();
   const absl::MutexLock lock(&disk.mutex);
@@ -67,7 +79,9 @@ int Sync(int file, int call) {
     errno = EIO;
     return -1;
   }
-  if (known) disk.synced[{before.st_dev, before.st_ino}] = before.st_size;
+  const Inode inode = {before.st_dev, before.st_ino};
+  if (found && S_ISREG(before.st_mode)) disk.synced[inode] = before.st_size;
+  if (found && S_ISDIR(before.st_mode)) disk.entries[inode] = EntriesOf(PathOf(file));
   return 0;
 }
 
@@ -91,24 +105,41 @@ void Release() {
 
 void SyncAll(const std::string& folder) {
   const absl::MutexLock lock(&Disk().mutex);
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+  const auto sync = [](const std::string& path) ABSL_EXCLUSIVE_LOCKS_REQUIRED(Disk().mutex) {
     struct stat found = {};
-    if (stat(entry.path().c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
-    Disk().synced[{found.st_dev, found.st_ino}] = found.st_size;
+    if (stat(path.c_str(), &found) != 0) return;
+    const Inode inode = {found.st_dev, found.st_ino};
+    if (S_ISREG(found.st_mode)) Disk().synced[inode] = found.st_size;
+    if (S_ISDIR(found.st_mode)) Disk().entries[inode] = EntriesOf(path);
+  };
+  sync(folder);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    sync(entry.path().string());
   }
 }
 
 void CopyAfterPowerCut(const std::string& folder, const std::string& copy) {
   std::filesystem::remove_all(copy);
-  std::filesystem::copy(folder, copy, std::filesystem::copy_options::recursive);
-  const absl::MutexLock lock(&Disk().mutex);
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    struct stat found = {};
-    if (stat(entry.path().c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
-    const auto synced = Disk().synced.find({found.st_dev, found.st_ino});
-    const off_t left = synced == Disk().synced.end() ? 0 : synced->second;
-    const auto copied = copy / std::filesystem::relative(entry.path(), folder);
-    std::filesystem::resize_file(copied, static_cast<uintmax_t>(std::min(left, found.st_size)));
+  std::filesystem::create_directory(copy);
+  struct stat found = {};
+  if (stat(folder.c_str(), &found) != 0) return;
+  std::set<std::string> left;
+  {
+    const absl::MutexLock lock(&Disk().mutex);
+    left = Disk().entries[{found.st_dev, found.st_ino}];
+  }
+  for (const std::string& name : left) {
+    const std::string from = absl::StrCat(folder, "/", name);
+    const std::string to = absl::StrCat(copy, "/", name);
+    if (stat(from.c_str(), &found) != 0) continue;
+    if (S_ISDIR(found.st_mode)) {
+      CopyAfterPowerCut(from, to);
+      continue;
+    }
+    std::filesystem::copy_file(from, to);
+    const absl::MutexLock lock(&Disk().mutex);
+    const off_t synced = Disk().synced[{found.st_dev, found.st_ino}];
+    std::filesystem::resize_file(to, static_cast<uintmax_t>(std::min(synced, found.st_size)));
   }
 }
 

@@ -17,10 +17,11 @@ void FailSyncs(const std::string& folder, int count);
 void Hang(const std::string& folder);
 void Release();
 
-// Marks all files in the folder as synced: their content survives a power cut.
+// Marks all files and folders in the folder as synced: they survive a power cut.
 void SyncAll(const std::string& folder);
 
-// Copies the folder as a power cut leaves it: each file ends where its last sync has ended.
+// Copies the folder as a power cut leaves it. Each file ends where its last sync has ended. Each
+// folder has only the files and folders that it had at its last sync. Removals are durable.
 void CopyAfterPowerCut(const std::string& folder, const std::string& copy);
 
 }  // namespace mallocmuzero::disk_faults

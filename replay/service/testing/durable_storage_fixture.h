@@ -19,8 +19,8 @@
 #include "replay/service/durable_storage.h"
 #include "replay/service/id_set.h"
 #include "replay/service/replay_table.h"
-#include "replay/service/shard_config.h"
 #include "replay/service/storage.h"
+#include "replay/service/testing/valid_shard.h"
 
 namespace mallocmuzero {
 
@@ -48,7 +48,7 @@ class FileSizeLimit {
 class DurableStorageTest : public ::testing::Test {
  protected:
   DurableStorageTest()
-      : folder_(absl::StrCat(testing::TempDir(), "/durable_",
+      : folder_(absl::StrCat(testing::TempDir(), "durable_",
                              testing::UnitTest::GetInstance()->current_test_info()->name())) {
     std::filesystem::remove_all(folder_);
   }
@@ -62,6 +62,7 @@ class DurableStorageTest : public ::testing::Test {
          .max_bytes = config.max_bytes(),
          .segment_bytes = 1 << 16,
          .most_evicted_ids = config.remember_evicted_bytes() / IdSet::kBytesOfEvicted,
+         .copies = {.copies = config.copies(), .bytes = config.copy_bytes()},
          .reserved_bytes = 0});
     if (!storage.ok()) {
       ADD_FAILURE() << storage.status();
@@ -77,12 +78,11 @@ class DurableStorageTest : public ::testing::Test {
   }
 
   v1::ReplayShard Config() const {
-    v1::ReplayShard config;
+    v1::ReplayShard config = ValidShard();
     config.set_mode(v1::ReplayShard::DURABLE);
     config.set_data_dir(folder_);
     config.set_max_positions(1000);
-    config.set_priority_exponent(1);
-    return *CompleteShardConfig(config);
+    return config;
   }
 
   std::string folder_;

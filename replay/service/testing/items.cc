@@ -14,11 +14,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/crc32c.h"
 #include "replay/service/id_set.h"
-#include "replay/service/item.h"
 #include "replay/service/replay_table.h"
-#include "replay/service/wire.h"
+#include "replay/wire/crc32c.h"
+#include "replay/wire/item.h"
+#include "replay/wire/wire.h"
 
 namespace mallocmuzero {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
 #include "replay/service/replay_table.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 

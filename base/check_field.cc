@@ -1,9 +1,14 @@
-#include "learner/check_field.h"
+#include "base/check_field.h"
 
 #include <cassert>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace mallocmuzero {
 namespace {
@@ -33,6 +38,22 @@ std::string WrongRange(const google::protobuf::Message& message, const FieldRang
   const double number = NumberOf(message, message.GetDescriptor()->FindFieldByName(range.field));
   if (number >= range.least && number <= range.most) return "";
   return absl::StrFormat("%.12g given, %.12g to %.12g expected", number, range.least, range.most);
+}
+
+std::vector<WrongField> OutOfRange(const google::protobuf::Message& message,
+                                   absl::Span<const FieldRange> ranges) {
+  std::vector<WrongField> fields;
+  for (const FieldRange& range : ranges) {
+    const std::string wrong = WrongRange(message, range);
+    if (!wrong.empty()) fields.push_back({range.field, wrong});
+  }
+  return fields;
+}
+
+absl::Status FirstWrong(absl::Span<const WrongField> wrong, absl::string_view prefix) {
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(prefix, wrong.front().field, ": ", wrong.front().message));
 }
 
 }  // namespace mallocmuzero

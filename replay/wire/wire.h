@@ -1,7 +1,8 @@
-// Reads and writes the large messages of the replay without protobuf's copies of their payloads.
+// Reads and writes items and the messages that carry them, without protobuf's copies of their
+// payloads.
 
-#ifndef MALLOCMUZERO_REPLAY_SERVICE_WIRE_H_
-#define MALLOCMUZERO_REPLAY_SERVICE_WIRE_H_
+#ifndef MALLOCMUZERO_REPLAY_WIRE_WIRE_H_
+#define MALLOCMUZERO_REPLAY_WIRE_WIRE_H_
 
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
@@ -13,11 +14,32 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/item.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
+
+// Serializes a ReplayItem with the fields of `fields`, whose payload must be empty, and `payload`.
+grpc::Slice WriteItem(const v1::ReplayItem& fields, absl::string_view payload);
+
+// Returns the metadata of a serialized ReplayItem. InvalidArgument if the bytes are none, or, with
+// the field and its valid values, if a shard does not accept the item.
+absl::StatusOr<ItemMetadata> ReadItem(absl::string_view wire);
+
+// Writes an InsertRequest: call AddItem any number of times, then Finish once. The message shares
+// the bytes of the items. Not thread-safe.
+class InsertRequestWriter {
+ public:
+  // Adds a serialized ReplayItem.
+  void AddItem(const grpc::Slice& wire);
+
+  grpc::ByteBuffer Finish(bool replace);
+
+ private:
+  std::vector<grpc::Slice> slices_;
+};
 
 // An InsertRequest. Items that are not valid are in `refusals` instead of `items`.
 struct InsertMessage {
@@ -29,10 +51,6 @@ struct InsertMessage {
 
 // Parses an InsertRequest. InvalidArgument if the bytes are none. Does not change `message`.
 absl::StatusOr<InsertMessage> ReadInsertRequest(const grpc::ByteBuffer& message);
-
-// Returns the metadata of a serialized ReplayItem. InvalidArgument if the bytes are none, or, with
-// the field and its valid values, if a shard does not accept the item.
-absl::StatusOr<ItemMetadata> ReadItem(absl::string_view wire);
 
 // Writes a SampleResponse: call AddItem any number of times, then Finish once. Not thread-safe.
 class SampleResponseWriter {
@@ -56,4 +74,4 @@ class SampleResponseWriter {
 
 }  // namespace mallocmuzero
 
-#endif  // MALLOCMUZERO_REPLAY_SERVICE_WIRE_H_
+#endif  // MALLOCMUZERO_REPLAY_WIRE_WIRE_H_

@@ -1,4 +1,4 @@
-#include "replay/service/crc32c.h"
+#include "replay/wire/crc32c.h"
 
 #include <array>
 #include <cstddef>

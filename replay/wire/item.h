@@ -1,7 +1,7 @@
 // A trajectory as a shard handles it: its metadata and its serialized bytes, which it never parses.
 
-#ifndef MALLOCMUZERO_REPLAY_SERVICE_ITEM_H_
-#define MALLOCMUZERO_REPLAY_SERVICE_ITEM_H_
+#ifndef MALLOCMUZERO_REPLAY_WIRE_ITEM_H_
+#define MALLOCMUZERO_REPLAY_WIRE_ITEM_H_
 
 #include <grpcpp/support/slice.h>
 
@@ -24,9 +24,6 @@ inline constexpr uint32_t kMaxPayloadBytes = 32 << 20;
 inline constexpr uint32_t kMaxItemPositions = 1 << 20;
 
 using ItemId = std::array<char, kItemIdBytes>;
-
-// The index of a stored item in the arrays of a shard. It is used again once the item has left.
-using Slot = uint32_t;
 
 // The fields of a ReplayItem that a shard uses.
 struct ItemMetadata {
@@ -56,4 +53,4 @@ inline absl::string_view ViewOf(const grpc::Slice& slice) {
 
 }  // namespace mallocmuzero
 
-#endif  // MALLOCMUZERO_REPLAY_SERVICE_ITEM_H_
+#endif  // MALLOCMUZERO_REPLAY_WIRE_ITEM_H_

@@ -1,4 +1,4 @@
-#include "replay/service/wire.h"
+#include "replay/wire/wire.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
@@ -21,8 +21,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/crc32c.h"
-#include "replay/service/item.h"
+#include "replay/wire/crc32c.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {
@@ -44,6 +44,9 @@ constexpr uint32_t kItemsTag =
     Tag(v1::InsertRequest::kItemsFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED);
 constexpr uint32_t kReplaceTag =
     Tag(v1::InsertRequest::kReplaceFieldNumber, WireFormat::WIRETYPE_VARINT);
+
+// The tag and the length of a field take at most this many bytes.
+constexpr size_t kMaxHeadBytes = 2 * kMaxVarintBytes;
 
 absl::Status NoRequest() { return absl::InvalidArgumentError("not an InsertRequest"); }
 
@@ -91,10 +94,12 @@ absl::Status Check(const ItemFields& fields) {
     return absl::InvalidArgumentError(absl::StrCat(field, ": ", is, ", must be ", right));
   };
   if (fields.id.size() != kItemIdBytes) {
-    return fail("id", absl::StrCat(fields.id.size(), " bytes"), "16 bytes");
+    return fail("id", absl::StrCat(fields.id.size(), " bytes"),
+                absl::StrCat(kItemIdBytes, " bytes"));
   }
   if (fields.program.size() != kProgramIdBytes) {
-    return fail("program_sha256", absl::StrCat(fields.program.size(), " bytes"), "32 bytes");
+    return fail("program_sha256", absl::StrCat(fields.program.size(), " bytes"),
+                absl::StrCat(kProgramIdBytes, " bytes"));
   }
   if (!std::isfinite(fields.total_return)) {
     return fail("total_return", fields.total_return, "finite");
@@ -140,6 +145,40 @@ void AppendVarint(uint64_t value, std::string& text) {
 }
 
 }  // namespace
+
+grpc::Slice WriteItem(const v1::ReplayItem& fields, absl::string_view payload) {
+  constexpr uint32_t kPayloadTag =
+      Tag(v1::ReplayItem::kPayloadFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED);
+  const size_t fields_bytes = fields.ByteSizeLong();
+  const auto payload_bytes = static_cast<uint32_t>(payload.size());
+  grpc::Slice wire(fields_bytes + CodedOutputStream::VarintSize32(kPayloadTag) +
+                   CodedOutputStream::VarintSize32(payload_bytes) + payload.size());
+  // Writing is safe: no other slice shares these bytes yet.
+  uint8_t* out = const_cast<uint8_t*>(wire.begin());
+  out = fields.SerializeWithCachedSizesToArray(out);
+  out = CodedOutputStream::WriteTagToArray(kPayloadTag, out);
+  out = CodedOutputStream::WriteVarint32ToArray(payload_bytes, out);
+  std::memcpy(out, payload.data(), payload.size());
+  return wire;
+}
+
+void InsertRequestWriter::AddItem(const grpc::Slice& wire) {
+  uint8_t head[kMaxHeadBytes];
+  uint8_t* out = CodedOutputStream::WriteTagToArray(kItemsTag, head);
+  out = CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(wire.size()), out);
+  slices_.emplace_back(head, out - head);
+  slices_.push_back(wire);
+}
+
+grpc::ByteBuffer InsertRequestWriter::Finish(bool replace) {
+  if (replace) {
+    uint8_t head[kMaxHeadBytes];
+    uint8_t* out = CodedOutputStream::WriteTagToArray(kReplaceTag, head);
+    out = CodedOutputStream::WriteVarint32ToArray(1, out);
+    slices_.emplace_back(head, out - head);
+  }
+  return grpc::ByteBuffer(slices_.data(), slices_.size());
+}
 
 absl::StatusOr<ItemMetadata> ReadItem(absl::string_view wire) {
   CodedInputStream input(reinterpret_cast<const uint8_t*>(wire.data()),

@@ -1,7 +1,7 @@
 // The checksum CRC-32C (Castagnoli) that iSCSI, ext4 and RocksDB use.
 
-#ifndef MALLOCMUZERO_REPLAY_SERVICE_CRC32C_H_
-#define MALLOCMUZERO_REPLAY_SERVICE_CRC32C_H_
+#ifndef MALLOCMUZERO_REPLAY_WIRE_CRC32C_H_
+#define MALLOCMUZERO_REPLAY_WIRE_CRC32C_H_
 
 #include <cstdint>
 
@@ -14,4 +14,4 @@ uint32_t Crc32c(absl::string_view bytes);
 
 }  // namespace mallocmuzero
 
-#endif  // MALLOCMUZERO_REPLAY_SERVICE_CRC32C_H_
+#endif  // MALLOCMUZERO_REPLAY_WIRE_CRC32C_H_

@@ -1,4 +1,4 @@
-#include "replay/service/wire.h"
+#include "replay/wire/wire.h"
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -14,8 +14,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/service/crc32c.h"
 #include "replay/service/testing/items.h"
+#include "replay/wire/crc32c.h"
 
 namespace mallocmuzero {
 namespace {
@@ -48,6 +48,28 @@ TEST(ReadInsertRequest, GivesTheItemsHoweverTheBytesAreCut) {
       EXPECT_EQ(item.metadata.total_return, 0.5);
       EXPECT_EQ(item.metadata.program_sha256, std::string(32, 'p'));
     }
+  }
+}
+
+TEST(InsertRequestWriter, WritesWhatAShardReads) {
+  std::vector<v1::ReplayItem> items;
+  InsertRequestWriter writer;
+  for (uint64_t i = 0; i < 3; ++i) {
+    v1::ReplayItem fields = items.emplace_back(MakeReplayItem(i, 3, 0.5, 1000 * i + 1));
+    fields.clear_payload();
+    writer.AddItem(WriteItem(fields, items.back().payload()));
+  }
+  grpc::ByteBuffer buffer = writer.Finish(/*replace=*/true);
+  const absl::StatusOr<InsertMessage> message = ReadInsertRequest(buffer);
+  ASSERT_TRUE(message.ok()) << message.status();
+  EXPECT_TRUE(message->replace);
+  ASSERT_EQ(message->items.size(), 3);
+  v1::InsertRequest request;
+  ASSERT_TRUE(grpc::SerializationTraits<v1::InsertRequest>::Deserialize(&buffer, &request).ok());
+  EXPECT_TRUE(request.replace());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(ViewOf(message->items[i].wire), items[i].SerializeAsString());
+    EXPECT_EQ(request.items(i).SerializeAsString(), items[i].SerializeAsString());
   }
 }
 

@@ -1,0 +1,124 @@
+#include "replay/service/shard_copies.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace mallocmuzero {
+namespace {
+
+constexpr char kMark[] = ".checkpoint-";
+constexpr char kUnfinished[] = ".tmp";
+
+// RocksDB makes this file when it opens a database, and copies none.
+constexpr char kOpenedFile[] = "/database/LOCK";
+
+using Inode = std::pair<dev_t, ino_t>;
+
+// Returns the paths of the folders beside `folder` that have the name of a copy of it and that
+// `choose` accepts, the oldest first.
+std::vector<std::string> CopiesOf(const std::string& folder,
+                                  const std::function<bool(const std::string& path)>& choose) {
+  const std::filesystem::path data(folder);
+  const std::filesystem::path beside = data.parent_path();
+  const std::string prefix = absl::StrCat(data.filename().string(), kMark);
+  std::vector<std::string> copies;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(beside.empty() ? "." : beside, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!absl::StartsWith(name, prefix) || !entry.is_directory(error)) continue;
+    const std::string path = (beside / name).string();
+    if (choose(path)) copies.push_back(path);
+  }
+  std::sort(copies.begin(), copies.end());
+  return copies;
+}
+
+bool IsUnfinished(const std::string& path) { return absl::EndsWith(path, kUnfinished); }
+
+// Returns the bytes of the files in `folder` that are not in `seen`, and adds them to it.
+uint64_t NewBytes(const std::string& folder, std::set<Inode>& seen) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, error)) {
+    struct stat info {};
+    if (lstat(entry.path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    if (seen.insert({info.st_dev, info.st_ino}).second) bytes += info.st_size;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string NewCopyPath(const std::string& folder) {
+  return absl::StrCat(folder, kMark,
+                      absl::FormatTime("%Y%m%dT%H%M%E6SZ", absl::Now(), absl::UTCTimeZone()));
+}
+
+std::string UnfinishedCopyPath(const std::string& path) { return absl::StrCat(path, kUnfinished); }
+
+absl::Status SyncFolder(const std::string& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && fsync(descriptor) == 0;
+  const int error = errno;
+  if (descriptor >= 0) close(descriptor);
+  if (synced) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(folder, ": ", std::strerror(error)));
+}
+
+std::vector<std::string> RemoveOldCopies(const std::string& folder, const CopyLimits& limits) {
+  std::vector<std::string> copies = CopiesOf(folder, [](const std::string& path) {
+    std::error_code error;
+    return !IsUnfinished(path) && !std::filesystem::exists(path + kOpenedFile, error);
+  });
+  std::set<Inode> seen;
+  NewBytes(folder, seen);
+  std::vector<std::string> removed;
+  uint64_t bytes = 0;
+  uint64_t kept = 0;
+  std::reverse(copies.begin(), copies.end());
+  for (const std::string& copy : copies) {
+    bytes += NewBytes(copy, seen);
+    if (kept == 0 || (removed.empty() && kept < limits.copies && bytes <= limits.bytes)) {
+      ++kept;
+      continue;
+    }
+    // A copy of which some files are gone must not have the name of a copy.
+    const std::string unfinished = UnfinishedCopyPath(copy);
+    std::error_code error;
+    std::filesystem::rename(copy, unfinished, error);
+    if (error) continue;
+    std::filesystem::remove_all(unfinished, error);
+    removed.push_back(copy);
+  }
+  return removed;
+}
+
+void RemoveUnfinishedCopies(const std::string& folder) {
+  for (const std::string& path : CopiesOf(folder, IsUnfinished)) {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+  }
+}
+
+}  // namespace mallocmuzero

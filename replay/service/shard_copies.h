@@ -1,0 +1,44 @@
+// The copies of a shard's data folder, which lie beside it.
+
+#ifndef MALLOCMUZERO_REPLAY_SERVICE_SHARD_COPIES_H_
+#define MALLOCMUZERO_REPLAY_SERVICE_SHARD_COPIES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace mallocmuzero {
+
+// How much of the copies is kept. The newest copy is always kept.
+struct CopyLimits {
+  uint64_t copies = UINT64_MAX;
+
+  // Bytes that only copies hold. Files that the data folder also has take no room of their own.
+  uint64_t bytes = UINT64_MAX;
+};
+
+// The path of a copy of `folder` that is made now: FOLDER.checkpoint-TIME. The names of later
+// copies sort behind those of earlier ones.
+std::string NewCopyPath(const std::string& folder);
+
+// The name that the copy `path` has until it is complete.
+std::string UnfinishedCopyPath(const std::string& path);
+
+// Makes what the folder contains by now survive a power cut: its files and subfolders, but not
+// their contents.
+absl::Status SyncFolder(const std::string& folder);
+
+// Removes the oldest copies of `folder` until the others are within the limits. Returns the paths
+// of the removed copies. A copy that a shard has opened as its own data counts as no copy. An
+// interruption leaves each copy complete or under a name that no copy has.
+std::vector<std::string> RemoveOldCopies(const std::string& folder, const CopyLimits& limits);
+
+// Removes what interrupted calls have left: incomplete copies of `folder`. No other thread may make
+// a copy.
+void RemoveUnfinishedCopies(const std::string& folder);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_REPLAY_SERVICE_SHARD_COPIES_H_
