@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "base/message_json.h"
+#include "base/orphan_reaper.h"
 #include "base/stop_signal.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/run_role.h"
@@ -141,6 +142,7 @@ absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loa
   // A terminal that takes no more output must not block the supervisor.
   NeverWaitForStderr();
   const StopSignal signal;
+  const OrphanReaper reaper;
   absl::StatusOr<std::unique_ptr<Supervisor>> supervisor = Supervisor::Create(options);
   if (!supervisor.ok()) return supervisor.status();
   Log(LogLevel::kInfo, kName,
