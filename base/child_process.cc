@@ -13,9 +13,12 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/base/const_init.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 
 namespace mallocmuzero {
 namespace {
@@ -28,6 +31,15 @@ constexpr int kReadyFd = STDERR_FILENO + 1;
 // Most bytes read from a child at once. The rest is read later, so that one child cannot starve the
 // others.
 constexpr size_t kMostOutputBytes = 256 << 10;
+
+// The processes that a ChildProcess has started and not reaped. The mutex is held while such a
+// process is started, so that ReapOrphans never takes it for an orphan.
+ABSL_CONST_INIT absl::Mutex owned_mutex(absl::kConstInit);
+
+absl::flat_hash_set<pid_t>& Owned() {
+  static auto& owned = *new absl::flat_hash_set<pid_t>();
+  return owned;
+}
 
 struct Pipe {
   int read = -1;
@@ -86,6 +98,11 @@ std::vector<std::string> ChildEnvironment() {
   return variables;
 }
 
+void Disown(pid_t pid) {
+  const absl::MutexLock lock(&owned_mutex);
+  Owned().erase(pid);
+}
+
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   for (std::string& string : strings) pointers.push_back(string.data());
@@ -94,6 +111,17 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
 }
 
 }  // namespace
+
+void ReapOrphans() {
+  const absl::MutexLock lock(&owned_mutex);
+  while (true) {
+    siginfo_t ended = {};
+    // WNOWAIT leaves the process as it is until it is known to be an orphan.
+    if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
+    if (Owned().contains(ended.si_pid)) return;
+    if (waitpid(ended.si_pid, nullptr, WNOHANG) != ended.si_pid) return;
+  }
+}
 
 void NotifyReady() {
   const char* variable = std::getenv(kReadyVariable);
@@ -122,11 +150,16 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   const std::vector<char*> argv = Pointers(arguments);
   const std::vector<char*> environment = Pointers(variables);
   const pid_t parent = getpid();
-  child->pid_ = fork();
-  if (child->pid_ == 0) {
-    BecomeChild(parent, output.write, ready.write, argv.data(), environment.data());
+  int error = 0;
+  {
+    const absl::MutexLock lock(&owned_mutex);
+    child->pid_ = fork();
+    if (child->pid_ == 0) {
+      BecomeChild(parent, output.write, ready.write, argv.data(), environment.data());
+    }
+    error = errno;
+    if (child->pid_ > 0) Owned().insert(child->pid_);
   }
-  const int error = errno;
   Close(output.write);
   Close(ready.write);
   if (child->pid_ < 0)
@@ -144,6 +177,7 @@ ChildProcess::~ChildProcess() {
     kill(pid_, SIGKILL);
     while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
+    Disown(pid_);
   }
   Close(pidfd_);
   Close(output_);
@@ -185,6 +219,7 @@ void ChildProcess::Signal(int signal) const {
 bool ChildProcess::HasEnded(std::string& how) {
   int status = 0;
   if (exit_code_ >= 0 || waitpid(pid_, &status, WNOHANG) != pid_) return exit_code_ >= 0;
+  Disown(pid_);
   if (WIFEXITED(status)) {
     exit_code_ = WEXITSTATUS(status);
     how = absl::StrCat("exited with code ", exit_code_);

@@ -17,6 +17,11 @@ namespace mallocmuzero {
 // call has an effect.
 void NotifyReady();
 
+// Reaps all children that have ended and are not owned by a ChildProcess, such as orphans that the
+// kernel has given to process 1. Does not block. Stops early at an ended child of a ChildProcess,
+// whose owner must reap it first. Thread-safe.
+void ReapOrphans();
+
 // A child process. It is killed (SIGKILL) when the thread that started it ends; the destructor
 // kills and reaps it. It has a process group of its own, so that a terminal's Ctrl-C does not reach
 // it. Not thread-safe.

@@ -100,7 +100,7 @@ absl::Status Check(const v1::ClusterConfig& config, const Security& security) {
   const bool metrics = !config.learner().metrics_address().empty() ||
                        !config.actor().metrics_address().empty() ||
                        !config.reanalyse().metrics_address().empty();
-  return metrics ? security.MetricsToken(kSomeNode).status() : absl::OkStatus();
+  return metrics ? security.MetricsAccess(kSomeNode).status() : absl::OkStatus();
 }
 
 // The texts that stand for the marks of the templates.

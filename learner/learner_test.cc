@@ -291,6 +291,24 @@ TEST(Learner, MixedPrecisionEndsWithTheUpdateHoweverThatEnds) {
   EXPECT_EQ(updated(Options()), expected);
 }
 
+TEST(Learner, GoesOnAfterUpdatesThatWereAllNaN) {
+  Trained a = MakeLearner();
+  UnrollBatch broken = MakeBatch(1);
+  for (float& value : broken.values) value = std::numeric_limits<float>::quiet_NaN();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(std::isnan(a.learner->Update(broken, 0, 16).gradient_norm));
+  }
+  Trained b = MakeLearner();
+  const absl::Status imported =
+      b.learner->ImportOptimizer(a.learner->ExportOptimizer(), a.learner->step());
+  ASSERT_TRUE(imported.ok()) << imported;
+  EXPECT_EQ(b.learner->step(), 3);
+  a.learner->Update(MakeBatch(2), 0, 16);
+  b.learner->Update(MakeBatch(2), 0, 16);
+  EXPECT_EQ(WeightBytes(*a.network), WeightBytes(*b.network));
+  EXPECT_NE(WeightBytes(*a.network), WeightBytes(*MakeLearner().network));
+}
+
 TEST(Learner, RefusesAnOptimizerOfOtherNetworks) {
   Trained a = MakeLearner();
   a.learner->Update(MakeBatch(1), 0, 16);

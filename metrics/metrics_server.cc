@@ -1,7 +1,6 @@
 #include "metrics/metrics_server.h"
 
 #include <httplib.h>
-#include <openssl/crypto.h>
 #include <prometheus/text_serializer.h>
 
 #include <optional>
@@ -57,7 +56,7 @@ struct MetricsServer::Http {
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
     const std::string& address, const std::shared_ptr<prometheus::Registry>& registry,
-    Health health, const std::string& token, Health readiness) {
+    Health health, HeaderCheck access, Health readiness) {
   std::optional<HostPort> parsed = ParseHostPort(address, /*least_port=*/0);
   if (!parsed.has_value()) {
     return absl::InvalidArgumentError(
@@ -69,18 +68,15 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
   http.set_payload_max_length(kMostRequestBytes);
   http.set_keep_alive_max_count(kRequestsOfConnection);
   http.set_keep_alive_timeout(kIdleSeconds);
-  const std::string wanted = token.empty() ? "" : absl::StrCat("Bearer ", token);
-  http.Get(
-      "/metrics", [registry, wanted](const httplib::Request& request, httplib::Response& response) {
-        const std::string given = request.get_header_value("Authorization");
-        if (!wanted.empty() && (given.size() != wanted.size() ||
-                                CRYPTO_memcmp(given.data(), wanted.data(), given.size()) != 0)) {
-          response.status = 401;
-          response.set_header("WWW-Authenticate", "Bearer");
-          return;
-        }
-        response.set_content(MetricsText(*registry), "text/plain; version=0.0.4; charset=utf-8");
-      });
+  http.Get("/metrics", [registry, access = std::move(access)](const httplib::Request& request,
+                                                              httplib::Response& response) {
+    if (access && !access(request.get_header_value("Authorization"))) {
+      response.status = 401;
+      response.set_header("WWW-Authenticate", "Bearer");
+      return;
+    }
+    response.set_content(MetricsText(*registry), "text/plain; version=0.0.4; charset=utf-8");
+  });
   http.Get("/healthz", AnswerOf(std::move(health)));
   http.Get("/readyz", AnswerOf(std::move(readiness)));
   if (absl::Status status = ListenHttp(address, *parsed, http, metrics->http_->thread);

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace mallocmuzero {
 
@@ -24,12 +25,15 @@ class MetricsServer {
   // must not wait.
   using Health = std::function<absl::Status()>;
 
+  using HeaderCheck = std::function<bool(absl::string_view authorization)>;
+
   // Starts to listen on `address` (host:port); port 0 takes any free port. InvalidArgument names
-  // the address if it is malformed or the server cannot listen on it. With a `token`, requests for
-  // /metrics must carry it ("Authorization: Bearer TOKEN").
+  // the address if it is malformed or the server cannot listen on it. If `access` is given, it gets
+  // the header "Authorization" of each request for /metrics, and the request is refused if it
+  // returns false. Called from any thread.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Listen(
       const std::string& address, const std::shared_ptr<prometheus::Registry>& registry,
-      Health health = [] { return absl::OkStatus(); }, const std::string& token = {},
+      Health health = [] { return absl::OkStatus(); }, HeaderCheck access = {},
       Health readiness = [] { return absl::OkStatus(); });
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;

@@ -70,7 +70,7 @@ TEST(MetricsServer, IsWellWhileItIsNotReady) {
   std::atomic<bool> ready = false;
   const auto server = MetricsServer::Listen(
       "127.0.0.1:0", std::make_shared<prometheus::Registry>(), [] { return absl::OkStatus(); },
-      /*token=*/"",
+      /*access=*/{},
       [&ready] {
         return ready ? absl::OkStatus() : absl::UnavailableError("draining: inserts are refused");
       });
@@ -88,12 +88,12 @@ TEST(MetricsServer, IsWellWhileItIsNotReady) {
 TEST(MetricsServer, AsksForItsToken) {
   const auto server = MetricsServer::Listen(
       "127.0.0.1:0", std::make_shared<prometheus::Registry>(), [] { return absl::OkStatus(); },
-      "0123456789abcdef");
+      [](absl::string_view authorization) { return authorization == "Bearer right"; });
   ASSERT_TRUE(server.ok()) << server.status();
   httplib::Client client("http://" + (*server)->address());
   EXPECT_EQ(client.Get("/metrics")->status, 401);
-  EXPECT_EQ(client.Get("/metrics", {{"Authorization", "Bearer 0123456789abcdeF"}})->status, 401);
-  EXPECT_EQ(client.Get("/metrics", {{"Authorization", "Bearer 0123456789abcdef"}})->status, 200);
+  EXPECT_EQ(client.Get("/metrics", {{"Authorization", "Bearer wrong"}})->status, 401);
+  EXPECT_EQ(client.Get("/metrics", {{"Authorization", "Bearer right"}})->status, 200);
   EXPECT_EQ(client.Get("/healthz")->status, 200);
 }
 

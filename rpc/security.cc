@@ -58,7 +58,7 @@ absl::Status CheckPem(absl::string_view field, const std::string& folder, const 
 }
 
 absl::Status OpenTokens(absl::string_view field, const std::string& path,
-                        std::unique_ptr<TokenFile>& tokens) {
+                        std::shared_ptr<TokenFile>& tokens) {
   absl::StatusOr<std::unique_ptr<TokenFile>> opened = TokenFile::Open(field, path);
   if (!opened.ok()) return opened.status();
   tokens = *std::move(opened);
@@ -159,10 +159,14 @@ absl::Status Security::CheckListenAddress(const std::string& address) const {
       "in 'security', or set security.allow_insecure_network if the network is closed otherwise"));
 }
 
-absl::StatusOr<std::string> Security::MetricsToken(const std::string& address) const {
+absl::StatusOr<Security::HeaderCheck> Security::MetricsAccess(const std::string& address) const {
   const std::optional<HostPort> parsed = ParseHostPort(address, /*least_port=*/0);
-  if ((parsed.has_value() && IsLoopback(*parsed)) || allow_insecure_network_) return std::string();
-  if (token_ != nullptr && allow_clear_text_token_) return token();
+  if ((parsed.has_value() && IsLoopback(*parsed)) || allow_insecure_network_) return HeaderCheck();
+  if (token_ != nullptr && allow_clear_text_token_) {
+    return HeaderCheck([token = token_](absl::string_view authorization) {
+      return token->Accepts(kTokenPrefix, authorization);
+    });
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       address,
       ": metrics can be read from other machines: listen on a loopback address, or set "

@@ -10,11 +10,13 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "rpc/token_file.h"
 
@@ -46,9 +48,12 @@ class Security {
   // nor allow_insecure_network.
   absl::Status CheckListenAddress(const std::string& address) const;
 
-  // Returns the token that requests for metrics on `address` must carry; empty if they need none.
-  // InvalidArgument if metrics, which are served without TLS, may not be served at `address`.
-  absl::StatusOr<std::string> MetricsToken(const std::string& address) const;
+  // Returns a function that says whether a request for metrics on `address` carries the token in
+  // its header "Authorization". The function follows the token file and may outlive this object. It
+  // is null if requests need no token. InvalidArgument if metrics, which are served without TLS,
+  // may not be served at `address`.
+  using HeaderCheck = std::function<bool(absl::string_view authorization)>;
+  absl::StatusOr<HeaderCheck> MetricsAccess(const std::string& address) const;
 
   // Checks a caller; a server must call this first in every call. Returns UNAUTHENTICATED if the
   // caller lacks the token, FAILED_PRECONDITION if it speaks another protocol version.
@@ -61,8 +66,8 @@ class Security {
  private:
   // Reads the certificates again when their files change; null without TLS.
   std::shared_ptr<grpc::experimental::CertificateProviderInterface> certificates_;
-  std::unique_ptr<TokenFile> token_;        // null if calls need no token
-  std::unique_ptr<TokenFile> admin_token_;  // null if this machine lacks the file
+  std::shared_ptr<TokenFile> token_;        // null if calls need no token
+  std::shared_ptr<TokenFile> admin_token_;  // null if this machine lacks the file
   bool has_admin_token_ = false;  // whether it is configured; this machine may lack the file
   bool allow_clear_text_token_ = false;
   bool allow_insecure_network_ = false;

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "rpc/test_certificates.h"
+#include "rpc/testing/await.h"
 
 namespace mallocmuzero {
 namespace {
@@ -75,19 +76,38 @@ TEST_F(SecurityTest, ATokenOpensTheNetworkOnlyWithTlsOrByAnExplicitFlag) {
 }
 
 TEST_F(SecurityTest, MetricsObeyTheRuleOfLoopbackOrAskForTheToken) {
-  EXPECT_EQ(*Security().MetricsToken("127.0.0.1:9464"), "");
-  EXPECT_THAT(Security().MetricsToken("0.0.0.0:9464").status().message(),
+  EXPECT_EQ(*Security().MetricsAccess("127.0.0.1:9464"), nullptr);
+  EXPECT_THAT(Security().MetricsAccess("0.0.0.0:9464").status().message(),
               HasSubstr("allow_insecure_network"));
   v1::Security config;
   config.set_allow_insecure_network(true);
-  EXPECT_EQ(*(*Security::Load(config, folder_))->MetricsToken("0.0.0.0:9464"), "");
+  EXPECT_EQ(*(*Security::Load(config, folder_))->MetricsAccess("0.0.0.0:9464"), nullptr);
   Write("token", "0123456789abcdef\n");
   config.Clear();
   config.set_token_file("token");
-  EXPECT_FALSE((*Security::Load(config, folder_))->MetricsToken("0.0.0.0:9464").ok());
+  EXPECT_FALSE((*Security::Load(config, folder_))->MetricsAccess("0.0.0.0:9464").ok());
   config.set_allow_clear_text_token(true);
-  EXPECT_EQ(*(*Security::Load(config, folder_))->MetricsToken("0.0.0.0:9464"), "0123456789abcdef");
-  EXPECT_EQ(*(*Security::Load(config, folder_))->MetricsToken("127.0.0.1:9464"), "");
+  EXPECT_EQ(*(*Security::Load(config, folder_))->MetricsAccess("127.0.0.1:9464"), nullptr);
+  const Security::HeaderCheck check =
+      *(*Security::Load(config, folder_))->MetricsAccess("0.0.0.0:9464");
+  ASSERT_NE(check, nullptr);
+  EXPECT_FALSE(check(""));
+  EXPECT_FALSE(check("Bearer 0123456789abcdeF"));
+  EXPECT_TRUE(check("Bearer 0123456789abcdef"));
+}
+
+TEST_F(SecurityTest, RequestsForMetricsNeedTheTokenThatTheFileHasNow) {
+  Write("token", "0123456789abcdef\n");
+  v1::Security config;
+  config.set_token_file("token");
+  config.set_allow_clear_text_token(true);
+  const Security::HeaderCheck check =
+      *(*Security::Load(config, folder_))->MetricsAccess("0.0.0.0:9464");
+  Write("token", "another-token-02\n0123456789abcdef\n");
+  EXPECT_TRUE(testing::Await([&] { return check("Bearer another-token-02"); }));
+  EXPECT_TRUE(check("Bearer 0123456789abcdef"));
+  Write("token", "another-token-02\n");
+  EXPECT_TRUE(testing::Await([&] { return !check("Bearer 0123456789abcdef"); }));
 }
 
 TEST_F(SecurityTest, AShortTokenIsRefusedWithoutBeingShown) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -37,6 +38,7 @@
 #include "replay/client/replay_sampler.h"
 #include "replay/client/replay_writer.h"
 #include "replay/client/shard_address.h"
+#include "replay/client/shard_roster.h"
 #include "rpc/peer_state.h"
 #include "rpc/security.h"
 
@@ -131,6 +133,7 @@ class ActorRole::Impl {
   absl::Status StartSampler();
   LearnerClientHooks Hooks();
   v1::ActorReport Report();
+  void TakeShards(const v1::ShardRoster& roster);
   absl::Status TakeWeights(const v1::CheckpointNotice& notice, const std::string& bytes);
   absl::Status TakeCandidate(const v1::CheckpointNotice& notice, const std::string& bytes);
   void PlayOn(uint32_t thread);
@@ -149,6 +152,7 @@ class ActorRole::Impl {
   ActorMetrics metrics_;
   std::unique_ptr<ReplayWriter> writer_;
   std::unique_ptr<ReplaySampler> sampler_;
+  std::atomic<uint64_t> shards_fingerprint_ = 0;  // of the learner's list; 0: none yet
   std::unique_ptr<LearnerClient> learner_;
   absl::Notification stop_;
   absl::Notification played_;  // notified when all player threads have ended
@@ -236,6 +240,7 @@ LearnerClientHooks ActorRole::Impl::Hooks() {
                 if (status.ok()) {
                   state_.SetOrders(orders, absl::Now());
                   candidate_.SetOrders(orders);
+                  if (orders.has_shards()) TakeShards(orders.shards());
                 } else {
                   state_.PutBackOutcomes(report);
                 }
@@ -264,6 +269,7 @@ v1::ActorReport ActorRole::Impl::Report() {
   report.set_rules_version(kGameRulesVersion);
   report.set_reanalyse(reanalyse_);
   report.set_network_step(state_.network_step());
+  report.set_shards_fingerprint(shards_fingerprint_);
   report.set_games(figures.stats.games);
   report.set_decisions(figures.stats.decisions);
   report.set_simulations(figures.stats.simulations);
@@ -276,6 +282,14 @@ v1::ActorReport ActorRole::Impl::Report() {
   state_.TakeOutcomes(report);
   candidate_.Describe(report);
   return report;
+}
+
+// Follows the learner's list of shards, which may be newer or older than the configuration.
+void ActorRole::Impl::TakeShards(const v1::ShardRoster& roster) {
+  if (!CheckRoster(roster).ok()) return;
+  writer_->SetRoster(roster);
+  if (sampler_ != nullptr) sampler_->SetShards(ActiveShards(roster));
+  shards_fingerprint_ = RosterFingerprint(roster);
 }
 
 absl::Status ActorRole::Impl::TakeWeights(const v1::CheckpointNotice& notice,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
@@ -32,6 +33,9 @@ struct Round {
 
   // SHA-256 of the candidate that all of the games evaluate; empty if they are no evaluation games.
   std::string candidate_sha256;
+
+  // The names of the shards of stored games, by the games' ids.
+  absl::flat_hash_map<std::string, std::string> shards;
 };
 
 // The settings of one thread.

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/log.h"
+#include "base/orphan_reaper.h"
 #include "base/steady_clock.h"
 #include "base/stop_signal.h"
 #include "cluster/config_overrides.h"
@@ -76,10 +77,11 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
     const RoleOptions& options, const std::shared_ptr<prometheus::Registry>& registry,
     const Checks& checks) {
   if (options.metrics_address.empty()) return nullptr;
-  const absl::StatusOr<std::string> token = options.security->MetricsToken(options.metrics_address);
-  if (!token.ok()) return token.status();
+  const absl::StatusOr<Security::HeaderCheck> access =
+      options.security->MetricsAccess(options.metrics_address);
+  if (!access.ok()) return access.status();
   return MetricsServer::Listen(
-      options.metrics_address, registry, [&checks] { return checks.health.Answer(); }, *token,
+      options.metrics_address, registry, [&checks] { return checks.health.Answer(); }, *access,
       [&checks] { return checks.readiness.Answer(); });
 }
 
@@ -187,6 +189,7 @@ absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t inde
 absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   PassOnGrpcLog([](absl::string_view text) { Log(LogLevel::kWarning, "grpc", text); });
   const StopSignal signal;
+  const OrphanReaper reaper;
   const auto registry = std::make_shared<prometheus::Registry>();
   Checks checks;
   const absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =

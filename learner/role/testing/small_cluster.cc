@@ -72,6 +72,7 @@ void SmallCluster::Configure() {
   learner.set_publish_updates(4);
   learner.set_checkpoint_seconds(1);
   learner.set_processes(1);
+  learner.set_group_timeout_seconds(60);
   learner.set_prefetched_batches(2);
   learner.set_threads(1);
   learner.set_scored_checkpoint_bytes(uint64_t{1} << 30);
