@@ -28,7 +28,7 @@ from mallocmuzero_xla.trial_compiler import (
 )
 from mallocmuzero_xla.variants import Variant
 from mallocmuzero_xla.verified import Verified
-from mallocmuzero_xla.verify import Loop, Plan
+from mallocmuzero_xla.closed_loop import Loop, Plan
 
 # Each loop works in a folder of its own among the captured texts. A folder of this age is
 # abandoned.
