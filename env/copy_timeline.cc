@@ -199,7 +199,7 @@ double CopyTimeline::Shortfall(const CopyIn& copy) const {
 }
 
 WriteBackIndex CopyTimeline::Insert(const CopyIn& copy) {
-  copies_in_.insert(copies_in_.begin() + static_cast<int64_t>(IndexFor(copy)), copy);
+  copies_in_.insert(copies_in_.begin() + IndexFor(copy), copy);
   State state = before_[copy.start];
   Run<true> run(*this, state);
   const WriteBackIndex first_touched = state.out_head;

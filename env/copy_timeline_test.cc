@@ -294,8 +294,7 @@ class RandomRun {
                                    .copy_out_start = timeline_.StartOf(w),
                                    .copy_out_done = done});
     }
-    std::reverse(mapping.intervals.begin() + static_cast<int64_t>(copies_in.intervals.size()),
-                 mapping.intervals.end());
+    std::reverse(mapping.intervals.begin() + copies_in.intervals.size(), mapping.intervals.end());
     const Trace trace = SimulateTrace(program_, mapping);
     std::vector<double> waits;
     for (InstructionIndex point = 0; point <= timeline_.point(); ++point) {

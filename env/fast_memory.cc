@@ -97,12 +97,11 @@ void FastMemory::Occupy(int64_t offset, int64_t size, InstructionIndex last, Sta
   }
   const size_t replaced = to - from;
   if (count > replaced) {
-    regions_.insert(regions_.begin() + static_cast<int64_t>(from), count - replaced, Region());
+    regions_.insert(regions_.begin() + from, count - replaced, Region());
   } else {
-    regions_.erase(regions_.begin() + static_cast<int64_t>(from),
-                   regions_.begin() + static_cast<int64_t>(from + replaced - count));
+    regions_.erase(regions_.begin() + from, regions_.begin() + (from + replaced - count));
   }
-  std::copy_n(pieces, count, regions_.begin() + static_cast<int64_t>(from));
+  std::copy_n(pieces, count, regions_.begin() + from);
   MergeAround(own + 1);
   if (own > 0) MergeAround(own - 1);
 }
@@ -121,10 +120,10 @@ void FastMemory::MergeAround(size_t region) {
            regions_[a].last == regions_[b].last;
   };
   if (alike(region, region + 1)) {
-    regions_.erase(regions_.begin() + static_cast<int64_t>(region) + 1);
+    regions_.erase(regions_.begin() + region + 1);
   }
   if (region > 0 && alike(region - 1, region)) {
-    regions_.erase(regions_.begin() + static_cast<int64_t>(region));
+    regions_.erase(regions_.begin() + region);
   }
 }
 

@@ -146,8 +146,7 @@ class NaiveMemory {
   }
 
   bool IsFree(size_t from, size_t count, InstructionIndex first) const {
-    return std::all_of(units_.begin() + static_cast<int64_t>(from),
-                       units_.begin() + static_cast<int64_t>(from + count),
+    return std::all_of(units_.begin() + from, units_.begin() + (from + count),
                        [first](const Unit& unit) { return unit.last < first; });
   }
 

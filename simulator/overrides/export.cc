@@ -45,7 +45,7 @@ class Exporter {
     std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
       return a.gain_cycles() > b.gain_cycles();
     });
-    for (size_t i = 0; i < items_.size(); ++i) items_[i].set_id(static_cast<uint32_t>(i));
+    for (size_t i = 0; i < items_.size(); ++i) items_[i].set_id(i);
     std::string tensor_overrides;
     std::string sort_overrides;
     for (Item& item : items_) {

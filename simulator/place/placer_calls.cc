@@ -226,7 +226,7 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
     }
     absl::StatusOr<int64_t> id = HandIn(frame, operand, handover, instruction.name);
     if (!id.ok()) return id.status();
-    written.set_operand_ids(static_cast<int>(branch + 1), *id);
+    written.set_operand_ids(branch + 1, *id);
     shapes.push_back(frame.writer().ShapeOf(*id));
     handovers.push_back(std::move(handover));
   }

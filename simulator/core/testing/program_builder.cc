@@ -19,7 +19,7 @@ void DeriveLiveRanges(v1::Program& program) {
   std::vector<bool> seen(program.buffers_size(), false);
   for (int b = 0; b < program.buffers_size(); ++b) seen[b] = program.buffers(b).live_in();
   for (const v1::Access& access : program.accesses()) {
-    v1::Buffer& buffer = *program.mutable_buffers(static_cast<int>(access.buffer()));
+    v1::Buffer& buffer = *program.mutable_buffers(access.buffer());
     if (!seen[access.buffer()]) buffer.set_first(access.instruction());
     seen[access.buffer()] = true;
     uint32_t last = std::max(buffer.last(), access.instruction());
