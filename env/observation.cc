@@ -27,7 +27,7 @@ constexpr auto kRows = [] {
 
 // Number of rows of the image up to an instruction.
 size_t RowsUpTo(InstructionIndex instruction, InstructionIndex now) {
-  const int64_t distance = int64_t{instruction} - now;
+  const int64_t distance = int64_t{instruction.number()} - now.number();
   return kRows[std::clamp<int64_t>(distance, kEarliest - 1, kLatest) - (kEarliest - 1)];
 }
 
@@ -106,7 +106,7 @@ void ObservationWriter::WriteBandwidth(const Game& game, float* out) const {
     out[kSpareBefore] = SizeScale(spare / capacity);
     out[kFitsBefore] = EnoughScale(spare, bytes);
     out[kBusyBefore] = idle > 0 ? Clamp((idle - spare) / idle) : 0;
-    const InstructionIndex end = std::min(now_ + span, program.instruction_count());
+    const InstructionIndex end = std::min(now_ + span, program.instructions().end_index());
     const double after = tables_.idle_before_[end] - tables_.idle_before_[now_];
     out[kIdleAfter] = SizeScale(after / capacity);
     out[kFitsAfter] = EnoughScale(after, bytes + game.timeline().PendingOut());
@@ -199,7 +199,8 @@ void ObservationWriter::WriteProgram(const Game& game, float* out) const {
   const ProgramRules& rules = *tables_.rules_;
   const FastMemory& memory = game.fast_memory();
   std::copy_n(tables_.program_.begin(), kProgramFeatures, out);
-  out[kProgress] = static_cast<float>(game.access()) / static_cast<float>(rules.access_count());
+  out[kProgress] =
+      static_cast<float>(game.access().number()) / static_cast<float>(rules.access_count());
   out[kReturn] = Clamp(game.total_return());
   out[kInitialReturn] = Clamp(game.initial_return());
   out[kStalls] = CyclesScale(rules.ShareOfAllHbm(game.timeline().stall_cycles()));

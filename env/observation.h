@@ -34,13 +34,10 @@ class ObservationTables {
   const ProgramRules* rules_;
   IndexVector<AccessIndex, AccessRow> accesses_;
   std::vector<AccessIndex> candidates_;  // accesses that may be in fast memory, ascending
-  IndexVector<AccessIndex, uint32_t>
-      first_candidate_;  // by access: the first one after it, into candidates_
-  IndexVector<InstructionIndex, double>
-      idle_before_;  // by instruction: bytes that all before it leave
-  IndexVector<AccessIndex, AccessIndex>
-      previous_access_;           // by access: the previous one to its buffer
-  std::vector<float> distances_;  // by number of instructions: its feature
+  IndexVector<AccessIndex, uint32_t> first_candidate_;  // into candidates_: the first one after it
+  IndexVector<InstructionIndex, double> idle_before_;   // bytes that all before it leave
+  IndexVector<AccessIndex, AccessIndex> previous_access_;  // to its buffer
+  std::vector<float> distances_;                           // by number of instructions: its feature
   std::array<float, observation::kProgramFeatures> program_{};
 };
 

@@ -41,12 +41,12 @@ class ObservationTables::Builder {
 
   void MakeInstructions() {
     const InstructionIndex count = program_.instructions().end_index();
-    tables_.idle_before_.assign(size_t{count} + 1, 0);
+    tables_.idle_before_.assign(count + 1, 0);
     for (InstructionIndex i = 0; i < count; ++i) {
       const double cycles = program_.latency().Cycles(i, 0);
       tables_.idle_before_[i + 1] = tables_.idle_before_[i] + IdleBytes(program_, i, 0, cycles);
     }
-    for (InstructionIndex d = 0; d <= count; ++d) {
+    for (uint32_t d = 0; d <= program_.instruction_count(); ++d) {
       tables_.distances_.push_back(CountScale(d, kDistanceBits));
     }
   }
@@ -56,22 +56,24 @@ class ObservationTables::Builder {
       if (!rules_.buffer(program_.accesses()[a].buffer).stays_in_hbm) {
         tables_.candidates_.push_back(a);
       }
-      tables_.first_candidate_.push_back(static_cast<uint32_t>(tables_.candidates_.size()));
+      tables_.first_candidate_.push_back(tables_.candidates_.size());
     }
   }
 
   void MakeCarried() {
-    carried_.assign(program_.buffer_count(), false);
+    carried_.assign(program_.buffer_count(), 0);
     for (const CarriedGroupIndex g : program_.carried_groups().indices()) {
       if (!rules_.group(g).may_be_fast) continue;
       const CarriedGroup& group = program_.carried_groups()[g];
       for (const BufferIndex b :
            {group.initial_buffer, group.parameter_buffer, group.root_buffer, group.result_buffer}) {
-        carried_[b] = true;
+        carried_[b] = 1;
       }
     }
     tensors_.assign(program_.buffer_count(), 0);
-    for (const v1::Tensor& tensor : program_.proto().tensors()) ++tensors_[tensor.buffer()];
+    for (const v1::Tensor& tensor : program_.proto().tensors()) {
+      ++tensors_[BufferIndex(tensor.buffer())];
+    }
   }
 
   InstructionIndex InstructionOf(AccessIndex access) const {
@@ -96,9 +98,9 @@ class ObservationTables::Builder {
       const bool first = k == 0;
       const bool last = k + 1 == accesses.size();
       const InstructionIndex before =
-          first ? rules_.buffer(b).available - 1 : int64_t{InstructionOf(accesses[k - 1])};
+          first ? rules_.buffer(b).available - 1 : InstructionOf(accesses[k - 1]);
       const InstructionIndex after =
-          last ? int64_t{program_.instruction_count()} : int64_t{InstructionOf(accesses[k + 1])};
+          last ? program_.instructions().end_index() : InstructionOf(accesses[k + 1]);
       row[kIsFirst] = first ? 1 : 0;
       row[kIsLast] = last ? 1 : 0;
       row[kSinceLast] = first ? 0 : tables_.distances_[now - before];
@@ -131,11 +133,11 @@ class ObservationTables::Builder {
     row[kLiveOut] = buffer.live_out ? 1 : 0;
     if (access.kind != AccessKind::kRead) {
       row[kMustReachHbm] = rule.keep_until == kNone ? 1 : 0;
-      const int64_t span = rule.keep_until - int64_t{access.instruction};
-      if (rule.keep_until != kNone) row[kKeepSpan] = CountScale(static_cast<double>(span), 16);
+      const int32_t span = rule.keep_until - access.instruction;
+      if (rule.keep_until != kNone) row[kKeepSpan] = CountScale(span, 16);
     }
     row[kTensors] = CountScale(std::max(0, tensors_[access.buffer] - 1), 8);
-    row[kCarried] = carried_[access.buffer] ? 1 : 0;
+    row[kCarried] = carried_[access.buffer] != 0 ? 1 : 0;
     row[kFeedsGroup] = rule.feeds_group != kNone ? 1 : 0;
     row[kMayTakeOver] = rule.take_over != kNone ? 1 : 0;
     row[kPrefetched] = rules_.UsesPrefetch(a) ? 1 : 0;
@@ -212,8 +214,8 @@ class ObservationTables::Builder {
   // By access, cycles: as the first and as the last of its instruction in fast memory.
   const IndexVector<AccessIndex, double> savings_;
   const IndexVector<AccessIndex, double> last_savings_;
-  IndexVector<BufferIndex, uint8_t> carried_;  // by buffer
-  IndexVector<BufferIndex, int> tensors_;      // by buffer
+  IndexVector<BufferIndex, uint8_t> carried_;
+  IndexVector<BufferIndex, int> tensors_;
 };
 
 ObservationTables::ObservationTables(const ProgramRules& rules) : rules_(&rules) {
